@@ -59,7 +59,7 @@ const struct msc_param msc_quantize__params[] = {
      .type = MSC_PARAM_TEXT,
      .text = "tensor"},
     {.name = "choices",
-     .help = "list of {bits, group_size, observer, percentile, scale}, {type} or {float} "
+     .help = "list of {bits, group_size, observer, percentile, scale, rounding}, {type} or {float} "
              "(default: 8 bits with the range scaled by 0.8, 0.9, 1, 1.1, 1.2)",
      .offset = FIELD(choices),
      .type = MSC_PARAM_JSON},

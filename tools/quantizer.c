@@ -113,6 +113,7 @@ static enum msc_status quantizer_init(struct msc_quantizer *q,
     q->weights = o->weights;
     q->activations = o->activations;
     q->ends_together = o->ends_together;
+    q->has_lowest = !o->target || !o->target->narrow_weights;
     if (n_sites == 0) {
         return MSC_FAIL(MSC_E_INVALID,
                         "graph %s has nothing to quantise: no convolution, linear layer, matrix "
@@ -179,6 +180,9 @@ enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct ms
 
 void msc_quantizer_destroy(struct msc_quantizer *q) {
     if (q) {
+        for (size_t i = 0; q->edits && i < (size_t)q->sites.n_sites * q->n_choices; i++) {
+            msc_array_release((struct msc_array *)q->edits[i].quant.integers);
+        }
         msc_sites_finish(&q->sites);
         msc_arena_finish(&q->arena);
         msc_free(q);
@@ -204,7 +208,8 @@ size_t msc_quantizer_first_choice(const struct msc_quantizer *q, enum msc_site_k
         const struct msc_choice *other = &q->choices[i];
         bool is_percentile = c->observers[kind] == MSC_OBSERVER_PERCENTILE;
         if (other->is_float == c->is_float && other->type == c->type && other->bits == c->bits &&
-            (kind != MSC_SITE_WEIGHT || other->group_size == c->group_size) &&
+            (kind != MSC_SITE_WEIGHT ||
+             (other->group_size == c->group_size && other->rounding == c->rounding)) &&
             other->observers[kind] == c->observers[kind] && other->range_scale == c->range_scale &&
             (!is_percentile || other->percentile == c->percentile)) {
             return i;
@@ -253,12 +258,15 @@ struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q,
     bool is_weight = q->sites.sites[site].kind == MSC_SITE_WEIGHT;
     const struct msc_operand_scheme *scheme = is_weight ? &q->weights : &q->activations;
     const struct msc_choice *c = &q->choices[choice];
-    return (struct msc_observation){.observer = c->observers[q->sites.sites[site].kind],
+    enum msc_observer observer = c->observers[q->sites.sites[site].kind];
+    bool is_hessian = observer == MSC_OBSERVER_HESSIAN;
+    return (struct msc_observation){.observer = is_hessian ? MSC_OBSERVER_MINMAX : observer,
                                     .ends_together = q->ends_together,
                                     .percentile = c->percentile,
                                     .scheme = {.bits = c->bits,
                                                .is_symmetric = scheme->is_symmetric,
                                                .is_weight = is_weight,
+                                               .has_lowest = is_hessian && q->has_lowest,
                                                .cut = msc_quantizer__cut(q, site)}};
 }
 
@@ -283,7 +291,9 @@ struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site
 }
 
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
-                                   const float scales[], const int32_t zero_points[]) {
+                                   const float scales[], const int32_t zero_points[],
+                                   const struct msc_array *integers) {
+    struct msc_edit *edit = &q->edits[(size_t)site * q->n_choices + (size_t)choice];
     struct msc_quant form = msc_quantizer__form(q, site, choice);
     size_t n = (size_t)form.n;
     float *s = msc_arena_array(&q->arena, n, sizeof(s[0]));
@@ -295,7 +305,9 @@ enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_
     memcpy(z, zero_points, n * sizeof(z[0]));
     form.scales = s;
     form.zero_points = z;
-    q->edits[(size_t)site * q->n_choices + (size_t)choice] = msc_edit_quantize(form);
+    form.integers = integers ? msc_array_retain(integers) : NULL;
+    msc_array_release((struct msc_array *)edit->quant.integers);
+    *edit = msc_edit_quantize(form);
     return MSC_OK;
 }
 
@@ -319,10 +331,13 @@ bool msc_quantizer_origin(struct msc_strategy_origin *out, const struct msc_quan
         return false;
     }
     struct msc_observation o = msc_quantizer__observation(q, site, choice);
-    *out = (struct msc_strategy_origin){.observer = o.observer,
-                                        .percentile = o.percentile,
-                                        .range_scale = q->choices[choice].range_scale,
-                                        .is_symmetric = o.scheme.is_symmetric};
+    bool is_weight = q->sites.sites[site].kind == MSC_SITE_WEIGHT;
+    *out = (struct msc_strategy_origin){
+        .observer = is_weight ? q->choices[choice].observers[MSC_SITE_WEIGHT] : o.observer,
+        .percentile = o.percentile,
+        .range_scale = q->choices[choice].range_scale,
+        .rounding = is_weight ? q->choices[choice].rounding : MSC_ROUNDING_NEAREST,
+        .is_symmetric = o.scheme.is_symmetric};
     return true;
 }
 
@@ -359,6 +374,11 @@ enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_arr
             MSC_TRY_OUT(entry_name(&name, q, i, c, "zero_point"));
             MSC_TRY_OUT(
                 save_array(list, msc_str_text(&name), MSC_DTYPE_I32, quant->n, quant->zero_points));
+            if (quant->integers) {
+                MSC_TRY_OUT(entry_name(&name, q, i, c, "integers"));
+                MSC_TRY_OUT(msc_array_list_add(list, msc_str_text(&name),
+                                               (struct msc_array *)quant->integers));
+            }
         }
     }
 out:
@@ -388,6 +408,22 @@ static enum msc_status check_quant_numbers(const struct msc_quantizer *q, int32_
                            q->sites.sites[site].name, q->choices[choice].label);
 }
 
+// Optional: without them weights are rounded to nearest.
+static enum msc_status check_integers(const struct msc_quantizer *q, int32_t site, size_t choice,
+                                      const struct msc_array *integers) {
+    const struct msc_tensor *t = msc_graph_tensor(q->graph, q->sites.sites[site].tensor);
+    struct msc_quant form = msc_quantizer__form(q, site, (int32_t)choice);
+    form.integers = integers;
+    if (integers && q->sites.sites[site].kind != MSC_SITE_WEIGHT) {
+        return MSC_FAIL(MSC_E_STATE, "parameters of %s: integers of an activation", t->name);
+    }
+    if (msc_quant_check_integers(&form, msc_tensor_n_elements(t)) != MSC_OK) {
+        return msc_status_prefix(MSC_E_STATE, "parameters of %s, choice \"%s\"",
+                                 q->sites.sites[site].name, q->choices[choice].label);
+    }
+    return MSC_OK;
+}
+
 static enum msc_status load_quant(struct msc_quantizer *q, const struct msc_array_list *list,
                                   int32_t site, size_t choice, struct msc_str *name) {
     const struct msc_site *s = &q->sites.sites[site];
@@ -400,6 +436,9 @@ static enum msc_status load_quant(struct msc_quantizer *q, const struct msc_arra
                         q->choices[choice].label);
     }
     MSC_TRY(check_quant_numbers(q, site, choice, scales, zeros));
+    MSC_TRY(entry_name(name, q, site, choice, "integers"));
+    const struct msc_array *integers = msc_array_list_find(list, msc_str_text(name));
+    MSC_TRY(check_integers(q, site, choice, integers));
     int64_t n = msc_array_n_elements(scales);
     int64_t expected = msc_quantizer__form(q, site, (int32_t)choice).n;
     if (n != expected || msc_array_n_elements(zeros) != n) {
@@ -407,7 +446,7 @@ static enum msc_status load_quant(struct msc_quantizer *q, const struct msc_arra
                         s->name, q->choices[choice].label, (long long)n, (long long)expected);
     }
     return msc_quantizer__set(q, site, (int32_t)choice, msc_array_data(scales),
-                              msc_array_data(zeros));
+                              msc_array_data(zeros), integers);
 }
 
 enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_array_list *list) {

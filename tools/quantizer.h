@@ -38,7 +38,8 @@ struct msc_choice {
     enum msc_observer observers[2]; // [kind of site] of weights and of activations
     double percentile;
     double range_scale;          // the observed range times this
-    char label[MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "4 g32", "float16", "float"
+    enum msc_rounding rounding;  // of weights
+    char label[MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "4 g32", "4 hessian gptq", "float16"
 };
 
 struct msc_operand_scheme {
@@ -90,7 +91,8 @@ void msc_quantizer_destroy(struct msc_quantizer *q); // accepts NULL
 const struct msc_sites *msc_quantizer_sites(const struct msc_quantizer *q);
 size_t msc_quantizer_n_choices(const struct msc_quantizer *q);
 const struct msc_choice *msc_quantizer_choice(const struct msc_quantizer *q, size_t choice);
-// The first choice that is the same for weights, or for activations, which know no groups.
+// The first choice that is the same for weights, or for activations, which know neither groups
+// nor rounding.
 size_t msc_quantizer_first_choice(const struct msc_quantizer *q, enum msc_site_kind kind,
                                   size_t choice);
 enum msc_site_group msc_quantizer_group(const struct msc_quantizer *q);
@@ -106,12 +108,14 @@ enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q,
                                               const struct msc_evaluator *ev, int32_t *n_left);
 
 // Observes the float model over the evaluator's dataset (of the same graph) and computes every
-// quant. `progress` (may be NULL) is told sites done of all.
+// quant; once more for choices of weights that look at what they are multiplied by. `progress` (may
+// be NULL) is told sites done of all.
 typedef void (*msc_quantizer_progress)(void *payload, size_t done, size_t all);
 enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_evaluator *ev,
                                         msc_quantizer_progress progress, void *payload);
 
-// Appends "<site>/<choice>/scale" and "…/zero_point" arrays to a list, and reads them back.
+// Appends "<site>/<choice>/scale" and "…/zero_point" arrays to a list, with "…/integers" where these
+// are not rounded to nearest, and reads them back.
 // MSC_E_STATE when the list lacks one of them: it belongs to another configuration.
 enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_array_list *list);
 enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_array_list *list);

@@ -166,7 +166,7 @@ static enum msc_status fit_activation(struct calibration *c, int32_t site, int32
     range.low *= factor;
     range.high *= factor;
     nudge_off_ties(c, s, &o.scheme, range, &scale, &zero_point);
-    return msc_quantizer__set(q, site, choice, &scale, &zero_point);
+    return msc_quantizer__set(q, site, choice, &scale, &zero_point, NULL);
 }
 
 // The elements of scale `index` side by side; returns how many there are.
@@ -237,7 +237,7 @@ static enum msc_status fit_weight(struct msc_quantizer *q, int32_t site, int32_t
         int64_t length = gather_scale(values, msc_array_data(w), &split, i);
         MSC_TRY_OUT(fit_values(values, length, &o, factor, &scales[i], &zeros[i]));
     }
-    status = msc_quantizer__set(q, site, choice, scales, zeros);
+    status = msc_quantizer__set(q, site, choice, scales, zeros, NULL);
 out:
     msc_free(values);
     msc_free(scales);
@@ -396,6 +396,9 @@ enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_eval
         if (progress) {
             progress(payload, ++done, (size_t)q->sites.n_sites);
         }
+    }
+    if (status == MSC_OK && msc_quantizer__has_rounding(q)) {
+        status = msc_quantizer__round_weights(q, ev, progress, payload);
     }
     status = status == MSC_OK ? msc_quantizer__widen(q) : status;
     pthread_mutex_destroy(&c.lock);

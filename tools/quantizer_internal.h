@@ -14,6 +14,7 @@ struct msc_quantizer {
     struct msc_choice *choices;
     struct msc_operand_scheme weights, activations;
     bool ends_together;
+    bool has_lowest;        // weights of observer hessian have the lowest integer, too
     bool *included;         // [n_sites]
     int32_t *fixed;         // [n_sites] choice, MSC_FIXED_FLOAT or MSC_NO_ID
     struct msc_edit *edits; // [n_sites][n_choices]; bits 0: not computed
@@ -31,11 +32,20 @@ bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site);
 bool msc_quantizer__has_scales(const struct msc_quantizer *q, size_t choice);
 // How many scales a site has under a choice, and along what; without the scales.
 struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site, int32_t choice);
-// Sets the quant of that form from its scales and zero points, copied into the arena.
+// Sets the quant of that form from its scales and zero points, copied into the arena, and from
+// integers, of which it takes a reference; NULL: rounded to nearest.
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
-                                   const float scales[], const int32_t zero_points[]);
+                                   const float scales[], const int32_t zero_points[],
+                                   const struct msc_array *integers);
 // Widens the scales of weights whose joints have biases that would not fit int32, where the target
 // rounds these (quantizer_widen.c).
 enum msc_status msc_quantizer__widen(struct msc_quantizer *q);
+
+// quantizer_round.c
+// Does any choice look at what weights are multiplied by?
+bool msc_quantizer__has_rounding(const struct msc_quantizer *q);
+// Finds scales and integers of such choices anew, for weights that have those of another observer.
+enum msc_status msc_quantizer__round_weights(struct msc_quantizer *q, struct msc_evaluator *ev,
+                                             msc_quantizer_progress progress, void *payload);
 
 #endif

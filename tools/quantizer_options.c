@@ -13,7 +13,7 @@ const char *const msc_quantizer_keys[] = {"target",    "sites",   "group",      
                                           "exclude",   "fix",     NULL};
 
 static const char *const choice_keys[] = {"bits",       "type",  "group_size", "observer",
-                                          "percentile", "scale", "float"};
+                                          "percentile", "scale", "float",      "rounding"};
 enum { N_CHOICE_KEYS = sizeof(choice_keys) / sizeof(choice_keys[0]) };
 static const char *const scheme_keys[] = {"per_channel", "symmetric", "float"};
 
@@ -64,6 +64,9 @@ static enum msc_status label_choice(struct msc_choice *c, bool named) {
         }
         if (c->group_size > 0) {
             msc_str_printf(&text, " g%d", c->group_size);
+        }
+        if (c->rounding != MSC_ROUNDING_NEAREST) {
+            msc_str_printf(&text, " %s", msc_rounding_name(c->rounding));
         }
         if (c->range_scale != 1) {
             msc_str_append(&text, " x");
@@ -133,6 +136,24 @@ static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object
     return MSC_OK;
 }
 
+// Integers that are chosen have a byte.
+static enum msc_status read_rounding(struct msc_choice *c, const cJSON *object, const char *where) {
+    const char *name;
+    if (!cJSON_GetObjectItemCaseSensitive(object, "rounding")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_text(&name, object, "rounding", where));
+    if (!msc_rounding_find(&c->rounding, name)) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: rounding \"%s\" is not known; there are nearest, gptq, descent", where,
+                        name);
+    }
+    return c->bits <= 8 || c->rounding == MSC_ROUNDING_NEAREST
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "%s: rounding \"%s\" takes 8 bits at most, not %d", where,
+                          name, (int)c->bits);
+}
+
 // kl is for records of before: a divergence weighs what a range cuts off by how often that comes, not
 // by how far off it is.
 static enum msc_status read_observer(enum msc_observer *out, const cJSON *object, const char *key,
@@ -148,14 +169,16 @@ static enum msc_status read_observer(enum msc_observer *out, const cJSON *object
     return is_known
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s: observer \"%s\" is not known; there are minmax, percentile, mse",
+                          "%s: observer \"%s\" is not known; there are minmax, percentile, mse, "
+                          "hessian",
                           where, name);
 }
 
 static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
                                    const struct defaults *defaults, const char *where) {
     double bits = 8;
-    bool is_named = cJSON_GetObjectItemCaseSensitive(object, "observer") != NULL;
+    bool has_observer = cJSON_GetObjectItemCaseSensitive(object, "observer") != NULL;
+    bool is_named = has_observer;
     *c = (struct msc_choice){.percentile = DEFAULT_PERCENTILE, .range_scale = 1};
     if (!cJSON_IsObject(object)) {
         return MSC_FAIL(MSC_E_INVALID, "%s: expected an object such as {\"bits\": 8}", where);
@@ -180,10 +203,15 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
     take_defaults(c, defaults);
     if (is_named) {
         MSC_TRY(read_observer(&c->observers[0], object, "observer", defaults, where));
-        c->observers[1] = c->observers[0];
+        bool is_hessian = c->observers[0] == MSC_OBSERVER_HESSIAN; // of weights alone
+        c->observers[1] = is_hessian ? MSC_OBSERVER_MSE : c->observers[0];
         is_named = defaults->are_given || c->observers[0] != MSC_OBSERVER_MINMAX;
     }
     MSC_TRY(read_group_size(c, object, where));
+    MSC_TRY(read_rounding(c, object, where));
+    if (c->rounding != MSC_ROUNDING_NEAREST && !has_observer) {
+        c->observers[0] = MSC_OBSERVER_HESSIAN;
+    }
     return label_choice(c, is_named);
 }
 
@@ -219,6 +247,9 @@ static enum msc_status read_defaults(struct defaults *out, const cJSON *config) 
         if (!out->are_auto[kind]) {
             MSC_TRY(read_observer(&out->observers[kind], object, keys[kind], out,
                                   "env.observers (beside auto)"));
+        }
+        if (kind == MSC_SITE_ACTIVATION && out->observers[kind] == MSC_OBSERVER_HESSIAN) {
+            out->observers[kind] = MSC_OBSERVER_MSE;
         }
     }
     return MSC_OK;

@@ -75,9 +75,33 @@ static bool widen_for(float scales[], int32_t n, const struct msc_quantizer *q, 
     return is_wider;
 }
 
+// Chosen integers, the nearest ones of wider steps where the steps are wider.
+static enum msc_status rescale_integers(struct msc_array **out, const struct msc_quant *quant,
+                                        const float scales[], const struct msc_array *weight) {
+    struct msc_quant_split split;
+    MSC_TRY(msc_array_create(out, msc_array_dtype(quant->integers), msc_array_n_dims(weight),
+                             msc_array_dims(weight)));
+    if (!msc_quant_split(&split, quant, msc_array_n_dims(weight), msc_array_dims(weight))) {
+        return MSC_FAIL(MSC_E_STATE, "%d scales do not fit a weight", (int)quant->n);
+    }
+    uint8_t *bytes = msc_array_data(*out);
+    for (int64_t i = 0; i < msc_array_n_elements(weight); i++) {
+        int64_t block = i / split.inner % split.length / split.size;
+        int64_t outer = i / split.inner / split.length;
+        int64_t at = outer * split.outer_step + block * split.block_step +
+                     i % split.inner * split.inner_step;
+        double ratio = (double)quant->scales[at] / (double)scales[at];
+        double integer = (double)msc_array_get_i64(quant->integers, i);
+        bytes[i] = (uint8_t)(int32_t)rint(integer * ratio);
+    }
+    return MSC_OK;
+}
+
 static enum msc_status widen_choice(struct msc_quantizer *q, int32_t site, int32_t choice) {
     const struct msc_site *s = &q->sites.sites[site];
     const struct msc_quant *quant = msc_quantizer_quant(q, site, choice);
+    const struct msc_array *weight = msc_graph_tensor(q->graph, s->tensor)->data;
+    struct msc_array *integers = NULL;
     bool is_wider = false;
     if (!quant || !msc_quant_is_integer(quant) || quant->group_size > 0) {
         return MSC_OK;
@@ -98,8 +122,12 @@ static enum msc_status widen_choice(struct msc_quantizer *q, int32_t site, int32
         double ratio = (double)quant->scales[i] / (double)scales[i];
         zeros[i] = (int32_t)rint(quant->zero_points[i] * ratio);
     }
-    status = is_wider ? msc_quantizer__set(q, site, choice, scales, zeros) : MSC_OK;
+    if (is_wider && quant->integers) {
+        MSC_TRY_OUT(rescale_integers(&integers, quant, scales, weight));
+    }
+    status = is_wider ? msc_quantizer__set(q, site, choice, scales, zeros, integers) : MSC_OK;
 out:
+    msc_array_release(integers);
     msc_free(scales);
     msc_free(zeros);
     return status;

@@ -9,7 +9,8 @@
 
 enum { CANDIDATES = 96 }; // shrunken ranges tried, or positions of an end
 
-static const char *const observer_names[MSC_OBSERVER_COUNT] = {"minmax", "percentile", "kl", "mse"};
+static const char *const observer_names[MSC_OBSERVER_COUNT] = {"minmax", "percentile", "kl", "mse",
+                                                               "hessian"};
 
 const char *msc_observer_name(enum msc_observer observer) {
     return observer_names[observer];
@@ -19,6 +20,22 @@ bool msc_observer_find(enum msc_observer *out, const char *name) {
     for (int i = 0; i < MSC_OBSERVER_COUNT; i++) {
         if (strcmp(observer_names[i], name) == 0) {
             *out = (enum msc_observer)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *const rounding_names[MSC_ROUNDING_COUNT] = {"nearest", "gptq", "descent"};
+
+const char *msc_rounding_name(enum msc_rounding rounding) {
+    return rounding_names[rounding];
+}
+
+bool msc_rounding_find(enum msc_rounding *out, const char *name) {
+    for (int i = 0; i < MSC_ROUNDING_COUNT; i++) {
+        if (strcmp(rounding_names[i], name) == 0) {
+            *out = (enum msc_rounding)i;
             return true;
         }
     }
@@ -39,7 +56,9 @@ void msc_histogram_add(struct msc_histogram *h, const float x[], int64_t n) {
 
 void msc_scheme_limits(const struct msc_scheme *scheme, int32_t *low, int32_t *high) {
     int32_t half = (int32_t)1 << (scheme->bits - 1);
-    *low = !scheme->is_symmetric ? 0 : scheme->is_weight ? -(half - 1) : -half;
+    *low = !scheme->is_symmetric                      ? 0
+           : scheme->is_weight && !scheme->has_lowest ? -(half - 1)
+                                                      : -half;
     *high = scheme->is_symmetric ? half - 1 : 2 * half - 1;
 }
 

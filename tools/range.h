@@ -9,6 +9,8 @@
 //   kl          the one whose rounded histogram diverges least from the histogram itself
 //               (S. Migacz, "8-bit Inference with TensorRT", GTC 2017); the bin that holds 0
 //               counts as its neighbours do
+//   hessian     of weights, by the error of what they are multiplied into (tools/rounding.h); what is
+//               asked for here is another one: mse of activations, minmax of other weights
 //
 // Every range includes 0. Symmetric quantisation uses the greater of its ends on both sides.
 #ifndef MSC_TOOLS_RANGE_H
@@ -25,11 +27,24 @@ enum msc_observer {
     MSC_OBSERVER_PERCENTILE,
     MSC_OBSERVER_KL,
     MSC_OBSERVER_MSE,
+    MSC_OBSERVER_HESSIAN,
     MSC_OBSERVER_COUNT
 };
 
 const char *msc_observer_name(enum msc_observer observer);
 bool msc_observer_find(enum msc_observer *out, const char *name);
+
+// How a weight's integers are found for its scales (tools/rounding.h). Weights of what is no
+// convolution or linear layer are rounded to nearest, whatever is asked for.
+enum msc_rounding {
+    MSC_ROUNDING_NEAREST,
+    MSC_ROUNDING_GPTQ,
+    MSC_ROUNDING_DESCENT, // coordinate descent, from what GPTQ gives
+    MSC_ROUNDING_COUNT
+};
+
+const char *msc_rounding_name(enum msc_rounding rounding);
+bool msc_rounding_find(enum msc_rounding *out, const char *name);
 
 struct msc_range {
     float low, high; // low <= 0 <= high
@@ -48,6 +63,7 @@ struct msc_scheme {
     int32_t bits;      // 2 … 16
     bool is_symmetric; // zero point 0
     bool is_weight;    // symmetric weights leave out the lowest integer
+    bool has_lowest;   // but for these
     // Positive: all below -cut is the same to what reads the tensor, and -cut is to be an integer
     // number of steps; without symmetry the range begins there.
     float cut;

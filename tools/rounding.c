@@ -23,11 +23,6 @@ int64_t msc_rounding__n_groups(const struct msc_rounding_rows *r) {
     return (r->n_columns + size - 1) / size;
 }
 
-void msc_rounding__limits(const struct msc_rounding_rows *r, int32_t *low, int32_t *high) {
-    msc_scheme_limits(&r->scheme, low, high);
-    *low -= r->has_lowest && r->scheme.is_symmetric && r->scheme.is_weight;
-}
-
 // Integers less their zero point: from low to high.
 struct grid {
     double scale, low, high;
@@ -37,7 +32,7 @@ struct grid {
 static struct grid grid_of(const struct msc_rounding_rows *r, int64_t row, int64_t column) {
     int32_t low, high;
     int64_t at = row * msc_rounding__n_groups(r) + column / msc_rounding__group_columns(r);
-    msc_rounding__limits(r, &low, &high);
+    msc_scheme_limits(&r->scheme, &low, &high);
     int32_t zero = r->zero_points[at];
     return (struct grid){
         .scale = r->scales[at], .low = low - zero, .high = high - zero, .zero_point = zero};

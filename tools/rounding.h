@@ -34,7 +34,6 @@ struct msc_rounding_rows {
     const float *weights;     // [n_rows, n_columns], finite
     const float *h;           // [n_columns, n_columns], symmetric, positive semidefinite
     struct msc_scheme scheme; // of weights
-    bool has_lowest;          // symmetric integers have 2^bits levels, else one less
     int64_t group_size;       // columns that share a scale; 0: all of a row
     float *scales;            // [n_rows, n_groups], n_groups = ceil(n_columns / group_size)
     int32_t *zero_points;     // [n_rows, n_groups]

@@ -32,7 +32,7 @@ static float range_factor(int i) {
 static void round_to_ranges(struct fit *f) {
     const struct msc_rounding_rows *r = f->rows;
     int32_t low, high;
-    msc_rounding__limits(r, &low, &high);
+    msc_scheme_limits(&r->scheme, &low, &high);
     for (int64_t i = 0; i < r->n_rows; i++) {
         float factor = range_factor(f->tried[i]);
         struct msc_range range = {f->ranges[i].low * factor, f->ranges[i].high * factor};

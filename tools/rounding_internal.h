@@ -8,7 +8,6 @@ enum msc_status msc_rounding__no_memory(void);
 // Columns that share a scale, and how many such groups a row has.
 int64_t msc_rounding__group_columns(const struct msc_rounding_rows *r);
 int64_t msc_rounding__n_groups(const struct msc_rounding_rows *r);
-void msc_rounding__limits(const struct msc_rounding_rows *r, int32_t *low, int32_t *high);
 // In double, element by element.
 double msc_rounding__dot(const float a[], const float b[], int64_t n);
 

@@ -23,6 +23,10 @@ struct msc_site_scheme msc_strategy_scheme(const struct msc_strategy *s) {
 
 void msc_strategy_destroy(struct msc_strategy *s) {
     if (s) {
+        for (size_t i = 0; i < s->n_integers; i++) {
+            msc_array_release(s->integers[i]);
+        }
+        msc_free(s->integers);
         msc_free(s->edits);
         msc_arena_finish(&s->arena);
         msc_free(s);
@@ -47,6 +51,11 @@ enum msc_status msc_strategy__copy_quant(struct msc_strategy *s, struct msc_edit
     struct msc_quant quant = *in;
     quant.scales = scales;
     quant.zero_points = zeros;
+    if (in->integers) {
+        MSC_TRY(msc_grow(&s->integers, &s->integers_capacity, s->n_integers + 1,
+                         sizeof(s->integers[0])));
+        s->integers[s->n_integers++] = msc_array_retain(in->integers);
+    }
     *out = msc_edit_quantize(quant);
     return MSC_OK;
 }
@@ -200,6 +209,13 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
     if (e->edit.quant.axis >= 0 && !msc_quant_split(&split, &e->edit.quant, t->n_dims, t->dims)) {
         return MSC_FAIL(MSC_E_STATE, "the strategy has %d scales for axis %d of tensor %s",
                         e->edit.quant.n, e->edit.quant.axis, e->tensor);
+    }
+    const struct msc_array *integers = e->edit.quant.integers;
+    if (integers && msc_array_n_elements(integers) != msc_tensor_n_elements(t)) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "the strategy has %lld integers for tensor %s of %lld elements",
+                        (long long)msc_array_n_elements(integers), e->tensor,
+                        (long long)msc_tensor_n_elements(t));
     }
     if (t->dtype != MSC_DTYPE_F32) {
         return MSC_FAIL(MSC_E_STATE, "the strategy quantises tensor %s, which is %s", e->tensor,

@@ -34,6 +34,7 @@ struct msc_strategy_origin {
     double percentile;  // of MSC_OBSERVER_PERCENTILE
     double range_scale; // the observed range times this
     bool is_symmetric;
+    enum msc_rounding rounding; // of integers that are chosen
 };
 
 // What is done at a site. All of it is copied.

@@ -1,5 +1,6 @@
 // Strategy files: docs/strategy.md describes the fields.
 #include "base/alloc.h"
+#include "base/base64.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "tools/strategy_internal.h"
@@ -23,6 +24,18 @@ static enum msc_status numbers_to_json(cJSON *object, const struct msc_quant *q)
     return MSC_OK;
 }
 
+// Bytes, as many as the weight has elements.
+static enum msc_status chosen_to_json(cJSON *object, const struct msc_array *integers) {
+    struct msc_str text = {0};
+    enum msc_status status =
+        msc_base64_write(&text, msc_array_data(integers), msc_array_n_bytes(integers));
+    if (status == MSC_OK) {
+        status = msc_json_add_text(object, "integers", msc_str_text(&text));
+    }
+    msc_str_finish(&text);
+    return status;
+}
+
 static enum msc_status origin_to_json(const struct msc_strategy_origin *o, cJSON *object) {
     MSC_TRY(msc_json_add_text(object, "observer", msc_observer_name(o->observer)));
     if (o->observer == MSC_OBSERVER_PERCENTILE) {
@@ -30,6 +43,9 @@ static enum msc_status origin_to_json(const struct msc_strategy_origin *o, cJSON
     }
     if (o->range_scale != 1) {
         MSC_TRY(msc_json_add_number(object, "range_scale", o->range_scale));
+    }
+    if (o->rounding != MSC_ROUNDING_NEAREST) {
+        MSC_TRY(msc_json_add_text(object, "rounding", msc_rounding_name(o->rounding)));
     }
     return msc_json_add_bool(object, "symmetric", o->is_symmetric);
 }
@@ -59,7 +75,8 @@ static enum msc_status edit_to_json(const struct msc_strategy_edit *e, cJSON *ob
         MSC_TRY(msc_json_add_number(object, "group_size", e->edit.quant.group_size));
         MSC_TRY(msc_json_add_number(object, "group_axes", e->edit.quant.group_axes));
     }
-    return numbers_to_json(object, &e->edit.quant);
+    MSC_TRY(numbers_to_json(object, &e->edit.quant));
+    return e->edit.quant.integers ? chosen_to_json(object, e->edit.quant.integers) : MSC_OK;
 }
 
 static enum msc_status strategy_to_json(const struct msc_strategy *s, const struct msc_graph *g,
@@ -141,7 +158,28 @@ static enum msc_status read_numbers(struct msc_strategy *s, struct msc_quant *q,
     }
     q->scales = scale;
     q->zero_points = zero;
-    msc_quant_seal(q);
+    return MSC_OK;
+}
+
+// Optional. The array belongs to the caller.
+static enum msc_status read_chosen(struct msc_quant *q, const cJSON *object, const char *where) {
+    const char *text;
+    struct msc_array *integers = NULL;
+    size_t n_bytes;
+    if (!cJSON_GetObjectItemCaseSensitive(object, "integers")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_text(&text, object, "integers", where));
+    if (msc_base64_count(&n_bytes, text) != MSC_OK) {
+        return msc_status_prefix(MSC_E_FORMAT, "%s: integers", where);
+    }
+    int64_t n = (int64_t)n_bytes;
+    MSC_TRY(msc_array_create(&integers, q->low < 0 ? MSC_DTYPE_I8 : MSC_DTYPE_U8, 1, &n));
+    q->integers = integers;
+    if (msc_base64_read(msc_array_data(integers), n_bytes, text) != MSC_OK ||
+        msc_quant_check_integers(q, n) != MSC_OK) {
+        return msc_status_prefix(MSC_E_FORMAT, "%s: integers", where);
+    }
     return MSC_OK;
 }
 
@@ -192,14 +230,18 @@ static enum msc_status read_integers(struct msc_strategy *s, struct msc_quant *q
         MSC_TRY(get_int32(&q->group_size, object, "group_size", 1, INT32_MAX, where));
         MSC_TRY(get_int32(&q->group_axes, object, "group_axes", 1, MSC_MAX_DIMS - q->axis, where));
     }
-    return read_numbers(s, q, object, where);
+    MSC_TRY(read_numbers(s, q, object, where));
+    MSC_TRY(read_chosen(q, object, where));
+    msc_quant_seal(q);
+    return MSC_OK;
 }
 
 static enum msc_status edit_read_float_type(struct msc_quant *q, const cJSON *object,
                                             const char *where) {
     static const char *const of_integers[] = {
-        "bits",       "low",        "high",     "axis",       "scales",      "zero_points",
-        "group_size", "group_axes", "observer", "percentile", "range_scale", "symmetric"};
+        "bits",        "low",        "high",       "axis",     "scales",
+        "zero_points", "group_size", "group_axes", "observer", "percentile",
+        "range_scale", "symmetric",  "rounding",   "integers"};
     const char *name;
     MSC_TRY(msc_json_get_text(&name, object, "type", where));
     enum msc_dtype type = msc_dtype_find(name);
@@ -218,7 +260,8 @@ static enum msc_status edit_read_float_type(struct msc_quant *q, const cJSON *ob
 }
 
 static bool has_origin(const cJSON *object) {
-    static const char *const keys[] = {"observer", "percentile", "range_scale", "symmetric"};
+    static const char *const keys[] = {"observer", "percentile", "range_scale", "symmetric",
+                                       "rounding"};
     bool has = false;
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         has = has || cJSON_GetObjectItemCaseSensitive(object, keys[i]);
@@ -235,7 +278,8 @@ static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *obj
     MSC_TRY(msc_json_get_text(&name, object, "observer", where));
     if (!msc_observer_find(&o->observer, name)) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: observer \"%s\" is not known; there are minmax, percentile, kl, mse",
+                        "%s: observer \"%s\" is not known; there are minmax, percentile, kl, mse, "
+                        "hessian",
                         where, name);
     }
     if (o->observer == MSC_OBSERVER_PERCENTILE) {
@@ -243,6 +287,14 @@ static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *obj
     }
     if (cJSON_GetObjectItemCaseSensitive(object, "range_scale")) {
         MSC_TRY(msc_json_get_double(&o->range_scale, object, "range_scale", where));
+    }
+    if (cJSON_GetObjectItemCaseSensitive(object, "rounding")) {
+        MSC_TRY(msc_json_get_text(&name, object, "rounding", where));
+        if (!msc_rounding_find(&o->rounding, name)) {
+            return MSC_FAIL(MSC_E_FORMAT,
+                            "%s: rounding \"%s\" is not known; there are nearest, gptq, descent",
+                            where, name);
+        }
     }
     if (!(o->percentile > 50 && o->percentile <= 100) ||
         !(o->range_scale >= 0.01 && o->range_scale <= 100)) {
@@ -256,11 +308,13 @@ static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *obj
 }
 
 static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, const char *where) {
-    static const char *const keys[] = {
-        "site",       "tensor",   "joints",     "choice",      "type",        "bits",
-        "low",        "high",     "axis",       "scales",      "zero_points", "group_size",
-        "group_axes", "observer", "percentile", "range_scale", "symmetric"};
+    static const char *const keys[] = {"site",       "tensor",   "joints",      "choice",
+                                       "type",       "bits",     "low",         "high",
+                                       "axis",       "scales",   "zero_points", "group_size",
+                                       "group_axes", "observer", "percentile",  "range_scale",
+                                       "symmetric",  "rounding", "integers"};
     struct msc_strategy_edit e = {0};
+    enum msc_status status = MSC_OK;
     MSC_TRY(msc_json_check_keys(object, keys, sizeof(keys) / sizeof(keys[0]), where));
     MSC_TRY(msc_json_get_text(&e.site, object, "site", where));
     MSC_TRY(msc_json_get_text(&e.tensor, object, "tensor", where));
@@ -269,10 +323,13 @@ static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, co
     if (cJSON_GetObjectItemCaseSensitive(object, "type")) {
         MSC_TRY(edit_read_float_type(&e.edit.quant, object, where));
     } else {
-        MSC_TRY(read_integers(s, &e.edit.quant, object, where));
-        MSC_TRY(has_origin(object) ? read_origin(&e, object, where) : MSC_OK);
+        MSC_TRY_OUT(read_integers(s, &e.edit.quant, object, where));
+        MSC_TRY_OUT(has_origin(object) ? read_origin(&e, object, where) : MSC_OK);
     }
-    return msc_strategy__add(s, &e);
+    status = msc_strategy__add(s, &e);
+out:
+    msc_array_release((struct msc_array *)e.edit.quant.integers);
+    return status;
 }
 
 // Configurations and records are easily taken for it.

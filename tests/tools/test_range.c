@@ -45,11 +45,12 @@ static void test_tools_range__scheme_limits(void **state) {
         struct msc_scheme scheme;
         int32_t low, high;
     } rows[] = {
-        {{8, false, false, 0}, 0, 255},    {{8, true, false, 0}, -128, 127},
-        {{8, true, true, 0}, -127, 127},   {{8, false, true, 0}, 0, 255},
-        {{4, true, true, 0}, -7, 7},       {{4, true, false, 0}, -8, 7},
-        {{2, true, true, 0}, -1, 1},       {{2, false, false, 0}, 0, 3},
-        {{16, false, false, 0}, 0, 65535}, {{16, true, true, 0}, -32767, 32767},
+        {{8, false, false, false, 0}, 0, 255},    {{8, true, false, false, 0}, -128, 127},
+        {{8, true, true, false, 0}, -127, 127},   {{8, false, true, false, 0}, 0, 255},
+        {{4, true, true, false, 0}, -7, 7},       {{4, true, false, false, 0}, -8, 7},
+        {{2, true, true, false, 0}, -1, 1},       {{2, false, false, false, 0}, 0, 3},
+        {{8, true, true, true, 0}, -128, 127},    {{2, true, true, true, 0}, -2, 1},
+        {{16, false, false, false, 0}, 0, 65535}, {{16, true, true, false, 0}, -32767, 32767},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -95,7 +96,7 @@ static void test_tools_range__scheme_fit(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct msc_scheme scheme = {rows[i].bits, rows[i].is_symmetric, rows[i].is_weight, 0};
+        struct msc_scheme scheme = {rows[i].bits, rows[i].is_symmetric, rows[i].is_weight, false, 0};
         float scale;
         int32_t zero_point;
         msc_scheme_fit(&scheme, (struct msc_range){rows[i].low, rows[i].high}, &scale, &zero_point);

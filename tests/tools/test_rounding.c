@@ -78,8 +78,8 @@ static void fill_moment(float h[]) {
 
 // Three bits, the lowest integer among them, scales by the greatest weight of each row.
 static void set_up(struct problem *p) {
-    *p = (struct problem){.rows = {.n_rows = ROWS, .n_columns = COLUMNS, .has_lowest = true}};
-    p->rows.scheme = (struct msc_scheme){.bits = 3, .is_symmetric = true, .is_weight = true};
+    *p = (struct problem){.rows = {.n_rows = ROWS, .n_columns = COLUMNS}};
+    p->rows.scheme = (struct msc_scheme){.bits = 3, .is_symmetric = true, .is_weight = true, .has_lowest = true};
     p->rows.weights = p->w;
     p->rows.h = p->h;
     p->rows.scales = p->scales;
