@@ -44,6 +44,16 @@ def search(mscgym, folder, model, samples, target, batch, entry):
             winner.get("examined", {}).get("noise") or 0)
 
 
+def float_model(mscgym, model, folder):
+    """The float model as mscgym exports it, whose names are those of its searches."""
+    path, strategy = os.path.join(folder, "float.onnx"), os.path.join(folder, "none.json")
+    with open(strategy, "w") as file:
+        file.write('{"schema":"mscgym.strategy.1","edits":[]}')
+    subprocess.run([mscgym, "export", "--model", model, "--strategy", strategy, "-o", path,
+                    "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
 def tell_loss(name, what, said, delivered, noise):
     """A line, and whether the loss is as near to what was said as it has to be."""
     off = delivered / said - 1

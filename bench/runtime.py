@@ -1,50 +1,40 @@
 #!/usr/bin/env python3
-"""Uniform 8 bits in ONNX Runtime beside the float model and ONNX Runtime's own quantize_static.
+"""Models as mscgym exports them in ONNX Runtime, beside the float model and other quantisers.
 
     runtime.py MSCGYM MODEL... [--samples N] [--batch N] [--rounds N] [--trials N] [--json FILE]
 
-MODEL is a name of scripts/fetch-models, or a file with NAME.inputs.npz beside it. For each: the
-loss that mscgym foretells and that of its exported model in the runtime, on the same samples and
-batches; latency at batch 1 on one thread, in interleaved rounds, as ratios to the float model.
-quantize_static is given what it does best with on x86: pairs, unsigned activations, weights per
-channel, after quant_pre_process; its loss is the least of minmax, entropy and percentile. With
---trials a search of so many over 8 and 4 bits and float stands beside: what its winner loses, as
-foretold and in the runtime, and the bytes of its file beside those of uniform 8.
+MODEL is a name of scripts/fetch-models, or a file with NAME.inputs.npz beside it. For each, uniform
+8 bits: the loss that mscgym foretells and that of its exported model in the runtime, on the same
+samples and batches; latency at batch 1 on one thread, in interleaved rounds, as ratios. Beside it
+quantize_static, whose loss is the least of minmax, entropy and percentile, and for the networks of
+trials.py the fused form of peers/wide.py. With --trials two searches of so many: the least loss in
+a quarter of the bytes, over 8 and 4 bits and float; and the least latency at twice the loss of
+uniform 8, over 8 bits and float. A line that says WRONG has missed what the project promises.
 """
 import argparse
 import os
 import statistics
+import sys
 import tempfile
 
 import numpy
-import onnx
-import onnx.version_converter
 import onnxruntime
-from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
-from onnxruntime.quantization.calibrate import CalibrationDataReader
-from onnxruntime.quantization.shape_inference import quant_pre_process
 
 import common
 import delivered
-
-METHODS = {"minmax": CalibrationMethod.MinMax, "entropy": CalibrationMethod.Entropy,
-           "percentile": CalibrationMethod.Percentile}
-
-
-class Reader(CalibrationDataReader):
-    def __init__(self, samples):
-        n = len(next(iter(samples.values())))
-        self.rows = iter([{k: v[i:i + 1] for k, v in samples.items()} for i in range(n)])
-
-    def get_next(self):
-        return next(self.rows, None)
+import model as models
+import static
+import trials
+from plans import Plans
+from wide import WideSession
 
 
-def session(path):
+def session(model):
+    """Of a path or of a model's bytes."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def loss(base, other, samples, batch):
@@ -61,84 +51,126 @@ def loss(base, other, samples, batch):
     return statistics.mean(wrong[k] / power[k] for k in wrong)
 
 
-def islands(trials):
+def islands(n):
     """A search that may give weights 4 bits and leave what loses most in float."""
     return {"env": {"choices": [{"float": True}, {"bits": 8}, {"bits": 8, "observer": "mse"},
                                 {"bits": 4, "observer": "mse"}],
                     "bounds": {"size_ratio": {"max": 0.25}}},
-            "agent": {"type": "evolutionary", "population": 16}, "budget": {"trials": trials}}
+            "agent": {"type": "evolutionary", "population": 16}, "budget": {"trials": n}}
 
 
-def prepare(model, ready, folder):
-    """What quantize_static is to be given. Scales per channel need operator set 13."""
-    loaded = onnx.load(model)
-    if max(o.version for o in loaded.opset_import if o.domain in ("", "ai.onnx")) < 13:
-        model = os.path.join(folder, "converted.onnx")
-        onnx.save(onnx.version_converter.convert_version(loaded, 17), model)
-    quant_pre_process(model, ready, skip_symbolic_shape=True)
+def quickest(n, most):
+    """A search for the least latency at a loss of so much at most."""
+    return {"env": {"choices": [{"bits": 8}, {"float": True}], "objectives": ["latency_us"],
+                    "bounds": {"distill_loss": {"max": most}}},
+            "agent": {"type": "evolutionary", "population": 16}, "budget": {"trials": n}}
 
 
-def quantize(folder, model, samples, method):
-    ready = os.path.join(folder, "ready.onnx")
-    if not os.path.exists(ready):
-        prepare(model, ready, folder)
-    path = os.path.join(folder, method + ".onnx")
-    quantize_static(ready, path, Reader(samples), quant_format=QuantFormat.QDQ, per_channel=True,
-                    activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
-                    calibrate_method=METHODS[method])
-    return path
+class Network:
+    """One network, its samples, and the models that came of it by name."""
 
+    def __init__(self, args, model, folder):
+        self.args, self.model, self.folder = args, model, folder
+        self.name = os.path.splitext(os.path.basename(model))[0]
+        self.samples = delivered.samples_of(model, args.samples)
+        self.base = session(model)
+        self.losses, self.sessions, self.rows = {}, {"float": self.base}, []
 
-def measure_search(args, folder, model, samples, base, uniform):
-    """The winner of a search with float islands, beside uniform 8: (file, loss in the runtime)."""
-    name = os.path.splitext(os.path.basename(model))[0]
-    winner, said, noise = delivered.search(args.mscgym, os.path.join(folder, "search"), model,
-                                           samples, "onnxruntime", args.batch, islands(args.trials))
-    found = loss(base, session(winner), samples, args.batch)
-    delivered.tell_loss(name, f"{args.trials} trials", said, found, noise)
-    ours, theirs = os.path.getsize(winner), os.path.getsize(uniform[0])
-    print(f"{name}: file {ours} bytes, uniform 8 {theirs} ({ours / theirs:.3f}), loss "
-          f"{found / uniform[1]:.3f} of its"
-          f"{'' if ours <= theirs or found < uniform[1] else ' WRONG'}", flush=True)
-    return common.row("runtime", name, "1 / loss of a search", "uniform 8",
-                      [(1 / found, 1 / uniform[1])])
+    def loss_of(self, path):
+        return loss(self.base, session(path), self.samples, self.args.batch)
 
+    def search(self, what, entry, target="onnxruntime"):
+        return delivered.search(self.args.mscgym, os.path.join(self.folder, what), self.model,
+                                self.samples, target, self.args.batch, entry)
 
-def measure(args, model):
-    name = os.path.splitext(os.path.basename(model))[0]
-    samples, batch = delivered.samples_of(model, args.samples), args.batch
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        ours, said, noise = delivered.search(args.mscgym, os.path.join(folder, "uniform"), model,
-                                             samples, "onnxruntime", batch, delivered.UNIFORM)
-        base, s = session(model), session(ours)
-        found = loss(base, s, samples, batch)
-        theirs = {}
-        for method in METHODS:
+    def deliver(self, what, entry):
+        """A search's winner in the runtime: its path and what the search says."""
+        path, said, noise = self.search(what, entry)
+        self.losses[what] = self.loss_of(path)
+        delivered.tell_loss(self.name, what, said, self.losses[what], noise)
+        return path, said
+
+    def quantize_static(self):
+        found = {}
+        for method in static.METHODS:
             try:
-                path = quantize(folder, model, samples, method)
-                theirs[method] = (loss(base, session(path), samples, batch), path)
+                path = static.quantize(self.folder, self.model, self.samples, method)
+                found[method] = self.loss_of(path)
+                self.sessions["quantize_static"] = session(path)
             except Exception as error:  # what it cannot quantise is a result, too
-                print(f"{name}: quantize_static, {method}: {str(error).splitlines()[0][:100]}")
-        delivered.tell_loss(name, "uniform 8", said, found, noise)
-        if args.trials:
-            rows.append(measure_search(args, folder, model, samples, base, (ours, found)))
-        sessions = [base, s] + [session(theirs["minmax"][1])] * ("minmax" in theirs)
-        feed = {k: v[:1] for k, v in samples.items()}
-        rounds = delivered.latency([lambda s=s: s.run(None, feed) for s in sessions], args.rounds)
-        print(f"{name}: latency / float {delivered.quartiles(delivered.ratios(rounds, 1, 0))}")
-        if not theirs:
-            return rows
-        print(f"{name}: quantize_static: loss " +
-              ", ".join(f"{m} {v[0]:.5g}" for m, v in theirs.items()) +
-              f"; latency / float {delivered.quartiles(delivered.ratios(rounds, 2, 0))}; ours / "
-              f"theirs {delivered.quartiles(delivered.ratios(rounds, 1, 2))}", flush=True)
-        # Higher is better in both.
-        return rows + [
-            common.row("runtime", name, "speed", "quantize_static",
-                       [(times[0] / times[1], times[0] / times[2]) for times in rounds]),
-            common.row("runtime", name, "1 / loss", "quantize_static",
-                       [(1 / found, 1 / min(v[0] for v in theirs.values()))])]
+                print(f"{self.name}: quantize_static, {method}: {str(error).splitlines()[0][:100]}")
+        if not found:
+            return
+        ours, least = self.losses["uniform 8"], min(found.values())
+        print(f"{self.name}: quantize_static: loss " +
+              ", ".join(f"{m} {v:.5g}" for m, v in found.items()) +
+              f"; ours {ours / least:.3f} of the least", flush=True)
+        self.rows.append(common.row("runtime", self.name, "1 / loss", "quantize_static",
+                                    [(1 / ours, 1 / least)]))
+
+    def fused_form(self):
+        """peers/wide.py takes the ranges of a search over the inputs of weighted joints."""
+        entry = dict(delivered.UNIFORM, record="ranges.jsonl")
+        path, _, _ = self.search("wide", entry, "generic")
+        plans = Plans(os.path.join(os.path.dirname(path), "ranges.jsonl"))
+        values, = self.samples.values()
+        base = models.Base(delivered.float_model(self.args.mscgym, self.model, self.folder),
+                           values, 1)
+        plan = [0] * len(plans.names)
+        model = WideSession(base, plans, 1).apply(plan)
+        self.sessions["fused form"] = session(model.SerializeToString())
+
+    def search_size(self, uniform):
+        path, _ = self.deliver("size search", islands(self.args.trials))
+        ours, theirs = os.path.getsize(path), os.path.getsize(uniform)
+        share = self.losses["size search"] / self.losses["uniform 8"]
+        print(f"{self.name}: size search: file {ours} bytes, uniform 8 {theirs} "
+              f"({ours / theirs:.3f}), loss {share:.3f} of its"
+              f"{'' if ours <= theirs or share < 1 else ' WRONG'}", flush=True)
+
+    def search_latency(self, said):
+        path, _ = self.deliver("latency search", quickest(self.args.trials, 2 * said))
+        self.sessions["latency search"] = session(path)
+
+    def measure_latency(self):
+        names = list(self.sessions)
+        feed = {k: v[:1] for k, v in self.samples.items()}
+        runs = [lambda s=s: s.run(None, feed) for s in self.sessions.values()]
+        rounds = delivered.latency(runs, self.args.rounds, self.args.clock)
+        rounds = [dict(zip(names, times)) for times in rounds]
+        for what in names[1:]:
+            self.tell_latency(rounds, what, ["float"])
+        others = [n for n in ("quantize_static", "fused form") if n in names]
+        if others:
+            self.tell_latency(rounds, "uniform 8", others, 1.10)
+        if "latency search" in names:
+            self.tell_latency(rounds, "latency search",
+                              [n for n in ("float", "uniform 8", "quantize_static") if n in names],
+                              1.08)
+
+    def tell_latency(self, rounds, what, others, most=None):
+        """Ratios to the quickest of others, which is that by its median."""
+        other = min(others, key=lambda o: statistics.median(times[o] for times in rounds))
+        ratios = delivered.ratios(rounds, what, other)
+        wrong = most and statistics.quantiles(ratios, n=4)[0] > most
+        print(f"{self.name}: {what}: latency / {other} {delivered.quartiles(ratios)}"
+              f"{' WRONG' if wrong else ''}", flush=True)
+        peer = " or ".join(others) if len(others) > 1 else other
+        # Higher is better.
+        self.rows.append(common.row("runtime", self.name, f"speed of {what}", peer,
+                                    [(1 / times[what], 1 / times[other]) for times in rounds]))
+
+    def measure(self):
+        uniform, said = self.deliver("uniform 8", delivered.UNIFORM)
+        self.sessions["uniform 8"] = session(uniform)
+        self.quantize_static()
+        if self.name in trials.MODELS:
+            self.fused_form()
+        if self.args.trials:
+            self.search_size(uniform)
+            self.search_latency(said)
+        self.measure_latency()
+        return self.rows
 
 
 def main():
@@ -149,14 +181,18 @@ def main():
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--trials", type=int, default=0)
+    parser.add_argument("--clock", choices=sorted(delivered.CLOCKS), default="wall")
     parser.add_argument("--json")
     args = parser.parse_args()
+    helper = os.path.join(common.HERE, "..", "tools", "mscgym-runtime")
+    os.environ.setdefault("MSCGYM_RUNTIME", f"{sys.executable} {os.path.abspath(helper)}")
     print(f"{common.machine()}; {common.version(args.mscgym)}; onnxruntime "
           f"{onnxruntime.__version__}")
     rows = []
     for model in args.models:
         path = model if os.path.exists(model) else common.model_path(model)
-        rows += measure(args, path)
+        with tempfile.TemporaryDirectory() as folder:
+            rows += Network(args, path, folder).measure()
         common.save_rows(args.json, rows)
 
 

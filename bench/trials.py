@@ -21,6 +21,7 @@ import tempfile
 import numpy
 
 import common
+import delivered
 import worker
 
 # One pass over the sites is over at once where the network is small: digits gets more choices.
@@ -79,13 +80,8 @@ class Bench:
 
     def job(self):
         """What a peer needs: the float model as exported, inputs, record with its parameters."""
-        model = os.path.join(self.folder, "float.onnx")
-        strategy = os.path.join(self.folder, "none.json")
-        with open(strategy, "w") as file:
-            file.write('{"schema":"mscgym.strategy.1","edits":[]}')
-        subprocess.run([self.options.mscgym, "export", "--model", common.model_path(self.name),
-                        "--strategy", strategy, "-o", model, "--quiet"], check=True,
-                       stdout=subprocess.DEVNULL)
+        model = delivered.float_model(self.options.mscgym, common.model_path(self.name),
+                                      self.folder)
         data = os.path.join(self.folder, "peer.npy")
         numpy.save(data, self.values)
         return {"model": model, "inputs": data, "batches": self.batches,
