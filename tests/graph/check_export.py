@@ -129,11 +129,19 @@ def without_double_names(path):
     return model
 
 
+def numbers_for(value, generator):
+    """Normal ones, rounded for an input of integers."""
+    array = generator.normal(size=[d if isinstance(d, int) else 4 for d in value.shape])
+    return array.astype({"tensor(float)": numpy.float32, "tensor(int64)": numpy.int64,
+                         "tensor(bool)": bool}[value.type])
+
+
 def check_files(tool, folder):
     failures = checked = 0
     for name in sorted(os.listdir(FILES)):
         source, target = os.path.join(FILES, name), os.path.join(folder, "model.onnx")
-        if not name.endswith(".onnx"):
+        # Loops whose turns depend on these numbers may never end.
+        if not name.endswith(".onnx") or name.startswith("loop_"):
             continue
         try:
             convert(tool, source, target)
@@ -144,8 +152,7 @@ def check_files(tool, folder):
             original = session(without_double_names(source), level)
             written = session(target, level)
             generator = numpy.random.RandomState(0)
-            feeds = {i.name: generator.normal(size=[d if isinstance(d, int) else 4 for d in i.shape])
-                     .astype(numpy.float32) for i in written.get_inputs()}
+            feeds = {i.name: numbers_for(i, generator) for i in written.get_inputs()}
             names = [o.name for o in original.get_outputs()]
             # An output that is called as an input takes another name, as values are made once.
             worst = largest_difference(original.run(names, feeds), written.run(None, feeds))
@@ -185,7 +192,10 @@ def fix_parameters(model, folder):
 # What is refused on purpose.
 REFUSED = re.compile(r"there is no operator|float32 networks only|no tensor with a known number|"
                      r"spatial axes, expected 2|training_mode|an extra output of|opset [0-5],|"
-                     r"to string|its (axes|value)|are computed|does not exist")
+                     r"to string|its (axes|value)|are computed|does not exist|elements of string|"
+                     r"no scan with a batch axis")
+# What the runtime has no kernel for.
+LACKING = re.compile(r"NOT_IMPLEMENTED|Batchwise recurrent operations")
 
 
 def check_nodes(tool, folder):
@@ -193,9 +203,10 @@ def check_nodes(tool, folder):
         print("skipped: libonnx-testdata is not installed")
         sys.exit(77)
     failures = passed = refused = 0
-    # numpy has no bfloat16; a dimension of 0 counts as unknown.
-    for case in sorted(set(os.listdir(CASES)) -
-                       {"test_cast_FLOAT_to_BFLOAT16", "test_split_zero_size_splits"}):
+    # numpy has no bfloat16; a dimension of 0 counts as unknown; chance is no two times the same.
+    for case in sorted(os.listdir(CASES)):
+        if "BFLOAT16" in case or "bernoulli" in case or case == "test_split_zero_size_splits":
+            continue
         path = os.path.join(CASES, case)
         source, target = os.path.join(folder, "in.onnx"), os.path.join(folder, "out.onnx")
         model = onnx.load(os.path.join(path, "model.onnx"))
@@ -229,8 +240,8 @@ def check_nodes(tool, folder):
                     raise RuntimeError(f"off by {worst:.3g}")
             passed += 1
         except Exception as error:
-            if "NOT_IMPLEMENTED" in str(error):
-                refused += 1  # a type that the runtime has no kernel for
+            if LACKING.search(str(error)):
+                refused += 1
                 continue
             failures += 1
             print(f"FAIL {case}: {str(error)[:300]}")
