@@ -5,7 +5,7 @@
 
 MODEL is a name of scripts/fetch-models, or a file with NAME.inputs.npz beside it. For each, uniform
 8 bits: the loss that mscgym foretells and that of its exported model in the runtime, on the same
-samples and batches; latency at batch 1 on one thread, in interleaved rounds, as ratios. Beside it
+samples and batches (of the model's own size, where that is fixed); latency at batch 1 on one thread, in interleaved rounds, as ratios. Beside it
 quantize_static, whose loss is the least of minmax, entropy and percentile, and for the networks of
 trials.py the fused form of peers/wide.py. With --trials two searches of so many: the least loss in
 a quarter of the bytes, over 8 and 4 bits and float; and the least latency at twice the loss of
@@ -75,13 +75,15 @@ class Network:
         self.samples = delivered.samples_of(model, args.samples)
         self.base = session(model)
         self.losses, self.sessions, self.rows = {}, {"float": self.base}, []
+        fixed = self.base.get_inputs()[0].shape[0]
+        self.batch = fixed if isinstance(fixed, int) else args.batch
 
     def loss_of(self, path):
-        return loss(self.base, session(path), self.samples, self.args.batch)
+        return loss(self.base, session(path), self.samples, self.batch)
 
     def search(self, what, entry, target="onnxruntime"):
         return delivered.search(self.args.mscgym, os.path.join(self.folder, what), self.model,
-                                self.samples, target, self.args.batch, entry)
+                                self.samples, target, self.batch, entry)
 
     def deliver(self, what, entry):
         """A search's winner in the runtime: its path and what the search says."""
