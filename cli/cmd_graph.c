@@ -44,7 +44,7 @@ static const struct msc_cli_option options[] = {
     {.name = "target",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "with --sites: all that this target requantises, as onnxruntime",
+     .help = "with --sites: what this target quantises, all sites of it, as onnxruntime",
      .offset = GRAPH(target)},
     {.name = "output",
      .letter = 'o',
@@ -196,20 +196,19 @@ static enum msc_status tell_branches(const struct msc_graph *g, const struct msc
     return status;
 }
 
+// Of targets that requantise nothing they are what joints read.
 static enum msc_status read_target(struct msc_site_scheme *scheme, const struct graph_values *v) {
-    scheme->target = v->target ? msc_target_find(v->target) : NULL;
-    if (!v->target || (scheme->target && scheme->target->requantises)) {
+    const struct msc_target *target = v->target ? msc_target_find(v->target) : NULL;
+    scheme->target = target && target->requantises ? target : NULL;
+    if (!v->target || target) {
         return MSC_OK;
     }
     struct msc_str known = {0};
     for (size_t i = 0; msc_target_at(i); i++) {
-        if (msc_target_at(i)->requantises) {
-            msc_str_item(&known, msc_target_at(i)->name);
-        }
+        msc_str_item(&known, msc_target_at(i)->name);
     }
-    enum msc_status status =
-        MSC_FAIL(MSC_E_INVALID, "graph: --target is \"%s\", expected one that requantises: %s",
-                 v->target, msc_str_text(&known));
+    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "graph: --target is \"%s\", expected one of %s",
+                                      v->target, msc_str_text(&known));
     msc_str_finish(&known);
     return status;
 }

@@ -47,7 +47,7 @@ static enum msc_status fill_edits(const struct msc_quantize *z, const uint32_t c
                                      : msc_quantizer_edit(z->quantizer, z->space.site_of_slot[s],
                                                           quantizer_choice(z, task, choices[task]));
     }
-    return msc_bias_roundings_fill(z->roundings, edits);
+    return msc_bias_edits_fill(z->bias_edits, edits);
 }
 
 // ---- The environment's functions --------------------------------------------------------------
@@ -293,7 +293,7 @@ static void quantize_finish(struct msc_env *env) {
     struct msc_quantize *z = msc_env_state(env);
     msc_distill_destroy(z->validated);
     msc_distill_destroy(z->distill);
-    msc_bias_roundings_destroy(z->roundings);
+    msc_bias_edits_destroy(z->bias_edits);
     msc_quantizer_destroy(z->quantizer);
     msc_free(z->runs);
     msc_free(z->edits);

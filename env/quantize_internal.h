@@ -7,7 +7,7 @@
 #include "env/env.h"
 #include "env/quantize_latency.h"
 #include "env/quantize_metrics.h"
-#include "tools/bias_rounding.h"
+#include "tools/bias_edits.h"
 #include "tools/command.h"
 
 struct msc_quantize {
@@ -26,7 +26,7 @@ struct msc_quantize {
     struct msc_quantizer_options quantizer_options;
     struct msc_distill_options distill_options;
     struct msc_quantizer *quantizer;
-    struct msc_bias_roundings *roundings;
+    struct msc_bias_edits *bias_edits;
     struct msc_distill *distill;   // on the calibration samples
     struct msc_distill *validated; // on the validation samples; made when first asked for
     struct msc_quantize_metrics metrics;
@@ -58,7 +58,7 @@ enum msc_status msc_quantize__complete(cJSON *config);
 enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quantize *z);
 // Scales, zero points, reference outputs and, where it is asked for, the table of latencies: read
 // from the host's parameters file if there is one, else computed and written there. Sets `fixed`,
-// `roundings` and `parameters`.
+// `bias_edits` and `parameters`.
 enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_quantize *z);
 
 // Makes `runs` and `edits` hold at least n runs; what they held may be lost.

@@ -26,7 +26,7 @@
 
 #define MSC_QUANTIZE_LATENCY "latency_us"
 
-struct msc_bias_roundings;
+struct msc_bias_edits;
 
 // Sites, ascending; `is_never`: whatever they are, it does not happen.
 struct msc_site_set {
@@ -70,7 +70,7 @@ struct msc_latency_job {
     const struct msc_target *target; // NULL: none
     // [n_slots] edits of slots that no choice is made for.
     const struct msc_edit *const *fixed;
-    struct msc_bias_roundings *roundings;
+    struct msc_bias_edits *bias_edits;
     const struct msc_plan *plan; // of the first batch: it has the bound shapes
 };
 

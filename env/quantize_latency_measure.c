@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "env/quantize_latency_internal.h"
 #include "graph/onnx/onnx.h"
-#include "tools/bias_rounding.h"
+#include "tools/bias_edits.h"
 #include "tools/runtime.h"
 
 #include <math.h>
@@ -89,7 +89,7 @@ static enum msc_status make_plan(struct msc_latency_plans *p, const struct msc_l
         p->is_bytes[plan][i] =
             quant && quant->type == MSC_DTYPE_NONE && quant->bits <= 8 && quant->group_size == 0;
     }
-    return msc_bias_roundings_fill(job->roundings, p->edits[plan]);
+    return msc_bias_edits_fill(job->bias_edits, p->edits[plan]);
 }
 
 static enum msc_status make_plans(struct msc_latency_plans *p, const struct msc_latency_job *job,

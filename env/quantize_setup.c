@@ -53,7 +53,7 @@ static enum msc_status measure_latency(struct msc_env *env, struct msc_quantize 
         .quantizer = z->quantizer,
         .target = z->quantizer_options.target,
         .fixed = z->fixed,
-        .roundings = z->roundings,
+        .bias_edits = z->bias_edits,
         .plan = msc_evaluator_plan(msc_distill_evaluator(z->distill), 0),
     };
     return msc_latency_table_measure(&z->latency.table, &z->latency.network, &job,
@@ -91,7 +91,7 @@ static enum msc_status list_parameters(const struct msc_quantize *z, struct msc_
 // What rests on scales alone.
 static enum msc_status build_edits(struct msc_env *env, struct msc_quantize *z) {
     MSC_TRY(msc_quantize__build_fixed(env, z));
-    return msc_bias_roundings_create(&z->roundings, msc_env_host(env)->graph,
+    return msc_bias_edits_create(&z->bias_edits, msc_env_host(env)->graph,
                                      msc_quantizer_sites(z->quantizer));
 }
 

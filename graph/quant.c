@@ -63,6 +63,10 @@ void msc_quant_seal(struct msc_quant *q) {
         struct msc_hash integers = msc_array_hash(q->integers);
         q->hash = msc_hash_add_bytes(q->hash, &integers, sizeof(integers));
     }
+    if (q->shifts) {
+        struct msc_hash shifts = msc_array_hash(q->shifts);
+        q->hash = msc_hash_combine(q->hash, msc_hash_combine(msc_hash_bytes("shifts", 6), shifts));
+    }
 }
 
 enum msc_status msc_quant_copy(struct msc_quant *out, const struct msc_quant *q) {
@@ -80,6 +84,7 @@ enum msc_status msc_quant_copy(struct msc_quant *out, const struct msc_quant *q)
     out->scales = scales;
     out->zero_points = zero_points;
     out->integers = q->integers ? msc_array_retain(q->integers) : NULL;
+    out->shifts = q->shifts ? msc_array_retain(q->shifts) : NULL;
     return MSC_OK;
 }
 
@@ -87,6 +92,7 @@ void msc_quant_finish(struct msc_quant *q) {
     msc_free((void *)q->scales);
     msc_free((void *)q->zero_points);
     msc_array_release((struct msc_array *)q->integers);
+    msc_array_release((struct msc_array *)q->shifts);
 }
 
 struct msc_quant msc_quant_of_float(enum msc_dtype type) {

@@ -33,13 +33,16 @@ struct msc_quant {
     // Of a weight whose q are chosen, not rounded to nearest: these, int8 where `low` is negative,
     // else uint8, in the order of its elements; what the weight holds counts no more. NULL: rounded.
     const struct msc_array *integers;
+    // Of a weight whose rounding moves the means of its joint's outputs: what the joint's bias is
+    // raised by, float32 [output channels] (tools/bias_edits.h makes edits of it). NULL: nothing.
+    const struct msc_array *shifts;
     struct msc_hash hash;
 };
 
 // Fills `hash` from the other members.
 void msc_quant_seal(struct msc_quant *q);
-// A copy with parameters of its own and a reference to the integers, which outlives `q`; msc_quant_finish frees these. After an
-// error there is nothing to free.
+// A copy with parameters of its own and references to the arrays, which outlives `q`;
+// msc_quant_finish frees these. After an error there is nothing to free.
 enum msc_status msc_quant_copy(struct msc_quant *out, const struct msc_quant *q);
 void msc_quant_finish(struct msc_quant *q); // of a copy, or all zero
 // Are the integers, if there are any, so many, and do they lie from low to high? MSC_E_INVALID says

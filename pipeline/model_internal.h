@@ -19,7 +19,7 @@ enum msc_status msc_model__find_wanted(const struct msc_model *m, struct msc_mod
 struct msc_model_runner {
     struct msc_evaluator *ev;
     const struct msc_edit **edits;
-    struct msc_bias_roundings *roundings;
+    struct msc_bias_edits *bias_edits;
     struct msc_array **outputs; // [n_outputs] borrowed; the first run fills them
     size_t n_outputs;
     bool is_done;

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "kernels/engine/evaluator.h"
-#include "tools/bias_rounding.h"
+#include "tools/bias_edits.h"
 #include "tools/strategy.h"
 
 #include <inttypes.h>
@@ -154,8 +154,8 @@ enum msc_status msc_model__runner_open(struct msc_model_runner *r, const struct 
     }
     if (run->strategy) {
         MSC_TRY_OUT(msc_strategy_apply(run->strategy, m->graph, sites, r->edits));
-        MSC_TRY_OUT(msc_bias_roundings_create(&r->roundings, m->graph, sites));
-        MSC_TRY_OUT(msc_bias_roundings_fill(r->roundings, r->edits));
+        MSC_TRY_OUT(msc_bias_edits_create(&r->bias_edits, m->graph, sites));
+        MSC_TRY_OUT(msc_bias_edits_fill(r->bias_edits, r->edits));
     }
     return MSC_OK;
 out:
@@ -174,7 +174,7 @@ enum msc_status msc_model__runner_run(struct msc_model_runner *r, double *micros
 }
 
 void msc_model__runner_close(struct msc_model_runner *r) {
-    msc_bias_roundings_destroy(r->roundings);
+    msc_bias_edits_destroy(r->bias_edits);
     msc_evaluator_destroy(r->ev);
     msc_free(r->edits);
     *r = (struct msc_model_runner){0};

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "graph/onnx/onnx.h"
 #include "records/record_query.h"
-#include "tools/bias_rounding.h"
+#include "tools/bias_edits.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ enum msc_status msc_export_strategy(struct msc_strategy **out, struct msc_env *e
 enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc_strategy *strategy,
                                  const char *path, const struct msc_record *record, int64_t trial) {
     struct msc_sites sites = {0};
-    struct msc_bias_roundings *roundings = NULL;
+    struct msc_bias_edits *bias_edits = NULL;
     const struct msc_edit **edits = NULL;
     char strategy_text[MSC_HASH_TEXT_BYTES];
     char record_text[MSC_HASH_TEXT_BYTES];
@@ -46,8 +46,8 @@ enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc
     }
     if (strategy) {
         MSC_TRY_OUT(msc_strategy_apply(strategy, graph, &sites, edits));
-        MSC_TRY_OUT(msc_bias_roundings_create(&roundings, graph, &sites));
-        MSC_TRY_OUT(msc_bias_roundings_fill(roundings, edits));
+        MSC_TRY_OUT(msc_bias_edits_create(&bias_edits, graph, &sites));
+        MSC_TRY_OUT(msc_bias_edits_fill(bias_edits, edits));
         metadata[n][0] = "mscgym.strategy";
         metadata[n++][1] = msc_hash_format(strategy_text, msc_strategy_hash(strategy));
     }
@@ -70,7 +70,7 @@ enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc
     };
     status = msc_onnx_save(graph, path, &options);
 out:
-    msc_bias_roundings_destroy(roundings);
+    msc_bias_edits_destroy(bias_edits);
     msc_free(edits);
     msc_sites_finish(&sites);
     return status;

@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "env/distill.h"
-#include "tools/bias_rounding.h"
+#include "tools/bias_edits.h"
 
 enum msc_status msc_strategy_open(struct msc_strategy **out, const char *path,
                                   const struct msc_log *log) {
@@ -19,7 +19,7 @@ enum msc_status msc_strategy_open(struct msc_strategy **out, const char *path,
 static enum msc_status measure_strategy(double *out, struct msc_distill *d,
                                         const struct msc_strategy *s, const struct msc_graph *g) {
     struct msc_sites sites = {0};
-    struct msc_bias_roundings *roundings = NULL;
+    struct msc_bias_edits *bias_edits = NULL;
     const struct msc_edit **edits = NULL;
     enum msc_status status = MSC_OK;
     struct msc_site_scheme scheme = msc_strategy_scheme(s);
@@ -31,13 +31,13 @@ static enum msc_status measure_strategy(double *out, struct msc_distill *d,
         goto out;
     }
     MSC_TRY_OUT(msc_strategy_apply_to_any(s, g, &sites, edits));
-    MSC_TRY_OUT(msc_bias_roundings_create(&roundings, g, &sites));
-    MSC_TRY_OUT(msc_bias_roundings_fill(roundings, edits));
+    MSC_TRY_OUT(msc_bias_edits_create(&bias_edits, g, &sites));
+    MSC_TRY_OUT(msc_bias_edits_fill(bias_edits, edits));
     MSC_TRY_OUT(msc_distill_run(d, &run, 1, NULL, NULL));
     *out = run.loss;
     status = run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message);
 out:
-    msc_bias_roundings_destroy(roundings);
+    msc_bias_edits_destroy(bias_edits);
     msc_free(edits);
     msc_sites_finish(&sites);
     return status;

@@ -1,6 +1,7 @@
 #include "tools/quantizer_internal.h"
 
 #include "base/str.h"
+#include "tools/bias_edits.h"
 #include "tools/strategy.h"
 
 #include <math.h>
@@ -178,10 +179,15 @@ enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct ms
     return MSC_OK;
 }
 
+static void release_arrays(struct msc_edit *edit) {
+    msc_array_release((struct msc_array *)edit->quant.integers);
+    msc_array_release((struct msc_array *)edit->quant.shifts);
+}
+
 void msc_quantizer_destroy(struct msc_quantizer *q) {
     if (q) {
         for (size_t i = 0; q->edits && i < (size_t)q->sites.n_sites * q->n_choices; i++) {
-            msc_array_release((struct msc_array *)q->edits[i].quant.integers);
+            release_arrays(&q->edits[i]);
         }
         msc_sites_finish(&q->sites);
         msc_arena_finish(&q->arena);
@@ -209,7 +215,8 @@ size_t msc_quantizer_first_choice(const struct msc_quantizer *q, enum msc_site_k
         bool is_percentile = c->observers[kind] == MSC_OBSERVER_PERCENTILE;
         if (other->is_float == c->is_float && other->type == c->type && other->bits == c->bits &&
             (kind != MSC_SITE_WEIGHT ||
-             (other->group_size == c->group_size && other->rounding == c->rounding)) &&
+             (other->group_size == c->group_size && other->rounding == c->rounding &&
+              other->correction == c->correction)) &&
             other->observers[kind] == c->observers[kind] && other->range_scale == c->range_scale &&
             (!is_percentile || other->percentile == c->percentile)) {
             return i;
@@ -291,8 +298,7 @@ struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site
 }
 
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
-                                   const float scales[], const int32_t zero_points[],
-                                   const struct msc_array *integers) {
+                                   const struct msc_quant *from) {
     struct msc_edit *edit = &q->edits[(size_t)site * q->n_choices + (size_t)choice];
     struct msc_quant form = msc_quantizer__form(q, site, choice);
     size_t n = (size_t)form.n;
@@ -301,12 +307,13 @@ enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_
     if (!s || !z) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for scales");
     }
-    memcpy(s, scales, n * sizeof(s[0]));
-    memcpy(z, zero_points, n * sizeof(z[0]));
+    memcpy(s, from->scales, n * sizeof(s[0]));
+    memcpy(z, from->zero_points, n * sizeof(z[0]));
     form.scales = s;
     form.zero_points = z;
-    form.integers = integers ? msc_array_retain(integers) : NULL;
-    msc_array_release((struct msc_array *)edit->quant.integers);
+    form.integers = from->integers ? msc_array_retain(from->integers) : NULL;
+    form.shifts = from->shifts ? msc_array_retain(from->shifts) : NULL;
+    release_arrays(edit);
     *edit = msc_edit_quantize(form);
     return MSC_OK;
 }
@@ -337,6 +344,7 @@ bool msc_quantizer_origin(struct msc_strategy_origin *out, const struct msc_quan
         .percentile = o.percentile,
         .range_scale = q->choices[choice].range_scale,
         .rounding = is_weight ? q->choices[choice].rounding : MSC_ROUNDING_NEAREST,
+        .correction = is_weight ? q->choices[choice].correction : MSC_CORRECTION_NONE,
         .is_symmetric = o.scheme.is_symmetric};
     return true;
 }
@@ -378,6 +386,11 @@ enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_arr
                 MSC_TRY_OUT(entry_name(&name, q, i, c, "integers"));
                 MSC_TRY_OUT(msc_array_list_add(list, msc_str_text(&name),
                                                (struct msc_array *)quant->integers));
+            }
+            if (quant->shifts) {
+                MSC_TRY_OUT(entry_name(&name, q, i, c, "shift"));
+                MSC_TRY_OUT(msc_array_list_add(list, msc_str_text(&name),
+                                               (struct msc_array *)quant->shifts));
             }
         }
     }
@@ -424,6 +437,22 @@ static enum msc_status check_integers(const struct msc_quantizer *q, int32_t sit
     return MSC_OK;
 }
 
+// Optional, too: of weights whose biases can take them.
+static enum msc_status check_shifts(const struct msc_quantizer *q, int32_t site, size_t choice,
+                                    const struct msc_array *shifts) {
+    bool fits =
+        !shifts ||
+        (q->sites.sites[site].kind == MSC_SITE_WEIGHT && msc_array_dtype(shifts) == MSC_DTYPE_F32 &&
+         msc_bias_edits_take_shifts(q->graph, &q->sites, site, msc_array_n_elements(shifts)));
+    for (int64_t i = 0; fits && shifts && i < msc_array_n_elements(shifts); i++) {
+        fits = isfinite(msc_array_get_double(shifts, i));
+    }
+    return fits ? MSC_OK
+                : MSC_FAIL(MSC_E_STATE,
+                           "parameters of %s, choice \"%s\": shifts do not fit its joints' biases",
+                           q->sites.sites[site].name, q->choices[choice].label);
+}
+
 static enum msc_status load_quant(struct msc_quantizer *q, const struct msc_array_list *list,
                                   int32_t site, size_t choice, struct msc_str *name) {
     const struct msc_site *s = &q->sites.sites[site];
@@ -439,14 +468,20 @@ static enum msc_status load_quant(struct msc_quantizer *q, const struct msc_arra
     MSC_TRY(entry_name(name, q, site, choice, "integers"));
     const struct msc_array *integers = msc_array_list_find(list, msc_str_text(name));
     MSC_TRY(check_integers(q, site, choice, integers));
+    MSC_TRY(entry_name(name, q, site, choice, "shift"));
+    const struct msc_array *shifts = msc_array_list_find(list, msc_str_text(name));
+    MSC_TRY(check_shifts(q, site, choice, shifts));
     int64_t n = msc_array_n_elements(scales);
     int64_t expected = msc_quantizer__form(q, site, (int32_t)choice).n;
     if (n != expected || msc_array_n_elements(zeros) != n) {
         return MSC_FAIL(MSC_E_STATE, "parameters of %s, choice \"%s\": %lld scales, expected %lld",
                         s->name, q->choices[choice].label, (long long)n, (long long)expected);
     }
-    return msc_quantizer__set(q, site, (int32_t)choice, msc_array_data(scales),
-                              msc_array_data(zeros), integers);
+    const struct msc_quant found = {.scales = msc_array_data(scales),
+                                    .zero_points = msc_array_data(zeros),
+                                    .integers = integers,
+                                    .shifts = shifts};
+    return msc_quantizer__set(q, site, (int32_t)choice, &found);
 }
 
 enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_array_list *list) {

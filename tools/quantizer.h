@@ -37,9 +37,10 @@ struct msc_choice {
     int32_t group_size; // of weights: elements that share a scale; 0: a channel, or the tensor
     enum msc_observer observers[2]; // [kind of site] of weights and of activations
     double percentile;
-    double range_scale;          // the observed range times this
-    enum msc_rounding rounding;  // of weights
-    char label[MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "4 g32", "4 hessian gptq", "float16"
+    double range_scale;             // the observed range times this
+    enum msc_rounding rounding;     // of weights
+    enum msc_correction correction; // of weights
+    char label[MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "4 g32", "4 descent affine", "float16"
 };
 
 struct msc_operand_scheme {
@@ -115,7 +116,7 @@ enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_eval
                                         msc_quantizer_progress progress, void *payload);
 
 // Appends "<site>/<choice>/scale" and "…/zero_point" arrays to a list, with "…/integers" where these
-// are not rounded to nearest, and reads them back.
+// are not rounded to nearest and "…/shift" where there are shifts, and reads them back.
 // MSC_E_STATE when the list lacks one of them: it belongs to another configuration.
 enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_array_list *list);
 enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_array_list *list);

@@ -166,7 +166,8 @@ static enum msc_status fit_activation(struct calibration *c, int32_t site, int32
     range.low *= factor;
     range.high *= factor;
     nudge_off_ties(c, s, &o.scheme, range, &scale, &zero_point);
-    return msc_quantizer__set(q, site, choice, &scale, &zero_point, NULL);
+    return msc_quantizer__set(q, site, choice,
+                              &(struct msc_quant){.scales = &scale, .zero_points = &zero_point});
 }
 
 // The elements of scale `index` side by side; returns how many there are.
@@ -237,7 +238,8 @@ static enum msc_status fit_weight(struct msc_quantizer *q, int32_t site, int32_t
         int64_t length = gather_scale(values, msc_array_data(w), &split, i);
         MSC_TRY_OUT(fit_values(values, length, &o, factor, &scales[i], &zeros[i]));
     }
-    status = msc_quantizer__set(q, site, choice, scales, zeros, NULL);
+    status = msc_quantizer__set(q, site, choice,
+                                &(struct msc_quant){.scales = scales, .zero_points = zeros});
 out:
     msc_free(values);
     msc_free(scales);

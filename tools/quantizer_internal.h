@@ -32,11 +32,10 @@ bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site);
 bool msc_quantizer__has_scales(const struct msc_quantizer *q, size_t choice);
 // How many scales a site has under a choice, and along what; without the scales.
 struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site, int32_t choice);
-// Sets the quant of that form from its scales and zero points, copied into the arena, and from
-// integers, of which it takes a reference; NULL: rounded to nearest.
+// Sets the quant of that form from the scales and zero points of another, copied into the arena, and
+// from its integers and shifts, of which it takes references.
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
-                                   const float scales[], const int32_t zero_points[],
-                                   const struct msc_array *integers);
+                                   const struct msc_quant *from);
 // Widens the scales of weights whose joints have biases that would not fit int32, where the target
 // rounds these (quantizer_widen.c).
 enum msc_status msc_quantizer__widen(struct msc_quantizer *q);

@@ -12,8 +12,8 @@ const char *const msc_quantizer_keys[] = {"target",    "sites",   "group",      
                                           "observers", "weights", "activations", "include",
                                           "exclude",   "fix",     NULL};
 
-static const char *const choice_keys[] = {"bits",       "type",  "group_size", "observer",
-                                          "percentile", "scale", "float",      "rounding"};
+static const char *const choice_keys[] = {"bits",  "type",  "group_size", "observer", "percentile",
+                                          "scale", "float", "rounding",   "correct"};
 enum { N_CHOICE_KEYS = sizeof(choice_keys) / sizeof(choice_keys[0]) };
 static const char *const scheme_keys[] = {"per_channel", "symmetric", "float"};
 
@@ -67,6 +67,9 @@ static enum msc_status label_choice(struct msc_choice *c, bool named) {
         }
         if (c->rounding != MSC_ROUNDING_NEAREST) {
             msc_str_printf(&text, " %s", msc_rounding_name(c->rounding));
+        }
+        if (c->correction != MSC_CORRECTION_NONE) {
+            msc_str_printf(&text, " %s", msc_correction_name(c->correction));
         }
         if (c->range_scale != 1) {
             msc_str_append(&text, " x");
@@ -154,6 +157,23 @@ static enum msc_status read_rounding(struct msc_choice *c, const cJSON *object, 
                           name, (int)c->bits);
 }
 
+static enum msc_status read_correction(struct msc_choice *c, const cJSON *object,
+                                       const char *where) {
+    const char *name;
+    if (!cJSON_GetObjectItemCaseSensitive(object, "correct")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_text(&name, object, "correct", where));
+    if (!msc_correction_find(&c->correction, name)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: correct \"%s\" is not known; there are none, affine",
+                        where, name);
+    }
+    return c->bits <= 8 || c->correction == MSC_CORRECTION_NONE
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "%s: correct \"%s\" takes 8 bits at most, not %d", where,
+                          name, (int)c->bits);
+}
+
 // kl is for records of before: a divergence weighs what a range cuts off by how often that comes, not
 // by how far off it is.
 static enum msc_status read_observer(enum msc_observer *out, const cJSON *object, const char *key,
@@ -209,6 +229,7 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
     }
     MSC_TRY(read_group_size(c, object, where));
     MSC_TRY(read_rounding(c, object, where));
+    MSC_TRY(read_correction(c, object, where));
     if (c->rounding != MSC_ROUNDING_NEAREST && !has_observer) {
         c->observers[0] = MSC_OBSERVER_HESSIAN;
     }

@@ -1,5 +1,6 @@
 // Choices of weights that look at what they are multiplied by: scales by the error of outputs
 // (observer hessian), integers by GPTQ or coordinate descent (tools/rounding.h).
+#include "tools/bias_edits.h"
 #include "tools/linear_algebra.h"
 #include "tools/quantizer_internal.h"
 #include "tools/rounding.h"
@@ -35,6 +36,7 @@ struct rounded_choice {
     float *scales;        // [n_rows, n_blocks]
     int32_t *zero_points; // [n_rows, n_blocks]
     int32_t *integers;    // [n_rows, n_columns]
+    float *shifts;        // [n_rows]; NULL: none
 };
 
 static enum msc_status no_rounding_memory(const struct rounded_weight *w) {
@@ -46,7 +48,12 @@ static bool needs_moments(const struct msc_quantizer *q, size_t choice) {
     const struct msc_choice *c = &q->choices[choice];
     return msc_quantizer__has_scales(q, choice) &&
            (c->observers[MSC_SITE_WEIGHT] == MSC_OBSERVER_HESSIAN ||
-            c->rounding != MSC_ROUNDING_NEAREST);
+            c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE);
+}
+
+// Are integers kept? Those of a row with a gain are not the nearest ones of its scale.
+static bool has_integers(const struct msc_choice *c) {
+    return c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE;
 }
 
 // ---- Rows -------------------------------------------------------------------------------------
@@ -107,26 +114,36 @@ static struct msc_rounding_rows unit_rows(const struct rounded_weight *w,
     };
 }
 
+// Rows that share one scale have no gains of their own.
+static bool is_corrected(const struct rounded_choice *c) {
+    return c->choice->correction == MSC_CORRECTION_AFFINE && c->form.n > 1;
+}
+
+static enum msc_status round_rows(const struct rounded_choice *c, struct msc_rounding_rows *rows,
+                                  const struct msc_gptq_order *order) {
+    if (c->choice->observers[MSC_SITE_WEIGHT] == MSC_OBSERVER_HESSIAN && c->form.n > 1) {
+        MSC_TRY(msc_rounding_fit(rows));
+        for (int64_t i = 0; i < rows->n_rows * c->n_blocks; i++) {
+            rows->scales[i] *= (float)c->choice->range_scale;
+        }
+    }
+    if (c->choice->rounding == MSC_ROUNDING_NEAREST) {
+        msc_rounding_nearest(rows);
+        return MSC_OK;
+    }
+    MSC_TRY(msc_rounding_gptq(rows, order));
+    return c->choice->rounding == MSC_ROUNDING_DESCENT ? msc_rounding_descend(rows, DESCENT_PASSES)
+                                                       : MSC_OK;
+}
+
 static enum msc_status round_unit(const struct rounded_weight *w, const struct rounded_choice *c,
                                   int64_t unit) {
     struct msc_rounding_rows rows = unit_rows(w, c, unit);
-    const struct msc_gptq_order *order =
-        c->choice->rounding == MSC_ROUNDING_GPTQ || c->choice->rounding == MSC_ROUNDING_DESCENT
-            ? w->orders[unit / units_of_group(w)]
-            : NULL;
-    if (c->choice->observers[MSC_SITE_WEIGHT] == MSC_OBSERVER_HESSIAN && c->form.n > 1) {
-        MSC_TRY(msc_rounding_fit(&rows));
-        for (int64_t i = 0; i < rows.n_rows * c->n_blocks; i++) {
-            rows.scales[i] *= (float)c->choice->range_scale;
-        }
-    }
-    if (!order) {
-        msc_rounding_nearest(&rows);
-        return MSC_OK;
-    }
-    MSC_TRY(msc_rounding_gptq(&rows, order));
-    return c->choice->rounding == MSC_ROUNDING_DESCENT ? msc_rounding_descend(&rows, DESCENT_PASSES)
-                                                       : MSC_OK;
+    int64_t group = unit / units_of_group(w), row = (rows.weights - w->rows) / rows.n_columns;
+    MSC_TRY(round_rows(c, &rows, w->orders ? w->orders[group] : NULL));
+    return is_corrected(c) ? msc_rounding_fit_affine(c->shifts ? c->shifts + row : NULL, &rows,
+                                                     w->moment.means + group * rows.n_columns)
+                           : MSC_OK;
 }
 
 // The rows' own threads; the text of what failed stays with the thread it failed on.
@@ -190,7 +207,7 @@ static void take_scales(const struct rounded_weight *w, struct rounded_choice *c
 // Hands what was found to the quantizer, in the order of the weight.
 static enum msc_status keep_rounded(const struct rounded_weight *w, struct rounded_choice *c,
                                     int32_t choice) {
-    struct msc_array *integers = NULL;
+    struct msc_array *integers = NULL, *shifts = NULL;
     enum msc_dtype dtype = c->form.low < 0 ? MSC_DTYPE_I8 : MSC_DTYPE_U8;
     float *scales = msc_alloc((size_t)c->form.n * sizeof(scales[0]) + 1);
     int32_t *zeros = msc_alloc((size_t)c->form.n * sizeof(zeros[0]) + 1);
@@ -198,6 +215,9 @@ static enum msc_status keep_rounded(const struct rounded_weight *w, struct round
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(
         msc_array_create(&integers, dtype, msc_array_n_dims(w->array), msc_array_dims(w->array)));
+    if (c->shifts) {
+        MSC_TRY_OUT(msc_array_create_from(&shifts, MSC_DTYPE_F32, 1, &w->n_rows, c->shifts));
+    }
     uint8_t *bytes = msc_array_data(integers);
     for (int64_t r = 0; r < w->n_rows; r++) {
         for (int64_t k = 0; k < w->moment.n_columns; k++) {
@@ -209,10 +229,14 @@ static enum msc_status keep_rounded(const struct rounded_weight *w, struct round
             zeros[at] = c->zero_points[r * c->n_blocks + b];
         }
     }
-    status = msc_quantizer__set(w->q, w->site, choice, scales, zeros,
-                                c->choice->rounding != MSC_ROUNDING_NEAREST ? integers : NULL);
+    const struct msc_quant found = {.scales = scales,
+                                    .zero_points = zeros,
+                                    .integers = has_integers(c->choice) ? integers : NULL,
+                                    .shifts = shifts};
+    status = msc_quantizer__set(w->q, w->site, choice, &found);
 out:
     msc_array_release(integers);
+    msc_array_release(shifts);
     msc_free(scales);
     msc_free(zeros);
     return status;
@@ -230,7 +254,10 @@ static enum msc_status round_choice(const struct rounded_weight *w, int32_t choi
     c.scales = msc_arena_array(&arena, (size_t)(w->n_rows * c.n_blocks) + 1, sizeof(float));
     c.zero_points = msc_arena_array(&arena, (size_t)(w->n_rows * c.n_blocks) + 1, sizeof(int32_t));
     c.integers = msc_arena_array(&arena, (size_t)(w->n_rows * n) + 1, sizeof(int32_t));
-    if (!c.scales || !c.zero_points || !c.integers) {
+    bool has_shifts =
+        is_corrected(&c) && msc_bias_edits_take_shifts(q->graph, &q->sites, w->site, w->n_rows);
+    c.shifts = has_shifts ? msc_arena_array(&arena, (size_t)w->n_rows + 1, sizeof(float)) : NULL;
+    if (!c.scales || !c.zero_points || !c.integers || (has_shifts && !c.shifts)) {
         status = no_rounding_memory(w);
         goto out;
     }

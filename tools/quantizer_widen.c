@@ -125,7 +125,9 @@ static enum msc_status widen_choice(struct msc_quantizer *q, int32_t site, int32
     if (is_wider && quant->integers) {
         MSC_TRY_OUT(rescale_integers(&integers, quant, scales, weight));
     }
-    status = is_wider ? msc_quantizer__set(q, site, choice, scales, zeros, integers) : MSC_OK;
+    const struct msc_quant wider = {
+        .scales = scales, .zero_points = zeros, .integers = integers, .shifts = quant->shifts};
+    status = is_wider ? msc_quantizer__set(q, site, choice, &wider) : MSC_OK;
 out:
     msc_array_release(integers);
     msc_free(scales);

@@ -9,38 +9,53 @@
 
 enum { CANDIDATES = 96 }; // shrunken ranges tried, or positions of an end
 
+// ---- Names ------------------------------------------------------------------------------------
+
 static const char *const observer_names[MSC_OBSERVER_COUNT] = {"minmax", "percentile", "kl", "mse",
                                                                "hessian"};
+static const char *const rounding_names[MSC_ROUNDING_COUNT] = {"nearest", "gptq", "descent"};
+static const char *const correction_names[MSC_CORRECTION_COUNT] = {"none", "affine"};
+
+// The place of a name among these, or -1.
+static int find_name(const char *name, const char *const names[], int n) {
+    int i = n - 1;
+    while (i >= 0 && strcmp(names[i], name) != 0) {
+        i--;
+    }
+    return i;
+}
 
 const char *msc_observer_name(enum msc_observer observer) {
     return observer_names[observer];
 }
 
 bool msc_observer_find(enum msc_observer *out, const char *name) {
-    for (int i = 0; i < MSC_OBSERVER_COUNT; i++) {
-        if (strcmp(observer_names[i], name) == 0) {
-            *out = (enum msc_observer)i;
-            return true;
-        }
-    }
-    return false;
+    int i = find_name(name, observer_names, MSC_OBSERVER_COUNT);
+    *out = i >= 0 ? (enum msc_observer)i : *out;
+    return i >= 0;
 }
-
-static const char *const rounding_names[MSC_ROUNDING_COUNT] = {"nearest", "gptq", "descent"};
 
 const char *msc_rounding_name(enum msc_rounding rounding) {
     return rounding_names[rounding];
 }
 
 bool msc_rounding_find(enum msc_rounding *out, const char *name) {
-    for (int i = 0; i < MSC_ROUNDING_COUNT; i++) {
-        if (strcmp(rounding_names[i], name) == 0) {
-            *out = (enum msc_rounding)i;
-            return true;
-        }
-    }
-    return false;
+    int i = find_name(name, rounding_names, MSC_ROUNDING_COUNT);
+    *out = i >= 0 ? (enum msc_rounding)i : *out;
+    return i >= 0;
 }
+
+const char *msc_correction_name(enum msc_correction correction) {
+    return correction_names[correction];
+}
+
+bool msc_correction_find(enum msc_correction *out, const char *name) {
+    int i = find_name(name, correction_names, MSC_CORRECTION_COUNT);
+    *out = i >= 0 ? (enum msc_correction)i : *out;
+    return i >= 0;
+}
+
+// ---- Ranges -----------------------------------------------------------------------------------
 
 static int bin_of(const struct msc_histogram *h, float x) {
     double width = ((double)h->high - (double)h->low) / MSC_HISTOGRAM_BINS;

@@ -46,6 +46,16 @@ enum msc_rounding {
 const char *msc_rounding_name(enum msc_rounding rounding);
 bool msc_rounding_find(enum msc_rounding *out, const char *name);
 
+// What is made up for once a weight is rounded. Weights of what is no convolution or linear layer
+// stay as they are.
+enum msc_correction {
+    MSC_CORRECTION_NONE,
+    MSC_CORRECTION_AFFINE, // each output channel by a gain and a shift (tools/rounding.h)
+    MSC_CORRECTION_COUNT,
+};
+const char *msc_correction_name(enum msc_correction correction);
+bool msc_correction_find(enum msc_correction *out, const char *name);
+
 struct msc_range {
     float low, high; // low <= 0 <= high
 };

@@ -56,15 +56,21 @@ void msc_rounding_nearest(struct msc_rounding_rows *r) {
 
 // ---- Errors -----------------------------------------------------------------------------------
 
-// q - w of what is rounded now.
-static void subtract_weights(float out[], const struct msc_rounding_rows *r) {
+void msc_rounding__dequantize(float out[], const struct msc_rounding_rows *r) {
     for (int64_t i = 0; i < r->n_rows; i++) {
         for (int64_t k = 0; k < r->n_columns; k++) {
             struct grid g = grid_of(r, i, k);
             int64_t at = i * r->n_columns + k;
-            double q = (r->integers[at] - g.zero_point) * g.scale;
-            out[at] = (float)(q - r->weights[at]);
+            out[at] = (float)((r->integers[at] - g.zero_point) * g.scale);
         }
+    }
+}
+
+// q - w of what is rounded now.
+static void subtract_weights(float out[], const struct msc_rounding_rows *r) {
+    msc_rounding__dequantize(out, r);
+    for (int64_t i = 0; i < r->n_rows * r->n_columns; i++) {
+        out[i] -= r->weights[i];
     }
 }
 

@@ -16,6 +16,11 @@
 //     MSC_TRY(msc_rounding_gptq(&rows, order));
 //     MSC_TRY(msc_rounding_descend(&rows, 4));
 //
+// At last the outputs of a row may be made up for by a gain, which goes into its scales, and a shift,
+// which goes into a bias: those with which w x is met best in the mean square over what comes in
+// (least squares, with the means of the columns). M. Nagel et al., "Data-Free Quantization Through
+// Weight Equalization and Bias Correction", arXiv 1906.04721, has the shift alone.
+//
 // All of it is deterministic. What comes of a row does not depend on the rows beside it, and may be
 // computed in parallel, MSC_ROUNDING_ROWS at a time.
 #ifndef MSC_TOOLS_ROUNDING_H
@@ -55,6 +60,11 @@ enum msc_status msc_rounding_descend(struct msc_rounding_rows *rows, int n_passe
 
 // The errors of the rows as they are rounded now, into errors [n_rows].
 enum msc_status msc_rounding_errors(double errors[], const struct msc_rounding_rows *rows);
+
+// Multiplies the scales of each row by its gain, 0.5 to 2, and fills shifts [n_rows]. What comes in
+// has these means [n_columns] and the second moment H. Without shifts (NULL) by a gain alone.
+enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows *rows,
+                                        const double means[]);
 
 // What GPTQ takes of H [n, n]: its columns' order, and the upper Cholesky factor of the inverse of
 // H + damping * (mean of its diagonal) * I in that order. Columns that nothing comes in by, whose

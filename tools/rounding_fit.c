@@ -127,6 +127,47 @@ static void fit_group(struct fit *f) {
     }
 }
 
+// ---- Gain and shift ---------------------------------------------------------------------------
+
+static double dot_means(const float x[], const double means[], int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += x[i] * means[i];
+    }
+    return sum;
+}
+
+enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows *r,
+                                        const double means[]) {
+    int64_t n = r->n_columns, n_groups = msc_rounding__n_groups(r);
+    float *rounded = msc_alloc(2 * (size_t)(r->n_rows * n) * sizeof(rounded[0]) + 1);
+    if (!rounded) {
+        return msc_rounding__no_memory();
+    }
+    float *moved = rounded + r->n_rows * n;
+    msc_rounding__dequantize(rounded, r);
+    msc_product_f32(moved, rounded, r->h, r->n_rows, n, n);
+    for (int64_t i = 0; i < r->n_rows; i++) {
+        const float *w = r->weights + i * n, *q = rounded + i * n;
+        double mean = shifts ? dot_means(w, means, n) : 0;
+        double mean_of_q = shifts ? dot_means(q, means, n) : 0;
+        double covariance = msc_rounding__dot(w, moved + i * n, n) - mean * mean_of_q;
+        double variance = msc_rounding__dot(q, moved + i * n, n) - mean_of_q * mean_of_q;
+        double gain = variance > 0 ? covariance / variance : 1;
+        gain = gain < 0.5 ? 0.5 : gain > 2 ? 2 : gain;
+        for (int64_t g = 0; g < n_groups; g++) {
+            r->scales[i * n_groups + g] *= (float)gain;
+        }
+        if (shifts) {
+            shifts[i] = (float)(mean - gain * mean_of_q);
+        }
+    }
+    msc_free(rounded);
+    return MSC_OK;
+}
+
+// ---- Scales -----------------------------------------------------------------------------------
+
 enum msc_status msc_rounding_fit(struct msc_rounding_rows *r) {
     struct msc_arena arena = {0};
     struct fit f;

@@ -23,10 +23,10 @@ struct msc_site_scheme msc_strategy_scheme(const struct msc_strategy *s) {
 
 void msc_strategy_destroy(struct msc_strategy *s) {
     if (s) {
-        for (size_t i = 0; i < s->n_integers; i++) {
-            msc_array_release(s->integers[i]);
+        for (size_t i = 0; i < s->n_arrays; i++) {
+            msc_array_release(s->arrays[i]);
         }
-        msc_free(s->integers);
+        msc_free(s->arrays);
         msc_free(s->edits);
         msc_arena_finish(&s->arena);
         msc_free(s);
@@ -38,6 +38,14 @@ size_t msc_strategy_n_edits(const struct msc_strategy *s) {
 }
 
 // ---- Adding -----------------------------------------------------------------------------------
+
+static enum msc_status keep_array(struct msc_strategy *s, const struct msc_array *array) {
+    if (array) {
+        MSC_TRY(msc_grow(&s->arrays, &s->arrays_capacity, s->n_arrays + 1, sizeof(s->arrays[0])));
+        s->arrays[s->n_arrays++] = msc_array_retain(array);
+    }
+    return MSC_OK;
+}
 
 enum msc_status msc_strategy__copy_quant(struct msc_strategy *s, struct msc_edit *out,
                                          const struct msc_quant *in) {
@@ -51,11 +59,8 @@ enum msc_status msc_strategy__copy_quant(struct msc_strategy *s, struct msc_edit
     struct msc_quant quant = *in;
     quant.scales = scales;
     quant.zero_points = zeros;
-    if (in->integers) {
-        MSC_TRY(msc_grow(&s->integers, &s->integers_capacity, s->n_integers + 1,
-                         sizeof(s->integers[0])));
-        s->integers[s->n_integers++] = msc_array_retain(in->integers);
-    }
+    MSC_TRY(keep_array(s, in->integers));
+    MSC_TRY(keep_array(s, in->shifts));
     *out = msc_edit_quantize(quant);
     return MSC_OK;
 }
@@ -216,6 +221,10 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
                         "the strategy has %lld integers for tensor %s of %lld elements",
                         (long long)msc_array_n_elements(integers), e->tensor,
                         (long long)msc_tensor_n_elements(t));
+    }
+    if (e->edit.quant.shifts && !t->data) {
+        return MSC_FAIL(MSC_E_STATE, "the strategy has shifts for tensor %s, which is no weight",
+                        e->tensor);
     }
     if (t->dtype != MSC_DTYPE_F32) {
         return MSC_FAIL(MSC_E_STATE, "the strategy quantises tensor %s, which is %s", e->tensor,

@@ -35,6 +35,7 @@ struct msc_strategy_origin {
     double range_scale; // the observed range times this
     bool is_symmetric;
     enum msc_rounding rounding; // of integers that are chosen
+    enum msc_correction correction;
 };
 
 // What is done at a site. All of it is copied.

@@ -23,8 +23,8 @@ struct msc_strategy {
     struct msc_hash weights;
     struct msc_strategy_edit *edits;
     size_t n, capacity;
-    struct msc_array **integers; // references of the edits'
-    size_t n_integers, integers_capacity;
+    struct msc_array **arrays; // references of the edits'
+    size_t n_arrays, arrays_capacity;
 };
 
 // Copies an edit whose text and numbers belong to somebody else, over those that are there.

@@ -36,6 +36,15 @@ static enum msc_status chosen_to_json(cJSON *object, const struct msc_array *int
     return status;
 }
 
+static enum msc_status shifts_to_json(cJSON *object, const struct msc_array *shifts) {
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(object, "shifts", list));
+    for (int64_t i = 0; i < msc_array_n_elements(shifts); i++) {
+        MSC_TRY(msc_json_push(list, cJSON_CreateNumber(msc_array_get_double(shifts, i))));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status origin_to_json(const struct msc_strategy_origin *o, cJSON *object) {
     MSC_TRY(msc_json_add_text(object, "observer", msc_observer_name(o->observer)));
     if (o->observer == MSC_OBSERVER_PERCENTILE) {
@@ -46,6 +55,9 @@ static enum msc_status origin_to_json(const struct msc_strategy_origin *o, cJSON
     }
     if (o->rounding != MSC_ROUNDING_NEAREST) {
         MSC_TRY(msc_json_add_text(object, "rounding", msc_rounding_name(o->rounding)));
+    }
+    if (o->correction != MSC_CORRECTION_NONE) {
+        MSC_TRY(msc_json_add_text(object, "correct", msc_correction_name(o->correction)));
     }
     return msc_json_add_bool(object, "symmetric", o->is_symmetric);
 }
@@ -76,7 +88,8 @@ static enum msc_status edit_to_json(const struct msc_strategy_edit *e, cJSON *ob
         MSC_TRY(msc_json_add_number(object, "group_axes", e->edit.quant.group_axes));
     }
     MSC_TRY(numbers_to_json(object, &e->edit.quant));
-    return e->edit.quant.integers ? chosen_to_json(object, e->edit.quant.integers) : MSC_OK;
+    MSC_TRY(e->edit.quant.integers ? chosen_to_json(object, e->edit.quant.integers) : MSC_OK);
+    return e->edit.quant.shifts ? shifts_to_json(object, e->edit.quant.shifts) : MSC_OK;
 }
 
 static enum msc_status strategy_to_json(const struct msc_strategy *s, const struct msc_graph *g,
@@ -183,6 +196,28 @@ static enum msc_status read_chosen(struct msc_quant *q, const cJSON *object, con
     return MSC_OK;
 }
 
+// Optional. The array belongs to the caller.
+static enum msc_status read_shifts(struct msc_quant *q, const cJSON *object, const char *where) {
+    const cJSON *list;
+    const cJSON *item;
+    struct msc_array *shifts = NULL;
+    if (!cJSON_GetObjectItemCaseSensitive(object, "shifts")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_array(&list, object, "shifts", where));
+    int64_t n = cJSON_GetArraySize(list), i = 0;
+    MSC_TRY(msc_array_create(&shifts, MSC_DTYPE_F32, 1, &n));
+    q->shifts = shifts;
+    float *to = msc_array_data(shifts);
+    cJSON_ArrayForEach(item, list) {
+        if (!cJSON_IsNumber(item) || !isfinite((float)item->valuedouble)) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: shifts: expected numbers", where);
+        }
+        to[i++] = (float)item->valuedouble;
+    }
+    return MSC_OK;
+}
+
 static enum msc_status read_joints(struct msc_strategy *s, struct msc_strategy_edit *e,
                                    const cJSON *object, const char *where) {
     const cJSON *list;
@@ -232,6 +267,7 @@ static enum msc_status read_integers(struct msc_strategy *s, struct msc_quant *q
     }
     MSC_TRY(read_numbers(s, q, object, where));
     MSC_TRY(read_chosen(q, object, where));
+    MSC_TRY(read_shifts(q, object, where));
     msc_quant_seal(q);
     return MSC_OK;
 }
@@ -239,9 +275,9 @@ static enum msc_status read_integers(struct msc_strategy *s, struct msc_quant *q
 static enum msc_status edit_read_float_type(struct msc_quant *q, const cJSON *object,
                                             const char *where) {
     static const char *const of_integers[] = {
-        "bits",        "low",        "high",       "axis",     "scales",
-        "zero_points", "group_size", "group_axes", "observer", "percentile",
-        "range_scale", "symmetric",  "rounding",   "integers"};
+        "bits",       "low",        "high",     "axis",       "scales",      "zero_points",
+        "group_size", "group_axes", "observer", "percentile", "range_scale", "symmetric",
+        "rounding",   "integers",   "correct",  "shifts"};
     const char *name;
     MSC_TRY(msc_json_get_text(&name, object, "type", where));
     enum msc_dtype type = msc_dtype_find(name);
@@ -260,8 +296,8 @@ static enum msc_status edit_read_float_type(struct msc_quant *q, const cJSON *ob
 }
 
 static bool has_origin(const cJSON *object) {
-    static const char *const keys[] = {"observer", "percentile", "range_scale", "symmetric",
-                                       "rounding"};
+    static const char *const keys[] = {"observer",  "percentile", "range_scale",
+                                       "symmetric", "rounding",   "correct"};
     bool has = false;
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         has = has || cJSON_GetObjectItemCaseSensitive(object, keys[i]);
@@ -296,6 +332,13 @@ static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *obj
                             where, name);
         }
     }
+    if (cJSON_GetObjectItemCaseSensitive(object, "correct")) {
+        MSC_TRY(msc_json_get_text(&name, object, "correct", where));
+        if (!msc_correction_find(&o->correction, name)) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: correct \"%s\" is not known; there are none, affine",
+                            where, name);
+        }
+    }
     if (!(o->percentile > 50 && o->percentile <= 100) ||
         !(o->range_scale >= 0.01 && o->range_scale <= 100)) {
         return MSC_FAIL(MSC_E_FORMAT,
@@ -308,11 +351,11 @@ static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *obj
 }
 
 static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, const char *where) {
-    static const char *const keys[] = {"site",       "tensor",   "joints",      "choice",
-                                       "type",       "bits",     "low",         "high",
-                                       "axis",       "scales",   "zero_points", "group_size",
-                                       "group_axes", "observer", "percentile",  "range_scale",
-                                       "symmetric",  "rounding", "integers"};
+    static const char *const keys[] = {
+        "site",       "tensor",   "joints",     "choice",      "type",        "bits",
+        "low",        "high",     "axis",       "scales",      "zero_points", "group_size",
+        "group_axes", "observer", "percentile", "range_scale", "symmetric",   "rounding",
+        "integers",   "correct",  "shifts"};
     struct msc_strategy_edit e = {0};
     enum msc_status status = MSC_OK;
     MSC_TRY(msc_json_check_keys(object, keys, sizeof(keys) / sizeof(keys[0]), where));
@@ -329,6 +372,7 @@ static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, co
     status = msc_strategy__add(s, &e);
 out:
     msc_array_release((struct msc_array *)e.edit.quant.integers);
+    msc_array_release((struct msc_array *)e.edit.quant.shifts);
     return status;
 }
 

@@ -47,12 +47,14 @@ static int32_t add_choice(struct recalibration *r, const struct msc_strategy_edi
                            .observers = {e->origin.observer, e->origin.observer},
                            .percentile = e->origin.percentile,
                            .range_scale = e->origin.range_scale,
-                           .rounding = e->origin.rounding};
+                           .rounding = e->origin.rounding,
+                           .correction = e->origin.correction};
     for (size_t i = 0; i < o->n_choices; i++) {
         const struct msc_choice *x = &r->choices[i];
         if (x->bits == c.bits && x->group_size == c.group_size &&
             x->observers[0] == c.observers[0] && x->percentile == c.percentile &&
-            x->range_scale == c.range_scale && x->rounding == c.rounding) {
+            x->range_scale == c.range_scale && x->rounding == c.rounding &&
+            x->correction == c.correction) {
             return (int32_t)i;
         }
     }

@@ -2,7 +2,7 @@
 #include "quantize_case.h"
 
 #include "graph/edit.h"
-#include "tools/bias_rounding.h"
+#include "tools/bias_edits.h"
 
 #include <math.h>
 
@@ -111,7 +111,7 @@ static void test_tools_quantizer_target__wide_biases(void **state) {
     static const float w[] = {1e-20f, 0, 1, 0.5f}, b[] = {-1000, 1000};
     struct quantize_case c;
     struct msc_quantizer *q;
-    struct msc_bias_roundings *roundings;
+    struct msc_bias_edits *bias_edits;
     const struct msc_edit *edits[16] = {NULL};
     (void)state;
     open_quantizer(&c, &q, w, b,
@@ -127,15 +127,15 @@ static void test_tools_quantizer_target__wide_biases(void **state) {
             edits[sites->sites[i].slots[k]] = msc_quantizer_edit(q, i, 0);
         }
     }
-    assert_ok(msc_bias_roundings_create(&roundings, c.g, sites));
-    assert_ok(msc_bias_roundings_fill(roundings, edits));
+    assert_ok(msc_bias_edits_create(&bias_edits, c.g, sites));
+    assert_ok(msc_bias_edits_fill(bias_edits, edits));
     const struct msc_bias_rounding *r = msc_edit_rounding(edits[sites->n_site_slots]);
     assert_non_null(r);
     for (int64_t k = 0; k < CHANNELS; k++) {
         double rounded = msc_bias_round(b[k], msc_bias_step(r, k)) * (double)msc_bias_step(r, k);
         assert_true(fabs(rounded - (double)b[k]) < 0.1);
     }
-    msc_bias_roundings_destroy(roundings);
+    msc_bias_edits_destroy(bias_edits);
     msc_quantizer_destroy(q);
     quantize_case_close(&c);
 }

@@ -32,5 +32,5 @@ head -n 1 msc_workspace/quantize_0.jsonl | jq -r '.space.tasks[].name'
 # What a runtime requantises.
 mscgym graph tiny.onnx --sites --target onnxruntime
 mscgym graph tiny.onnx --sites --target tflite --json | jq -c '.[] | [.name, .joints]'
-try mscgym graph tiny.onnx --sites --target onnx
+try mscgym graph tiny.onnx --sites --target tensorfl
 try mscgym graph tiny.onnx --target onnxruntime

@@ -1,0 +1,207 @@
+#include "tools/bias_edits.h"
+
+#include "base/alloc.h"
+#include "kernels/backend.h"
+
+// What a bias becomes beside an activation and a weight that are edited so.
+struct made {
+    const struct msc_edit *x, *w;
+    struct msc_edit shifted, rounded;
+    struct msc_array *elements;  // of `shifted`; NULL: it is not
+    const struct msc_edit *edit; // the first of these; NULL: neither
+    struct made *next;
+};
+
+struct bias {
+    int32_t slot, x, w; // slots of the bias, the activation and the weight of one joint
+    bool is_rounded;    // where both are integers
+    struct made *made;
+};
+
+struct msc_bias_edits {
+    const struct msc_graph *graph;
+    const struct msc_sites *sites;
+    struct msc_arena arena;
+    size_t n;
+    struct bias *biases; // [n]
+};
+
+static enum msc_status no_bias_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for edits of biases");
+}
+
+// The slots of the activation and the weight that a joint multiplies; without a weight it has none.
+static bool find_factors(struct bias *b, const struct msc_sites *sites, const struct msc_joint *j) {
+    b->x = b->w = MSC_NO_ID;
+    for (int32_t k = 0; k < j->n_operands; k++) {
+        int32_t slot = msc_sites_find_slot(sites, j->id, k);
+        if (slot != MSC_NO_ID && sites->slots[slot].kind == MSC_SITE_ACTIVATION) {
+            b->x = slot;
+        } else if (slot != MSC_NO_ID && sites->slots[slot].kind == MSC_SITE_WEIGHT) {
+            b->w = slot;
+        }
+    }
+    return b->w != MSC_NO_ID;
+}
+
+static enum msc_status list_biases(struct msc_bias_edits *b) {
+    const struct msc_sites *sites = b->sites;
+    const struct msc_target *target = sites->scheme.target;
+    b->biases = msc_arena_array(&b->arena, (size_t)(sites->n_slots - sites->n_site_slots) + 1,
+                                sizeof(b->biases[0]));
+    if (!b->biases) {
+        return no_bias_memory();
+    }
+    for (int32_t i = sites->n_site_slots; i < sites->n_slots; i++) {
+        const struct msc_joint *j = msc_graph_joint(b->graph, sites->slots[i].joint);
+        struct bias bias = {.slot = i};
+        if (sites->slots[i].kind == MSC_SITE_BIAS && find_factors(&bias, sites, j)) {
+            bias.is_rounded = target && target->rounds_biases && bias.x != MSC_NO_ID &&
+                              msc_target_is_integer(msc_target_role(target, b->graph, j));
+            b->biases[b->n++] = bias;
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_bias_edits_create(struct msc_bias_edits **out, const struct msc_graph *g,
+                                      const struct msc_sites *sites) {
+    struct msc_bias_edits *b = msc_alloc_zero(1, sizeof(*b));
+    if (!b) {
+        return no_bias_memory();
+    }
+    b->graph = g;
+    b->sites = sites;
+    enum msc_status status = list_biases(b);
+    if (status != MSC_OK) {
+        msc_bias_edits_destroy(b);
+        return status;
+    }
+    *out = b;
+    return MSC_OK;
+}
+
+void msc_bias_edits_destroy(struct msc_bias_edits *b) {
+    for (size_t i = 0; b && i < b->n; i++) {
+        for (struct made *m = b->biases[i].made; m; m = m->next) {
+            msc_array_release(m->elements);
+        }
+    }
+    if (b) {
+        msc_arena_finish(&b->arena);
+        msc_free(b);
+    }
+}
+
+// ---- Making -----------------------------------------------------------------------------------
+
+static const struct msc_array *bias_elements(const struct msc_bias_edits *b,
+                                             const struct bias *bias) {
+    return msc_graph_tensor(b->graph, b->sites->slots[bias->slot].tensor)->data;
+}
+
+static enum msc_status make_shifted(struct made *m, const struct msc_array *elements,
+                                    const struct msc_array *shifts) {
+    MSC_TRY(msc_array_create(&m->elements, MSC_DTYPE_F32, msc_array_n_dims(elements),
+                             msc_array_dims(elements)));
+    const float *from = msc_array_data(elements), *by = msc_array_data(shifts);
+    float *to = msc_array_data(m->elements);
+    for (int64_t c = 0; c < msc_array_n_elements(elements); c++) {
+        to[c] = from[c] + by[c];
+    }
+    m->shifted =
+        (struct msc_edit){.kind = MSC_EDIT_REPLACE, .elements = m->elements, .next = m->edit};
+    msc_edit_seal(&m->shifted);
+    m->edit = &m->shifted;
+    return MSC_OK;
+}
+
+static enum msc_status make_rounded(struct msc_bias_edits *b, struct made *m) {
+    const struct msc_quant *of_x = msc_edit_quant(m->x), *of_w = msc_edit_quant(m->w);
+    float *steps = msc_arena_array(&b->arena, (size_t)of_w->n, sizeof(steps[0]));
+    if (!steps) {
+        return no_bias_memory();
+    }
+    for (int32_t c = 0; c < of_w->n; c++) {
+        steps[c] = of_x->scales[0] * of_w->scales[c];
+    }
+    m->rounded =
+        (struct msc_edit){.kind = MSC_EDIT_ROUND_BIAS, .rounding = {.n = of_w->n, .steps = steps}};
+    msc_edit_seal(&m->rounded);
+    m->edit = &m->rounded;
+    return MSC_OK;
+}
+
+static bool is_integer_edit(const struct msc_edit *e) {
+    const struct msc_quant *quant = msc_edit_quant(e);
+    return quant && msc_quant_is_integer(quant);
+}
+
+// Is listed even where it stays without an edit, and after an error.
+static enum msc_status make_edit(struct msc_bias_edits *b, struct bias *bias, struct made *m) {
+    const struct msc_array *elements = bias_elements(b, bias);
+    const struct msc_quant *of_w = msc_edit_quant(m->w);
+    m->next = bias->made;
+    bias->made = m;
+    if (m->x) {
+        MSC_TRY(make_rounded(b, m));
+    }
+    // A strategy may have been found with another model.
+    if (of_w->shifts && elements &&
+        msc_array_n_elements(of_w->shifts) == msc_array_n_elements(elements)) {
+        MSC_TRY(make_shifted(m, elements, of_w->shifts));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_bias_edits_fill(struct msc_bias_edits *b, const struct msc_edit *edits[]) {
+    for (size_t i = 0; i < b->n; i++) {
+        struct bias *bias = &b->biases[i];
+        const struct msc_edit *w = edits[bias->w];
+        // The activation counts only where the bias is rounded.
+        const struct msc_edit *x = bias->is_rounded ? edits[bias->x] : NULL;
+        x = is_integer_edit(x) && is_integer_edit(w) ? x : NULL;
+        if (!x && !(msc_edit_quant(w) && msc_edit_quant(w)->shifts)) {
+            continue;
+        }
+        struct made *m = bias->made;
+        while (m && (m->x != x || m->w != w)) {
+            m = m->next;
+        }
+        if (!m) {
+            m = msc_arena_alloc(&b->arena, sizeof(*m));
+            if (!m) {
+                return no_bias_memory();
+            }
+            *m = (struct made){.x = x, .w = w};
+            MSC_TRY(make_edit(b, bias, m));
+        }
+        edits[bias->slot] = m->edit ? m->edit : edits[bias->slot];
+    }
+    return MSC_OK;
+}
+
+// ---- Shifts -----------------------------------------------------------------------------------
+
+// Has the joint a slot of a bias with so many elements?
+static bool has_bias_slot(const struct msc_graph *g, const struct msc_sites *sites, int32_t joint,
+                          int64_t n) {
+    for (int32_t i = sites->n_site_slots; i < sites->n_slots; i++) {
+        if (sites->slots[i].kind == MSC_SITE_BIAS && sites->slots[i].joint == joint) {
+            const struct msc_tensor *t = msc_graph_tensor(g, sites->slots[i].tensor);
+            return t->data && t->dtype == MSC_DTYPE_F32 && msc_array_n_elements(t->data) == n;
+        }
+    }
+    return false;
+}
+
+bool msc_bias_edits_take_shifts(const struct msc_graph *g, const struct msc_sites *sites,
+                                int32_t site, int64_t n) {
+    const struct msc_site *s = &sites->sites[site];
+    for (int32_t k = 0; k < s->n_slots; k++) {
+        if (!has_bias_slot(g, sites, sites->slots[s->slots[k]].joint, n)) {
+            return false;
+        }
+    }
+    return s->n_slots > 0;
+}
