@@ -137,21 +137,22 @@ static bool is_integer_edit(const struct msc_edit *e) {
     return quant && msc_quant_is_integer(quant);
 }
 
-// Is listed even where it stays without an edit, and after an error.
 static enum msc_status make_edit(struct msc_bias_edits *b, struct bias *bias, struct made *m) {
     const struct msc_array *elements = bias_elements(b, bias);
     const struct msc_quant *of_w = msc_edit_quant(m->w);
+    if (of_w->shifts && elements &&
+        msc_array_n_elements(of_w->shifts) != msc_array_n_elements(elements)) {
+        return MSC_FAIL(MSC_E_STATE, "%lld shifts do not fit bias %s of %lld elements",
+                        (long long)msc_array_n_elements(of_w->shifts),
+                        msc_graph_tensor(b->graph, b->sites->slots[bias->slot].tensor)->name,
+                        (long long)msc_array_n_elements(elements));
+    }
     m->next = bias->made;
     bias->made = m;
     if (m->x) {
         MSC_TRY(make_rounded(b, m));
     }
-    // A strategy may have been found with another model.
-    if (of_w->shifts && elements &&
-        msc_array_n_elements(of_w->shifts) == msc_array_n_elements(elements)) {
-        MSC_TRY(make_shifted(m, elements, of_w->shifts));
-    }
-    return MSC_OK;
+    return of_w->shifts && elements ? make_shifted(m, elements, of_w->shifts) : MSC_OK;
 }
 
 enum msc_status msc_bias_edits_fill(struct msc_bias_edits *b, const struct msc_edit *edits[]) {

@@ -21,13 +21,24 @@ def numbers(n, seed):
     return out
 
 
-def problem():
-    w = numbers(ROWS * COLUMNS, 1).reshape(ROWS, COLUMNS)
+def inputs():
     x = numbers(SAMPLES * COLUMNS, 2).reshape(SAMPLES, COLUMNS).astype(np.float64)
     for k in range(1, COLUMNS):  # neighbours that go together
         x[:, k] += 0.8 * x[:, k - 1]
     x[:, 5] = 0  # an input that is always 0
+    return x
+
+
+def problem():
+    w, x = numbers(ROWS * COLUMNS, 1).reshape(ROWS, COLUMNS), inputs()
     return w, (x.T @ x / SAMPLES).astype(np.float32)
+
+
+def affine(w, q):
+    """The lines through (outputs of q, outputs of w), of inputs whose mean is far from 0."""
+    x = inputs() + 0.7
+    x[:, 5] = 0
+    return [np.polyfit(x @ q[r], x @ w[r].astype(np.float64), 1) for r in range(ROWS)]
 
 
 def error(w, q, h):
@@ -95,6 +106,8 @@ def main():
     show("descended_integers", d)
     for name, q in (("nearest", nearest), ("gptq", g), ("descended", d)):
         print(f"{name}_errors", [float(f"{e:.9g}") for e in error(w, q * s[:, None], h)])
+    lines = affine(w, nearest * s[:, None])
+    print("gains, shifts", [[float(f"{v:.9g}") for v in line] for line in lines])
     print("least_errors", [float(f"{e:.9g}") for e in best_scales(w, h, low, high)])
 
 

@@ -140,10 +140,63 @@ static void test_tools_quantizer_target__wide_biases(void **state) {
     quantize_case_close(&c);
 }
 
+// Shifts are added before the bias is rounded to int32, each pair of edits makes one edit.
+static void test_tools_quantizer_target__shifted_biases(void **state) {
+    static const float w[] = {1, 0.5f, -1, 0.25f}, b[] = {3, -2}, by[] = {0.5f, -0.25f};
+    struct quantize_case c;
+    struct msc_quantizer *q;
+    struct msc_bias_edits *bias_edits;
+    struct msc_array *shifts, *found;
+    const int64_t n = 2;
+    const struct msc_edit *edits[16] = {NULL}, *first;
+    (void)state;
+    open_quantizer(&c, &q, w, b,
+                   "{\"target\":\"onnxruntime\",\"sites\":\"all\",\"choices\":[{\"bits\":8}]}");
+    const struct msc_sites *sites = msc_quantizer_sites(q);
+    int32_t weight = sites->sites[msc_sites_find_name(sites, "w")].slots[0];
+    assert_in_range(sites->n_slots, 1, 16);
+    assert_ok(msc_array_create_from(&shifts, MSC_DTYPE_F32, 1, &n, by));
+    struct msc_quant quant = *quant_of(q, "w", 0);
+    quant.shifts = shifts;
+    struct msc_edit shifted = msc_edit_quantize(quant);
+    assert_false(msc_hash_equal(shifted.hash, quant_of(q, "w", 0)->hash));
+    edits[weight] = &shifted;
+    assert_ok(msc_bias_edits_create(&bias_edits, c.g, sites));
+    assert_ok(msc_bias_edits_fill(bias_edits, edits));
+    first = edits[sites->n_site_slots];
+    assert_int_equal(first->kind, MSC_EDIT_REPLACE);
+    assert_null(first->next); // the activation is float, and so is the sum
+    assert_true(((const float *)msc_array_data(first->elements))[0] == 3.5f);
+    assert_true(((const float *)msc_array_data(first->elements))[1] == -2.25f);
+    assert_ok(msc_bias_edits_fill(bias_edits, edits));
+    assert_ptr_equal(edits[sites->n_site_slots], first);
+    for (int32_t k = 0; k < sites->n_sites; k++) {
+        edits[sites->sites[k].slots[0]] =
+            k == msc_sites_find_name(sites, "w") ? &shifted : msc_quantizer_edit(q, k, 0);
+    }
+    assert_ok(msc_bias_edits_fill(bias_edits, edits));
+    const struct msc_edit *both = edits[sites->n_site_slots];
+    const struct msc_bias_rounding *r = msc_edit_rounding(both);
+    assert_non_null(r);
+    assert_ok(msc_edit_apply(
+        &found, msc_graph_tensor(c.g, sites->slots[sites->n_site_slots].tensor)->data, both));
+    for (int64_t k = 0; k < n; k++) {
+        float step = msc_bias_step(r, k);
+        assert_true(((const float *)msc_array_data(found))[k] ==
+                    (float)rint((double)((b[k] + by[k]) / step)) * step);
+    }
+    msc_array_release(found);
+    msc_bias_edits_destroy(bias_edits);
+    msc_array_release(shifts);
+    msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools_quantizer_target__hard_swish),
         cmocka_unit_test(test_tools_quantizer_target__wide_biases),
+        cmocka_unit_test(test_tools_quantizer_target__shifted_biases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 // Expected values are printed by make_rounding.py.
 
@@ -34,6 +35,8 @@ static const int8_t descended_integers[] = {
 static const double nearest_errors[] = {0.446928631, 0.516089398, 0.507826829};
 static const double gptq_errors[] = {0.170443807, 0.201698599, 0.209911867};
 static const double descended_errors[] = {0.244373376, 0.253856053, 0.217268059};
+static const double gains[] = {0.934452736, 0.990349912, 0.910363661};
+static const double shifts[] = {0.208481299, 0.394040116, -0.392943449};
 static const double least_errors[] = {0.223113432, 0.242968514, 0.162632354};
 
 // The same numbers as `numbers` in make_rounding.py.
@@ -47,13 +50,14 @@ static void fill(float out[], int64_t n, uint64_t seed) {
 
 struct problem {
     float w[ROWS * COLUMNS], h[COLUMNS * COLUMNS];
+    double means[COLUMNS];
     float scales[ROWS * COLUMNS];
     int32_t zero_points[ROWS * COLUMNS], integers[ROWS * COLUMNS];
     struct msc_rounding_rows rows;
 };
 
-// Inputs of which neighbours go together, and one is always 0.
-static void fill_moment(float h[]) {
+// Inputs of which neighbours go together, and one is always 0; `offset` is added to the others.
+static void fill_moment(float h[], double means[], double offset) {
     static float narrow[SAMPLES * COLUMNS];
     static double x[SAMPLES * COLUMNS];
     fill(narrow, SAMPLES * COLUMNS, 2);
@@ -65,10 +69,17 @@ static void fill_moment(float h[]) {
             x[i * COLUMNS + k] += 0.8 * x[i * COLUMNS + k - 1];
         }
     }
+    for (int i = 0; i < SAMPLES * COLUMNS; i++) {
+        x[i] = i % COLUMNS == 5 ? 0 : x[i] + offset;
+    }
     for (int a = 0; a < COLUMNS; a++) {
+        means[a] = 0;
+        for (int i = 0; i < SAMPLES; i++) {
+            means[a] += x[i * COLUMNS + a] / SAMPLES;
+        }
         for (int b = 0; b < COLUMNS; b++) {
             double sum = 0;
-            for (int i = 0; i < SAMPLES && a != 5 && b != 5; i++) {
+            for (int i = 0; i < SAMPLES; i++) {
                 sum += x[i * COLUMNS + a] * x[i * COLUMNS + b];
             }
             h[a * COLUMNS + b] = (float)(sum / SAMPLES);
@@ -79,14 +90,15 @@ static void fill_moment(float h[]) {
 // Three bits, the lowest integer among them, scales by the greatest weight of each row.
 static void set_up(struct problem *p) {
     *p = (struct problem){.rows = {.n_rows = ROWS, .n_columns = COLUMNS}};
-    p->rows.scheme = (struct msc_scheme){.bits = 3, .is_symmetric = true, .is_weight = true, .has_lowest = true};
+    p->rows.scheme =
+        (struct msc_scheme){.bits = 3, .is_symmetric = true, .is_weight = true, .has_lowest = true};
     p->rows.weights = p->w;
     p->rows.h = p->h;
     p->rows.scales = p->scales;
     p->rows.zero_points = p->zero_points;
     p->rows.integers = p->integers;
     fill(p->w, ROWS * COLUMNS, 1);
-    fill_moment(p->h);
+    fill_moment(p->h, p->means, 0);
     for (int r = 0; r < ROWS; r++) {
         float most = 0;
         for (int k = 0; k < COLUMNS; k++) {
@@ -208,6 +220,30 @@ static void test_tools_rounding__zero_points(void **state) {
     }
 }
 
+// The lines that numpy fits through the outputs; without shifts, the gain through the origin.
+static void test_tools_rounding__affine(void **state) {
+    struct problem p;
+    float found[ROWS], scales[ROWS];
+    (void)state;
+    set_up(&p);
+    fill_moment(p.h, p.means, 0.7);
+    memcpy(scales, p.scales, sizeof(scales));
+    msc_rounding_nearest(&p.rows);
+    assert_ok(msc_rounding_fit_affine(found, &p.rows, p.means));
+    for (int r = 0; r < ROWS; r++) {
+        assert_true(fabs((double)p.scales[r] / (double)scales[r] - gains[r]) < 1e-4);
+        assert_true(fabs((double)found[r] - shifts[r]) < 1e-3);
+    }
+    double before[ROWS], after[ROWS];
+    memcpy(p.scales, scales, sizeof(scales));
+    assert_ok(msc_rounding_errors(before, &p.rows));
+    assert_ok(msc_rounding_fit_affine(NULL, &p.rows, p.means));
+    assert_ok(msc_rounding_errors(after, &p.rows));
+    for (int r = 0; r < ROWS; r++) {
+        assert_true(after[r] < before[r]);
+    }
+}
+
 // A matrix that no inputs can have is refused.
 static void test_tools_rounding__not_a_moment(void **state) {
     struct problem p;
@@ -226,6 +262,7 @@ int main(void) {
         cmocka_unit_test(test_tools_rounding__scales),
         cmocka_unit_test(test_tools_rounding__groups),
         cmocka_unit_test(test_tools_rounding__zero_points),
+        cmocka_unit_test(test_tools_rounding__affine),
         cmocka_unit_test(test_tools_rounding__not_a_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
