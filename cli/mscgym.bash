@@ -3,7 +3,7 @@
 _mscgym() {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="search resume show verify salvage export run bench graph config envs agents devices tune"
+    local commands="search quantize resume show verify salvage export run bench graph config envs agents devices tune"
     local basic="--json --quiet --help"
     local models="--device --threads --memory --bind"
     local options=""
@@ -35,6 +35,7 @@ _mscgym() {
         options="--entry --record --trials --time --dry-run --retry-failed --warm-start
             --accept-new-numerics --baseline --restart $models"
         ;;
+    quantize) options="--inputs --output --labels --target --sites $models" ;;
     resume)
         options="--trials --time --dry-run --retry-failed --warm-start --accept-new-numerics
             --allow-plugins $models"

@@ -58,6 +58,9 @@ static inline const struct msc_config_entry *msc_processor__entry(const struct m
 }
 
 // processor_open.c
+// Takes the ownership of the configuration, also on failure. *out is owned by the caller.
+enum msc_status msc_processor__create(struct msc_processor **out, struct msc_config *config,
+                                      const struct msc_processor_options *options);
 enum msc_status msc_processor__no_memory(void);
 // Model and dataset, when an entry needs them; then log file and workspace.
 enum msc_status msc_processor__load(struct msc_processor *p, enum msc_processor_mode mode);

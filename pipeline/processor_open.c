@@ -68,8 +68,8 @@ static void apply_options(struct msc_processor *p) {
     }
 }
 
-static enum msc_status processor_create(struct msc_processor **out, struct msc_config *config,
-                                        const struct msc_processor_options *options) {
+enum msc_status msc_processor__create(struct msc_processor **out, struct msc_config *config,
+                                      const struct msc_processor_options *options) {
     struct msc_processor *p = msc_alloc_zero(1, sizeof *p);
     if (!p) {
         msc_config_destroy(config);
@@ -96,7 +96,7 @@ enum msc_status msc_processor_open(struct msc_processor **out, const char *path,
                                    const struct msc_processor_options *options) {
     struct msc_config *config = NULL;
     MSC_TRY(msc_config_load(&config, path, MSC_CONFIG_CODE_ALLOWED));
-    return processor_create(out, config, options);
+    return msc_processor__create(out, config, options);
 }
 
 // A dry run starts no agent.
@@ -136,7 +136,7 @@ enum msc_status msc_processor_open_record(struct msc_processor **out, const char
     }
     own.record = path; // whatever its name was when it was made
     own.entry = NULL;
-    MSC_TRY_OUT(processor_create(out, config, &own));
+    MSC_TRY_OUT(msc_processor__create(out, config, &own));
     (*out)->is_from_record = true;
 out:
     msc_record_close(record);

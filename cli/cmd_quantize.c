@@ -1,0 +1,241 @@
+#include "cli/searching.h"
+#include "cli/table.h"
+
+#include "base/json.h"
+#include "base/shown.h"
+#include "base/str.h"
+#include "base/table.h"
+#include "pipeline/quick.h"
+#include "search/supervise.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct quantize_values {
+    struct msc_cli_common common;
+    const char *model, *inputs, *labels, *output, *target, *sites;
+};
+
+#define QUANTIZE(member) offsetof(struct quantize_values, member)
+
+static const struct msc_cli_option options[] = {
+    {.name = "MODEL",
+     .type = MSC_CLI_TEXT,
+     .help = "ONNX, or MSCGraph JSON",
+     .offset = QUANTIZE(model),
+     .is_positional = true,
+     .is_required = true},
+    {.name = "inputs",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "a .npz with samples for the inputs, a few hundred; or a .npy, or a folder of images",
+     .offset = QUANTIZE(inputs)},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "the ONNX file to write",
+     .offset = QUANTIZE(output)},
+    {.name = "labels",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "a class for each sample, for the accuracy",
+     .offset = QUANTIZE(labels)},
+    {.name = "target",
+     .argument = "NAME",
+     .type = MSC_CLI_TEXT,
+     .help = "runtime that the model is for (default: onnxruntime)",
+     .offset = QUANTIZE(target)},
+    {.name = "sites",
+     .argument = "WHICH",
+     .type = MSC_CLI_TEXT,
+     .help = "all: what the runtime passes on as integers (default); inputs: of joints alone",
+     .offset = QUANTIZE(sites)},
+    {0},
+};
+
+// ---- For people -------------------------------------------------------------------------------
+
+static const cJSON *quantize_get(const cJSON *object, const char *key) {
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+static const char *quantize_text(const cJSON *object, const char *key) {
+    const cJSON *item = quantize_get(object, key);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+// What a line of the table shows: a number of a plan, by where it stands in the report.
+static const struct {
+    const char *name;
+    const char *path[4]; // NULL-terminated unless full
+} lines[] = {
+    {"distill_loss", {"metrics", "distill_loss"}},
+    {"held_back.distill_loss", {"examined", "validation", "distill_loss"}},
+    {"held_back.accuracy", {"examined", "validation", "accuracy"}},
+    {"size_bytes", {"metrics", "size_bytes"}},
+    {"file_bytes", {"examined", "file_bytes"}},
+    {"runtime.held_back.distill_loss", {"examined", "runtime", "validation", "distill_loss"}},
+    {"runtime.held_back.accuracy", {"examined", "runtime", "validation", "accuracy"}},
+    {"runtime.latency_us", {"examined", "runtime", "latency_us"}},
+    {"runtime.latency_ratio", {"examined", "runtime", "latency_ratio"}},
+};
+
+static const cJSON *find_number(const cJSON *plan, const char *const path[4]) {
+    for (size_t i = 0; i < 4 && path[i]; i++) {
+        plan = quantize_get(plan, path[i]);
+    }
+    return cJSON_IsNumber(plan) ? plan : NULL;
+}
+
+static void add_number(struct msc_table *table, const cJSON *number) {
+    char cell[32] = "-";
+    if (number) {
+        double value = number->valuedouble;
+        bool is_whole = value < 1e15 && value == (double)(int64_t)value;
+        snprintf(cell, sizeof cell, is_whole ? "%.0f" : "%.5g", value);
+    }
+    msc_table_add(table, cell);
+}
+
+static void write_plans(struct msc_str *out, const char *const names[], const cJSON *const plans[],
+                        size_t n) {
+    struct msc_table table = {.n_columns = n + 1, .indent = 2, .least_columns = 10};
+    msc_table_add(&table, "");
+    for (size_t i = 0; i < n; i++) {
+        msc_table_add(&table, names[i]);
+    }
+    for (size_t k = 0; k < sizeof lines / sizeof lines[0]; k++) {
+        bool is_known = false;
+        for (size_t i = 0; i < n; i++) {
+            is_known = is_known || find_number(plans[i], lines[k].path);
+        }
+        if (is_known) {
+            msc_table_add(&table, lines[k].name);
+        }
+        for (size_t i = 0; is_known && i < n; i++) {
+            add_number(&table, find_number(plans[i], lines[k].path));
+        }
+    }
+    msc_table_write(out, &table, msc_cli_terminal_columns());
+    msc_table_finish(&table);
+}
+
+// The plan with the ranges of all values, rounded to nearest; NULL where it is the best.
+static const cJSON *find_plain(const cJSON *report) {
+    const cJSON *plan = NULL;
+    cJSON_ArrayForEach(plan, quantize_get(report, "plans")) {
+        if (plan->prev->next && strcmp(quantize_text(plan, "weights"), MSC_QUICK_PLAIN) == 0 &&
+            strcmp(quantize_text(plan, "activations"), MSC_QUICK_PLAIN) == 0) {
+            return plan;
+        }
+    }
+    return NULL;
+}
+
+static void write_runtime(struct msc_str *out, const cJSON *report) {
+    const cJSON *runtime = quantize_get(report, "runtime");
+    if (quantize_get(runtime, "missing")) {
+        msc_str_append(out, "not measured in its runtime: ");
+        msc_shown_append(out, quantize_text(runtime, "missing"));
+        msc_str_char(out, '\n');
+    } else if (quantize_get(runtime, "version")) {
+        msc_str_printf(out, "runtime: %s %s, ", quantize_text(runtime, "name"),
+                       quantize_text(runtime, "version"));
+        msc_shown_append(out, quantize_text(runtime, "processor"));
+        msc_str_char(out, '\n');
+    }
+}
+
+static enum msc_status print_quantized(const cJSON *report) {
+    const cJSON *list = quantize_get(report, "plans");
+    const cJSON *best = list->child, *plain = find_plain(report);
+    const char *names[] = {"written", "uncompressed", NULL};
+    const cJSON *plans[] = {best, quantize_get(report, "reference"), NULL};
+    struct msc_str text = {0};
+    if (plain) {
+        names[2] = names[1], plans[2] = plans[1];
+        names[1] = "plain 8 bits", plans[1] = plain;
+    }
+    msc_str_printf(&text, "of %d plans, by %.0f samples held back: weights %s, activations %s\n",
+                   cJSON_GetArraySize(list), quantize_get(report, "held_back")->valuedouble,
+                   quantize_text(best, "weights"), quantize_text(best, "activations"));
+    write_plans(&text, names, plans, plain ? 3 : 2);
+    write_runtime(&text, report);
+    msc_str_append(&text, "model: ");
+    msc_shown_append(&text, quantize_text(report, "model"));
+    msc_str_char(&text, '\n');
+    enum msc_status status = msc_cli_print_str(&text);
+    msc_str_finish(&text);
+    return status;
+}
+
+// ---- The command ------------------------------------------------------------------------------
+
+static void show_measuring(void *payload, const struct msc_config_entry *entry, const char *what,
+                           double left_s) {
+    (void)entry;
+    msc_console_measuring(payload, "quantize", what, left_s);
+}
+
+static enum msc_status check_values(const struct quantize_values *v) {
+    return v->inputs && v->output
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "quantize: --%s is missing: %s",
+                          v->inputs ? "output" : "inputs",
+                          v->inputs ? "the ONNX file to write" : "samples to calibrate with");
+}
+
+static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call *call,
+                                      const struct quantize_values *v) {
+    // A signal may come until the very end.
+    static struct msc_cancel cancel;
+    struct msc_worker worker = {0};
+    struct msc_quick_options o = {.model = v->model,
+                                  .inputs = v->inputs,
+                                  .labels = v->labels,
+                                  .output = v->output,
+                                  .target = v->target,
+                                  .sites = v->sites,
+                                  .host = MSC_PROCESSOR_OPTIONS_INIT};
+    MSC_TRY(check_values(v));
+    MSC_TRY(msc_cli_fill_options(&o.host, call, &v->common));
+    MSC_TRY(msc_worker_open(&worker, &cancel));
+    o.host.cancel = &cancel;
+    o.host.measuring = show_measuring;
+    o.host.shows_progress = call->console->is_terminal && !call->console->is_quiet;
+    o.host.payload = call->console;
+    enum msc_status status = msc_quick_quantize(report, &o);
+    msc_console_end_progress(call->console);
+    msc_worker_close(&worker);
+    return status;
+}
+
+static int cmd_quantize(const struct msc_cli_call *call, void *payload) {
+    const struct quantize_values *v = payload;
+    cJSON *report = NULL;
+    enum msc_status status = quantize_model(&report, call, v);
+    if (status == MSC_OK) {
+        status = v->common.json ? msc_cli_print_json(report) : print_quantized(report);
+    }
+    cJSON_Delete(report);
+    return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+}
+
+const struct msc_cli_command msc_cmd_quantize = {
+    .name = "quantize",
+    .summary = "writes the best model of 8 bits that there is without a search",
+    .usage = "MODEL --inputs FILE -o FILE [options]",
+    .description =
+        "Tries a few ranges and roundings, each for all weights and for all activations, and "
+        "takes\nwhat loses least on a fifth of the samples, which is held back. Where the "
+        "target's runtime is\ninstalled the table says what it makes of the model. Only the "
+        "output is written.",
+    .examples =
+        "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx\n"
+        "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx --target openvino\n",
+    .options = options,
+    .uses_models = true,
+    .values_size = sizeof(struct quantize_values),
+    .run = cmd_quantize,
+};

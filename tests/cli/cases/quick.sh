@@ -1,0 +1,42 @@
+# The best model of 8 bits without a search.
+. "$(dirname "$0")/../lib.sh"
+export MSCGYM_RUNTIME=$FILES/fake_runtime.py
+small() { # of the best plan, the plain one and the float model
+    FAKE='{"us": [30, 20, 10]}' try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o small.onnx "$@"
+}
+small --labels "$FILES/labels.npy" >said.txt
+sed -n 's/weights .*/WEIGHTS/p; /runtime\|^model\|exit/p' said.txt | sed 's/   */  /g'
+ls
+mscgym run small.onnx --input x="$FILES/x.npy" --output out --repeat 0 && ls out
+
+echo "- the best is what loses least on the samples held back, and what is written"
+small --json >report.json
+jq -c '[.target, .samples, .held_back, .model, (.plans | length),
+    (.plans | map([.weights, .activations]) | unique | length),
+    ([.plans[].examined.validation.distill_loss] | . == sort), (.reference | keys)]' <(sed '$d' report.json)
+# A search with the choice of the best plan for all, where it has one, says the same of it.
+small --target generic --json >report.json
+jq -r '.plans[] | select(.weights == "8 minmax" and .activations == "8 minmax") |
+    .metrics.distill_loss, .examined.validation.distill_loss' <(sed '$d' report.json) >here.txt
+tiny a
+sed -i 's/{"bits": 8}, {"bits": 4}/{"bits": 8, "observer": "minmax"}/' a.json
+mscgym search a.json --quiet --json |
+    jq -r '.[0].winner | .metrics.distill_loss, .examined.validation.distill_loss' >there.txt
+cmp here.txt there.txt && echo "as in a search"
+
+echo "- without its runtime"
+MSCGYM_RUNTIME=no/runtime small | grep 'runtime\|exit' | sed 's/: .*mscgym-runtime/: mscgym-runtime/'
+small --target tensorrt | grep -c runtime
+
+echo "- what is wrong is one line"
+try mscgym quantize
+try mscgym quantize "$FILES/tiny.onnx" -o b.onnx
+try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz"
+try mscgym quantize "$FILES/tiny.onnx" --inputs none.npz -o b.onnx
+try mscgym quantize none.onnx --inputs "$FILES/inputs.npz" -o b.onnx
+try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o b.onnx --target cuda
+try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o b.onnx --sites some
+cp "$FILES/tiny.onnx" own.onnx
+try mscgym quantize own.onnx --inputs "$FILES/inputs.npz" -o own.onnx
+try mscgym quantize own.onnx --inputs "$FILES/inputs.npz" -o no/folder/b.onnx
+ls
