@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 struct input {
     char *name;
@@ -297,6 +298,92 @@ enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
     }
     *out = dataset;
     return MSC_OK;
+}
+
+// ---- Parts ------------------------------------------------------------------------------------
+
+// Rows [first, first + n) of an input that has one for each sample, from as many batches as they
+// lie in.
+static enum msc_status join_samples(struct msc_array **out, const struct msc_dataset *from,
+                                    const struct input *input, int64_t first, int64_t n) {
+    const struct msc_array *like = input->batches[first / from->batch];
+    int64_t dims[MSC_MAX_DIMS];
+    size_t row_bytes = msc_array_n_bytes(like) / (size_t)msc_array_dim(like, 0);
+    memcpy(dims, msc_array_dims(like), (size_t)msc_array_n_dims(like) * sizeof dims[0]);
+    dims[0] = n;
+    MSC_TRY(msc_array_create(out, msc_array_dtype(like), msc_array_n_dims(like), dims));
+    char *to = msc_array_data(*out);
+    for (int64_t i = first; i < first + n; i++) {
+        const struct msc_array *batch = input->batches[i / from->batch];
+        const char *rows = msc_array_data(batch);
+        memcpy(to, rows + (size_t)(i % from->batch) * row_bytes, row_bytes);
+        to += row_bytes;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status take_part(struct msc_dataset *part, size_t i, const struct msc_dataset *from,
+                                 int64_t first) {
+    const struct input *source = &from->inputs[i];
+    struct input *input = &part->inputs[i];
+    *input = (struct input){
+        .is_batched = source->is_batched, .form = source->form, .state = source->state};
+    input->name = msc_strdup(source->name);
+    input->batches = msc_alloc_zero(part->n_batches, sizeof input->batches[0]);
+    if (!input->name || !input->batches) {
+        return MSC_FAIL(MSC_E_NOMEM, "no memory for a part of a dataset");
+    }
+    for (size_t b = 0; b < part->n_batches; b++) {
+        int64_t at = first + (int64_t)b * part->batch;
+        int64_t n = msc_dataset_batch_samples(part, b);
+        size_t whole = (size_t)(at / from->batch);
+        if (at % from->batch == 0 && n == msc_dataset_batch_samples(from, whole)) {
+            input->batches[b] = msc_array_retain(source->batches[whole]);
+        } else {
+            MSC_TRY(join_samples(&input->batches[b], from, source, at, n));
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct msc_dataset *from,
+                                        int64_t first, int64_t n) {
+    bool cuts = from->is_sequence &&
+                (first % from->batch != 0 || (n % from->batch != 0 && first + n < from->n_samples));
+    if (first < 0 || n < 1 || first + n > from->n_samples || cuts) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "samples %" PRId64 " to %" PRId64 " are no part of %" PRId64
+                        " in %s of %" PRId64,
+                        first, first + n, from->n_samples,
+                        from->is_sequence ? "sequences" : "batches", from->batch);
+    }
+    struct msc_dataset *part = msc_alloc_zero(1, sizeof *part);
+    if (!part) {
+        return MSC_FAIL(MSC_E_NOMEM, "no memory for a part of a dataset");
+    }
+    enum msc_status status = MSC_OK;
+    part->n_samples = n;
+    part->batch = from->batch;
+    part->is_sequence = from->is_sequence;
+    part->n_batches = (size_t)((n - 1) / from->batch + 1);
+    part->inputs = msc_alloc_zero(from->n_inputs + 1, sizeof part->inputs[0]);
+    if (!part->inputs) {
+        status = MSC_FAIL(MSC_E_NOMEM, "no memory for a part of a dataset");
+        goto out;
+    }
+    part->n_inputs = from->n_inputs;
+    for (size_t i = 0; i < part->n_inputs; i++) {
+        MSC_TRY_OUT(take_part(part, i, from, first));
+    }
+    if (from->labels) {
+        MSC_TRY_OUT(msc_array_rows(&part->labels, from->labels, first, n));
+    }
+    part->hash = hash_dataset(part);
+    *out = part;
+    part = NULL;
+out:
+    msc_dataset_destroy(part);
+    return status;
 }
 
 int64_t msc_dataset_n_samples(const struct msc_dataset *dataset) {

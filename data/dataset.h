@@ -96,6 +96,10 @@ enum msc_status msc_dataset_create(struct msc_dataset **out, const struct msc_in
 enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
                                          const struct msc_input_spec specs[],
                                          const struct msc_array *const arrays[], size_t n_specs);
+// Samples [first, first + n) of another one, in batches of its size; it shares what it can with that,
+// which must outlive it. MSC_E_INVALID: there are no such samples, or they would cut a sequence.
+enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct msc_dataset *from,
+                                        int64_t first, int64_t n);
 void msc_dataset_destroy(struct msc_dataset *dataset);
 
 int64_t msc_dataset_n_samples(const struct msc_dataset *dataset);

@@ -55,6 +55,36 @@ static void test_data_dataset__batches(void **state) {
     msc_dataset_destroy(NULL);
 }
 
+// Samples 3 to 8 of ten in batches of four: 3 to 6, then 7 and 8.
+static void test_data_dataset__part(void **state) {
+    (void)state;
+    struct msc_array *x = ramp(MSC_DTYPE_F32, 2, (const int64_t[]){10, 3}, 0);
+    struct msc_array *labels = ramp(MSC_DTYPE_I64, 1, (const int64_t[]){10}, 100);
+    struct msc_dataset *data = NULL, *part = NULL;
+    assert_int_equal(msc_dataset_create(&data, &batched, &x, 1, labels, 4), MSC_OK);
+    assert_int_equal(msc_dataset_create_part(&part, data, 3, 6), MSC_OK);
+    assert_int_equal(msc_dataset_n_batches(part), 2);
+    assert_int_equal(msc_dataset_n_samples(part), 6);
+    test_is_ramp(msc_dataset_batch(part, 0, 0), MSC_DTYPE_F32, 2, (const int64_t[]){4, 3}, 9.0,
+                 1.0);
+    test_is_ramp(msc_dataset_batch(part, 1, 0), MSC_DTYPE_F32, 2, (const int64_t[]){2, 3}, 21.0,
+                 1.0);
+    assert_int_equal(msc_dataset_label(part, 0), 103);
+    assert_int_equal(msc_dataset_label(part, 5), 108);
+    msc_dataset_destroy(part);
+    // Whole batches are shared.
+    assert_int_equal(msc_dataset_create_part(&part, data, 4, 6), MSC_OK);
+    assert_ptr_equal(msc_dataset_batch(part, 0, 0), msc_dataset_batch(data, 1, 0));
+    assert_ptr_equal(msc_dataset_batch(part, 1, 0), msc_dataset_batch(data, 2, 0));
+    msc_dataset_destroy(part);
+    part = NULL;
+    assert_int_equal(msc_dataset_create_part(&part, data, 5, 6), MSC_E_INVALID);
+    assert_int_equal(msc_dataset_create_part(&part, data, 5, 0), MSC_E_INVALID);
+    msc_dataset_destroy(data);
+    msc_array_release(labels);
+    msc_array_release(x);
+}
+
 static void test_data_dataset__hash_ignores_the_batch_size(void **state) {
     (void)state;
     struct msc_dataset *data = create_10(1);
@@ -374,6 +404,7 @@ static void test_data_dataset__conversions(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_data_dataset__batches),
+        cmocka_unit_test(test_data_dataset__part),
         cmocka_unit_test(test_data_dataset__hash_ignores_the_batch_size),
         cmocka_unit_test(test_data_dataset__sequences),
         cmocka_unit_test(test_data_dataset__hash_sees_every_difference),
