@@ -41,6 +41,11 @@ void msc_add_gram_f32(float out[], const float x[], int64_t m, int64_t n) {
                 (int)n);
 }
 
+void msc_add_cross_f32(float out[], const float a[], const float b[], int64_t m, int64_t n) {
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)n, (int)n, (int)m, 1, a, (int)n, b,
+                (int)n, 1, out, (int)n);
+}
+
 static enum msc_status not_definite(void) {
     return MSC_FAIL(MSC_E_INVALID, "a matrix of second moments is not positive definite");
 }

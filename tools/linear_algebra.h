@@ -29,6 +29,8 @@ void msc_product_f64(double out[], const double a[], const double b[], int64_t m
                      int64_t n);
 // out [n, n], its upper triangle alone, plus x' x of x [m, n].
 void msc_add_gram_f32(float out[], const float x[], int64_t m, int64_t n);
+// out [n, n] plus a' b of a and b [m, n].
+void msc_add_cross_f32(float out[], const float a[], const float b[], int64_t m, int64_t n);
 
 // In place, of symmetric a [n, n], whose upper triangle is read: the upper factor u of the inverse, a^-1 = u' u; below its diagonal are zeros. MSC_E_INVALID: `a`
 // is not positive definite.

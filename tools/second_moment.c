@@ -17,8 +17,11 @@ struct use {
     int64_t n_groups, n_columns, n_rows;
     int64_t *first; // [n_places] row that the place's first one is
     int64_t *count; // [n_places] rows of the place
-    float *x;       // [n_groups, n_rows, n_columns]
+    float *x[2];    // [n_groups, n_rows, n_columns] of each trial
 };
+
+// Trials: the plan, or the float model where there is none; then that beside the plan.
+enum { TRIAL, FLOAT_TRIAL };
 
 struct gathering {
     struct msc_evaluator *ev;
@@ -155,14 +158,14 @@ static void gather_window(float to[], const struct use *u, const struct msc_gemm
     }
 }
 
-static void gather_rows(struct use *u, const struct gathering *g, size_t place,
+static void gather_rows(struct use *u, const struct gathering *g, size_t trial, size_t place,
                         const struct msc_gemm_desc *d, const struct msc_view *v) {
     struct msc_rng rng;
     double length = (double)(d->batch * positions_of(d)) / (double)u->count[place];
     msc_rng_seed(&rng, g->options->seed + (uint64_t)place, (uint64_t)u->weight_slot);
     for (int64_t i = 0; i < u->count[place]; i++) {
         int64_t at = (int64_t)(((double)i + msc_rng_double(&rng)) * length);
-        float *to = u->x + (u->first[place] + i) * u->n_columns;
+        float *to = u->x[trial] + (u->first[place] + i) * u->n_columns;
         if (d->kind == MSC_GEMM_LINEAR) {
             memcpy(to, (const float *)v->data + at * u->n_columns,
                    (size_t)u->n_columns * sizeof(to[0]));
@@ -172,16 +175,38 @@ static void gather_rows(struct use *u, const struct gathering *g, size_t place,
     }
 }
 
+// What the joint reads of rows of a place, which are one behind the other in each group.
+static void quantize_rows(struct use *u, const struct msc_quant *quant, size_t place,
+                          const struct msc_gemm_desc *d) {
+    int64_t n_channels = d->in_channels / d->groups, n_taps = taps_of(d);
+    for (int64_t group = 0; group < u->n_groups; group++) {
+        float *x = u->x[TRIAL] + (group * u->n_rows + u->first[place]) * u->n_columns;
+        if (quant->n == 1) {
+            msc_quant_apply_run(x, x, u->count[place] * u->n_columns, quant);
+            continue;
+        }
+        for (int64_t i = 0; i < u->count[place] * n_channels; i++) {
+            int64_t channel = group * n_channels + i % n_channels;
+            msc_fake_quantize_run(x + i * n_taps, x + i * n_taps, n_taps, quant->scales[channel],
+                                  quant->zero_points[channel], quant->low, quant->high);
+        }
+    }
+}
+
 static enum msc_status gather_slot(void *payload, size_t trial, size_t batch, int32_t part,
                                    int32_t slot, const struct msc_view *value) {
     struct gathering *g = payload;
     struct msc_gemm_desc d;
     size_t place = batch * (size_t)g->n_parts + (size_t)part;
-    (void)trial;
+    const struct msc_quant *quant =
+        trial == TRIAL && g->options->edits ? msc_edit_quant(g->options->edits[slot]) : NULL;
     for (int32_t i = g->use_of_slot[slot]; i != MSC_NO_ID; i = g->next[i]) {
         struct use *u = &g->uses[i];
         if (describe_use(&d, msc_evaluator_plan(g->ev, batch), u->weight_slot, part)) {
-            gather_rows(u, g, place, &d, value);
+            gather_rows(u, g, trial, place, &d, value);
+            if (quant) {
+                quantize_rows(u, quant, place, &d);
+            }
         }
     }
     return MSC_OK;
@@ -200,64 +225,132 @@ static void add_means(double means[], const float x[], int64_t n_rows, int64_t n
     }
 }
 
-// One group's; `chunk` [n, n] and `sum` [n, n] are room.
-static void multiply_rows(float h[], const float x[], int64_t n_rows, int64_t n, float chunk[],
-                          double sum[]) {
-    memset(sum, 0, (size_t)(n * n) * sizeof(sum[0]));
+// Room for one group's products.
+struct products {
+    float *chunk; // [n, n]
+    double *sum;  // [n, n]
+};
+
+// a' b / n_rows of a and b [n_rows, n] into out [n, n]; of a' a the upper triangle alone.
+static void multiply_rows(float out[], const float a[], const float b[], int64_t n_rows, int64_t n,
+                          struct products *room) {
+    memset(room->sum, 0, (size_t)(n * n) * sizeof(room->sum[0]));
     for (int64_t first = 0; first < n_rows; first += CHUNK) {
         int64_t count = n_rows - first < CHUNK ? n_rows - first : CHUNK;
-        memset(chunk, 0, (size_t)(n * n) * sizeof(chunk[0]));
-        msc_add_gram_f32(chunk, x + first * n, count, n);
+        memset(room->chunk, 0, (size_t)(n * n) * sizeof(room->chunk[0]));
+        if (a == b) {
+            msc_add_gram_f32(room->chunk, a + first * n, count, n);
+        } else {
+            msc_add_cross_f32(room->chunk, a + first * n, b + first * n, count, n);
+        }
         for (int64_t i = 0; i < n * n; i++) {
-            sum[i] += chunk[i];
+            room->sum[i] += room->chunk[i];
         }
     }
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t k = i; k < n; k++) {
-            h[i * n + k] = h[k * n + i] = (float)(sum[i * n + k] / (double)n_rows);
+    for (int64_t i = 0; i < n * n; i++) {
+        out[i] = (float)(room->sum[i] / (double)n_rows);
+    }
+}
+
+static void multiply_group(struct msc_moment *m, const struct use *u, size_t group,
+                           struct products *room) {
+    size_t n = (size_t)u->n_columns, at = group * (size_t)u->n_rows * n;
+    const float *x = u->x[TRIAL] + at;
+    float *h = m->h + group * n * n;
+    add_means(m->means + group * n, x, u->n_rows, (int64_t)n);
+    multiply_rows(h, x, x, u->n_rows, (int64_t)n, room);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = i + 1; k < n; k++) {
+            h[k * n + i] = h[i * n + k];
         }
     }
+    if (m->cross) {
+        const float *f = u->x[FLOAT_TRIAL] + at;
+        add_means(m->float_means + group * n, f, u->n_rows, (int64_t)n);
+        multiply_rows(m->cross + group * n * n, f, x, u->n_rows, (int64_t)n, room);
+    }
+}
+
+static bool allocate_moment(struct msc_moment *m, const struct use *u) {
+    size_t n = (size_t)u->n_columns, n_groups = (size_t)u->n_groups;
+    bool has_cross = u->x[FLOAT_TRIAL] != NULL;
+    *m = (struct msc_moment){
+        .n_groups = u->n_groups, .n_columns = u->n_columns, .n_rows = u->n_rows};
+    m->h = msc_alloc(n_groups * n * n * sizeof(m->h[0]) + 1);
+    m->means = msc_alloc_zero(n_groups * n + 1, sizeof(m->means[0]));
+    if (has_cross) {
+        m->cross = msc_alloc(n_groups * n * n * sizeof(m->cross[0]) + 1);
+        m->float_means = msc_alloc_zero(n_groups * n + 1, sizeof(m->float_means[0]));
+    }
+    return m->h && m->means && (!has_cross || (m->cross && m->float_means));
 }
 
 static enum msc_status make_moment(struct msc_moment *m, const struct use *u, int n_threads) {
     size_t n = (size_t)u->n_columns, n_groups = (size_t)u->n_groups;
     bool has_room = true;
-    *m = (struct msc_moment){u->n_groups, u->n_columns, u->n_rows, NULL, NULL};
-    m->h = msc_alloc(n_groups * n * n * sizeof(m->h[0]) + 1);
-    m->means = msc_alloc_zero(n_groups * n + 1, sizeof(m->means[0]));
-    if (!m->h || !m->means) {
+    if (!allocate_moment(m, u)) {
         return second_moment_no_memory();
     }
 #pragma omp parallel num_threads(n_threads) reduction(&& : has_room)
     {
-        float *chunk = msc_alloc(n * n * sizeof(chunk[0]) + 1);
-        double *sum = msc_alloc(n * n * sizeof(sum[0]) + 1);
-        has_room = chunk && sum;
+        struct products room = {.chunk = msc_alloc(n * n * sizeof(room.chunk[0]) + 1),
+                                .sum = msc_alloc(n * n * sizeof(room.sum[0]) + 1)};
+        has_room = room.chunk && room.sum;
 #pragma omp for schedule(dynamic)
         for (size_t g = 0; g < n_groups; g++) {
-            const float *x = u->x + g * (size_t)u->n_rows * n;
             if (has_room) {
-                add_means(m->means + g * n, x, u->n_rows, (int64_t)n);
-                multiply_rows(m->h + g * n * n, x, u->n_rows, (int64_t)n, chunk, sum);
+                multiply_group(m, u, g, &room);
             }
         }
-        msc_free(chunk);
-        msc_free(sum);
+        msc_free(room.chunk);
+        msc_free(room.sum);
     }
     return has_room ? MSC_OK : second_moment_no_memory();
+}
+
+static void mix_f32(float to[], const float from[], int64_t n, double share) {
+    for (int64_t i = 0; to && i < n; i++) {
+        to[i] = (float)(to[i] * (1 - share) + from[i] * share);
+    }
+}
+
+static void mix_f64(double to[], const double from[], int64_t n, double share) {
+    for (int64_t i = 0; to && i < n; i++) {
+        to[i] = to[i] * (1 - share) + from[i] * share;
+    }
+}
+
+bool msc_moment_add(struct msc_moment *sum, const struct msc_moment *m) {
+    if (!sum->h || !m->h || m->n_columns != sum->n_columns || m->n_groups != sum->n_groups) {
+        return false;
+    }
+    double share = (double)m->n_rows / (double)(m->n_rows + sum->n_rows);
+    int64_t n = m->n_groups * m->n_columns;
+    mix_f32(sum->h, m->h, n * m->n_columns, share);
+    mix_f32(sum->cross, m->cross, n * m->n_columns, share);
+    mix_f64(sum->means, m->means, n, share);
+    mix_f64(sum->float_means, m->float_means, n, share);
+    sum->n_rows += m->n_rows;
+    return true;
 }
 
 void msc_moment_finish(struct msc_moment *m) {
     msc_free(m->h);
     msc_free(m->means);
+    msc_free(m->cross);
+    msc_free(m->float_means);
     *m = (struct msc_moment){0};
 }
 
 // ---- Measuring --------------------------------------------------------------------------------
 
-static uint64_t bytes_of(const struct use *u) {
+static size_t n_trials(const struct gathering *g) {
+    return g->options->edits ? 2 : 1;
+}
+
+static uint64_t bytes_of(const struct gathering *g, const struct use *u) {
     uint64_t n = (uint64_t)u->n_columns, groups = (uint64_t)u->n_groups;
-    return groups * n * ((uint64_t)u->n_rows + n) * sizeof(float);
+    return n_trials(g) * groups * n * ((uint64_t)u->n_rows + n) * sizeof(float);
 }
 
 // Places, and the uses that memory has room for.
@@ -285,7 +378,7 @@ static enum msc_status plan_gathering(struct gathering *g, const int32_t slots[]
             continue;
         }
         MSC_TRY(count_rows(g, u));
-        n_bytes += u->input_slot != MSC_NO_ID ? bytes_of(u) : 0;
+        n_bytes += u->input_slot != MSC_NO_ID ? bytes_of(g, u) : 0;
         if (g->n_uses > 0 && n_bytes > g->options->memory_bytes) {
             break;
         }
@@ -304,20 +397,34 @@ static enum msc_status gathering_run(struct gathering *g) {
         if (u->input_slot == MSC_NO_ID) {
             continue;
         }
-        u->x = msc_alloc((size_t)(u->n_groups * u->n_rows * u->n_columns) * sizeof(float) + 1);
-        if (!u->x) {
-            return second_moment_no_memory();
+        for (size_t t = 0; t < n_trials(g); t++) {
+            size_t n_elements = (size_t)(u->n_groups * u->n_rows * u->n_columns);
+            u->x[t] = msc_alloc(n_elements * sizeof(float) + 1);
+            if (!u->x[t]) {
+                return second_moment_no_memory();
+            }
         }
         g->next[i] = g->use_of_slot[u->input_slot];
         g->use_of_slot[u->input_slot] = (int32_t)i;
         has_any = true;
     }
     struct msc_sink sink = {.slot = gather_slot, .payload = g};
-    struct msc_eval_trial trial = {.edits = NULL};
+    struct msc_eval_trial trials[2] = {{.edits = g->options->edits}};
     if (has_any) {
-        MSC_TRY(msc_evaluator_run(g->ev, &trial, 1, &sink, 0));
+        MSC_TRY(msc_evaluator_run(g->ev, trials, n_trials(g), &sink, 0));
     }
-    return trial.status == MSC_OK ? MSC_OK : msc_status_restore(trial.status, trial.message);
+    for (size_t t = 0; t < n_trials(g); t++) {
+        if (trials[t].status != MSC_OK) {
+            return msc_status_restore(trials[t].status, trials[t].message);
+        }
+    }
+    return MSC_OK;
+}
+
+static void use_finish(struct use *u) {
+    msc_free(u->x[TRIAL]);
+    msc_free(u->x[FLOAT_TRIAL]);
+    u->x[TRIAL] = u->x[FLOAT_TRIAL] = NULL;
 }
 
 enum msc_status msc_moments_measure(struct msc_moment moments[], size_t *n_done,
@@ -332,13 +439,12 @@ enum msc_status msc_moments_measure(struct msc_moment moments[], size_t *n_done,
         if (g.uses[i].input_slot != MSC_NO_ID) {
             MSC_TRY_OUT(make_moment(&moments[i], &g.uses[i], options->n_threads));
         }
-        msc_free(g.uses[i].x);
-        g.uses[i].x = NULL;
+        use_finish(&g.uses[i]);
     }
     *n_done = g.n_uses;
 out:
     for (size_t i = 0; i < g.n_uses; i++) {
-        msc_free(g.uses[i].x);
+        use_finish(&g.uses[i]);
     }
     msc_arena_finish(&g.arena);
     return status;

@@ -13,6 +13,9 @@
 //     MSC_TRY(msc_moments_measure(moments, &n_done, slots, n, ev, &o)); // the first n_done of them
 //     ... moments[i].h ...
 //     msc_moment_finish(&moments[i]);
+//
+// Under a plan the rows are of what its joints read, quantised as it says, and beside H there are
+// their products with the rows of the float model at the same places.
 #ifndef MSC_TOOLS_SECOND_MOMENT_H
 #define MSC_TOOLS_SECOND_MOMENT_H
 
@@ -27,6 +30,9 @@ struct msc_moment {
     int64_t n_rows; // that were taken
     float *h;       // [n_groups, n_columns, n_columns], symmetric
     double *means;  // [n_groups, n_columns] of the columns
+    // Under a plan, else NULL: F' X / n of the float model's rows F.
+    float *cross;        // [n_groups, n_columns, n_columns], by columns of F, then of X
+    double *float_means; // [n_groups, n_columns] of F
 };
 
 struct msc_moment_options {
@@ -34,17 +40,23 @@ struct msc_moment_options {
     uint64_t seed;
     uint64_t memory_bytes; // that this may take, beside the evaluator; one use is measured always
     int n_threads;
+    // The plan: edits [n_slots] of the evaluator, those of inputs quantisations. NULL: the float
+    // model.
+    const struct msc_edit *const *edits;
 };
 
 #define MSC_MOMENT_OPTIONS_INIT                                                                    \
     { .n_rows = 16384, .memory_bytes = (uint64_t)256 << 20, .n_threads = 1 }
 
-// Runs the float model once. `slots` [n], n > 0, are weights'; as many are measured as memory has
+// Runs the float model once, and the plan beside it. `slots` [n], n > 0, are weights'; as many are measured as memory has
 // room for, the first *n_done of them, into zeroed moments [n], which are the caller's
 // (msc_moment_finish). MSC_E_CANCELLED, MSC_E_NOMEM.
 enum msc_status msc_moments_measure(struct msc_moment moments[], size_t *n_done,
                                     const int32_t slots[], size_t n, struct msc_evaluator *ev,
                                     const struct msc_moment_options *options);
+// Makes the moments of two uses of one weight those of both: each counts by its rows. False, with
+// nothing done, where they have not the same groups and columns, or one has no moments.
+bool msc_moment_add(struct msc_moment *sum, const struct msc_moment *m);
 void msc_moment_finish(struct msc_moment *m); // accepts zeroed
 
 #endif

@@ -198,6 +198,80 @@ static void test_tools_second_moment__of_outputs(void **state) {
     }
 }
 
+// ---- Under a plan -----------------------------------------------------------------------------
+
+// Outputs of the plan and of the float model, side by side.
+struct both_outputs {
+    struct output o[2]; // squares alone
+    double products[8]; // of the one by the other, by channel
+    float *y[2];
+    int64_t first[2];
+};
+
+static enum msc_status keep_output(void *payload, size_t trial, size_t batch,
+                                   const struct msc_view values[]) {
+    struct both_outputs *b = payload;
+    int64_t n = msc_view_n_elements(&values[0]);
+    memcpy(b->y[trial] + b->first[trial], values[0].data, (size_t)n * sizeof(float));
+    b->first[trial] += n;
+    return add_output(&b->o[trial], 0, batch, values);
+}
+
+// A quarter of a unit a step from -1.75 on, so that something is rounded and cut off; zero stays zero.
+static void check_under_plan(const struct layer *l) {
+    static const float scale = 0.25f;
+    static const int32_t zero = 7;
+    struct layer_case c;
+    struct msc_moment m = {0};
+    struct msc_moment_options o = MSC_MOMENT_OPTIONS_INIT;
+    const struct msc_edit *edits[4] = {NULL};
+    struct both_outputs b = {.o = {{.channel_axis = 1}, {.channel_axis = 1}}};
+    struct msc_eval_trial trials[2] = {{.edits = edits}};
+    struct msc_sink sink = {.batch = keep_output, .payload = &b};
+    int32_t slot = 1;
+    size_t n_done;
+    struct msc_edit edit = msc_edit_quantize((struct msc_quant){
+        .bits = 4, .high = 15, .axis = -1, .n = 1, .scales = &scale, .zero_points = &zero});
+    edits[0] = &edit;
+    open_layer(&c, l, 2, 2);
+    b.y[0] = msc_alloc_zero(1 << 16, sizeof(float));
+    b.y[1] = msc_alloc_zero(1 << 16, sizeof(float));
+    assert_ok(msc_evaluator_run(c.ev, trials, 2, &sink, 0));
+    o.edits = edits;
+    assert_ok(msc_moments_measure(&m, &n_done, &slot, 1, c.ev, &o));
+    int64_t inner = b.first[0] / SAMPLES / b.o[0].n_channels, n = m.n_columns;
+    for (int64_t i = 0; i < b.first[0]; i++) {
+        b.products[i / inner % b.o[0].n_channels] += (double)b.y[0][i] * b.y[1][i];
+    }
+    int64_t rows_of_group = b.o[0].n_channels / m.n_groups;
+    for (int64_t channel = 0; channel < b.o[0].n_channels; channel++) {
+        const float *h = m.h + channel / rows_of_group * n * n;
+        const float *cross = m.cross + channel / rows_of_group * n * n;
+        double square = 0, product = 0;
+        for (int64_t i = 0; i < n * n; i++) {
+            double w = weight_of(l, c.w, channel, i / n, n) * weight_of(l, c.w, channel, i % n, n);
+            square += w * h[i];
+            product += w * cross[i];
+        }
+        double expected = b.o[0].squares[channel] / (double)b.o[0].n;
+        assert_near(square, expected, expected);
+        assert_near(product, b.products[channel] / (double)b.o[0].n, expected);
+        assert_true(fabs(product - square) > 1e-3 * expected);
+    }
+    msc_free(b.y[0]);
+    msc_free(b.y[1]);
+    msc_moment_finish(&m);
+    close_layer(&c);
+}
+
+static void test_tools_second_moment__under_a_plan(void **state) {
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        print_message("layer %zu\n", i);
+        check_under_plan(&layers[i]);
+    }
+}
+
 // ---- Which rows -------------------------------------------------------------------------------
 
 static void measure_layer(struct msc_moment *m, const struct layer *l, int n_threads, int64_t batch,
@@ -275,6 +349,7 @@ static void test_tools_second_moment__memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools_second_moment__of_outputs),
+        cmocka_unit_test(test_tools_second_moment__under_a_plan),
         cmocka_unit_test(test_tools_second_moment__rows),
         cmocka_unit_test(test_tools_second_moment__memory),
     };
