@@ -1,0 +1,189 @@
+#include "tools/distiller.h"
+
+#include "base/alloc.h"
+#include "tests/msc_test.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROWS = 4, COLUMNS = 6 };
+
+// A weight [rows, columns], or [columns, rows], that a plan quantises to 8 bits in steps of 0.02.
+struct weight_case {
+    struct msc_array *w;
+    struct msc_tensor tensor;
+    struct msc_slot slot;
+    struct msc_moment moment; // of no inputs
+    struct msc_quant now;
+    float scales[ROWS * COLUMNS];
+    int32_t zero_points[ROWS * COLUMNS];
+    float h[COLUMNS * COLUMNS], cross[COLUMNS * COLUMNS];
+};
+
+struct shape {
+    bool is_input_first;
+    int64_t n_groups;
+    int32_t group_size; // of columns that share a scale
+    bool has_one_scale;
+};
+
+static double weight_of(int64_t row, int64_t k) {
+    return sin(1.0 + 2.3 * (double)row + 0.7 * (double)k);
+}
+
+static int64_t element_of(const struct weight_case *c, int64_t row, int64_t k) {
+    return c->slot.channel_axis == 1 ? k * ROWS + row : row * c->moment.n_columns + k;
+}
+
+static void weight_open(struct weight_case *c, const struct shape *s) {
+    int64_t n_columns = COLUMNS / s->n_groups;
+    const int64_t dims[] = {s->is_input_first ? n_columns : ROWS,
+                            s->is_input_first ? ROWS : n_columns};
+    int32_t n_blocks =
+        s->group_size > 0 ? ((int32_t)n_columns + s->group_size - 1) / s->group_size : 1;
+    *c = (struct weight_case){.slot = {.channel_axis = s->is_input_first ? 1 : 0}};
+    c->moment = (struct msc_moment){
+        .n_groups = s->n_groups, .n_columns = n_columns, .n_rows = 1, .h = c->h, .cross = c->cross};
+    assert_ok(msc_array_create(&c->w, MSC_DTYPE_F32, 2, dims));
+    float *data = msc_array_data(c->w);
+    for (int64_t r = 0; r < ROWS; r++) {
+        for (int64_t k = 0; k < n_columns; k++) {
+            data[element_of(c, r, k)] = (float)weight_of(r, k);
+        }
+    }
+    c->tensor = (struct msc_tensor){.data = c->w, .n_dims = 2};
+    c->now = (struct msc_quant){.bits = 8,
+                                .low = -127,
+                                .high = 127,
+                                .axis = s->has_one_scale    ? -1
+                                        : s->group_size > 0 ? (s->is_input_first ? 0 : 1)
+                                                            : c->slot.channel_axis,
+                                .group_size = s->group_size,
+                                .group_axes = s->group_size > 0 ? 1 : 0,
+                                .n = s->has_one_scale ? 1 : ROWS * n_blocks,
+                                .scales = c->scales,
+                                .zero_points = c->zero_points};
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        c->scales[i] = 0.02f;
+    }
+}
+
+static void improve(struct msc_quant *q, const struct weight_case *c, double ridge, int n_threads) {
+    const struct msc_distiller_job job = {.weight = &c->tensor,
+                                          .slot = &c->slot,
+                                          .now = &c->now,
+                                          .moment = &c->moment,
+                                          .ridge = ridge,
+                                          .n_threads = n_threads};
+    assert_ok(msc_distiller_improve(q, &job));
+}
+
+// Inputs that have nothing to do with one another, of mean square 1, and 1 + k / 10 times as great in
+// the float model: then w* is w (1 + k / 10 + ridge) / (1 + ridge), rounded to nearest.
+static void check_scaled(const struct shape *s) {
+    const double ridge = 0.25;
+    struct weight_case c;
+    struct msc_array *improved;
+    struct msc_quant q;
+    weight_open(&c, s);
+    int64_t n = c.moment.n_columns, rows_of_group = ROWS / s->n_groups;
+    for (int64_t i = 0; i < COLUMNS; i++) {
+        c.h[i * n + i % n] = 1;
+        c.cross[i * n + i % n] = 1 + (float)i / 10;
+    }
+    improve(&q, &c, ridge, 2);
+    assert_int_equal(q.low, -128);
+    assert_int_equal(q.n, c.now.n);
+    assert_true(!s->has_one_scale || q.scales[0] == 0.02f);
+    assert_ok(msc_fake_quantize_array(&improved, c.w, &q));
+    for (int64_t r = 0; r < ROWS; r++) {
+        for (int64_t k = 0; k < n; k++) {
+            double factor = 1 + (double)(r / rows_of_group * n + k) / 10;
+            double expected = weight_of(r, k) * (factor + ridge) / (1 + ridge);
+            double found = msc_array_get_double(improved, element_of(&c, r, k));
+            // Steps are below 1.6 / 127 but where the plan says 0.02.
+            assert_true(fabs(found - expected) < 0.0101);
+        }
+    }
+    msc_array_release(improved);
+    msc_quant_finish(&q);
+    msc_array_release(c.w);
+}
+
+static void test_tools_distiller__scaled_inputs(void **state) {
+    static const struct shape shapes[] = {
+        {.n_groups = 1},
+        {.n_groups = 1, .is_input_first = true},
+        {.n_groups = 2},
+        {.n_groups = 1, .group_size = 4},
+        {.n_groups = 1, .group_size = 4, .is_input_first = true},
+        {.n_groups = 1, .has_one_scale = true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        print_message("shape %zu\n", i);
+        check_scaled(&shapes[i]);
+    }
+}
+
+// Samples (1, 1) and (1, -1/2) that were (1, 1) and (1, 0): X'X / 2 = [1, 1/4; 1/4, 5/8] and
+// F'X / 2 = [1, 1/4; 1/2, 1/2]. With ridge r and d = 13 r / 16, w* = (w F'X/2 + d w)(X'X/2 + d I)^-1;
+// for r = 8/13, d = 1/2: its inverse is [9/8, -1/4; -1/4, 3/2] / (13/8), and w = (1, 1/2) goes to
+// (7/4, 3/4) times that = (57/52, 11/26).
+static void test_tools_distiller__two_samples(void **state) {
+    static const float h[] = {1, 0.25f, 0.25f, 0.625f}, cross[] = {1, 0.25f, 0.5f, 0.5f};
+    static const float w[] = {1, 0.5f};
+    static const int64_t dims[] = {1, 2};
+    struct weight_case c;
+    struct msc_array *improved;
+    struct msc_quant q;
+    (void)state;
+    weight_open(&c, &(struct shape){.n_groups = 1, .has_one_scale = true});
+    msc_array_release(c.w);
+    assert_ok(msc_array_create_from(&c.w, MSC_DTYPE_F32, 2, dims, w));
+    memcpy(c.h, h, sizeof(h));
+    memcpy(c.cross, cross, sizeof(cross));
+    c.tensor.data = c.w;
+    c.moment.n_columns = 2;
+    improve(&q, &c, 8.0 / 13, 1);
+    assert_ok(msc_fake_quantize_array(&improved, c.w, &q));
+    assert_true(fabs(msc_array_get_double(improved, 0) - 57.0 / 52) < 0.0101);
+    assert_true(fabs(msc_array_get_double(improved, 1) - 11.0 / 26) < 0.0101);
+    msc_array_release(improved);
+    msc_quant_finish(&q);
+    msc_array_release(c.w);
+}
+
+// Inputs of a group that are always 0 leave its weights alone; such as are no numbers are refused.
+static void test_tools_distiller__degenerate(void **state) {
+    struct weight_case c;
+    struct msc_array *improved;
+    struct msc_quant q;
+    (void)state;
+    weight_open(&c, &(struct shape){.n_groups = 1});
+    improve(&q, &c, 0.5, 1);
+    assert_ok(msc_fake_quantize_array(&improved, c.w, &q));
+    for (int64_t k = 0; k < COLUMNS; k++) {
+        assert_true(fabs(msc_array_get_double(improved, k) - weight_of(0, k)) < 0.0101);
+    }
+    msc_array_release(improved);
+    msc_quant_finish(&q);
+    c.h[0] = INFINITY;
+    const struct msc_distiller_job job = {.weight = &c.tensor,
+                                          .slot = &c.slot,
+                                          .now = &c.now,
+                                          .moment = &c.moment,
+                                          .ridge = 0.5,
+                                          .n_threads = 1};
+    assert_int_equal(msc_distiller_improve(&q, &job), MSC_E_INVALID);
+    msc_array_release(c.w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tools_distiller__scaled_inputs),
+        cmocka_unit_test(test_tools_distiller__two_samples),
+        cmocka_unit_test(test_tools_distiller__degenerate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
