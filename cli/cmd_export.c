@@ -9,6 +9,7 @@
 #include "pipeline/output.h"
 #include "pipeline/strategies.h"
 #include "records/record_query.h"
+#include "search/distilled.h"
 #include "search/kept.h"
 #include "search/reranked.h"
 
@@ -135,6 +136,21 @@ static enum msc_status export_check_weights(const struct msc_processor *p,
     return status;
 }
 
+// What the winner has become, or the plan of its choices.
+static enum msc_status make_strategy(struct msc_strategy **out, const struct msc_processor *p,
+                                     const struct msc_record *record, const struct msc_trial *trial,
+                                     const struct export_values *v, const struct msc_log *log) {
+    cJSON *plan = NULL;
+    if (v->trial < 0) {
+        MSC_TRY(msc_distilled_delivered(&plan, record, trial->id, log));
+    }
+    enum msc_status status =
+        plan ? msc_strategy_from_json(out, plan, v->record)
+             : msc_export_strategy(out, msc_processor_env(p), trial->proposal.choices);
+    cJSON_Delete(plan);
+    return status;
+}
+
 static enum msc_status export_record(const struct msc_cli_call *call,
                                      const struct export_values *v) {
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
@@ -165,7 +181,7 @@ static enum msc_status export_record(const struct msc_cli_call *call,
                 trial->outcome.state == MSC_TRIAL_INFEASIBLE ? ": it does not meet every bound"
                                                              : "");
     }
-    MSC_TRY_OUT(msc_export_strategy(&strategy, msc_processor_env(p), trial->proposal.choices));
+    MSC_TRY_OUT(make_strategy(&strategy, p, record, trial, v, o.log));
     if (v->save_strategy) {
         MSC_TRY_OUT(msc_strategy_save(strategy, msc_processor_graph(p), v->save_strategy));
     }

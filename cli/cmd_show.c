@@ -8,6 +8,7 @@
 #include "records/record_query.h"
 #include "search/kept.h"
 #include "search/report.h"
+#include "search/distilled.h"
 #include "search/reranked.h"
 
 struct show_values {
@@ -100,6 +101,20 @@ static enum msc_status print_report(const cJSON *report) {
     return status;
 }
 
+static enum msc_status add_distilled(cJSON *report, const struct msc_record *record,
+                                     const struct msc_log *log) {
+    const struct msc_record_line *winner = NULL;
+    cJSON *distilled = NULL;
+    MSC_TRY(msc_reranked_winner(&winner, record, NULL));
+    if (!winner) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_distilled_load(&distilled, record, winner->trial.id, log));
+    enum msc_status status = msc_report_add_distilled(report, distilled);
+    cJSON_Delete(distilled);
+    return status;
+}
+
 static enum msc_status show_record(const struct show_values *v, const struct msc_log *log) {
     struct msc_record *record = NULL;
     cJSON *kept = NULL;
@@ -120,6 +135,7 @@ static enum msc_status show_record(const struct show_values *v, const struct msc
     MSC_TRY_OUT(msc_kept_add(report, kept));
     MSC_TRY_OUT(msc_reranked_load(&reranked, record, log));
     MSC_TRY_OUT(msc_report_add_reranked(report, record, reranked));
+    MSC_TRY_OUT(add_distilled(report, record, log));
     status = v->common.json ? msc_cli_print_json(report)
              : v->best      ? print_choices(report)
                             : print_report(report);

@@ -224,20 +224,23 @@ static enum msc_status quantize_reference(struct msc_env *env, double metrics[MS
     return run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message);
 }
 
-static enum msc_status quantize_edits(struct msc_env *env, const uint32_t choices[], cJSON **out) {
-    struct msc_quantize *z = msc_env_state(env);
+int32_t msc_quantize__choice_of_site(const struct msc_quantize *z, int32_t site,
+                                     const uint32_t choices[]) {
+    int32_t task = z->space.task_of_site[site];
+    return task == MSC_NO_ID ? msc_quantizer_fixed_choice(z->quantizer, site)
+                             : quantizer_choice(z, task, choices[task]);
+}
+
+static enum msc_status fill_strategy(struct msc_strategy *s, const struct msc_env *env,
+                                     const uint32_t choices[]) {
+    const struct msc_quantize *z = msc_env_state(env);
     const struct msc_env_host *host = msc_env_host(env);
     const struct msc_sites *sites = msc_quantizer_sites(z->quantizer);
-    struct msc_strategy *s;
-    enum msc_status status = MSC_OK;
-    MSC_TRY(msc_strategy_create(&s, &sites->scheme));
     if (host->base) {
-        MSC_TRY_OUT(msc_strategy_merge(s, host->base));
+        MSC_TRY(msc_strategy_merge(s, host->base));
     }
     for (int32_t i = 0; i < sites->n_sites; i++) {
-        int32_t task = z->space.task_of_site[i];
-        int32_t choice = task == MSC_NO_ID ? msc_quantizer_fixed_choice(z->quantizer, i)
-                                           : quantizer_choice(z, task, choices[task]);
+        int32_t choice = msc_quantize__choice_of_site(z, i, choices);
         if (!msc_quantizer_is_included(z->quantizer, i) || choice == MSC_NO_ID) {
             continue;
         }
@@ -249,10 +252,29 @@ static enum msc_status quantize_edits(struct msc_env *env, const uint32_t choice
             made.label = msc_quantizer_choice(z->quantizer, (size_t)choice)->label;
             made.origin = msc_quantizer_origin(&origin, z->quantizer, i, choice) ? &origin : NULL;
         }
-        MSC_TRY_OUT(msc_strategy_set(s, host->graph, sites, i, &made));
+        MSC_TRY(msc_strategy_set(s, host->graph, sites, i, &made));
     }
-    status = msc_strategy_to_json(s, host->graph, out);
-out:
+    return MSC_OK;
+}
+
+enum msc_status msc_quantize__make_strategy(struct msc_strategy **out, const struct msc_env *env,
+                                            const uint32_t choices[]) {
+    const struct msc_quantize *z = msc_env_state(env);
+    struct msc_strategy *s;
+    MSC_TRY(msc_strategy_create(&s, &msc_quantizer_sites(z->quantizer)->scheme));
+    enum msc_status status = fill_strategy(s, env, choices);
+    if (status != MSC_OK) {
+        msc_strategy_destroy(s);
+        return status;
+    }
+    *out = s;
+    return MSC_OK;
+}
+
+static enum msc_status quantize_edits(struct msc_env *env, const uint32_t choices[], cJSON **out) {
+    struct msc_strategy *s;
+    MSC_TRY(msc_quantize__make_strategy(&s, env, choices));
+    enum msc_status status = msc_strategy_to_json(s, msc_env_host(env)->graph, out);
     msc_strategy_destroy(s);
     return status;
 }

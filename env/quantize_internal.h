@@ -66,10 +66,23 @@ enum msc_status msc_quantize__make_room(struct msc_quantize *z, size_t n);
 // Run i applies the choices, one per task.
 enum msc_status msc_quantize__set_run(struct msc_quantize *z, size_t i, const uint32_t choices[]);
 
+// What a site's choice is to the quantizer at a point: one that is fixed or searched, or MSC_NO_ID
+// and MSC_FIXED_FLOAT.
+int32_t msc_quantize__choice_of_site(const struct msc_quantize *z, int32_t site,
+                                     const uint32_t choices[]);
+// The edits of a point over those that the search started from. *out is owned by the caller.
+enum msc_status msc_quantize__make_strategy(struct msc_strategy **out, const struct msc_env *env,
+                                            const uint32_t choices[]);
+
 // The loss on the validation samples, made when first asked for. *out is NULL where there is none,
 // and a warning says why.
 enum msc_status msc_quantize__get_validated(struct msc_distill **out, struct msc_env *env,
                                             struct msc_quantize *z);
+
+// What a plan is worth on the validation samples, with what the float model is; *out, the caller's,
+// is NULL where there are none.
+enum msc_status msc_quantize__validate(cJSON **out, struct msc_env *env, struct msc_quantize *z,
+                                       const struct msc_edit *const edits[]);
 
 // What the user's program says of a trial with these edits, NULL: of the float model.
 enum msc_status msc_quantize__run_command(double *out, const struct msc_env *env,

@@ -74,25 +74,41 @@ enum msc_status msc_quantize__get_validated(struct msc_distill **out, struct msc
     return MSC_OK;
 }
 
-static enum msc_status reevaluate_validation(struct msc_env *env, struct msc_quantize *z,
-                                             const uint32_t choices[], cJSON *out) {
+enum msc_status msc_quantize__validate(cJSON **out, struct msc_env *env, struct msc_quantize *z,
+                                       const struct msc_edit *const edits[]) {
     const struct msc_env_host *host = msc_env_host(env);
-    struct msc_distill_run runs[2] = {{.edits = NULL}};
+    struct msc_distill_run runs[2] = {{.edits = NULL}, {.edits = edits}};
     struct msc_distill *validated = NULL;
+    *out = NULL;
     MSC_TRY(msc_quantize__get_validated(&validated, env, z));
     if (!validated) {
         return MSC_OK;
     }
+    MSC_TRY(msc_distill_run(validated, runs, 2, NULL, NULL));
+    cJSON *object = cJSON_CreateObject();
+    enum msc_status status =
+        object ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");
+    MSC_TRY_OUT(status);
+    MSC_TRY_OUT(add_run_metrics(object, z, &runs[1]));
+    MSC_TRY_OUT(msc_quantize_metrics_add_float(object, &z->metrics, &runs[0]));
+    status =
+        msc_json_add_number(object, "samples", (double)msc_dataset_n_samples(host->validation));
+out:
+    if (status != MSC_OK) {
+        cJSON_Delete(object);
+        return status;
+    }
+    *out = object;
+    return MSC_OK;
+}
+
+static enum msc_status reevaluate_validation(struct msc_env *env, struct msc_quantize *z,
+                                             const uint32_t choices[], cJSON *out) {
+    cJSON *validation = NULL;
     MSC_TRY(msc_quantize__make_room(z, 1));
     MSC_TRY(msc_quantize__set_run(z, 0, choices));
-    runs[1].edits = z->edits;
-    MSC_TRY(msc_distill_run(validated, runs, 2, NULL, NULL));
-    cJSON *validation = cJSON_CreateObject();
-    MSC_TRY(msc_json_add(out, "validation", validation));
-    MSC_TRY(add_run_metrics(validation, z, &runs[1]));
-    MSC_TRY(msc_quantize_metrics_add_float(validation, &z->metrics, &runs[0]));
-    return msc_json_add_number(validation, "samples",
-                               (double)msc_dataset_n_samples(host->validation));
+    MSC_TRY(msc_quantize__validate(&validation, env, z, z->runs[0].edits));
+    return validation ? msc_json_add(out, "validation", validation) : MSC_OK;
 }
 
 static enum msc_status reevaluate_memory(struct msc_quantize *z, const uint32_t choices[],

@@ -55,6 +55,7 @@ struct msc_config_entry {
     struct cJSON *env;               // resolved
     struct cJSON *agent;             // resolved
     struct cJSON *rerank;            // resolved (docs/runtime.md); NULL: none
+    struct cJSON *distill;           // resolved: `ridge` and `held_back`; NULL: no such stage
     struct msc_budget budget;
     double trial_seconds; // <= 0: none
     double quiet_seconds; // 0: for ever

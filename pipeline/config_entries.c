@@ -347,6 +347,15 @@ static enum msc_status read_rerank(struct place *p, const cJSON *object) {
     return check_rerank_code(p);
 }
 
+static enum msc_status read_distill(struct place *p, const cJSON *object) {
+    MSC_TRY(msc_config__read_distill(p->config, &p->entry->distill, object,
+                                     place_of_key(p, "distill")));
+    return !p->entry->distill || p->section
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: distill is for searches of a tool, which have weights", p->path);
+}
+
 static enum msc_status config_read_entry(struct msc_config *c, const char *section,
                                          const struct msc_config_section *of, const cJSON *object,
                                          int index) {
@@ -371,6 +380,7 @@ static enum msc_status config_read_entry(struct msc_config *c, const char *secti
     MSC_TRY(read_budget(&p, from.budget));
     MSC_TRY(read_env(&p, from.env));
     MSC_TRY(read_rerank(&p, from.rerank));
+    MSC_TRY(read_distill(&p, from.distill));
     return read_agent(&p, from.agent, &e->agent);
 }
 

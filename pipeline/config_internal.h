@@ -28,7 +28,7 @@ struct msc_config_runtime_keys {
 
 struct msc_config_gym {
     const char *record, *base, *folder;
-    const cJSON *env, *agent, *budget, *rerank;
+    const cJSON *env, *agent, *budget, *rerank, *distill;
     double trial_seconds;
     double quiet_seconds;
     int64_t seed, parallel;
@@ -38,6 +38,11 @@ struct msc_config_gym {
 struct msc_config_rerank {
     int64_t top;
     const cJSON *command;
+};
+
+struct msc_config_distill {
+    const cJSON *ridge;
+    double held_back;
 };
 
 struct msc_config_budget {
@@ -79,6 +84,7 @@ extern const struct msc_param msc_config__section_params[];
 extern const struct msc_param msc_config__runtime_params[];
 extern const struct msc_param msc_config__gym_params[];
 extern const struct msc_param msc_config__rerank_params[];
+extern const struct msc_param msc_config__distill_params[];
 extern const struct msc_param msc_config__budget_params[];
 extern const struct msc_param msc_config__data_params[];
 extern const struct msc_param msc_config__image_params[];
@@ -114,6 +120,9 @@ enum msc_status msc_config__read_runtime(struct msc_config *c, struct msc_config
 // with `place`.
 enum msc_status msc_config__read_rerank(struct msc_config *c, cJSON **out, const cJSON *value,
                                         const char *place);
+// The same of the stage `distill`: true, false, or an object.
+enum msc_status msc_config__read_distill(struct msc_config *c, cJSON **out, const cJSON *value,
+                                         const char *place);
 // Adds "runtime" to a section; unless `is_full` only where it is not the default, as records made
 // before one could say it are none the worse without it.
 enum msc_status msc_config__write_runtime(cJSON *section, const struct msc_config_runtime *runtime,

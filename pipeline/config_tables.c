@@ -138,6 +138,10 @@ const struct msc_param msc_config__gym_params[] = {
              "command}",
      .offset = GYM(rerank),
      .type = MSC_PARAM_JSON},
+    {.name = "distill",
+     .help = "after that the winner's weights are improved: true, or {ridge, held_back}",
+     .offset = GYM(distill),
+     .type = MSC_PARAM_JSON},
     {.name = "seed",
      .help = "seed of the agent",
      .offset = GYM(seed),
@@ -197,6 +201,22 @@ const struct msc_param msc_config__rerank_params[] = {
              "maximise, timeout}",
      .offset = offsetof(struct msc_config_rerank, command),
      .type = MSC_PARAM_JSON},
+    {0},
+};
+
+const struct msc_param msc_config__distill_params[] = {
+    {.name = "ridge",
+     .help = "how firmly weights are held to what they are, a number or a list to try; default "
+             "[0.5, 0.1]",
+     .offset = offsetof(struct msc_config_distill, ridge),
+     .type = MSC_PARAM_JSON},
+    {.name = "held_back",
+     .help = "share of the calibration samples that weights are judged on, not fitted to",
+     .offset = offsetof(struct msc_config_distill, held_back),
+     .type = MSC_PARAM_F64,
+     .number = 0.25,
+     .min = 0.01,
+     .max = 0.9},
     {0},
 };
 
@@ -376,6 +396,7 @@ const char *const msc_config_free_keys[] = {
     "*.base",
     "*.folder",
     "*.rerank",
+    "*.distill",
     "*.trial_time",
     "*.quiet_time",
     "*.baseline",
@@ -395,6 +416,7 @@ static const struct {
     {"quantize.runtime", msc_config__runtime_params},
     {"quantize.gym[N] and gym[N]", msc_config__gym_params},
     {"quantize.gym[N].rerank", msc_config__rerank_params},
+    {"quantize.gym[N].distill", msc_config__distill_params},
     {"quantize.gym[N].budget", msc_config__budget_params},
     {"profile", msc_config__profile_params},
 };

@@ -150,6 +150,9 @@ static enum msc_status config_write_entry(struct writer *w, cJSON *list,
     if (e->rerank) {
         MSC_TRY(config_add_copy(object, "rerank", e->rerank));
     }
+    if (e->distill) {
+        MSC_TRY(config_add_copy(object, "distill", e->distill));
+    }
     // As text: more digits than a double holds.
     MSC_TRY(msc_json_add_u64_text(object, "seed", e->seed));
     MSC_TRY(msc_json_add_number(object, "parallel", e->parallel));

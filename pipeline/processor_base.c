@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "pipeline/strategies.h"
 #include "records/record_query.h"
+#include "search/distilled.h"
 #include "search/kept.h"
 #include "search/reranked.h"
 
@@ -120,6 +121,14 @@ enum msc_status msc_processor__keep(struct msc_processor *p, const uint32_t choi
     return MSC_OK;
 }
 
+enum msc_status msc_processor__keep_plan(struct msc_processor *p, const struct cJSON *plan) {
+    struct msc_strategy *found = NULL;
+    MSC_TRY(msc_strategy_from_json(&found, plan, "edits"));
+    msc_strategy_destroy(p->found);
+    p->found = found;
+    return MSC_OK;
+}
+
 static enum msc_status recall_winner(struct msc_processor *p, struct msc_record *record) {
     const struct msc_config_entry *e = msc_processor__entry(p);
     MSC_TRY(msc_kept_leave_out(record, p->log));
@@ -131,7 +140,12 @@ static enum msc_status recall_winner(struct msc_processor *p, struct msc_record 
                         "from %s",
                         e->record, e->name);
     }
-    return msc_processor__keep(p, best->trial.proposal.choices);
+    cJSON *plan = NULL;
+    MSC_TRY(msc_distilled_delivered(&plan, record, best->trial.id, p->log));
+    enum msc_status status = plan ? msc_processor__keep_plan(p, plan)
+                                  : msc_processor__keep(p, best->trial.proposal.choices);
+    cJSON_Delete(plan);
+    return status;
 }
 
 enum msc_status msc_processor__recall(struct msc_processor *p, size_t entry) {

@@ -17,6 +17,7 @@ static const struct {
     {".base.json", "what a record started from", true},
     {".result.json", "what a search worked out", false},
     {".rerank.json", "what was measured of a search's best trials", false},
+    {".distill.json", "what became of a search's winner", false},
     {".attempt", "what a record has in flight", false},
     {".cut", "what was cut off a record", false},
 };

@@ -89,6 +89,8 @@ enum msc_status msc_processor__copy_base(struct msc_processor *p, const char *fr
 enum msc_status msc_processor__recall(struct msc_processor *p, size_t entry);
 // Makes the edits of a point of the entry at hand what the next entries start from.
 enum msc_status msc_processor__keep(struct msc_processor *p, const uint32_t choices[]);
+// The same of a plan, a strategy's JSON.
+enum msc_status msc_processor__keep_plan(struct msc_processor *p, const struct cJSON *plan);
 
 // processor_search.c: searches the entry at hand and adds its report to the result.
 enum msc_status msc_processor__search(struct msc_processor *p, struct msc_processor_result *result);
@@ -151,7 +153,18 @@ enum msc_status msc_processor__rerank(struct msc_processor *p, cJSON *report,
                                       const struct msc_record *record,
                                       const struct msc_trial **best);
 
+// processor_distill.c
+// Improves the weights of a trial's plan, or takes what RECORD.distill.json has, and adds it to a
+// report. *plan, the caller's, is the improved one as a strategy's JSON; NULL: the trial's own is
+// delivered, and the report or the log says why. MSC_E_CANCELLED when it was stopped; all other
+// failures are only told.
+enum msc_status msc_processor__distill(struct cJSON **plan, struct msc_processor *p, cJSON *report,
+                                       const struct msc_record *record,
+                                       const struct msc_trial *trial);
+
 // processor_publish.c
+// The same for a plan that a trial's has become; takes its ownership.
+void msc_processor__take_plan(struct msc_processor *p, struct cJSON *plan);
 // For msc_search_callbacks.best; the payload is the processor.
 enum msc_status msc_processor__take_best(void *payload, const struct msc_trial *trial);
 // Writes what is due, at the end; failures go into the result. `record` names the record in the

@@ -154,6 +154,13 @@ enum msc_status msc_processor__take_best(void *payload, const struct msc_trial *
     return MSC_OK;
 }
 
+void msc_processor__take_plan(struct msc_processor *p, struct cJSON *plan) {
+    cJSON_Delete(p->best_edits);
+    p->best_edits = plan;
+    p->is_strategy_due = true;
+    p->is_model_due = true;
+}
+
 // Whether it was written; the first failure is told.
 static bool is_delivered(struct msc_processor_result *result, enum msc_status status) {
     if (status != MSC_OK && result->export_status == MSC_OK) {

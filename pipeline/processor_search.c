@@ -297,6 +297,34 @@ static enum msc_status measure_delivered(struct msc_processor *p, cJSON *report,
     return keep_report(p, found->record, report);
 }
 
+// Better weights for the delivered plan, which then is what the next entries start from.
+static enum msc_status distill_delivered(struct msc_processor *p,
+                                         struct msc_processor_result *result, cJSON *report,
+                                         struct msc_search_result *found,
+                                         const struct msc_trial *trial) {
+    cJSON *plan = NULL;
+    MSC_TRY(msc_processor__keep(p, trial->proposal.choices));
+    if (found->end == MSC_SEARCH_END_CANCELLED || !msc_processor__entry(p)->distill || !p->model) {
+        return MSC_OK;
+    }
+    enum msc_status status = msc_processor__distill(&plan, p, report, found->record, trial);
+    if (status == MSC_E_CANCELLED) {
+        found->end = MSC_SEARCH_END_CANCELLED;
+        return MSC_OK;
+    }
+    if (status != MSC_OK || !plan) {
+        return status;
+    }
+    status = msc_processor__keep_plan(p, plan);
+    if (status != MSC_OK || !p->may_publish) {
+        cJSON_Delete(plan);
+        return status;
+    }
+    msc_processor__take_plan(p, plan);
+    msc_processor__publish(p, found->record, result);
+    return add_files(report, p);
+}
+
 static enum msc_status finish_entry(struct msc_processor *p, struct msc_processor_result *result,
                                     struct msc_search_result *found) {
     cJSON *report = NULL;
@@ -317,7 +345,7 @@ static enum msc_status finish_entry(struct msc_processor *p, struct msc_processo
     if (delivered != best) {
         MSC_TRY(deliver_winner(p, result, report, found->record, delivered));
     }
-    MSC_TRY(msc_processor__keep(p, delivered->proposal.choices));
+    MSC_TRY(distill_delivered(p, result, report, found, delivered));
     result->was_cancelled = found->end == MSC_SEARCH_END_CANCELLED;
     msc_processor__tell_end(p, report, found);
     if (result->was_cancelled) {

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 // Files beside a record that go with it, by what their names add to its own.
-static const char *const companions[] = {".params", ".base.json", ".result.json",
-                                         ".rerank.json", ".cut"};
+static const char *const companions[] = {".params",      ".base.json",    ".result.json",
+                                         ".rerank.json", ".distill.json", ".cut"};
 #define N_COMPANIONS (sizeof companions / sizeof companions[0])
 
 // PATH.i and its companions. A companion that is only there under the new name was moved when an

@@ -39,6 +39,10 @@ enum msc_status msc_report_create(struct cJSON **out, const struct msc_report_op
 // with what the record has of them.
 enum msc_status msc_report_add_reranked(struct cJSON *report, const struct msc_record *record,
                                         const struct cJSON *reranked);
+// Adds what the stage `distill` has made of the winner's plan (msc_distilled_load; NULL: nothing), as
+// `distilled`, and says it in a line, without its end.
+enum msc_status msc_report_add_distilled(struct cJSON *report, const struct cJSON *distilled);
+void msc_report_distilled_text(struct msc_str *out, const struct cJSON *distilled);
 // How a number of the report is called in the table: "noise_ratio" for "noise".
 const char *msc_report_label(const char *name);
 // Appends the report as text for people, ending in a newline.

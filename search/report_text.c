@@ -212,6 +212,9 @@ static enum msc_status fill_table(struct table *table, const cJSON *report) {
         snprintf(text, sizeof text, "winner: %.38s", name);
         MSC_TRY(report_add_row(table, text, winner));
     }
+    if (report_get(report, "distilled")) {
+        MSC_TRY(report_add_row(table, "distilled", report_get(report, "distilled")));
+    }
     MSC_TRY(add_lists(table, report, winner_id));
     if (report_get(report, "reference")) {
         MSC_TRY(report_add_row(table, "uncompressed", report_get(report, "reference")));
@@ -451,6 +454,10 @@ enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *
     if (status == MSC_OK && table.n_rows > 0) {
         write_table(out, &table, n_columns);
         write_latency(out, report);
+    }
+    if (status == MSC_OK && report_get(report, "distilled")) {
+        msc_report_distilled_text(out, report_get(report, "distilled"));
+        msc_str_char(out, '\n');
     }
     if (status == MSC_OK) {
         status = msc_report__write_runtime(out, report);

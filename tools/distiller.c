@@ -17,7 +17,11 @@ struct distilling {
     bool is_input_first; // the weight is [columns, rows]
     int64_t n_rows, n_columns;
     int64_t n_blocks;     // scales of a row
+    const float *h;       // as the moment's; around the means where there are shifts
+    const float *cross;   // the same
     float *weights;       // [n_rows, n_columns]
+    double *means;        // [n_rows] of what the float model gives, without its bias
+    float *shifts;        // [n_rows]; NULL: none
     float *scales;        // [n_rows, n_blocks]
     int32_t *zero_points; // [n_rows, n_blocks]
     int32_t *integers;    // [n_rows, n_columns]
@@ -44,6 +48,40 @@ static int64_t scale_of(const struct distilling *d, int64_t row, int64_t block) 
     return d->job->now->n == 1 ? 0
            : d->is_input_first ? block * d->n_rows + row
                                : row * d->n_blocks + block;
+}
+
+static double dot_of_means(const double means[], const float w[], int64_t n) {
+    double sum = 0;
+    for (int64_t k = 0; k < n; k++) {
+        sum += means[k] * w[k];
+    }
+    return sum;
+}
+
+// Products of two columns around their means: a bias makes up for these.
+static float *centre(const float products[], const double a[], const double b[],
+                     const struct msc_moment *m, struct msc_arena *arena) {
+    int64_t n = m->n_columns;
+    float *out = msc_arena_array(arena, (size_t)(m->n_groups * n * n) + 1, sizeof(out[0]));
+    for (int64_t i = 0; out && i < m->n_groups * n * n; i++) {
+        int64_t group = i / (n * n), row = i / n % n, column = i % n;
+        out[i] = (float)(products[i] - a[group * n + row] * b[group * n + column]);
+    }
+    return out;
+}
+
+static enum msc_status take_moments(struct distilling *d, struct msc_arena *arena) {
+    const struct msc_moment *m = d->job->moment;
+    d->h = m->h;
+    d->cross = m->cross;
+    d->means = msc_arena_array(arena, (size_t)d->n_rows + 1, sizeof(d->means[0]));
+    if (d->job->has_shifts) {
+        d->h = centre(m->h, m->means, m->means, m, arena);
+        d->cross = centre(m->cross, m->float_means, m->means, m, arena);
+        d->shifts = msc_arena_array(arena, (size_t)d->n_rows + 1, sizeof(d->shifts[0]));
+    }
+    bool has_all = d->h && d->cross && d->means && (d->shifts || !d->job->has_shifts);
+    return has_all ? MSC_OK : no_distiller_memory();
 }
 
 // The rows as they were trained, with the scales of the plan.
@@ -77,7 +115,7 @@ static enum msc_status distilling_init(struct distilling *d, struct msc_arena *a
             d->zero_points[r * d->n_blocks + b] = now->zero_points[scale_of(d, r, b)];
         }
     }
-    return MSC_OK;
+    return take_moments(d, arena);
 }
 
 // ---- Least squares ----------------------------------------------------------------------------
@@ -107,9 +145,12 @@ static enum msc_status solve_group(struct distilling *d, int64_t group) {
     double *b = msc_alloc(n_weights * sizeof(b[0]) + 1);
     double *a = msc_alloc((size_t)(n * n) * sizeof(a[0]) + 1);
     enum msc_status status = moved && b && a ? MSC_OK : MSC_E_NOMEM;
+    for (int64_t r = 0; d->shifts && r < n_rows; r++) {
+        d->means[group * n_rows + r] = dot_of_means(m->float_means + group * n, w + r * n, n);
+    }
     if (status == MSC_OK) {
-        double ridge = add_ridge(a, m->h + group * n * n, n, d->job->ridge);
-        msc_product_f32(moved, w, m->cross + group * n * n, n_rows, n, n);
+        double ridge = add_ridge(a, d->h + group * n * n, n, d->job->ridge);
+        msc_product_f32(moved, w, d->cross + group * n * n, n_rows, n, n);
         for (size_t i = 0; i < n_weights; i++) {
             b[i] = moved[i] + ridge * w[i];
         }
@@ -132,13 +173,26 @@ static enum msc_status solve_group(struct distilling *d, int64_t group) {
 static enum msc_status make_order(struct msc_gptq_order **out, const struct distilling *d,
                                   int64_t group) {
     int64_t n = d->n_columns;
-    const float *h = d->job->moment->h + group * n * n;
+    const float *h = d->h + group * n * n;
     enum msc_status status = MSC_E_INVALID;
     for (double damping = DAMPING; status == MSC_E_INVALID && damping <= MOST_DAMPING;
          damping *= 10) {
         status = msc_gptq_order_create(out, h, n, damping);
     }
     return status;
+}
+
+// What the mean of a row's outputs is off by.
+static void shift_row(struct distilling *d, int64_t group, int64_t row) {
+    int64_t n = d->n_columns, size = d->job->now->group_size > 0 ? d->job->now->group_size : n;
+    const double *means = d->job->moment->means + group * n;
+    double mean = 0;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t block = row * d->n_blocks + k / size;
+        int32_t q = d->integers[row * n + k] - d->zero_points[block];
+        mean += means[k] * q * d->scales[block];
+    }
+    d->shifts[row] = (float)(d->means[row] - mean);
 }
 
 // Rows [first, first + n) of a group.
@@ -149,7 +203,7 @@ static enum msc_status round_rows(struct distilling *d, const struct msc_gptq_or
         .n_rows = n_rows,
         .n_columns = n,
         .weights = d->weights + row * n,
-        .h = d->job->moment->h + group * n * n,
+        .h = d->h + group * n * n,
         .scheme = d->scheme,
         .group_size = d->job->now->group_size,
         .scales = d->scales + row * d->n_blocks,
@@ -160,7 +214,11 @@ static enum msc_status round_rows(struct distilling *d, const struct msc_gptq_or
         MSC_TRY(msc_rounding_fit(&rows));
     }
     MSC_TRY(msc_rounding_gptq(&rows, order));
-    return msc_rounding_descend(&rows, DESCENT_PASSES);
+    MSC_TRY(msc_rounding_descend(&rows, DESCENT_PASSES));
+    for (int64_t r = 0; d->shifts && r < n_rows; r++) {
+        shift_row(d, group, row + r);
+    }
+    return MSC_OK;
 }
 
 // ---- In parallel ------------------------------------------------------------------------------
@@ -220,7 +278,7 @@ static enum msc_status improve_rows(struct distilling *d) {
 static enum msc_status keep_improved(struct msc_quant *out, const struct distilling *d) {
     const struct msc_quant *now = d->job->now;
     const struct msc_array *weight = d->job->weight->data;
-    struct msc_array *integers = NULL;
+    struct msc_array *integers = NULL, *shifts = NULL;
     float *scales = msc_alloc((size_t)now->n * sizeof(scales[0]));
     int32_t *zeros = msc_alloc((size_t)now->n * sizeof(zeros[0]));
     enum msc_status status = scales && zeros ? MSC_OK : no_distiller_memory();
@@ -228,7 +286,11 @@ static enum msc_status keep_improved(struct msc_quant *out, const struct distill
         status = msc_array_create(&integers, d->scheme.is_symmetric ? MSC_DTYPE_I8 : MSC_DTYPE_U8,
                                   msc_array_n_dims(weight), msc_array_dims(weight));
     }
+    if (status == MSC_OK && d->shifts) {
+        status = msc_array_create_from(&shifts, MSC_DTYPE_F32, 1, &d->n_rows, d->shifts);
+    }
     if (status != MSC_OK) {
+        msc_array_release(integers);
         msc_free(scales);
         msc_free(zeros);
         return status;
@@ -247,6 +309,7 @@ static enum msc_status keep_improved(struct msc_quant *out, const struct distill
     out->scales = scales;
     out->zero_points = zeros;
     out->integers = integers;
+    out->shifts = shifts;
     msc_scheme_limits(&d->scheme, &out->low, &out->high);
     msc_quant_seal(out);
     return MSC_OK;

@@ -8,7 +8,8 @@
 //
 // with d = ridge times the mean of the diagonal of X'X/n: what the samples say little of stays as it
 // was trained. Then w* is rounded with X'X/n for H (tools/rounding.h): scales by the error of outputs,
-// GPTQ, coordinate descent. (Y. Li et al., "GPTAQ: Efficient Finetuning-Free Quantization for
+// GPTQ, coordinate descent. Where the joint's bias can take a shift, all of it is around the means,
+// and the shift makes up for what the mean of the outputs is off by then. (Y. Li et al., "GPTAQ: Efficient Finetuning-Free Quantization for
 // Asymmetric Calibration", arXiv 2504.02692, has the same target column by column.)
 //
 //     MSC_TRY(msc_moments_measure(&moment, &n_done, &slot, 1, ev, &under_the_plan));
@@ -28,6 +29,7 @@ struct msc_distiller_job {
     const struct msc_moment *moment; // under the plan
     const struct msc_target *target; // NULL: none
     double ridge;                    // > 0
+    bool has_shifts;                 // can the joint's bias take them (msc_bias_edits_take_shifts)?
     int n_threads;
 };
 

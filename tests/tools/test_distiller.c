@@ -17,14 +17,16 @@ struct weight_case {
     struct msc_quant now;
     float scales[ROWS * COLUMNS];
     int32_t zero_points[ROWS * COLUMNS];
+    bool has_shifts;
     float h[COLUMNS * COLUMNS], cross[COLUMNS * COLUMNS];
+    double means[COLUMNS], float_means[COLUMNS];
 };
 
 struct shape {
     bool is_input_first;
     int64_t n_groups;
     int32_t group_size; // of columns that share a scale
-    bool has_one_scale;
+    bool has_one_scale, has_shifts;
 };
 
 static double weight_of(int64_t row, int64_t k) {
@@ -44,6 +46,9 @@ static void weight_open(struct weight_case *c, const struct shape *s) {
     *c = (struct weight_case){.slot = {.channel_axis = s->is_input_first ? 1 : 0}};
     c->moment = (struct msc_moment){
         .n_groups = s->n_groups, .n_columns = n_columns, .n_rows = 1, .h = c->h, .cross = c->cross};
+    c->moment.means = c->means;
+    c->moment.float_means = c->float_means;
+    c->has_shifts = s->has_shifts;
     assert_ok(msc_array_create(&c->w, MSC_DTYPE_F32, 2, dims));
     float *data = msc_array_data(c->w);
     for (int64_t r = 0; r < ROWS; r++) {
@@ -74,12 +79,39 @@ static void improve(struct msc_quant *q, const struct weight_case *c, double rid
                                           .now = &c->now,
                                           .moment = &c->moment,
                                           .ridge = ridge,
+                                          .has_shifts = c->has_shifts,
                                           .n_threads = n_threads};
     assert_ok(msc_distiller_improve(q, &job));
 }
 
+static void add_means(struct weight_case *c) {
+    int64_t n = c->moment.n_columns;
+    for (int64_t i = 0; i < COLUMNS; i++) {
+        c->means[i] = 1 - (double)i / 5;
+        c->float_means[i] = 0.5;
+    }
+    for (int64_t i = 0; i < COLUMNS * n; i++) {
+        int64_t row = i / n, column = row / n * n + i % n;
+        c->h[i] += (float)(c->means[row] * c->means[column]);
+        c->cross[i] += (float)(c->float_means[row] * c->means[column]);
+    }
+}
+
+// The means of outputs come out as the float model has them.
+static void check_shift(const struct weight_case *c, const struct msc_array *improved, int64_t row,
+                        double shift) {
+    int64_t n = c->moment.n_columns, group = row / (ROWS / c->moment.n_groups);
+    double mean = shift, expected = 0;
+    for (int64_t k = 0; k < n; k++) {
+        mean += msc_array_get_double(improved, element_of(c, row, k)) * c->means[group * n + k];
+        expected += weight_of(row, k) * c->float_means[group * n + k];
+    }
+    assert_true(fabs(mean - expected) < 1e-5);
+}
+
 // Inputs that have nothing to do with one another, of mean square 1, and 1 + k / 10 times as great in
-// the float model: then w* is w (1 + k / 10 + ridge) / (1 + ridge), rounded to nearest.
+// the float model: then w* is w (1 + k / 10 + ridge) / (1 + ridge), rounded to nearest. With shifts all
+// of that is around means, which the shifts make up for: of 1 - k / 5, and of 1/2 in the float model.
 static void check_scaled(const struct shape *s) {
     const double ridge = 0.25;
     struct weight_case c;
@@ -90,6 +122,9 @@ static void check_scaled(const struct shape *s) {
     for (int64_t i = 0; i < COLUMNS; i++) {
         c.h[i * n + i % n] = 1;
         c.cross[i * n + i % n] = 1 + (float)i / 10;
+    }
+    if (s->has_shifts) {
+        add_means(&c);
     }
     improve(&q, &c, ridge, 2);
     assert_int_equal(q.low, -128);
@@ -103,6 +138,10 @@ static void check_scaled(const struct shape *s) {
             double found = msc_array_get_double(improved, element_of(&c, r, k));
             // Steps are below 1.6 / 127 but where the plan says 0.02.
             assert_true(fabs(found - expected) < 0.0101);
+        }
+        assert_int_equal(q.shifts != NULL, s->has_shifts);
+        if (s->has_shifts) {
+            check_shift(&c, improved, r, msc_array_get_double(q.shifts, r));
         }
     }
     msc_array_release(improved);
@@ -118,6 +157,9 @@ static void test_tools_distiller__scaled_inputs(void **state) {
         {.n_groups = 1, .group_size = 4},
         {.n_groups = 1, .group_size = 4, .is_input_first = true},
         {.n_groups = 1, .has_one_scale = true},
+        {.n_groups = 1, .has_shifts = true},
+        {.n_groups = 2, .has_shifts = true},
+        {.n_groups = 1, .group_size = 4, .is_input_first = true, .has_shifts = true},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {

@@ -12,7 +12,7 @@
 // means of the columns, and the mean of its squares w' H w. What the evaluator computes is the
 // outside that moments are held against.
 
-enum { SAMPLES = 5 };
+enum { SAMPLES = 5, BATCH = 2 };
 
 struct layer {
     enum msc_op op;
@@ -205,15 +205,16 @@ struct both_outputs {
     struct output o[2]; // squares alone
     double products[8]; // of the one by the other, by channel
     float *y[2];
-    int64_t first[2];
+    int64_t n; // elements of each
 };
 
 static enum msc_status keep_output(void *payload, size_t trial, size_t batch,
                                    const struct msc_view values[]) {
     struct both_outputs *b = payload;
-    int64_t n = msc_view_n_elements(&values[0]);
-    memcpy(b->y[trial] + b->first[trial], values[0].data, (size_t)n * sizeof(float));
-    b->first[trial] += n;
+    int64_t n = msc_view_n_elements(&values[0]), of_sample = n / values[0].dims[0];
+    memcpy(b->y[trial] + (int64_t)batch * BATCH * of_sample, values[0].data,
+           (size_t)n * sizeof(float));
+    b->n += trial == 0 ? n : 0;
     return add_output(&b->o[trial], 0, batch, values);
 }
 
@@ -233,14 +234,14 @@ static void check_under_plan(const struct layer *l) {
     struct msc_edit edit = msc_edit_quantize((struct msc_quant){
         .bits = 4, .high = 15, .axis = -1, .n = 1, .scales = &scale, .zero_points = &zero});
     edits[0] = &edit;
-    open_layer(&c, l, 2, 2);
+    open_layer(&c, l, 1, BATCH);
     b.y[0] = msc_alloc_zero(1 << 16, sizeof(float));
     b.y[1] = msc_alloc_zero(1 << 16, sizeof(float));
     assert_ok(msc_evaluator_run(c.ev, trials, 2, &sink, 0));
     o.edits = edits;
     assert_ok(msc_moments_measure(&m, &n_done, &slot, 1, c.ev, &o));
-    int64_t inner = b.first[0] / SAMPLES / b.o[0].n_channels, n = m.n_columns;
-    for (int64_t i = 0; i < b.first[0]; i++) {
+    int64_t inner = b.n / SAMPLES / b.o[0].n_channels, n = m.n_columns;
+    for (int64_t i = 0; i < b.n; i++) {
         b.products[i / inner % b.o[0].n_channels] += (double)b.y[0][i] * b.y[1][i];
     }
     int64_t rows_of_group = b.o[0].n_channels / m.n_groups;

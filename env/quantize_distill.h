@@ -1,0 +1,53 @@
+// The stage `distill`: after a search, the winner's weights are improved one after the other, from
+// the model's inputs on (tools/distiller.h). Each is fitted on some of the calibration samples, under
+// the plan as it is by then, and stays if it lowers the distill loss of the whole plan on the others,
+// which are held back.
+//
+//     struct msc_quantize_distilled d;
+//     MSC_TRY(msc_quantize_distill(&d, env, choices, &options));
+//     ... d.strategy ...
+//     msc_quantize_distilled_finish(&d);
+#ifndef MSC_ENV_QUANTIZE_DISTILL_H
+#define MSC_ENV_QUANTIZE_DISTILL_H
+
+#include "env/env.h"
+
+#define MSC_QUANTIZE_MOST_RIDGES 8
+
+struct msc_strategy;
+
+struct msc_quantize_distill_options {
+    double held_back; // share of the calibration samples, 0 < held_back < 1
+    size_t n_ridges;  // to be tried for each weight
+    double ridges[MSC_QUANTIZE_MOST_RIDGES];
+    // Optional: before each weight.
+    void (*progress)(void *payload, size_t done, size_t n);
+    void *payload;
+};
+
+// What came of one weight.
+struct msc_quantize_distilled_weight {
+    const char *site; // borrowed from the environment
+    double ridge;     // 0: it stays what it was
+    double loss;      // of the whole plan from then on, on the samples held back
+};
+
+struct msc_quantize_distilled {
+    struct msc_strategy *strategy;  // of the improved plan
+    int64_t n_held_back;            // samples
+    double loss_before, loss_after; // on these
+    size_t n_weights;               // that there were to improve, in their order
+    struct msc_quantize_distilled_weight *weights;
+    size_t n_improved;
+    double metrics[MSC_MAX_METRICS]; // of the improved plan, by the space's metrics
+    struct cJSON *validation;        // metrics on the validation samples; NULL: there are none
+};
+
+// The same environment, choices and options give the same bits. MSC_E_UNSUPPORTED: another
+// environment, or too few samples to hold any back; MSC_E_CANCELLED. *out is the caller's.
+enum msc_status msc_quantize_distill(struct msc_quantize_distilled *out, struct msc_env *env,
+                                     const uint32_t choices[],
+                                     const struct msc_quantize_distill_options *options);
+void msc_quantize_distilled_finish(struct msc_quantize_distilled *d); // accepts a zeroed one
+
+#endif

@@ -1,0 +1,68 @@
+#include "search/distilled.h"
+
+#include "search/kept_file.h"
+
+static const struct msc_kept_kind kind = {".distill.json", "mscgym.distill.1"};
+
+enum msc_status msc_distilled_save(const struct msc_record *record, struct cJSON *distilled,
+                                   int64_t trial) {
+    cJSON *winner = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(distilled, "winner", winner));
+    MSC_TRY(msc_kept_bind_row(winner, record, trial));
+    return msc_kept_file_save(&kind, record, distilled);
+}
+
+const struct cJSON *msc_distilled_plan(const struct cJSON *distilled) {
+    return cJSON_GetObjectItemCaseSensitive(distilled, "plan");
+}
+
+// Told of where it is of no use.
+static enum msc_status settle_loading(enum msc_status status, const struct msc_log *log) {
+    if (status == MSC_E_STATE) {
+        msc_log(log, MSC_LOG_INFO, "%s", msc_status_message());
+    } else if (status != MSC_OK && status != MSC_E_NOMEM && status != MSC_E_NOT_FOUND) {
+        msc_log(log, MSC_LOG_WARNING, "%s; it is passed over, mscgym search makes it anew",
+                msc_status_message());
+    }
+    return status == MSC_E_NOMEM ? status : MSC_OK;
+}
+
+enum msc_status msc_distilled_load(struct cJSON **out, const struct msc_record *record,
+                                   int64_t trial, const struct msc_log *log) {
+    cJSON *distilled = NULL;
+    bool fits = false;
+    *out = NULL;
+    MSC_TRY(settle_loading(msc_kept_file_load(&distilled, &kind, record), log));
+    if (!distilled) {
+        return MSC_OK;
+    }
+    const cJSON *winner = cJSON_GetObjectItemCaseSensitive(distilled, "winner");
+    enum msc_status status = msc_kept_row_fits(&fits, winner, record);
+    const cJSON *id = cJSON_GetObjectItemCaseSensitive(winner, "id");
+    if (status == MSC_OK && (!fits || id->valuedouble != (double)trial)) {
+        fits = false;
+        msc_log(log, MSC_LOG_INFO, "%s%s: passed over: it is not of the winner",
+                msc_record_path(record), kind.ending);
+    }
+    if (!fits) {
+        cJSON_Delete(distilled);
+        return status;
+    }
+    *out = distilled;
+    return MSC_OK;
+}
+
+enum msc_status msc_distilled_delivered(struct cJSON **out, const struct msc_record *record,
+                                        int64_t trial, const struct msc_log *log) {
+    cJSON *distilled = NULL;
+    *out = NULL;
+    MSC_TRY(msc_distilled_load(&distilled, record, trial, log));
+    const cJSON *plan = msc_distilled_plan(distilled);
+    enum msc_status status = MSC_OK;
+    if (plan) {
+        *out = cJSON_Duplicate(plan, true);
+        status = *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a plan");
+    }
+    cJSON_Delete(distilled);
+    return status;
+}

@@ -1,0 +1,83 @@
+# The stage `distill`: better weights for the winner, kept beside the record, delivered, the same every time.
+. "$(dirname "$0")/../lib.sh"
+digits=$FILES/../../../examples/digits
+model=$digits/digits.onnx
+
+# digits NAME [the stage]: weights of 4 bits, with a choice or two for the activations.
+digits() {
+    cat >"$1.json" <<END_OF_CONFIG
+{
+  "workspace": "$1", "verbose": "error", "model": "$model",
+  "dataset": {"inputs": "$digits/calibration.npz", "samples": 200, "batch": 64,
+              "validation": {"inputs": "$digits/validation.npz"}},
+  "quantize": {"target": "${3:-generic}", "runtime": false, "gym": [{
+    "record": "digits.jsonl",
+    "env": {"choices": [{"bits": 8}, {"bits": 4, "rounding": "descent"}], "fix": {"*weight*": "4 descent"}},
+    "agent": {"type": "random"}, "budget": {"trials": 4}, "parallel": 4${2:+, \"distill\": $2}
+  }]}
+}
+END_OF_CONFIG
+}
+
+digits a true
+mscgym search a.json >a.txt
+grep -c '^distill: [1-4] of 4 weights improved, .* this plan is delivered' a.txt
+jq '.loss_after < 0.7 * .loss_before, .held_back, .options, (.plan.edits | length)' a/digits.jsonl.distill.json
+jq -c '[.weights[].site], (.loss_after == .weights[-1].loss), ([.weights[].loss] | . == (sort | reverse)),
+    (.improved == ([.weights[] | select(.ridge)] | length))' a/digits.jsonl.distill.json
+mscgym show a/digits.jsonl --json | jq '.winner, .distilled | [.metrics.distill_loss, .examined.validation.distill_loss]' |
+    jq -s '[.[0], .[1]] | transpose | map(.[1] < 0.7 * .[0])' -c
+diff <(mscgym show a/digits.jsonl | grep '^distill:\|_loss ') <(grep '^distill:\|_loss ' a.txt) && echo "shown again"
+
+echo "== the strategy and the model are of the improved plan"
+jq -S '.plan.edits' a/digits.jsonl.distill.json >plan.json
+jq -S '.edits' a/msc_quantize.json | cmp - plan.json && echo "the strategy"
+mscgym export a/digits.jsonl -o record.onnx --save-strategy record.json
+cmp record.json a/msc_quantize.json && cmp record.onnx a/digits.onnx && echo "exported again"
+mscgym export a/digits.jsonl --trial "$(jq .winner.id a/digits.jsonl.distill.json)" -o trial.onnx --save-strategy trial.json
+cmp -s trial.json a/msc_quantize.json || echo "the trial's own is another"
+
+echo "== other threads"
+digits b true
+mscgym search b.json --threads 1 --quiet >/dev/null
+mscgym search a.json --restart --threads 2 --quiet >/dev/null
+cmp a/digits.jsonl.distill.json b/digits.jsonl.distill.json && cmp a/digits.onnx b/digits.onnx && echo equal
+ls a | grep distill
+
+echo "== killed on the way"
+digits k true
+{
+for delay in 0.05 0.1 0.15 0.2 0.3 0.4 0.5; do
+    timeout -s KILL $delay mscgym search k.json --quiet >/dev/null 2>&1
+done
+} 2>/dev/null # what the shell says of them
+mscgym search k.json --quiet >/dev/null
+cmp k/digits.jsonl.distill.json b/digits.jsonl.distill.json && cmp k/digits.onnx b/digits.onnx &&
+    cmp k/msc_quantize.json b/msc_quantize.json && echo equal
+
+echo "== a record without the stage"
+digits c
+mscgym search c.json --quiet >/dev/null
+grep -c '"distill":' c/digits.jsonl
+digits c true
+mscgym search c.json --quiet | grep -c '^distill: '
+cmp c/msc_quantize.json b/msc_quantize.json && echo "added at its end"
+
+echo "== a file that is damaged, and one of other options"
+sed -i 's/"held_back": 50/"held_back": 51/' c/digits.jsonl.distill.json
+mscgym show c/digits.jsonl 2>&1 | grep 'distill\.\|^distill:'
+digits c '{"ridge": 2}'
+mscgym search c.json --quiet | grep -c '^distill: '
+jq -c .options c/digits.jsonl.distill.json
+
+echo "== all sites of a target, and biases"
+digits t true onnxruntime
+mscgym search t.json --quiet | grep -c 'distill: .* this plan is delivered'
+
+echo "== what is refused"
+for distill in 5 '{"ridges": 1}' '{"ridge": []}' '{"ridge": -1}' '{"held_back": 1}'; do
+    digits r "$distill"
+    try mscgym search r.json
+done
+digits r '{"held_back": 0.9}'
+mscgym config --show r.json | jq -c '.quantize.gym[0].distill'
