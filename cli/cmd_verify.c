@@ -73,6 +73,9 @@ static enum msc_status write_json(const struct msc_verify_result *result) {
         status = msc_json_add(json, "lines", lines);
         lines = NULL;
     }
+    if (status == MSC_OK && result->has_distilled) {
+        status = msc_json_add_text(json, "distilled", keys[result->distilled.verdict]);
+    }
     if (status == MSC_OK) {
         status = msc_cli_print_json(json);
     }
@@ -89,6 +92,11 @@ static enum msc_status print_verified(const struct msc_verify_result *result) {
             msc_verify_describe(&text, &result->lines[i]);
             msc_str_char(&text, '\n');
         }
+    }
+    if (result->has_distilled && result->distilled.verdict == MSC_VERIFY_DIFFERENT) {
+        msc_str_append(&text, "the distilled plan: ");
+        msc_verify_describe(&text, &result->distilled);
+        msc_str_char(&text, '\n');
     }
     const char *before = "";
     for (int i = 0; i < MSC_VERIFY_VERDICT_COUNT; i++) {

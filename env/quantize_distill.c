@@ -283,10 +283,12 @@ static enum msc_status make_strategy(struct distilling *d, const uint32_t choice
     return MSC_OK;
 }
 
-static enum msc_status measure_improved(struct distilling *d, const uint32_t choices[]) {
-    const struct msc_space *space = &d->z->space.space;
-    struct msc_distill_run run = {.edits = d->edits};
-    double *metrics = d->out->metrics;
+static enum msc_status measure_edits(double metrics[MSC_MAX_METRICS], const struct msc_env *env,
+                                     const uint32_t choices[],
+                                     const struct msc_edit *const edits[]) {
+    const struct msc_quantize *z = msc_env_state(env);
+    const struct msc_space *space = &z->space.space;
+    struct msc_distill_run run = {.edits = edits};
     for (size_t i = 0; i < space->n_metrics; i++) {
         metrics[i] = NAN;
     }
@@ -294,21 +296,50 @@ static enum msc_status measure_improved(struct distilling *d, const uint32_t cho
         metrics[msc_space_find_metric(space, space->costs[i].metric)] =
             msc_cost_value(&space->costs[i], choices);
     }
-    MSC_TRY(msc_quantize_metrics_before(metrics, &d->z->metrics, d->env, d->edits));
-    MSC_TRY(msc_distill_run(d->z->distill, &run, 1, NULL, NULL));
-    MSC_TRY(run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message));
-    msc_quantize_metrics_after(metrics, &d->z->metrics, &run);
+    MSC_TRY(msc_quantize_metrics_before(metrics, &z->metrics, env, edits));
+    MSC_TRY(msc_distill_run(z->distill, &run, 1, NULL, NULL));
+    msc_quantize_metrics_after(metrics, &z->metrics, &run);
+    return run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message);
+}
+
+static enum msc_status measure_improved(struct distilling *d, const uint32_t choices[]) {
+    MSC_TRY(measure_edits(d->out->metrics, d->env, choices, d->edits));
     return msc_quantize__validate(&d->out->validation, d->env, d->z, d->edits);
+}
+
+static enum msc_status check_environment(const struct msc_env *env) {
+    return msc_env_definition(env) == &msc_env_quantize
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_UNSUPPORTED, "environment %s has no weights to improve",
+                          msc_env_definition(env)->name);
+}
+
+enum msc_status msc_quantize_measure_plan(double metrics[MSC_MAX_METRICS], struct msc_env *env,
+                                          const uint32_t choices[],
+                                          const struct msc_strategy *plan) {
+    struct msc_bias_edits *bias_edits = NULL;
+    MSC_TRY(check_environment(env));
+    const struct msc_quantize *z = msc_env_state(env);
+    const struct msc_graph *graph = msc_env_host(env)->graph;
+    const struct msc_sites *sites = msc_quantizer_sites(z->quantizer);
+    const struct msc_edit **edits = msc_alloc_zero((size_t)sites->n_slots + 1, sizeof(edits[0]));
+    enum msc_status status = edits ? MSC_OK : no_stage_memory();
+    MSC_TRY_OUT(status);
+    MSC_TRY_OUT(msc_strategy_apply(plan, graph, sites, edits));
+    MSC_TRY_OUT(msc_bias_edits_create(&bias_edits, graph, sites));
+    MSC_TRY_OUT(msc_bias_edits_fill(bias_edits, edits));
+    status = measure_edits(metrics, env, choices, edits);
+out:
+    msc_bias_edits_destroy(bias_edits);
+    msc_free(edits);
+    return status;
 }
 
 enum msc_status msc_quantize_distill(struct msc_quantize_distilled *out, struct msc_env *env,
                                      const uint32_t choices[],
                                      const struct msc_quantize_distill_options *options) {
     *out = (struct msc_quantize_distilled){.strategy = NULL};
-    if (msc_env_definition(env) != &msc_env_quantize) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "environment %s has no weights to improve",
-                        msc_env_definition(env)->name);
-    }
+    MSC_TRY(check_environment(env));
     struct msc_arena arena = {0};
     struct distilling d = {.env = env, .z = msc_env_state(env), .options = options, .out = out};
     enum msc_status status = MSC_OK;

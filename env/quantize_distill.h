@@ -43,6 +43,12 @@ struct msc_quantize_distilled {
     struct cJSON *validation;        // metrics on the validation samples; NULL: there are none
 };
 
+// What a plan is worth that came of these choices, by the space's metrics: exact costs are those of the
+// choices. MSC_E_STATE: the plan does not fit the model.
+enum msc_status msc_quantize_measure_plan(double metrics[MSC_MAX_METRICS], struct msc_env *env,
+                                          const uint32_t choices[],
+                                          const struct msc_strategy *plan);
+
 // The same environment, choices and options give the same bits. MSC_E_UNSUPPORTED: another
 // environment, or too few samples to hold any back; MSC_E_CANCELLED. *out is the caller's.
 enum msc_status msc_quantize_distill(struct msc_quantize_distilled *out, struct msc_env *env,

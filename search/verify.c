@@ -5,7 +5,11 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "env/env.h"
+#include "env/quantize_distill.h"
 #include "records/record_query.h"
+#include "search/distilled.h"
+#include "search/reranked.h"
+#include "tools/strategy.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -148,29 +152,29 @@ static bool has_other_numerics(const struct msc_verify_options *o, int64_t id) {
     return strcmp(recorded, o->numerics ? o->numerics : "") != 0;
 }
 
+// What the environment says of the record's best, or what is usual.
+static enum msc_status measure_noise(double *out, const struct msc_verify_options *o) {
+    const struct msc_record_line *best = msc_record_best(o->record);
+    *out = o->noise_ratio >= 0.0 ? o->noise_ratio : DEFAULT_NOISE_RATIO;
+    if (o->noise_ratio < 0.0 && best) {
+        cJSON *reevaluated = NULL;
+        MSC_TRY(msc_env_reevaluate(o->env, best->trial.proposal.choices, MSC_REEVALUATE_NOISE,
+                                   &reevaluated));
+        const cJSON *noise = cJSON_GetObjectItemCaseSensitive(reevaluated, "noise");
+        *out = cJSON_IsNumber(noise) ? noise->valuedouble : *out;
+        cJSON_Delete(reevaluated);
+    }
+    return MSC_OK;
+}
+
 static enum msc_status find_noise(struct msc_verify_result *result,
                                   const struct msc_verify_options *o) {
     bool is_needed = false;
     for (size_t i = 0; i < result->n_lines; i++) {
         is_needed = is_needed || has_other_numerics(o, result->lines[i].id);
     }
-    result->noise_ratio = is_needed ? o->noise_ratio : NAN;
-    const struct msc_record_line *best = msc_record_best(o->record);
-    if (!is_needed || o->noise_ratio >= 0.0) {
-        return MSC_OK;
-    }
-    result->noise_ratio = DEFAULT_NOISE_RATIO;
-    if (best) {
-        cJSON *reevaluated = NULL;
-        MSC_TRY(msc_env_reevaluate(o->env, best->trial.proposal.choices, MSC_REEVALUATE_NOISE,
-                                   &reevaluated));
-        const cJSON *noise = cJSON_GetObjectItemCaseSensitive(reevaluated, "noise");
-        if (cJSON_IsNumber(noise)) {
-            result->noise_ratio = noise->valuedouble;
-        }
-        cJSON_Delete(reevaluated);
-    }
-    return MSC_OK;
+    result->noise_ratio = NAN;
+    return is_needed ? measure_noise(&result->noise_ratio, o) : MSC_OK;
 }
 
 static bool is_same_double(double a, double b) {
@@ -294,6 +298,62 @@ static enum msc_status verify_all_lines(struct msc_verify_result *result,
     return MSC_OK;
 }
 
+// ---- The winner with better weights -----------------------------------------------------------
+
+static enum msc_status compare_distilled(struct msc_verify_result *result,
+                                         const struct msc_verify_options *o, const cJSON *distilled,
+                                         const double found[]) {
+    const struct msc_space *space = msc_env_space(o->env);
+    const cJSON *numerics = cJSON_GetObjectItemCaseSensitive(distilled, "numerics");
+    const cJSON *metrics = cJSON_GetObjectItemCaseSensitive(distilled, "metrics");
+    struct msc_verify_line *line = &result->distilled;
+    bool is_other = !cJSON_IsString(numerics) || strcmp(numerics->valuestring, o->numerics) != 0;
+    if (is_other && isnan(result->noise_ratio)) {
+        MSC_TRY(measure_noise(&result->noise_ratio, o));
+    }
+    for (size_t i = 0; i < space->n_metrics; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(metrics, space->metrics[i].name);
+        double kept = cJSON_IsNumber(item) ? item->valuedouble : NAN;
+        if (is_same_double(kept, found[i]) || line->verdict == MSC_VERIFY_DIFFERENT) {
+            continue;
+        }
+        bool is_close = space->metrics[i].is_measured ||
+                        (is_other && is_near_ratio(kept, found[i], result->noise_ratio));
+        line->metric = space->metrics[i].name;
+        line->recorded = kept;
+        line->found = found[i];
+        line->verdict = is_close ? MSC_VERIFY_WITHIN_NOISE : MSC_VERIFY_DIFFERENT;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status verify_distilled(struct msc_verify_result *result,
+                                        const struct msc_verify_options *o) {
+    const struct msc_record_line *winner = NULL;
+    struct msc_strategy *plan = NULL;
+    cJSON *distilled = NULL;
+    double metrics[MSC_MAX_METRICS];
+    MSC_TRY(msc_reranked_winner(&winner, o->record, NULL));
+    if (o->ids || !winner) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_distilled_load(&distilled, o->record, winner->trial.id, o->log));
+    enum msc_status status = MSC_OK;
+    if (msc_distilled_plan(distilled)) {
+        result->has_distilled = true;
+        result->distilled.id = winner->trial.id;
+        MSC_TRY_OUT(msc_strategy_from_json(&plan, msc_distilled_plan(distilled), "plan"));
+        MSC_TRY_OUT(
+            msc_quantize_measure_plan(metrics, o->env, winner->trial.proposal.choices, plan));
+        status = compare_distilled(result, o, distilled, metrics);
+        result->n_by_verdict[result->distilled.verdict]++;
+    }
+out:
+    msc_strategy_destroy(plan);
+    cJSON_Delete(distilled);
+    return status;
+}
+
 enum msc_status msc_verify_run(struct msc_verify_result *result,
                                const struct msc_verify_options *options) {
     *result = (struct msc_verify_result){0};
@@ -303,6 +363,9 @@ enum msc_status msc_verify_run(struct msc_verify_result *result,
     }
     if (status == MSC_OK) {
         status = verify_all_lines(result, options);
+    }
+    if (status == MSC_OK) {
+        status = verify_distilled(result, options);
     }
     if (status != MSC_OK) {
         msc_verify_result_finish(result);

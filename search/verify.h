@@ -1,4 +1,4 @@
-// Evaluates lines of a record again and compares.
+// Evaluates lines of a record, and the improved plan of its winner, again and compares.
 //
 // Under the numerics id the line was made with, every metric must have equal bits; under another
 // one it must be within the noise. What something outside of the program has measured may differ
@@ -50,6 +50,10 @@ struct msc_verify_options {
 struct msc_verify_result {
     struct msc_verify_line *lines; // [n_lines], in id order
     size_t n_lines;
+    // Unless ids are given: the improved plan of the winner beside the record (search/distilled.h),
+    // if there is one.
+    bool has_distilled;
+    struct msc_verify_line distilled;
     size_t n_by_verdict[MSC_VERIFY_VERDICT_COUNT];
     double noise_ratio; // NaN: not needed
 };

@@ -29,6 +29,9 @@ mscgym show a/digits.jsonl --json | jq '.winner, .distilled | [.metrics.distill_
     jq -s '[.[0], .[1]] | transpose | map(.[1] < 0.7 * .[0])' -c
 diff <(mscgym show a/digits.jsonl | grep '^distill:\|_loss ') <(grep '^distill:\|_loss ' a.txt) && echo "shown again"
 
+mscgym verify a/digits.jsonl
+mscgym verify a/digits.jsonl --json | jq .distilled
+
 echo "== the strategy and the model are of the improved plan"
 jq -S '.plan.edits' a/digits.jsonl.distill.json >plan.json
 jq -S '.edits' a/msc_quantize.json | cmp - plan.json && echo "the strategy"
