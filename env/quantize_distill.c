@@ -14,6 +14,26 @@ struct candidate {
     struct msc_edit edit;
 };
 
+// By what a candidate is judged on the samples held back.
+enum way {
+    BY_OUTPUTS, // of its own joint: how near they are to the float model's
+    BY_LOSS,    // of the plan
+    N_WAYS
+};
+
+static const char *const ways[N_WAYS] = {[BY_OUTPUTS] = "outputs", [BY_LOSS] = "loss"};
+
+// What becomes of the plan one way.
+struct attempt {
+    enum way way;
+    struct candidate *candidates;  // [n_sites][n_ridges]
+    int32_t *kept;                 // [n_sites] the candidate that the plan has now, or MSC_NO_ID
+    const struct msc_edit **edits; // [n_slots] the plan by now
+    struct msc_quantize_distilled_weight *weights;
+    size_t n_weights, n_improved;
+    double loss; // of the plan, on the samples held back
+};
+
 struct distilling {
     struct msc_env *env;
     struct msc_quantize *z;
@@ -21,13 +41,13 @@ struct distilling {
     struct msc_quantize_distilled *out;
     struct msc_dataset *fit_samples, *held_samples;
     struct msc_distill *fit, *held; // of `fit` the evaluator alone
-    // Biases are rounded by the addresses of edits: candidates keep theirs to the end.
+    // Biases are made by the addresses of edits: candidates keep theirs to the end.
     struct msc_bias_edits *bias_edits;
-    struct candidate *candidates;  // [n_sites][n_ridges]
-    int32_t *kept;                 // [n_sites] the candidate that the plan has now, or MSC_NO_ID
-    const struct msc_edit **edits; // [n_slots] the plan by now
+    const struct msc_edit **before; // [n_slots] the winner
+    struct attempt attempts[N_WAYS];
     const struct msc_edit **tried; // [n_ridges][n_slots]
     struct msc_distill_run *runs;  // [n_ridges]
+    size_t n_done, n_sites;        // of the ways so far, for what is told
 };
 
 static enum msc_status no_stage_memory(void) {
@@ -38,8 +58,9 @@ static const struct msc_sites *sites_of(const struct distilling *d) {
     return msc_quantizer_sites(d->z->quantizer);
 }
 
-static struct candidate *candidate_of(const struct distilling *d, int32_t site, size_t ridge) {
-    return &d->candidates[(size_t)site * d->options->n_ridges + ridge];
+static struct candidate *candidate_of(const struct distilling *d, const struct attempt *a,
+                                      int32_t site, size_t ridge) {
+    return &a->candidates[(size_t)site * d->options->n_ridges + ridge];
 }
 
 // ---- Samples ----------------------------------------------------------------------------------
@@ -64,34 +85,51 @@ static enum msc_status split_samples(struct distilling *d) {
     return msc_distill_compute_reference(d->held);
 }
 
+static enum msc_status begin_attempt(struct distilling *d, enum way way, struct msc_arena *arena) {
+    const struct msc_sites *sites = sites_of(d);
+    size_t n_slots = (size_t)sites->n_slots, n_sites = (size_t)sites->n_sites;
+    struct attempt *a = &d->attempts[way];
+    *a = (struct attempt){.way = way, .loss = d->out->loss_before};
+    a->candidates =
+        msc_arena_array(arena, n_sites * d->options->n_ridges + 1, sizeof(a->candidates[0]));
+    a->kept = msc_arena_array(arena, n_sites + 1, sizeof(a->kept[0]));
+    a->edits = msc_arena_array(arena, n_slots + 1, sizeof(a->edits[0]));
+    a->weights = msc_alloc_zero(n_sites + 1, sizeof(a->weights[0]));
+    if (!a->candidates || !a->kept || !a->edits || !a->weights) {
+        return no_stage_memory();
+    }
+    for (size_t i = 0; i < n_sites; i++) {
+        a->kept[i] = MSC_NO_ID;
+    }
+    memcpy(a->edits, d->before, n_slots * sizeof(a->edits[0]));
+    return MSC_OK;
+}
+
 static enum msc_status distilling_init(struct distilling *d, const uint32_t choices[],
                                        struct msc_arena *arena) {
     const struct msc_sites *sites = sites_of(d);
-    size_t n_slots = (size_t)sites->n_slots + 1, n_sites = (size_t)sites->n_sites + 1;
-    size_t n_ridges = d->options->n_ridges;
-    d->candidates = msc_arena_array(arena, n_sites * n_ridges, sizeof(d->candidates[0]));
-    d->kept = msc_arena_array(arena, n_sites, sizeof(d->kept[0]));
-    d->edits = msc_arena_array(arena, n_slots, sizeof(d->edits[0]));
+    size_t n_slots = (size_t)sites->n_slots + 1, n_ridges = d->options->n_ridges;
+    d->before = msc_arena_array(arena, n_slots, sizeof(d->before[0]));
     d->tried = msc_arena_array(arena, n_ridges * n_slots, sizeof(d->tried[0]));
     d->runs = msc_arena_array(arena, n_ridges, sizeof(d->runs[0]));
-    d->out->weights = msc_alloc_zero(n_sites, sizeof(d->out->weights[0]));
-    if (!d->candidates || !d->kept || !d->edits || !d->tried || !d->runs || !d->out->weights) {
+    if (!d->before || !d->tried || !d->runs) {
         return no_stage_memory();
-    }
-    for (int32_t i = 0; i < sites->n_sites; i++) {
-        d->kept[i] = MSC_NO_ID;
     }
     MSC_TRY(msc_bias_edits_create(&d->bias_edits, msc_env_host(d->env)->graph, sites));
     MSC_TRY(msc_quantize__make_room(d->z, 1));
     MSC_TRY(msc_quantize__set_run(d->z, 0, choices));
-    memcpy(d->edits, d->z->runs[0].edits, (size_t)sites->n_slots * sizeof(d->edits[0]));
+    memcpy(d->before, d->z->runs[0].edits, (size_t)sites->n_slots * sizeof(d->before[0]));
     return split_samples(d);
 }
 
 static void distilling_finish(struct distilling *d) {
-    size_t n = d->candidates ? (size_t)sites_of(d)->n_sites * d->options->n_ridges : 0;
-    for (size_t i = 0; i < n; i++) {
-        msc_quant_finish(&d->candidates[i].quant);
+    for (size_t i = 0; i < N_WAYS; i++) {
+        const struct attempt *a = &d->attempts[i];
+        size_t n = a->candidates ? (size_t)sites_of(d)->n_sites * d->options->n_ridges : 0;
+        for (size_t k = 0; k < n; k++) {
+            msc_quant_finish(&a->candidates[k].quant);
+        }
+        msc_free(a->weights);
     }
     msc_bias_edits_destroy(d->bias_edits);
     msc_distill_destroy(d->fit);
@@ -102,25 +140,28 @@ static void distilling_finish(struct distilling *d) {
 
 // ---- One weight -------------------------------------------------------------------------------
 
-// How the plan quantises a weight that the search has chosen for, or NULL.
-static const struct msc_quant *quant_of(const struct distilling *d, int32_t site) {
+// How a plan quantises a weight that the search has chosen for, or NULL.
+static const struct msc_quant *quant_of(const struct distilling *d,
+                                        const struct msc_edit *const edits[], int32_t site) {
     const struct msc_site *s = &sites_of(d)->sites[site];
     if (s->kind != MSC_SITE_WEIGHT || !msc_quantizer_is_included(d->z->quantizer, site)) {
         return NULL;
     }
-    const struct msc_quant *quant = msc_edit_quant(d->edits[s->slots[0]]);
+    const struct msc_quant *quant = msc_edit_quant(edits[s->slots[0]]);
     return msc_distiller_takes(quant) ? quant : NULL;
 }
 
-// Under the plan as it is. Zeroed where a use of the weight is of another kind.
+// Of some samples, under the plan as it is. Zeroed where a use of the weight is of another kind.
 static enum msc_status measure_moment(struct msc_moment *out, const struct distilling *d,
+                                      const struct attempt *a, struct msc_distill *samples,
                                       int32_t site) {
     const struct msc_site *s = &sites_of(d)->sites[site];
-    struct msc_evaluator *ev = msc_distill_evaluator(d->fit);
+    struct msc_evaluator *ev = msc_distill_evaluator(samples);
     struct msc_moment_options o = MSC_MOMENT_OPTIONS_INIT;
     bool has_all = true;
     o.n_threads = msc_evaluator_n_threads(ev);
-    o.edits = d->edits;
+    o.edits = a->edits;
+    *out = (struct msc_moment){.h = NULL};
     for (int32_t i = 0; has_all && i < s->n_slots; i++) {
         struct msc_moment m = {0};
         size_t n_done;
@@ -139,69 +180,28 @@ static enum msc_status measure_moment(struct msc_moment *out, const struct disti
     return MSC_OK;
 }
 
-// Of n candidates the losses of the plan with each, on the samples held back.
-static enum msc_status try_candidates(struct distilling *d, int32_t site) {
-    const struct msc_sites *sites = sites_of(d);
-    size_t n_slots = (size_t)sites->n_slots;
-    for (size_t i = 0; i < d->options->n_ridges; i++) {
-        const struct msc_edit **edits = d->tried + i * n_slots;
-        memcpy(edits, d->edits, n_slots * sizeof(edits[0]));
-        for (int32_t k = 0; k < sites->sites[site].n_slots; k++) {
-            edits[sites->sites[site].slots[k]] = &candidate_of(d, site, i)->edit;
-        }
-        // Biases follow from the others anew.
-        memcpy(edits + sites->n_site_slots, d->z->fixed + sites->n_site_slots,
-               (size_t)(sites->n_slots - sites->n_site_slots) * sizeof(edits[0]));
-        MSC_TRY(msc_bias_edits_fill(d->bias_edits, edits));
-        d->runs[i] = (struct msc_distill_run){.edits = edits};
-    }
-    MSC_TRY(msc_distill_run(d->held, d->runs, d->options->n_ridges, NULL, NULL));
-    for (size_t i = 0; i < d->options->n_ridges; i++) {
-        if (d->runs[i].status != MSC_OK) {
-            return msc_status_restore(d->runs[i].status, d->runs[i].message);
-        }
-    }
-    return MSC_OK;
-}
-
-// The best candidate becomes part of the plan if that is better for it.
-static void keep_best(struct distilling *d, int32_t site,
-                      struct msc_quantize_distilled_weight *weight) {
-    size_t n_slots = (size_t)sites_of(d)->n_slots;
-    double least = d->out->loss_after;
-    for (size_t i = 0; i < d->options->n_ridges; i++) {
-        if (d->runs[i].loss < least) {
-            least = d->runs[i].loss;
-            d->kept[site] = (int32_t)i;
-        }
-    }
-    if (d->kept[site] != MSC_NO_ID) {
-        size_t best = (size_t)d->kept[site];
-        memcpy(d->edits, d->tried + best * n_slots, n_slots * sizeof(d->edits[0]));
-        weight->ridge = d->options->ridges[best];
-        d->out->loss_after = least;
-        d->out->n_improved++;
-    }
-    weight->loss = d->out->loss_after;
-}
-
-static enum msc_status make_candidates(struct distilling *d, int32_t site,
+static struct msc_distiller_job job_of(const struct distilling *d, int32_t site,
                                        const struct msc_moment *moment) {
     const struct msc_slot *slot = &sites_of(d)->slots[sites_of(d)->sites[site].slots[0]];
     const struct msc_graph *graph = msc_env_host(d->env)->graph;
     const struct msc_tensor *weight = msc_graph_tensor(graph, slot->tensor);
     int64_t n_rows = msc_tensor_n_elements(weight) / moment->n_columns;
-    struct msc_distiller_job job = {
+    return (struct msc_distiller_job){
         .weight = weight,
         .slot = slot,
-        .now = quant_of(d, site),
         .moment = moment,
         .target = d->z->quantizer_options.target,
         .has_shifts = msc_bias_edits_take_shifts(graph, sites_of(d), site, n_rows),
         .n_threads = msc_evaluator_n_threads(msc_distill_evaluator(d->fit)),
     };
+}
+
+static enum msc_status make_candidates(const struct distilling *d, const struct attempt *a,
+                                       int32_t site, const struct msc_moment *moment) {
+    struct msc_distiller_job job = job_of(d, site, moment);
+    job.now = quant_of(d, a->edits, site);
     for (size_t i = 0; i < d->options->n_ridges; i++) {
-        struct candidate *c = candidate_of(d, site, i);
+        struct candidate *c = candidate_of(d, a, site, i);
         job.ridge = d->options->ridges[i];
         MSC_TRY(msc_distiller_improve(&c->quant, &job));
         c->edit = msc_edit_quantize(c->quant);
@@ -209,65 +209,164 @@ static enum msc_status make_candidates(struct distilling *d, int32_t site,
     return MSC_OK;
 }
 
-static enum msc_status improve_weight(struct distilling *d, int32_t site) {
-    struct msc_moment moment = {0};
-    struct msc_quantize_distilled_weight *weight = &d->out->weights[d->out->n_weights];
-    MSC_TRY(measure_moment(&moment, d, site));
+// The plan with each of the candidates, into `tried`.
+static enum msc_status apply_candidates(struct distilling *d, const struct attempt *a,
+                                        int32_t site) {
+    const struct msc_sites *sites = sites_of(d);
+    size_t n_slots = (size_t)sites->n_slots;
+    for (size_t i = 0; i < d->options->n_ridges; i++) {
+        const struct msc_edit **edits = d->tried + i * n_slots;
+        memcpy(edits, a->edits, n_slots * sizeof(edits[0]));
+        for (int32_t k = 0; k < sites->sites[site].n_slots; k++) {
+            edits[sites->sites[site].slots[k]] = &candidate_of(d, a, site, i)->edit;
+        }
+        // Biases follow from the others anew.
+        memcpy(edits + sites->n_site_slots, d->z->fixed + sites->n_site_slots,
+               (size_t)(sites->n_slots - sites->n_site_slots) * sizeof(edits[0]));
+        MSC_TRY(msc_bias_edits_fill(d->bias_edits, edits));
+        d->runs[i] = (struct msc_distill_run){.edits = edits};
+    }
+    return MSC_OK;
+}
+
+// ---- On the samples held back -----------------------------------------------------------------
+
+static enum msc_status measure_loss(double *out, const struct distilling *d,
+                                    const struct msc_edit *const edits[]) {
+    struct msc_distill_run run = {.edits = edits};
+    MSC_TRY(msc_distill_run(d->held, &run, 1, NULL, NULL));
+    *out = run.loss;
+    return run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message);
+}
+
+static enum msc_status judge_by_loss(double *now, double values[], const struct distilling *d,
+                                     const struct attempt *a) {
+    *now = a->loss;
+    MSC_TRY(msc_distill_run(d->held, d->runs, d->options->n_ridges, NULL, NULL));
+    for (size_t i = 0; i < d->options->n_ridges; i++) {
+        values[i] = d->runs[i].loss;
+        if (d->runs[i].status != MSC_OK) {
+            return msc_status_restore(d->runs[i].status, d->runs[i].message);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status judge_by_outputs(double *now, double values[], const struct distilling *d,
+                                        const struct attempt *a, int32_t site) {
+    struct msc_moment moment;
+    MSC_TRY(measure_moment(&moment, d, a, d->held, site));
+    struct msc_distiller_job job = job_of(d, site, &moment);
+    job.now = quant_of(d, a->edits, site);
+    enum msc_status status = msc_distiller_error(now, &job);
+    for (size_t i = 0; status == MSC_OK && i < d->options->n_ridges; i++) {
+        job.now = &candidate_of(d, a, site, i)->quant;
+        status = msc_distiller_error(&values[i], &job);
+    }
+    msc_moment_finish(&moment);
+    return status;
+}
+
+// The best candidate becomes part of the plan if it is better than what that has.
+static enum msc_status keep_best(struct distilling *d, struct attempt *a, int32_t site,
+                                 struct msc_quantize_distilled_weight *weight) {
+    double values[MSC_QUANTIZE_MOST_RIDGES], least;
+    size_t n_slots = (size_t)sites_of(d)->n_slots;
+    MSC_TRY(apply_candidates(d, a, site));
+    MSC_TRY(a->way == BY_LOSS ? judge_by_loss(&least, values, d, a)
+                              : judge_by_outputs(&least, values, d, a, site));
+    for (size_t i = 0; i < d->options->n_ridges; i++) {
+        if (values[i] < least) {
+            least = values[i];
+            a->kept[site] = (int32_t)i;
+        }
+    }
+    if (a->kept[site] != MSC_NO_ID) {
+        size_t best = (size_t)a->kept[site];
+        memcpy(a->edits, d->tried + best * n_slots, n_slots * sizeof(a->edits[0]));
+        weight->ridge = d->options->ridges[best];
+        a->n_improved++;
+        a->loss = a->way == BY_LOSS ? least : a->loss;
+    }
+    return MSC_OK;
+}
+
+// ---- All weights ------------------------------------------------------------------------------
+
+static enum msc_status improve_weight(struct distilling *d, struct attempt *a, int32_t site) {
+    struct msc_moment moment;
+    struct msc_quantize_distilled_weight *weight = &a->weights[a->n_weights];
+    MSC_TRY(measure_moment(&moment, d, a, d->fit, site));
     if (!moment.h) {
         return MSC_OK; // neither a convolution nor a linear layer
     }
-    *weight = (struct msc_quantize_distilled_weight){.site = sites_of(d)->sites[site].name,
-                                                     .loss = d->out->loss_after};
-    d->out->n_weights++;
-    enum msc_status status = make_candidates(d, site, &moment);
+    *weight = (struct msc_quantize_distilled_weight){.site = sites_of(d)->sites[site].name};
+    a->n_weights++;
+    enum msc_status status = make_candidates(d, a, site, &moment);
     msc_moment_finish(&moment);
     if (status == MSC_E_INVALID) { // there is no better weight to try
         return MSC_OK;
     }
     MSC_TRY(status);
-    MSC_TRY(try_candidates(d, site));
-    keep_best(d, site, weight);
-    return MSC_OK;
+    return keep_best(d, a, site, weight);
 }
 
-static enum msc_status improve_weights(struct distilling *d) {
+static enum msc_status improve_weights(struct distilling *d, struct attempt *a) {
     const struct msc_quantize_distill_options *o = d->options;
-    const struct msc_sites *sites = sites_of(d);
-    struct msc_distill_run run = {.edits = d->edits};
-    size_t n = 0, done = 0;
-    MSC_TRY(msc_distill_run(d->held, &run, 1, NULL, NULL));
-    MSC_TRY(run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message));
-    d->out->loss_before = d->out->loss_after = run.loss;
-    for (int32_t i = 0; i < sites->n_sites; i++) {
-        n += quant_of(d, i) != NULL;
-    }
-    for (int32_t i = 0; i < sites->n_sites; i++) { // in topological order
-        if (!quant_of(d, i)) {
+    for (int32_t i = 0; i < sites_of(d)->n_sites; i++) { // in topological order
+        if (!quant_of(d, d->before, i)) {
             continue;
         }
         if (msc_cancel_soon(msc_env_host(d->env)->cancel)) {
             return MSC_FAIL(MSC_E_CANCELLED, "stopped");
         }
         if (o->progress) {
-            o->progress(o->payload, done++, n);
+            o->progress(o->payload, d->n_done, (size_t)(a->way + 1) * d->n_sites);
         }
-        MSC_TRY(improve_weight(d, i));
+        d->n_done++;
+        MSC_TRY(improve_weight(d, a, i));
+    }
+    return measure_loss(&a->loss, d, a->edits);
+}
+
+// By outputs first: these tell of every step what it is worth, and whether the plan is better in the end
+// is asked once. By the loss, which is asked for each candidate, the samples held back are fitted to a
+// little by choosing: that is for where the first way comes to nothing.
+static enum msc_status improve_plan(struct attempt **best, struct distilling *d,
+                                    struct msc_arena *arena) {
+    for (int32_t i = 0; i < sites_of(d)->n_sites; i++) {
+        d->n_sites += quant_of(d, d->before, i) != NULL;
+    }
+    MSC_TRY(measure_loss(&d->out->loss_before, d, d->before));
+    for (int way = 0; way < N_WAYS; way++) {
+        struct attempt *a = &d->attempts[way];
+        MSC_TRY(begin_attempt(d, (enum way)way, arena));
+        MSC_TRY(improve_weights(d, a));
+        msc_log(msc_env_host(d->env)->log, MSC_LOG_INFO,
+                "weights judged by %s: %zu of %zu improved, loss on the samples held back %.4g, "
+                "was %.4g",
+                ways[way], a->n_improved, a->n_weights, a->loss, d->out->loss_before);
+        *best = a;
+        if (a->loss < d->out->loss_before) {
+            break;
+        }
     }
     return MSC_OK;
 }
 
 // ---- What came of it --------------------------------------------------------------------------
 
-static enum msc_status make_strategy(struct distilling *d, const uint32_t choices[]) {
+static enum msc_status make_strategy(struct distilling *d, const struct attempt *a,
+                                     const uint32_t choices[]) {
     const struct msc_sites *sites = sites_of(d);
     const struct msc_graph *graph = msc_env_host(d->env)->graph;
     MSC_TRY(msc_quantize__make_strategy(&d->out->strategy, d->env, choices));
     for (int32_t i = 0; i < sites->n_sites; i++) {
-        if (d->kept[i] == MSC_NO_ID) {
+        if (a->kept[i] == MSC_NO_ID) {
             continue;
         }
         int32_t choice = msc_quantize__choice_of_site(d->z, i, choices);
-        const struct msc_quant *quant = &candidate_of(d, i, (size_t)d->kept[i])->quant;
+        const struct msc_quant *quant = &candidate_of(d, a, i, (size_t)a->kept[i])->quant;
         const struct msc_strategy_origin origin = {
             .observer = MSC_OBSERVER_HESSIAN,
             .range_scale = 1,
@@ -302,9 +401,17 @@ static enum msc_status measure_edits(double metrics[MSC_MAX_METRICS], const stru
     return run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message);
 }
 
-static enum msc_status measure_improved(struct distilling *d, const uint32_t choices[]) {
-    MSC_TRY(measure_edits(d->out->metrics, d->env, choices, d->edits));
-    return msc_quantize__validate(&d->out->validation, d->env, d->z, d->edits);
+static enum msc_status take_best(struct distilling *d, struct attempt *a,
+                                 const uint32_t choices[]) {
+    d->out->loss_after = a->loss;
+    d->out->by = ways[a->way];
+    d->out->n_weights = a->n_weights;
+    d->out->n_improved = a->n_improved;
+    d->out->weights = a->weights;
+    a->weights = NULL;
+    MSC_TRY(make_strategy(d, a, choices));
+    MSC_TRY(measure_edits(d->out->metrics, d->env, choices, a->edits));
+    return msc_quantize__validate(&d->out->validation, d->env, d->z, a->edits);
 }
 
 static enum msc_status check_environment(const struct msc_env *env) {
@@ -341,12 +448,12 @@ enum msc_status msc_quantize_distill(struct msc_quantize_distilled *out, struct 
     *out = (struct msc_quantize_distilled){.strategy = NULL};
     MSC_TRY(check_environment(env));
     struct msc_arena arena = {0};
+    struct attempt *best = NULL;
     struct distilling d = {.env = env, .z = msc_env_state(env), .options = options, .out = out};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(distilling_init(&d, choices, &arena));
-    MSC_TRY_OUT(improve_weights(&d));
-    MSC_TRY_OUT(make_strategy(&d, choices));
-    status = measure_improved(&d, choices);
+    MSC_TRY_OUT(improve_plan(&best, &d, &arena));
+    status = take_best(&d, best, choices);
 out:
     distilling_finish(&d);
     msc_arena_finish(&arena);

@@ -1,7 +1,8 @@
 // The stage `distill`: after a search, the winner's weights are improved one after the other, from
 // the model's inputs on (tools/distiller.h). Each is fitted on some of the calibration samples, under
-// the plan as it is by then, and stays if it lowers the distill loss of the whole plan on the others,
-// which are held back.
+// the plan as it is by then, and stays if on the others, which are held back, it brings the outputs of its
+// own joint nearer to the float model's. Where that does not lower the distill loss of the plan in the
+// end, all begins anew, and a weight stays if it lowers that loss.
 //
 //     struct msc_quantize_distilled d;
 //     MSC_TRY(msc_quantize_distill(&d, env, choices, &options));
@@ -29,13 +30,13 @@ struct msc_quantize_distill_options {
 struct msc_quantize_distilled_weight {
     const char *site; // borrowed from the environment
     double ridge;     // 0: it stays what it was
-    double loss;      // of the whole plan from then on, on the samples held back
 };
 
 struct msc_quantize_distilled {
     struct msc_strategy *strategy;  // of the improved plan
     int64_t n_held_back;            // samples
     double loss_before, loss_after; // on these
+    const char *by;                 // what weights were judged by: "outputs" or "loss"
     size_t n_weights;               // that there were to improve, in their order
     struct msc_quantize_distilled_weight *weights;
     size_t n_improved;

@@ -61,7 +61,6 @@ static enum msc_status stage_add_weights(cJSON *object, const struct msc_quantiz
         if (d->weights[i].ridge > 0) {
             MSC_TRY(msc_json_add_number(row, "ridge", d->weights[i].ridge));
         }
-        MSC_TRY(msc_json_add_number(row, "loss", d->weights[i].loss));
     }
     return MSC_OK;
 }
@@ -92,7 +91,7 @@ static const char *find_objection(const struct stage *s, const struct msc_quanti
     struct msc_outcome outcome = {
         .state = MSC_TRIAL_COMPLETE, .metrics = (double *)d->metrics, .reason = reason};
     msc_goal_judge(&s->p->goal, msc_env_space(s->p->env), &outcome);
-    return d->n_improved == 0                    ? "no weight could be improved"
+    return !(d->loss_after < d->loss_before)     ? "no weight could be improved"
            : outcome.state != MSC_TRIAL_COMPLETE ? "it breaks a bound of the search"
                                                  : NULL;
 }
@@ -106,6 +105,7 @@ static enum msc_status describe_distilled(cJSON *object, const struct stage *s,
     MSC_TRY(msc_json_add_number(object, "held_back", (double)d->n_held_back));
     MSC_TRY(msc_json_add_number(object, "loss_before", d->loss_before));
     MSC_TRY(msc_json_add_number(object, "loss_after", d->loss_after));
+    MSC_TRY(msc_json_add_text(object, "by", d->by));
     MSC_TRY(msc_json_add_number(object, "improved", (double)d->n_improved));
     MSC_TRY(stage_add_weights(object, d));
     MSC_TRY(stage_add_metrics(object, s, d));

@@ -327,3 +327,57 @@ out:
     msc_arena_finish(&arena);
     return status;
 }
+
+// ---- Errors -----------------------------------------------------------------------------------
+
+// Of one group: mean (q x + s - w f)^2 less mean (w f)^2, which is q'Hq - 2 w F'X q + 2 s (mean of
+// q x - w f) + s^2, with q the rows as they are quantised.
+static enum msc_status add_group_error(double *out, const struct distilling *d, const float q[],
+                                       int64_t group) {
+    const struct msc_moment *m = d->job->moment;
+    const struct msc_array *shifts = d->job->now->shifts;
+    int64_t n = m->n_columns, n_rows = rows_of_group(d), first = group * n_rows;
+    float *room = msc_alloc((size_t)(2 * n_rows * n) * sizeof(room[0]) + 1);
+    if (!room) {
+        return no_distiller_memory();
+    }
+    float *by_h = room, *by_cross = room + n_rows * n;
+    msc_product_f32(by_h, q + first * n, m->h + group * n * n, n_rows, n, n);
+    msc_product_f32(by_cross, d->weights + first * n, m->cross + group * n * n, n_rows, n, n);
+    for (int64_t r = 0; r < n_rows; r++) {
+        const float *of_q = q + (first + r) * n, *w = d->weights + (first + r) * n;
+        double shift = shifts ? msc_array_get_double(shifts, first + r) : 0;
+        double mean = dot_of_means(m->means + group * n, of_q, n) -
+                      dot_of_means(m->float_means + group * n, w, n);
+        for (int64_t k = 0; k < n; k++) {
+            *out += of_q[k] * ((double)by_h[r * n + k] - 2.0 * (double)by_cross[r * n + k]);
+        }
+        *out += shift * (shift + 2 * mean);
+    }
+    msc_free(room);
+    return MSC_OK;
+}
+
+enum msc_status msc_distiller_error(double *out, const struct msc_distiller_job *job) {
+    struct msc_arena arena = {0};
+    struct msc_array *quantised = NULL;
+    struct distilling d = {.job = job};
+    enum msc_status status = MSC_OK;
+    *out = 0;
+    msc_linear_algebra_begin();
+    MSC_TRY_OUT(distilling_init(&d, &arena));
+    MSC_TRY_OUT(msc_fake_quantize_array(&quantised, job->weight->data, job->now));
+    float *q = msc_arena_array(&arena, (size_t)(d.n_rows * d.n_columns) + 1, sizeof(q[0]));
+    const float *x = msc_array_data(quantised);
+    status = q ? MSC_OK : no_distiller_memory();
+    for (int64_t i = 0; q && i < d.n_rows * d.n_columns; i++) {
+        q[i] = x[element_of(&d, i / d.n_columns, i % d.n_columns)];
+    }
+    for (int64_t g = 0; status == MSC_OK && g < job->moment->n_groups; g++) {
+        status = add_group_error(out, &d, q, g);
+    }
+out:
+    msc_array_release(quantised);
+    msc_arena_finish(&arena);
+    return status;
+}

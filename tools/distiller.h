@@ -40,4 +40,8 @@ bool msc_distiller_takes(const struct msc_quant *quant);
 // weight, as the moments are no numbers; MSC_E_NOMEM. What comes of it does not depend on threads.
 enum msc_status msc_distiller_improve(struct msc_quant *out, const struct msc_distiller_job *job);
 
+// How far the outputs are from the float model's where the weight is quantised as `now`, on the samples
+// of the moment: the mean square, summed over rows, less what it is for any weights.
+enum msc_status msc_distiller_error(double *out, const struct msc_distiller_job *job);
+
 #endif

@@ -168,6 +168,29 @@ static void test_tools_distiller__scaled_inputs(void **state) {
     }
 }
 
+// The same samples, of which the means are (1, 1/4) and in the float model (1, 1/2), with w = (1, 1/2),
+// which gave 3/2 and 1 there.
+static void check_error(struct weight_case *c, const struct msc_quant *q, const float improved[],
+                        double shift) {
+    double off[] = {improved[0] + improved[1] + shift - 1.5,
+                    improved[0] - improved[1] / 2 + shift - 1};
+    double expected = (off[0] * off[0] + off[1] * off[1]) / 2 - (1.5 * 1.5 + 1) / 2, error;
+    float narrow = (float)shift;
+    int64_t n = 1;
+    struct msc_quant with_shift = *q;
+    struct msc_array *shifts = NULL;
+    assert_ok(msc_array_create_from(&shifts, MSC_DTYPE_F32, 1, &n, &narrow));
+    with_shift.shifts = shift != 0 ? shifts : NULL;
+    c->means[0] = c->float_means[0] = 1;
+    c->means[1] = 0.25;
+    c->float_means[1] = 0.5;
+    const struct msc_distiller_job job = {
+        .weight = &c->tensor, .slot = &c->slot, .now = &with_shift, .moment = &c->moment};
+    assert_ok(msc_distiller_error(&error, &job));
+    assert_true(fabs(error - expected) < 1e-5);
+    msc_array_release(shifts);
+}
+
 // Samples (1, 1) and (1, -1/2) that were (1, 1) and (1, 0): X'X / 2 = [1, 1/4; 1/4, 5/8] and
 // F'X / 2 = [1, 1/4; 1/2, 1/2]. With ridge r and d = 13 r / 16, w* = (w F'X/2 + d w)(X'X/2 + d I)^-1;
 // for r = 8/13, d = 1/2: its inverse is [9/8, -1/4; -1/4, 3/2] / (13/8), and w = (1, 1/2) goes to
@@ -191,6 +214,8 @@ static void test_tools_distiller__two_samples(void **state) {
     assert_ok(msc_fake_quantize_array(&improved, c.w, &q));
     assert_true(fabs(msc_array_get_double(improved, 0) - 57.0 / 52) < 0.0101);
     assert_true(fabs(msc_array_get_double(improved, 1) - 11.0 / 26) < 0.0101);
+    check_error(&c, &q, msc_array_data(improved), 0);
+    check_error(&c, &q, msc_array_data(improved), 0.25);
     msc_array_release(improved);
     msc_quant_finish(&q);
     msc_array_release(c.w);

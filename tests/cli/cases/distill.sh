@@ -23,8 +23,8 @@ digits a true
 mscgym search a.json >a.txt
 grep -c '^distill: [1-4] of 4 weights improved, .* this plan is delivered' a.txt
 jq '.loss_after < 0.7 * .loss_before, .held_back, .options, (.plan.edits | length)' a/digits.jsonl.distill.json
-jq -c '[.weights[].site], (.loss_after == .weights[-1].loss), ([.weights[].loss] | . == (sort | reverse)),
-    (.improved == ([.weights[] | select(.ridge)] | length))' a/digits.jsonl.distill.json
+jq -c '[.weights[].site], (.improved == ([.weights[] | select(.ridge)] | length)),
+    (.by | . == "outputs" or . == "loss")' a/digits.jsonl.distill.json
 mscgym show a/digits.jsonl --json | jq '.winner, .distilled | [.metrics.distill_loss, .examined.validation.distill_loss]' |
     jq -s '[.[0], .[1]] | transpose | map(.[1] < 0.7 * .[0])' -c
 diff <(mscgym show a/digits.jsonl | grep '^distill:\|_loss ') <(grep '^distill:\|_loss ' a.txt) && echo "shown again"
