@@ -177,12 +177,13 @@ enum msc_status msc_model_file_bytes(uint64_t *out, const char *path, struct msc
 
 static enum msc_status export_plan(const struct msc_delivery *d,
                                    const struct msc_delivery_plan *plan) {
+    const struct msc_graph *graph = d->options.model->graph;
     struct msc_strategy *strategy = NULL;
     if (plan->choices) {
         MSC_TRY(msc_export_strategy(&strategy, d->options.env, plan->choices));
     }
     enum msc_status status =
-        msc_export_model(d->options.model->graph, strategy, plan->path, NULL, -1);
+        msc_export_model(graph, strategy ? strategy : plan->strategy, plan->path, NULL, -1);
     msc_strategy_destroy(strategy);
     return status;
 }
@@ -195,7 +196,7 @@ static bool is_onnx(const char *path) {
 enum msc_status msc_delivery_export(struct msc_delivery *d, struct msc_delivery_plan *plan) {
     const char *original = d->options.model->path;
     uint64_t n_bytes = 0;
-    plan->path = !plan->choices && is_onnx(original)
+    plan->path = !plan->choices && !plan->strategy && is_onnx(original)
                      ? original
                      : msc_arena_printf(&d->arena, "%s/plan_%zu.onnx", d->folder, d->n_exported++);
     if (!plan->path) {

@@ -19,6 +19,7 @@
 
 struct cJSON;
 struct msc_delivery;
+struct msc_strategy;
 
 struct msc_delivery_options {
     struct msc_env *env;
@@ -34,11 +35,13 @@ struct msc_delivery_options {
 };
 
 struct msc_delivery_plan {
-    int64_t id;              // the caller's
-    const char *name;        // "trial 17", "uniform 8", for what is told
-    const uint32_t *choices; // NULL: the float model, in the file that it was read from
-    const char *path;        // of the model, once exported
-    const char *failure;     // why it cannot be measured; NULL: nothing is wrong
+    int64_t id;       // the caller's
+    const char *name; // "trial 17", "uniform 8", for what is told
+    const uint32_t
+        *choices; // NULL: a strategy, or the float model, in the file that it was read from
+    const struct msc_strategy *strategy; // a plan that no choices give, or NULL
+    const char *path;                    // of the model, once exported
+    const char *failure;                 // why it cannot be measured; NULL: nothing is wrong
     // What was found, as a report has it (docs/record.md): file_bytes, and `runtime` with distill_loss,
     // accuracy, latency_us, us_by_round, validation. Owned by whoever has the plan (cJSON_Delete).
     struct cJSON *found;

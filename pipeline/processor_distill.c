@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "env/quantize_distill.h"
+#include "pipeline/delivery.h"
 #include "records/record_query.h"
 #include "search/distilled.h"
 #include "search/report.h"
@@ -116,6 +117,46 @@ static enum msc_status describe_distilled(cJSON *object, const struct stage *s,
     return msc_json_add(object, "plan", plan);
 }
 
+// ---- In its runtime ---------------------------------------------------------------------------
+
+static enum msc_status measure_delivered(struct msc_delivery_plan *plan, struct stage *s) {
+    struct msc_delivery *d = NULL;
+    cJSON *runtime = cJSON_CreateObject(); // the report has what it is
+    bool is_there = false;
+    enum msc_status status = runtime ? MSC_OK : msc_processor__no_memory();
+    MSC_TRY_OUT(status);
+    MSC_TRY_OUT(msc_processor__open_delivery(&d, s->p));
+    MSC_TRY_OUT(msc_processor__start_runtime(&is_there, runtime, s->p, d));
+    if (is_there) {
+        MSC_TRY_OUT(msc_delivery_export(d, plan));
+        status = msc_delivery_outputs(d, plan);
+        msc_processor__tell_refused(s->p, plan);
+    }
+out:
+    msc_delivery_close(d);
+    cJSON_Delete(runtime);
+    return status;
+}
+
+// File and loss of the model, where it is to be asked; how long it takes is known from the winner.
+static enum msc_status add_delivered(cJSON *examined, struct stage *s,
+                                     const struct msc_quantize_distilled *distilled) {
+    struct msc_delivery_plan plan = {
+        .id = s->trial->id, .name = "the distilled plan", .strategy = distilled->strategy};
+    const cJSON *item = NULL;
+    if (!msc_processor__has_runtime(s->p)) {
+        return MSC_OK;
+    }
+    enum msc_status status = msc_processor__settle_measuring(s->p, measure_delivered(&plan, s));
+    cJSON_ArrayForEach(item, plan.found) {
+        status = status == MSC_OK
+                     ? msc_json_add(examined, item->string, cJSON_Duplicate(item, true))
+                     : status;
+    }
+    cJSON_Delete(plan.found);
+    return status;
+}
+
 // ---- The stage --------------------------------------------------------------------------------
 
 static enum msc_status run_stage(cJSON **out, struct stage *s) {
@@ -127,6 +168,9 @@ static enum msc_status run_stage(cJSON **out, struct stage *s) {
     cJSON *object = cJSON_CreateObject();
     enum msc_status status =
         object ? describe_distilled(object, s, &d) : msc_processor__no_memory();
+    if (status == MSC_OK && msc_distilled_plan(object)) {
+        status = add_delivered(stage_get(object, "examined"), s, &d);
+    }
     msc_quantize_distilled_finish(&d);
     if (status == MSC_OK) {
         status = msc_distilled_save(s->record, object, s->trial->id);

@@ -90,6 +90,16 @@ def main():
         check(float_row["file_bytes"] == os.path.getsize(os.path.join(DIGITS, "digits.onnx")),
               "float file")
         check(float_row["runtime"]["distill_loss"] < 1e-10, "float loss")
+    with tempfile.TemporaryDirectory() as folder:
+        report = search(mscgym, folder, distill=True)
+        path = os.path.join(folder, "digits.onnx")  # what is delivered
+        said = report["distilled"]["examined"]
+        for samples, value in ((calibration, said["runtime"]["distill_loss"]),
+                               (validation, said["runtime"]["validation"]["distill_loss"])):
+            check(abs(value / loss(path, samples) - 1) < 1e-3, "loss of the distilled plan")
+        check(said["runtime"]["distill_loss"] < report["winner"]["examined"]["runtime"]["distill_loss"],
+              "a lower loss in the runtime")
+        check(0 < os.path.getsize(path) - said["file_bytes"] < 200, "file of the distilled plan")
     print("ok")
 
 
