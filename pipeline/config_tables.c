@@ -214,7 +214,7 @@ const struct msc_param msc_config__distill_params[] = {
      .help = "share of the calibration samples that weights are judged on, not fitted to",
      .offset = offsetof(struct msc_config_distill, held_back),
      .type = MSC_PARAM_F64,
-     .number = 0.25,
+     .number = 0.125,
      .min = 0.01,
      .max = 0.9},
     {0},

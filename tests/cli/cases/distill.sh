@@ -67,7 +67,7 @@ mscgym search c.json --quiet | grep -c '^distill: '
 cmp c/msc_quantize.json b/msc_quantize.json && echo "added at its end"
 
 echo "== a file that is damaged, and one of other options"
-sed -i 's/"held_back": 50/"held_back": 51/' c/digits.jsonl.distill.json
+sed -i 's/"held_back": 25/"held_back": 26/' c/digits.jsonl.distill.json
 mscgym show c/digits.jsonl 2>&1 | grep 'distill\.\|^distill:'
 digits c '{"ridge": 2}'
 mscgym search c.json --quiet | grep -c '^distill: '
