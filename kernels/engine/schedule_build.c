@@ -175,8 +175,10 @@ static void fuse_users(struct msc_schedule *s, struct msc_node *node) {
     if (node->expr == MSC_NO_ID || node->entry || !def->quantizes) {
         return;
     }
-    const struct msc_step *step = step_of(&s->plans[node->plan], msc_schedule__expr(s, node));
-    if (!step || step->n_outputs != 1 || !def->quantizes(s->options.backend, step)) {
+    const struct msc_expr *expr = msc_schedule__expr(s, node);
+    const struct msc_step *step = step_of(&s->plans[node->plan], expr);
+    // What moves integers gives these alone.
+    if (!step || expr->edit || step->n_outputs != 1 || !def->quantizes(s->options.backend, step)) {
         return;
     }
     for (int32_t e = node->first_edge; e != MSC_NO_ID; e = s->edges[e].next) {

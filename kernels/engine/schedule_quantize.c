@@ -28,24 +28,44 @@ static void seed_noise(struct msc_rng *rng, const struct msc_expr *expr, int32_t
     msc_rng_seed(rng, expr->hash.low, expr->hash.high + (uint64_t)batch);
 }
 
-// Memory of the host: piece by piece, so that the perturbed copy stays in the cache.
+// Elements from `first` on as float32: what comes in may be integers of another quantisation.
+static void read_elements(float out[], const struct msc_view *in, const void *data, int64_t first,
+                          int64_t n) {
+    const char *from = (const char *)data + (size_t)first * msc_dtype_bytes(in->dtype);
+    if (in->quant) {
+        msc_dequantize_run(out, from, in->dtype, n, in->quant);
+    } else {
+        memcpy(out, from, (size_t)n * sizeof(out[0]));
+    }
+}
+
+static void make_float(struct msc_view *v, void *data) {
+    v->data = data;
+    v->dtype = MSC_DTYPE_F32;
+    v->quant = NULL;
+}
+
+// Memory of the host: piece by piece, so that the float32 copy, perturbed where there is a generator,
+// stays in the cache.
 static enum msc_status quantize_pieces(struct msc_backend *b, struct msc_rng *rng,
                                        struct msc_view in, struct msc_view out,
                                        const struct msc_quant *edit, int thread) {
     int64_t n = msc_view_n_elements(&in);
-    const float *from = in.data;
+    const struct msc_view from = in;
     char *to = out.data;
     float *piece = msc_alloc_aligned(NOISE_PIECE * sizeof(piece[0]));
     enum msc_status status =
-        piece ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the noise of a loss");
-    in.data = piece;
+        piece ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for quantising once more");
+    make_float(&in, piece);
     in.layout = out.layout = MSC_LAYOUT_NCHW;
     in.n_dims = out.n_dims = 1;
     for (int64_t i = 0; status == MSC_OK && i < n; i += NOISE_PIECE) {
         in.dims[0] = out.dims[0] = n - i < NOISE_PIECE ? n - i : NOISE_PIECE;
         out.data = to + (size_t)i * msc_dtype_bytes(out.dtype);
-        memcpy(piece, from + i, (size_t)in.dims[0] * sizeof(piece[0]));
-        perturb_elements(piece, in.dims[0], rng);
+        read_elements(piece, &from, from.data, i, in.dims[0]);
+        if (rng) {
+            perturb_elements(piece, in.dims[0], rng);
+        }
         status = b->def->quantize(b, &in, &out, edit, thread);
     }
     msc_free_aligned(piece);
@@ -57,23 +77,30 @@ static enum msc_status quantize_copy(struct msc_backend *b, struct msc_rng *rng,
                                      const struct msc_view *out, const struct msc_quant *edit,
                                      int thread) {
     const struct msc_backend_def *def = b->def;
-    size_t n_bytes = msc_view_n_bytes(&in);
+    const struct msc_view from = in;
+    int64_t n = msc_view_n_elements(&from);
+    size_t n_bytes = (size_t)n * sizeof(float);
+    char *stored = msc_alloc_aligned(msc_view_n_bytes(&from) + 1);
     float *host = msc_alloc_aligned(n_bytes + 1);
     void *copy = def->allocate(b, n_bytes);
     enum msc_status status = MSC_OK;
-    if (!host || !copy) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for the noise of a loss");
+    if (!stored || !host || !copy) {
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for quantising once more");
         goto out;
     }
-    MSC_TRY_OUT(def->download(b, host, in.data, n_bytes));
-    perturb_elements(host, msc_view_n_elements(&in), rng);
+    MSC_TRY_OUT(def->download(b, stored, from.data, msc_view_n_bytes(&from)));
+    read_elements(host, &from, stored, 0, n);
+    if (rng) {
+        perturb_elements(host, n, rng);
+    }
     MSC_TRY_OUT(def->upload(b, copy, host, n_bytes));
-    in.data = copy;
+    make_float(&in, copy);
     status = def->quantize(b, &in, out, edit, thread);
 out:
     if (copy) {
         def->release_memory(b, copy, n_bytes);
     }
+    msc_free_aligned(stored);
     msc_free_aligned(host);
     return status;
 }
@@ -85,11 +112,13 @@ enum msc_status msc_schedule__quantize(struct msc_schedule *s, const struct msc_
     struct msc_view in = msc_schedule__view(s, node, expr->index, msc_schedule__input(s, node, 0));
     struct msc_view out = msc_schedule__quantized_view(msc_schedule__plan(s, node), expr->index,
                                                        expr->edit, node->entry->outputs[0].data);
-    if (expr->noise_seed) {
-        struct msc_rng rng;
-        seed_noise(&rng, expr, node->batch);
-        return b->def->memory_is_host ? quantize_pieces(b, &rng, in, out, expr->edit, thread)
-                                      : quantize_copy(b, &rng, in, &out, expr->edit, thread);
+    // Backends take float32 in.
+    if (!expr->noise_seed && !in.quant) {
+        return b->def->quantize(b, &in, &out, expr->edit, thread);
     }
-    return b->def->quantize(b, &in, &out, expr->edit, thread);
+    struct msc_rng rng;
+    seed_noise(&rng, expr, node->batch);
+    struct msc_rng *noise = expr->noise_seed ? &rng : NULL;
+    return b->def->memory_is_host ? quantize_pieces(b, noise, in, out, expr->edit, thread)
+                                  : quantize_copy(b, noise, in, &out, expr->edit, thread);
 }

@@ -32,6 +32,20 @@ static void test_kernels_evaluator_target__others(void **state) {
     check_trials("openvino", true);
 }
 
+// Edits of trial 1: one for all slots of the site that product reads.
+static void edit_moved(struct eval_bench *b) {
+    int32_t slot = eval_slot(&b->c, "product", 0);
+    memset(&b->edits[1], 0, sizeof(b->edits[1]));
+    for (int32_t i = 0; i < b->c.sites.n_sites; i++) {
+        const struct msc_site *site = &b->c.sites.sites[i];
+        for (int32_t k = 0; k < site->n_slots; k++) {
+            for (int32_t s = 0; site->slots[k] == slot && s < site->n_slots; s++) {
+                b->edits[1].edits[site->slots[s]] = &b->c.quants[site->slots[0]][0].edit;
+            }
+        }
+    }
+}
+
 // What is moved stays in bytes: the values that the split reads are quantised, and both halves, but
 // not the transposition of one.
 static void test_kernels_evaluator_target__moved_once(void **state) {
@@ -41,22 +55,57 @@ static void test_kernels_evaluator_target__moved_once(void **state) {
     eval_open_net(&b.c, 1, 1);
     eval_set_target(&b.c, "onnxruntime");
     eval_draw_all(&b);
-    memset(&b.edits[1], 0, sizeof(b.edits[1]));
-    int32_t slot = eval_slot(&b.c, "product", 0);
-    for (int32_t i = 0; i < b.c.sites.n_sites; i++) {
-        const struct msc_site *site = &b.c.sites.sites[i];
-        for (int32_t k = 0; k < site->n_slots; k++) {
-            if (site->slots[k] == slot) {
-                for (int32_t s = 0; s < site->n_slots; s++) {
-                    b.edits[1].edits[site->slots[s]] = &b.c.quants[site->slots[0]][0].edit;
-                }
-            }
-        }
-    }
+    edit_moved(&b);
     b.fake.moves = true;
     b.ev = eval_create(&b, 1, (uint64_t)1 << 24);
     eval_run_and_check(&b, b.ev, 1, 1);
     assert_int_equal(b.fake.n_quantised, 3);
+    eval_close_bench(&b);
+}
+
+// How far noise moves trial 1: of each wanted tensor the squares of the differences by its own.
+static void assert_noise_is_small(struct eval_bench *b) {
+    struct eval_results plain;
+    eval_results_init(&b->results, &b->c);
+    eval_run_edits(b, 2);
+    plain = b->results;
+    eval_results_init(&b->results, &b->c);
+    b->trials[1].noise_seed = 3;
+    eval_run_edits(b, 2);
+    for (size_t w = 0; w < b->c.n_wanted; w++) {
+        const struct msc_array *x = plain.values[1][0][w], *y = b->results.values[1][0][w];
+        double moved = 0, power = 0;
+        for (int64_t i = 0; i < msc_array_n_elements(x); i++) {
+            double value = msc_array_get_double(x, i), other = msc_array_get_double(y, i);
+            moved += (value - other) * (value - other);
+            power += value * value;
+        }
+        assert_true(moved <= 0.01 * power);
+    }
+    eval_results_finish(&plain);
+    eval_results_finish(&b->results);
+}
+
+// What is moved as bytes of one quantisation comes under another where it is read: noise is added to
+// the numbers that the bytes stand for.
+static void test_kernels_evaluator_target__noise(void **state) {
+    struct eval_bench b;
+    (void)state;
+    eval_open_bench(&b);
+    eval_open_net(&b.c, 1, 1);
+    eval_set_target(&b.c, "onnxruntime");
+    eval_draw_all(&b);
+    edit_moved(&b);
+    int32_t slot = eval_slot(&b.c, "product", 1);
+    // No multiple of the other step: few numbers lie at a tie of both.
+    struct msc_quant quant = b.c.quants[slot][0].edit.quant;
+    const float scale = quant.scales[0] * 1.1f;
+    quant.scales = &scale;
+    const struct msc_edit other = msc_edit_quantize(quant);
+    b.edits[1].edits[slot] = &other;
+    b.fake.moves = true;
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 24);
+    assert_noise_is_small(&b);
     eval_close_bench(&b);
 }
 
@@ -65,6 +114,7 @@ int main(void) {
         cmocka_unit_test(test_kernels_evaluator_target__onnxruntime),
         cmocka_unit_test(test_kernels_evaluator_target__others),
         cmocka_unit_test(test_kernels_evaluator_target__moved_once),
+        cmocka_unit_test(test_kernels_evaluator_target__noise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
