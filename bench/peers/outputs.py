@@ -1,0 +1,53 @@
+"""Outputs of a model in onnxruntime, how far they are from others, and the characters they stand for."""
+import numpy
+import onnxruntime
+
+
+def session(path):
+    """As it computes a model node by node: of pairs around floats it makes integer kernels else."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"])
+
+
+def outputs(path, samples, batch=64):
+    """An array for each output, a row for each sample."""
+    model = session(path)
+    first = model.get_inputs()[0]
+    batch = first.shape[0] if isinstance(first.shape[0], int) else batch
+    parts = [model.run(None, {first.name: samples[i:i + batch]})
+             for i in range(0, len(samples), batch)]
+    return [numpy.concatenate(arrays) for arrays in zip(*parts)]
+
+
+def loss(truth, found):
+    """Mean squared error over the mean square, the mean over outputs."""
+    def one(y, x):
+        y, x = y.astype(numpy.float64), x.astype(numpy.float64).reshape(y.shape)
+        return numpy.mean((y - x) ** 2) / numpy.mean(y ** 2)
+    return float(numpy.mean([one(y, x) for y, x in zip(truth, found)]))
+
+
+def decode(scores):
+    """Of scores [samples, steps, classes]: the greatest of each step, without repeats and blanks (0)."""
+    best = scores.argmax(-1)
+    return [[int(c) for i, c in enumerate(line) if c != 0 and (i == 0 or c != line[i - 1])]
+            for line in best]
+
+
+def edits(one, other):
+    """The fewest insertions, deletions and replacements that make one list the other."""
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one):
+        above, row = row, [i + 1]
+        for j, b in enumerate(other):
+            row.append(min(above[j] + (a != b), above[j + 1] + 1, row[-1] + 1))
+    return row[-1]
+
+
+def agreement(truth, found):
+    """The share of characters that need no edit."""
+    lines = list(zip(decode(truth), decode(found.reshape(truth.shape))))
+    return 1 - sum(edits(a, b) for a, b in lines) / sum(len(a) for a, _ in lines)
