@@ -14,6 +14,7 @@
 struct quantize_values {
     struct msc_cli_common common;
     const char *model, *inputs, *labels, *output, *target, *sites;
+    int64_t n_float;
 };
 
 #define QUANTIZE(member) offsetof(struct quantize_values, member)
@@ -51,6 +52,12 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_TEXT,
      .help = "all: what the runtime passes on as integers (default); inputs: of joints alone",
      .offset = QUANTIZE(sites)},
+    {.name = "float",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help =
+         "tensors that may stay float at most, where 8 bits lose most (default: a tenth of all)",
+     .offset = QUANTIZE(n_float)},
     {0},
 };
 
@@ -122,11 +129,10 @@ static void write_plans(struct msc_str *out, const char *const names[], const cJ
 }
 
 // The plan with the ranges of all values, rounded to nearest; NULL where it is the best.
-static const cJSON *find_plain(const cJSON *report) {
+static const cJSON *find_plain(const cJSON *list) {
     const cJSON *plan = NULL;
-    cJSON_ArrayForEach(plan, quantize_get(report, "plans")) {
-        if (plan->prev->next && strcmp(quantize_text(plan, "weights"), MSC_QUICK_PLAIN) == 0 &&
-            strcmp(quantize_text(plan, "activations"), MSC_QUICK_PLAIN) == 0) {
+    cJSON_ArrayForEach(plan, list) {
+        if (plan != list->child && cJSON_IsTrue(quantize_get(plan, "plain"))) {
             return plan;
         }
     }
@@ -149,7 +155,7 @@ static void write_runtime(struct msc_str *out, const cJSON *report) {
 
 static enum msc_status print_quantized(const cJSON *report) {
     const cJSON *list = quantize_get(report, "plans");
-    const cJSON *best = list->child, *plain = find_plain(report);
+    const cJSON *best = list->child, *plain = find_plain(list);
     const char *names[] = {"written", "uncompressed", NULL};
     const cJSON *plans[] = {best, quantize_get(report, "reference"), NULL};
     struct msc_str text = {0};
@@ -157,9 +163,14 @@ static enum msc_status print_quantized(const cJSON *report) {
         names[2] = names[1], plans[2] = plans[1];
         names[1] = "plain 8 bits", plans[1] = plain;
     }
-    msc_str_printf(&text, "of %d plans, by %.0f samples held back: weights %s, activations %s\n",
+    msc_str_printf(&text, "of %d plans, by %.0f samples held back: weights %s, activations %s",
                    cJSON_GetArraySize(list), quantize_get(report, "held_back")->valuedouble,
                    quantize_text(best, "weights"), quantize_text(best, "activations"));
+    double n_float = quantize_get(best, "float")->valuedouble;
+    msc_str_append(&text, n_float > 0 ? ", " : "\n");
+    if (n_float > 0) {
+        msc_str_printf(&text, "%.0f tensor%s left float\n", n_float, n_float == 1 ? "" : "s");
+    }
     write_plans(&text, names, plans, plain ? 3 : 2);
     write_runtime(&text, report);
     msc_str_append(&text, "model: ");
@@ -197,6 +208,7 @@ static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call 
                                   .output = v->output,
                                   .target = v->target,
                                   .sites = v->sites,
+                                  .n_float = v->n_float,
                                   .host = MSC_PROCESSOR_OPTIONS_INIT};
     MSC_TRY(check_values(v));
     MSC_TRY(msc_cli_fill_options(&o.host, call, &v->common));
@@ -228,9 +240,9 @@ const struct msc_cli_command msc_cmd_quantize = {
     .usage = "MODEL --inputs FILE -o FILE [options]",
     .description =
         "Tries a few ranges and roundings, each for all weights and for all activations, and "
-        "takes\nwhat loses least on a fifth of the samples, which is held back. Where the "
-        "target's runtime is\ninstalled the table says what it makes of the model. Only the "
-        "output is written.",
+        "takes\nwhat loses least on a fifth of the samples, which is held back; of that it leaves "
+        "tensors float\nwhich lose most, where it pays. Where the target's runtime is installed "
+        "the table says what\nit makes of the model. Only the output is written.",
     .examples =
         "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx\n"
         "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx --target openvino\n",

@@ -26,7 +26,7 @@ _mscgym() {
         return
         ;;
     --threads | --memory | --bind | --trials | --time | --top | --sample | --seed | --trial | \
-        --repeat | --entry | --state | --tensor | --rounds | --batch)
+        --repeat | --entry | --state | --tensor | --rounds | --batch | --float)
         return
         ;;
     esac
@@ -35,7 +35,7 @@ _mscgym() {
         options="--entry --record --trials --time --dry-run --retry-failed --warm-start
             --accept-new-numerics --baseline --restart $models"
         ;;
-    quantize) options="--inputs --output --labels --target --sites $models" ;;
+    quantize) options="--inputs --output --labels --target --sites --float $models" ;;
     resume)
         options="--trials --time --dry-run --retry-failed --warm-start --accept-new-numerics
             --allow-plugins $models"

@@ -1,8 +1,9 @@
 // The best model of 8 bits without a search: a few plans, each with one choice for all weights and one
-// for all activations, are measured on samples that were held back, and the best of them is written.
+// for all activations, are measured on samples that were held back; of the best one those tensors are
+// left float that lose most, where that pays; and the best of all is written.
 //
 //     struct msc_quick_options o = {.model = "digits.onnx", .inputs = "inputs.npz",
-//                                   .output = "small.onnx"};
+//                                   .output = "small.onnx", .n_float = -1};
 //     MSC_TRY(msc_quick_quantize(&report, &o));
 //     cJSON_Delete(report);
 //
@@ -21,18 +22,16 @@ struct msc_quick_options {
     const char *output; // the ONNX file to write
     const char *target; // NULL: the default
     const char *sites;  // NULL: all that the target requantises
+    int64_t n_float;    // tensors that may be left float at most; < 0: a tenth of all
     // Device, threads, memory, bindings, log, cancel, and `measuring` with its payload; the rest is
     // not read.
     struct msc_processor_options host;
 };
 
-// What MSC_QUICK_PLAIN says of a plan's `weights` and `activations`: ranges from the least to the
-// greatest value, rounded to nearest.
-#define MSC_QUICK_PLAIN "8 minmax"
-
 // *out, owned by the caller, has "target", "samples", "held_back" and "model", the file; "plans", from
-// the best on: {"weights", "activations"}, labels of choices, "metrics" on the samples and "examined",
-// as in a search's report (docs/record.md); "reference", the uncompressed model; and "runtime", where
+// the best on: {"weights", "activations"}, labels of choices, "float", how many tensors are left alone,
+// "plain", whether it has the ranges of all values, rounded to nearest,
+// "metrics" on the samples and "examined", as in a search's report (docs/record.md); "reference", the uncompressed model; and "runtime", where
 // the target has one. MSC_E_INVALID: an option or a file is wrong; MSC_E_CANCELLED: stopped, and nothing
 // is written.
 enum msc_status msc_quick_quantize(struct cJSON **out, const struct msc_quick_options *options);

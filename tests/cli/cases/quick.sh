@@ -10,19 +10,25 @@ ls
 mscgym run small.onnx --input x="$FILES/x.npy" --output out --repeat 0 && ls out
 
 echo "- the best is what loses least on the samples held back, and what is written"
-small --json >report.json
+small --json --float 0 >report.json
 jq -c '[.target, .samples, .held_back, .model, (.plans | length),
-    (.plans | map([.weights, .activations]) | unique | length),
+    (.plans | map([.weights, .activations]) | unique | length), ([.plans[] | select(.plain)] | length),
     ([.plans[].examined.validation.distill_loss] | . == sort), (.reference | keys)]' <(sed '$d' report.json)
 # A search with the choice of the best plan for all, where it has one, says the same of it.
-small --target generic --json >report.json
-jq -r '.plans[] | select(.weights == "8 minmax" and .activations == "8 minmax") |
+small --target generic --float 0 --json >report.json
+jq -r '.plans[] | select(.plain) |
     .metrics.distill_loss, .examined.validation.distill_loss' <(sed '$d' report.json) >here.txt
 tiny a
 sed -i 's/{"bits": 8}, {"bits": 4}/{"bits": 8, "observer": "minmax"}/' a.json
 mscgym search a.json --quiet --json |
     jq -r '.[0].winner | .metrics.distill_loss, .examined.validation.distill_loss' >there.txt
 cmp here.txt there.txt && echo "as in a search"
+
+echo "- tensors left float where that pays, as many as they may be"
+for n in 0 1 4; do
+    small --json --float $n >report.json
+    jq -c "[([.plans[].float] | max) <= $n, ([.plans[] | select(.float > 0 and .plain)] | length)]" <(sed '$d' report.json)
+done
 
 echo "- without its runtime"
 MSCGYM_RUNTIME=no/runtime small | grep 'runtime\|exit' | sed 's/: .*mscgym-runtime/: mscgym-runtime/'
@@ -36,6 +42,7 @@ try mscgym quantize "$FILES/tiny.onnx" --inputs none.npz -o b.onnx
 try mscgym quantize none.onnx --inputs "$FILES/inputs.npz" -o b.onnx
 try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o b.onnx --target cuda
 try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o b.onnx --sites some
+try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o b.onnx --float few
 cp "$FILES/tiny.onnx" own.onnx
 try mscgym quantize own.onnx --inputs "$FILES/inputs.npz" -o own.onnx
 try mscgym quantize own.onnx --inputs "$FILES/inputs.npz" -o no/folder/b.onnx
