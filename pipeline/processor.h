@@ -17,7 +17,8 @@
 //
 // Beside a record: RECORD.params (scales and reference outputs), RECORD.base.json (the strategy it
 // started from, if any), RECORD.result.json (what its end worked out), RECORD.rerank.json (how its
-// best trials were ordered anew, if asked for), RECORD.attempt (while it runs). All but the last go with a record that is set aside.
+// best trials were ordered anew, if asked for), RECORD.distill.json (its winner with better weights, if
+// asked for), RECORD.attempt (while it runs). All but the last go with a record that is set aside.
 #ifndef MSC_PIPELINE_PROCESSOR_H
 #define MSC_PIPELINE_PROCESSOR_H
 

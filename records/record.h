@@ -71,10 +71,11 @@ enum msc_status msc_record_open(struct msc_record **out, const char *path,
 void msc_record_release(struct msc_record *record);
 void msc_record_close(struct msc_record *record); // accepts NULL
 
-// Renames a record, with its RECORD.params, RECORD.base.json, RECORD.result.json, RECORD.rerank.json and
-// RECORD.cut, to the first free of PATH.1, PATH.2, ..., which `log` is told, and removes its RECORD.attempt. Takes
-// the lock for it (MSC_E_STATE when held). *new_path (NULL: not asked for) is owned by the caller
-// (msc_free), NULL when there was no file. The name is free when this returns MSC_OK.
+// Renames a record, with its RECORD.params, RECORD.base.json, RECORD.result.json, RECORD.rerank.json,
+// RECORD.distill.json and RECORD.cut, to the first free of PATH.1, PATH.2, ..., which `log` is told, and
+// removes its RECORD.attempt. Takes the lock for it (MSC_E_STATE when held). *new_path (NULL: not asked
+// for) is owned by the caller (msc_free), NULL when there was no file. The name is free when this
+// returns MSC_OK.
 enum msc_status msc_record_set_aside(char **new_path, const char *path, const struct msc_log *log);
 
 // What msc_record_salvage found.

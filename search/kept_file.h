@@ -1,5 +1,5 @@
 // JSON files beside a record that keep what was worked out of it: RECORD.result.json (search/kept.h),
-// RECORD.rerank.json (search/reranked.h). Each is bound to its record by `record`, its identity, to
+// RECORD.rerank.json (search/reranked.h), RECORD.distill.json (search/distilled.h). Each is bound to its record by `record`, its identity, to
 // lines by their checksums, and has a checksum of its own.
 #ifndef MSC_SEARCH_KEPT_FILE_H
 #define MSC_SEARCH_KEPT_FILE_H
