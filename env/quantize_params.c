@@ -73,7 +73,8 @@ const struct msc_param msc_quantize__params[] = {
      .offset = FIELD(weights),
      .type = MSC_PARAM_JSON},
     {.name = "activations",
-     .help = "{symmetric, float} (default: false, true for tensorrt; false)",
+     .help = "{per_channel, symmetric, float} (default: false; false, true for tensorrt; false); "
+             "per_channel: of what depthwise convolutions alone read, where the target takes it",
      .offset = FIELD(activations),
      .type = MSC_PARAM_JSON},
     {.name = "include",
@@ -160,11 +161,12 @@ static enum msc_status complete_choices(cJSON *config, const struct msc_quantize
 }
 
 static enum msc_status complete_scheme(cJSON *config, const char *key,
-                                       const struct msc_operand_scheme *scheme, bool has_channels) {
+                                       const struct msc_operand_scheme *scheme, bool is_weight) {
     cJSON *object = cJSON_CreateObject();
     cJSON_DeleteItemFromObjectCaseSensitive(config, key);
     MSC_TRY(msc_json_add(config, key, object));
-    if (has_channels) {
+    // Of activations records of before know nothing of it.
+    if (is_weight || scheme->is_per_channel) {
         MSC_TRY(msc_json_add_bool(object, "per_channel", scheme->is_per_channel));
     }
     MSC_TRY(msc_json_add_bool(object, "symmetric", scheme->is_symmetric));

@@ -146,16 +146,6 @@ MSC_SIMD static void round_run_to_bf16(float out[], const float x[], int64_t n) 
     }
 }
 
-void msc_dequantize_run(float out[], const void *q, enum msc_dtype dtype, int64_t n,
-                        const struct msc_quant *quant) {
-    const uint8_t *bytes = q;
-    int32_t zero_point = quant->zero_points[0];
-    for (int64_t i = 0; i < n; i++) {
-        int32_t integer = dtype == MSC_DTYPE_I8 ? (int8_t)bytes[i] : bytes[i];
-        out[i] = (float)(integer - zero_point) * quant->scales[0];
-    }
-}
-
 void msc_quant_apply_run(float out[], const float x[], int64_t n, const struct msc_quant *q) {
     switch (q->type) {
     case MSC_DTYPE_F16:
@@ -185,6 +175,100 @@ MSC_SIMD static void fake_quantize_row(float out[], const float x[], int64_t n,
         float zero = (float)zero_points[i];
         float q = quant_code(x[i], scales[i], zero, (float)low, (float)high);
         out[i] = (q - zero) * scales[i];
+    }
+}
+
+// The same as bytes, and of one channel.
+MSC_SIMD static void quantize_row_to_bytes(uint8_t out[], const float x[], int64_t n,
+                                           const float scales[], const int32_t zero_points[],
+                                           int32_t low, int32_t high) {
+    for (int64_t i = 0; i < n; i++) {
+        float q = quant_code(x[i], scales[i], (float)zero_points[i], (float)low, (float)high);
+        out[i] = (uint8_t)to_integer(q, low);
+    }
+}
+
+MSC_SIMD static void quantize_run_to_bytes(uint8_t out[], const float x[], int64_t n, float scale,
+                                           int32_t zero_point, int32_t low, int32_t high) {
+    for (int64_t i = 0; i < n; i++) {
+        float q = quant_code(x[i], scale, (float)zero_point, (float)low, (float)high);
+        out[i] = (uint8_t)to_integer(q, low);
+    }
+}
+
+static void quantize_channels_to_bytes(uint8_t out[], const float x[], int64_t outer, int64_t inner,
+                                       const struct msc_quant *q) {
+    for (int64_t i = 0; i < outer; i++) {
+        if (inner == 1) {
+            quantize_row_to_bytes(out, x, q->n, q->scales, q->zero_points, q->low, q->high);
+        }
+        for (int32_t c = 0; inner > 1 && c < q->n; c++) {
+            quantize_run_to_bytes(out + c * inner, x + c * inner, inner, q->scales[c],
+                                  q->zero_points[c], q->low, q->high);
+        }
+        x += q->n * inner;
+        out += q->n * inner;
+    }
+}
+
+static void fake_quantize_channels(float out[], const float x[], int64_t outer, int64_t inner,
+                                   const struct msc_quant *q) {
+    for (int64_t i = 0; i < outer; i++) {
+        if (inner == 1) {
+            fake_quantize_row(out, x, q->n, q->scales, q->zero_points, q->low, q->high);
+        }
+        for (int32_t c = 0; inner > 1 && c < q->n; c++) {
+            msc_fake_quantize_run(out + c * inner, x + c * inner, inner, q->scales[c],
+                                  q->zero_points[c], q->low, q->high);
+        }
+        x += q->n * inner;
+        out += q->n * inner;
+    }
+}
+
+void msc_quantize_channels(void *out, enum msc_dtype dtype, const float x[], int64_t outer,
+                           int64_t inner, const struct msc_quant *q) {
+    if (dtype == MSC_DTYPE_F32) {
+        fake_quantize_channels(out, x, outer, inner, q);
+    } else {
+        quantize_channels_to_bytes(out, x, outer, inner, q);
+    }
+}
+
+// Bytes that are signed are moved up by 128, and the zero points with them.
+MSC_SIMD static void dequantize_row(float out[], const uint8_t q[], int64_t n, uint8_t flip,
+                                    const float scales[], const int32_t zero_points[]) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = (float)((int32_t)(uint8_t)(q[i] ^ flip) - flip - zero_points[i]) * scales[i];
+    }
+}
+
+MSC_SIMD static void dequantize_bytes(float out[], const uint8_t q[], int64_t n, uint8_t flip,
+                                      float scale, int32_t zero_point) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = (float)((int32_t)(uint8_t)(q[i] ^ flip) - flip - zero_point) * scale;
+    }
+}
+
+void msc_dequantize_run(float out[], const void *q, enum msc_dtype dtype, int64_t n,
+                        const struct msc_quant *quant) {
+    dequantize_bytes(out, q, n, dtype == MSC_DTYPE_I8 ? 0x80 : 0, quant->scales[0],
+                     quant->zero_points[0]);
+}
+
+void msc_dequantize_channels(float out[], const void *q, enum msc_dtype dtype, int64_t outer,
+                             int64_t inner, const struct msc_quant *quant) {
+    const uint8_t *bytes = q, flip = dtype == MSC_DTYPE_I8 ? 0x80 : 0;
+    for (int64_t i = 0; i < outer; i++) {
+        if (inner == 1) {
+            dequantize_row(out, bytes, quant->n, flip, quant->scales, quant->zero_points);
+        }
+        for (int32_t c = 0; inner > 1 && c < quant->n; c++) {
+            dequantize_bytes(out + c * inner, bytes + c * inner, inner, flip, quant->scales[c],
+                             quant->zero_points[c]);
+        }
+        bytes += quant->n * inner;
+        out += quant->n * inner;
     }
 }
 

@@ -48,6 +48,10 @@ void msc_quant_finish(struct msc_quant *q); // of a copy, or all zero
 // Are the integers, if there are any, so many, and do they lie from low to high? MSC_E_INVALID says
 // what is wrong.
 enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n);
+// Has it a scale for each channel along its axis?
+static inline bool msc_quant_is_by_channel(const struct msc_quant *q) {
+    return q->axis >= 0 && q->group_size == 0;
+}
 // Rounding to MSC_DTYPE_F16 or MSC_DTYPE_BF16, sealed; it needs no memory of the caller's.
 struct msc_quant msc_quant_of_float(enum msc_dtype type);
 
@@ -70,6 +74,11 @@ void msc_fake_quantize_run(float out[], const float x[], int64_t n, float scale,
 // (q - zero_point) * scale of integers of a byte (MSC_DTYPE_U8, MSC_DTYPE_I8), one scale for all.
 void msc_dequantize_run(float out[], const void *q, enum msc_dtype dtype, int64_t n,
                         const struct msc_quant *quant);
+// The same by channel, of elements that lie as [outer, quant->n, inner] around the channels.
+void msc_quantize_channels(void *out, enum msc_dtype dtype, const float x[], int64_t outer,
+                           int64_t inner, const struct msc_quant *q);
+void msc_dequantize_channels(float out[], const void *q, enum msc_dtype dtype, int64_t outer,
+                             int64_t inner, const struct msc_quant *quant);
 // Any edit with one scale; out may equal x.
 void msc_quant_apply_run(float out[], const float x[], int64_t n, const struct msc_quant *q);
 // A whole array, per channel or group where q says so. *out is float32 of the same shape.

@@ -48,6 +48,19 @@ static int32_t site_channel_axis(const struct msc_joint *j, const struct msc_ten
     return msc_tensor_axis(weight, 'O');
 }
 
+// Of activations: that of a depthwise convolution's input. What a target requantises has one scale.
+static int32_t activation_channel_axis(const struct finder *f, const struct msc_joint *j,
+                                       int32_t operand) {
+    const struct msc_graph *g = f->g;
+    const struct msc_tensor *x = msc_graph_tensor(g, j->operands[operand]);
+    int64_t groups = 1;
+    bool is_depthwise = f->class_of == NULL && msc_op_is_conv(j->op) && operand == 0 &&
+                        x->n_dims > 2 && msc_graph_weight_of(g, j->operands[1]) != MSC_NO_ID &&
+                        msc_joint_attr_i64(j, "groups", &groups) && groups > 1 &&
+                        x->dims[1] == groups;
+    return is_depthwise ? 1 : -1;
+}
+
 // Behind the output channels lie the axes that are summed over; before them, one does. Factors of
 // matrix products have no letters.
 static void find_group(struct msc_slot *slot, const struct msc_joint *j,
@@ -98,7 +111,8 @@ static bool make_slot(struct msc_slot *slot, const struct finder *f, const struc
         .operand = operand,
         .tensor = tensor,
         .kind = weight == MSC_NO_ID ? MSC_SITE_ACTIVATION : MSC_SITE_WEIGHT,
-        .channel_axis = weight == MSC_NO_ID ? -1 : site_channel_axis(j, t),
+        .channel_axis =
+            weight == MSC_NO_ID ? activation_channel_axis(f, j, operand) : site_channel_axis(j, t),
         .group_axis = -1,
     };
     if (weight != MSC_NO_ID) {
@@ -224,7 +238,7 @@ static enum msc_status group_slots(struct msc_sites *sites, const struct finder 
             is_taken[k] = true;
             *indices++ = k;
             site->n_slots++;
-            // Uses that see the output channels on different axes leave no axis for all.
+            // Uses that see the channels on different axes leave no axis for all.
             site->channel_axis = slot->channel_axis == site->channel_axis ? site->channel_axis : -1;
         }
     }

@@ -31,9 +31,10 @@ struct msc_slot {
     int32_t tensor;
     enum msc_site_kind kind;
     // Weights: axis of output channels in the tensor's own shape, of the gates' rows in a recurrent
-    // layer, of the rows in a table. -1: the layout names none, or a
-    // transposed convolution has groups (one scale for all then), or it is an activation. Biases:
-    // their last axis.
+    // layer, of the rows in a table. -1: the layout names none, or a transposed convolution has
+    // groups (one scale for all then). Activations: 1 where a convolution with constant weights
+    // keeps each channel to itself (depthwise), so that every sum is of one channel; -1 for others, and
+    // where a target requantises. Biases: their last axis.
     int32_t channel_axis;
     // Weights: the axes that outputs sum over, which groups of elements lie along: `group_axes` of
     // them from `group_axis` on, taken as one. -1 and 0 for others.

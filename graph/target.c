@@ -76,6 +76,7 @@ static const struct msc_target targets[] = {
      .min_bits = MIN_BITS,
      .max_bits = MAX_BITS,
      .takes_groups = true,
+     .takes_channels = true,
      .takes = "2 to 16 bits"},
 };
 enum { N_TARGETS = sizeof(targets) / sizeof(targets[0]) };

@@ -41,6 +41,7 @@ struct msc_target {
     int32_t min_bits, max_bits;
     bool weights_symmetric, weights_per_channel, activations_symmetric; // what it insists on
     bool takes_groups;
+    bool takes_channels; // of activations that depthwise convolutions read: a scale for each
     bool narrow_weights; // symmetric ones without the lowest integer
     const char *takes;   // the same in words
     // Integers of 8 bits are unsigned in its exports: sums of signed ones saturate.

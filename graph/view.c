@@ -36,3 +36,24 @@ void msc_view_physical(const struct msc_view *v, int64_t dims[MSC_MAX_DIMS],
         dims[i] = v->dims[axis];
     }
 }
+
+void msc_view_split(int64_t *outer, int64_t *inner, const struct msc_view *v, int axis) {
+    int64_t dims[MSC_MAX_DIMS];
+    int axes[MSC_MAX_DIMS], at = 0;
+    msc_view_physical(v, dims, axes);
+    while (axes[at] != axis) {
+        at++;
+    }
+    *outer = msc_dims_product(at, dims);
+    *inner = msc_dims_product(v->n_dims - at - 1, dims + at + 1);
+}
+
+void msc_view_dequantize(float out[], const struct msc_view *v) {
+    int64_t outer, inner;
+    if (!msc_quant_is_by_channel(v->quant)) {
+        msc_dequantize_run(out, v->data, v->dtype, msc_view_n_elements(v), v->quant);
+        return;
+    }
+    msc_view_split(&outer, &inner, v, v->quant->axis);
+    msc_dequantize_channels(out, v->data, v->dtype, outer, inner, v->quant);
+}

@@ -23,7 +23,7 @@ struct msc_view {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
     // Not NULL: the elements are integers q (uint8 or int8) that stand for (q - z) * s, with one
-    // scale and zero point.
+    // scale and zero point, or one for each channel along its axis.
     const struct msc_quant *quant;
 };
 
@@ -34,6 +34,10 @@ struct msc_view msc_view_of_array(const struct msc_array *array);
 // The dims in the order they lie in memory, and for each of them the axis it is.
 void msc_view_physical(const struct msc_view *v, int64_t dims[MSC_MAX_DIMS],
                        int axes[MSC_MAX_DIMS]);
+// The elements lie as [outer, dims[axis], inner] around an axis.
+void msc_view_split(int64_t *outer, int64_t *inner, const struct msc_view *v, int axis);
+// Integers on the host as the float32 numbers that they stand for.
+void msc_view_dequantize(float out[], const struct msc_view *v);
 
 MSC_PUBLIC_END
 

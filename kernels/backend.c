@@ -16,19 +16,23 @@ bool msc_quant_is_integer(const struct msc_quant *q) {
 
 enum msc_status msc_mask_place(int64_t *outer, int64_t *inner, const struct msc_view *v,
                                const struct msc_channel_mask *mask) {
-    int64_t dims[MSC_MAX_DIMS];
-    int axes[MSC_MAX_DIMS], at = 0;
     char text[MSC_DIMS_TEXT_BYTES];
     if (mask->axis >= v->n_dims || v->dims[mask->axis] != mask->n) {
         return MSC_FAIL(MSC_E_INVALID, "a mask of %d channels along axis %d does not fit %s",
                         (int)mask->n, (int)mask->axis, msc_dims_format(text, v->n_dims, v->dims));
     }
-    msc_view_physical(v, dims, axes);
-    while (axes[at] != mask->axis) {
-        at++;
+    msc_view_split(outer, inner, v, mask->axis);
+    return MSC_OK;
+}
+
+enum msc_status msc_quant_place(int64_t *outer, int64_t *inner, const struct msc_view *v,
+                                const struct msc_quant *q) {
+    char text[MSC_DIMS_TEXT_BYTES];
+    if (q->axis >= v->n_dims || v->dims[q->axis] != q->n) {
+        return MSC_FAIL(MSC_E_INVALID, "%d scales along axis %d do not fit a tensor of %s",
+                        (int)q->n, (int)q->axis, msc_dims_format(text, v->n_dims, v->dims));
     }
-    *outer = msc_dims_product(at, dims);
-    *inner = msc_dims_product(v->n_dims - at - 1, dims + at + 1);
+    msc_view_split(outer, inner, v, q->axis);
     return MSC_OK;
 }
 

@@ -12,9 +12,13 @@
 //
 //     t = s_x * s_w[c]    y = t * (float)sum    y += b[c]
 //
-// A bias that is rounded (graph/edit.h) to a step of just t for every c, compared bit by bit, and
-// for which B + max |q_b| is below 2^31, joins the sum instead: y = t * (float)(sum + q_b[c]).
-// Rounded otherwise it is a float32 like any other, b = (float)q_b * step. So the bits of such a
+// Where each channel has sums of its own, as in depthwise convolutions, the input may have a scale and
+// a zero point for each as well, and s_x is that of the channel. Such sums are below 2^24: else, and
+// in any other joint, the input is read as the float32 numbers that it stands for.
+//
+// A bias that is rounded (graph/edit.h) to a step of just t for every c, compared bit by bit, of an
+// input with one scale, and for which B + max |q_b| is below 2^31, joins the sum instead:
+// y = t * (float)(sum + q_b[c]). Rounded otherwise it is a float32 like any other, b = (float)q_b * step. So the bits of such a
 // joint depend on neither unit nor backend.
 #ifndef MSC_KERNELS_BACKEND_H
 #define MSC_KERNELS_BACKEND_H
@@ -50,7 +54,7 @@ struct msc_quantized {
 };
 
 // One run of a prepared step. Inputs carry their format: any float32 input may come as integers of a
-// quantisation with one scale (view.quant), each of its own. What is not computed over integers as
+// quantisation with one scale, or one for each channel (view.quant), each of its own. What is not computed over integers as
 // above gives the bits that the dequantised values (float)(q - z) * s would. Outputs are allocated
 // by the caller as the plan's values say.
 struct msc_call {
@@ -162,6 +166,9 @@ enum msc_dtype msc_quant_dtype(const struct msc_quant *q);
 // MSC_E_INVALID: it does not fit.
 enum msc_status msc_mask_place(int64_t *outer, int64_t *inner, const struct msc_view *v,
                                const struct msc_channel_mask *mask);
+// The same around the channels of a quantisation that has a scale for each.
+enum msc_status msc_quant_place(int64_t *outer, int64_t *inner, const struct msc_view *v,
+                                const struct msc_quant *q);
 
 void msc_backend_close(struct msc_backend *b); // accepts NULL
 

@@ -280,17 +280,19 @@ struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q,
 struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site, int32_t choice) {
     const struct msc_site *s = &q->sites.sites[site];
     const struct msc_tensor *t = msc_graph_tensor(q->graph, s->tensor);
+    bool is_weight = s->kind == MSC_SITE_WEIGHT;
+    const struct msc_operand_scheme *scheme = is_weight ? &q->weights : &q->activations;
     struct msc_observation o = msc_quantizer__observation(q, site, choice);
     struct msc_quant form = {.bits = o.scheme.bits, .axis = -1, .n = 1};
     msc_scheme_limits(&o.scheme, &form.low, &form.high);
-    if (s->kind == MSC_SITE_WEIGHT && q->choices[choice].group_size > 0) {
+    if (is_weight && q->choices[choice].group_size > 0) {
         form.axis = s->group_axis;
         form.group_axes = s->group_axes;
         form.group_size = q->choices[choice].group_size;
         int64_t length = msc_dims_product(form.group_axes, t->dims + form.axis);
         int64_t blocks = (length + form.group_size - 1) / form.group_size;
         form.n = (int32_t)(msc_tensor_n_elements(t) / length * blocks);
-    } else if (s->kind == MSC_SITE_WEIGHT && q->weights.is_per_channel && s->channel_axis >= 0) {
+    } else if (scheme->is_per_channel && s->channel_axis >= 0) {
         form.axis = s->channel_axis;
         form.n = (int32_t)t->dims[s->channel_axis];
     }

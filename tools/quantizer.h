@@ -45,8 +45,10 @@ struct msc_choice {
 
 struct msc_operand_scheme {
     bool is_symmetric;
-    bool is_per_channel; // weights only
-    bool is_float;       // all of them are left alone
+    // A scale for each output channel of a weight; of activations that depthwise convolutions alone
+    // read, one for each channel.
+    bool is_per_channel;
+    bool is_float; // all of them are left alone
 };
 
 struct msc_fixed_site {

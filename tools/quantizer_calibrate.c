@@ -8,36 +8,40 @@
 // Values of a tensor that are kept, to see whether a scale puts them on ties: so many of each
 // batch, fewer where there are many batches.
 enum { KEPT_OF_BATCH = 2048, KEPT_OF_ALL = 32768, KEPT_LEAST = 16 };
+// Of one channel, which has no histogram: these stand for all of it.
+enum { KEPT_OF_CHANNEL = 4096 };
 
-// What is gathered of one activation tensor. Everything added up is exact (extrema and counts), so
+// What is gathered of one activation tensor, or of one of its channels. Everything added up is exact (extrema and counts), so
 // the order in which batches come does not matter; kept values go to their batch's own place.
 struct seen {
     int32_t slot; // whose values are kept
     float low, high;
     bool has_nan;
-    bool is_seen; // at all
-    struct msc_histogram *histogram;
-    float *kept;     // [n_places][n_kept_room]
-    int32_t *n_kept; // [n_places]
+    bool is_seen;                    // at all
+    struct msc_histogram *histogram; // NULL: a channel, or one has channels
+    int64_t n_room;                  // of each place
+    float *kept;                     // [n_places][n_room]
+    int32_t *n_kept;                 // [n_places]
+    // Where each channel has a scale: what is gathered of these, in place of all the above.
+    int32_t axis, n_channels;
+    struct seen *channels; // [n_channels]
 };
 
 struct calibration {
     struct msc_quantizer *q;
     size_t n_places;       // where values are looked at: batches, or chunks of sequences
     int32_t n_parts;       // of each batch
-    int64_t n_kept_room;   // of each place
     struct seen *seen;     // [n_sites]; slot MSC_NO_ID for weights and sites that are out
     int32_t *site_of_slot; // [n_slots] whose value is looked at for a site; MSC_NO_ID: it is not
     bool is_counting;      // second pass
     pthread_mutex_t lock;
 };
 
-static void keep_values(const struct calibration *c, struct seen *s, size_t place, const float x[],
-                        int64_t n) {
-    int64_t stride = n / c->n_kept_room > 0 ? n / c->n_kept_room : 1;
-    float *kept = s->kept + place * (size_t)c->n_kept_room;
+static void keep_values(struct seen *s, size_t place, const float x[], int64_t n) {
+    int64_t stride = n / s->n_room > 0 ? n / s->n_room : 1;
+    float *kept = s->kept + place * (size_t)s->n_room;
     int32_t count = 0;
-    for (int64_t i = 0; i < n && count < c->n_kept_room; i += stride) {
+    for (int64_t i = 0; i < n && count < s->n_room; i += stride) {
         kept[count++] = x[i];
     }
     s->n_kept[place] = count;
@@ -78,6 +82,20 @@ static enum msc_status count_histogram(struct calibration *c, struct seen *s, co
     return MSC_OK;
 }
 
+static void forget(const struct calibration *c, struct seen *s) {
+    if (c->is_counting && s->histogram) {
+        memset(s->histogram, 0, sizeof(*s->histogram));
+        s->histogram->low = s->low;
+        s->histogram->high = s->high;
+    } else if (!c->is_counting) {
+        s->low = s->high = 0;
+        s->has_nan = s->is_seen = false;
+    }
+    if (!c->is_counting && s->n_kept) {
+        memset(s->n_kept, 0, c->n_places * sizeof(s->n_kept[0]));
+    }
+}
+
 // Forgets what this pass has seen.
 static void begin_pass(void *payload, size_t trial) {
     struct calibration *c = payload;
@@ -87,16 +105,34 @@ static void begin_pass(void *payload, size_t trial) {
         if (s->slot == MSC_NO_ID) {
             continue;
         }
-        if (c->is_counting) {
-            memset(s->histogram, 0, sizeof(*s->histogram));
-            s->histogram->low = s->low;
-            s->histogram->high = s->high;
-        } else {
-            s->low = s->high = 0;
-            s->has_nan = s->is_seen = false;
-            memset(s->n_kept, 0, c->n_places * sizeof(s->n_kept[0]));
+        forget(c, s);
+        for (int32_t k = 0; k < s->n_channels; k++) {
+            forget(c, &s->channels[k]);
         }
     }
+}
+
+static enum msc_status observe_channels(struct calibration *c, struct seen *s, size_t place,
+                                        bool keeps, const struct msc_view *value) {
+    int64_t outer, inner, n = msc_view_n_elements(value) / s->n_channels;
+    const float *x = value->data;
+    float *own = msc_alloc((size_t)n * sizeof(own[0]) + 1);
+    if (!own) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the values of a channel");
+    }
+    msc_view_split(&outer, &inner, value, s->axis);
+    for (int32_t i = 0; i < s->n_channels; i++) {
+        for (int64_t o = 0; o < outer; o++) {
+            memcpy(own + o * inner, x + (o * s->n_channels + i) * inner,
+                   (size_t)inner * sizeof(own[0]));
+        }
+        if (keeps) {
+            keep_values(&s->channels[i], place, own, n);
+        }
+        find_extrema(c, &s->channels[i], own, n);
+    }
+    msc_free(own);
+    return MSC_OK;
 }
 
 static enum msc_status observe_slot(void *payload, size_t trial, size_t batch, int32_t part,
@@ -109,13 +145,17 @@ static enum msc_status observe_slot(void *payload, size_t trial, size_t batch, i
         return MSC_OK;
     }
     struct seen *s = &c->seen[site];
+    size_t place = batch * (size_t)c->n_parts + (size_t)part;
     if (c->is_counting) {
-        return count_histogram(c, s, value->data, n);
-    }
-    if (s->slot == slot) {
-        keep_values(c, s, batch * (size_t)c->n_parts + (size_t)part, value->data, n);
+        return s->histogram ? count_histogram(c, s, value->data, n) : MSC_OK;
     }
     find_extrema(c, s, value->data, n);
+    if (s->n_channels > 0) {
+        return observe_channels(c, s, place, s->slot == slot, value);
+    }
+    if (s->slot == slot) {
+        keep_values(s, place, value->data, n);
+    }
     return MSC_OK;
 }
 
@@ -127,7 +167,7 @@ static double share_on_ties(const struct calibration *c, const struct seen *s, f
     size_t n = 0;
     for (size_t b = 0; b < c->n_places; b++) {
         for (int32_t i = 0; i < s->n_kept[b]; i++) {
-            double x = (double)s->kept[b * (size_t)c->n_kept_room + (size_t)i] / (double)scale;
+            double x = (double)s->kept[b * (size_t)s->n_room + (size_t)i] / (double)scale;
             double distance = fabs(x - floor(x) - 0.5);
             on_ties += distance < 1e-3;
             n++;
@@ -152,22 +192,61 @@ static void nudge_off_ties(const struct calibration *c, const struct seen *s,
     msc_scheme_fit(scheme, range, scale, zero_point);
 }
 
+// The range of a channel: of the values that are kept of it, and its ends.
+static enum msc_status range_of_channel(struct msc_range *out, const struct calibration *c,
+                                        const struct seen *s, const struct msc_observation *o) {
+    size_t n = 2;
+    float *values = msc_alloc((c->n_places * (size_t)s->n_room + n) * sizeof(values[0]));
+    if (!values) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the values of a channel");
+    }
+    values[0] = s->low;
+    values[1] = s->high;
+    for (size_t place = 0; place < c->n_places; place++) {
+        size_t n_kept = (size_t)s->n_kept[place];
+        memcpy(values + n, s->kept + place * (size_t)s->n_room, n_kept * sizeof(values[0]));
+        n += n_kept;
+    }
+    enum msc_status status = msc_range_of_values(out, values, (int64_t)n, o);
+    msc_free(values);
+    return status;
+}
+
+static enum msc_status fit_seen(const struct calibration *c, const struct seen *s,
+                                const struct msc_observation *o, float factor, float *scale,
+                                int32_t *zero_point) {
+    struct msc_range range = {s->low, s->high};
+    if (o->observer != MSC_OBSERVER_MINMAX) {
+        MSC_TRY((s->histogram ? msc_range_of_histogram(&range, s->histogram, o)
+                              : range_of_channel(&range, c, s, o)));
+    }
+    range.low *= factor;
+    range.high *= factor;
+    nudge_off_ties(c, s, &o->scheme, range, scale, zero_point);
+    return MSC_OK;
+}
+
 static enum msc_status fit_activation(struct calibration *c, int32_t site, int32_t choice) {
     struct msc_quantizer *q = c->q;
     const struct seen *s = &c->seen[site];
     struct msc_observation o = msc_quantizer__observation(q, site, choice);
     float factor = (float)q->choices[choice].range_scale;
-    struct msc_range range = {s->low, s->high};
-    float scale;
-    int32_t zero_point;
-    if (o.observer != MSC_OBSERVER_MINMAX) {
-        MSC_TRY(msc_range_of_histogram(&range, s->histogram, &o));
+    int32_t n = s->n_channels > 0 ? s->n_channels : 1;
+    float *scales = msc_alloc((size_t)n * sizeof(scales[0]));
+    int32_t *zeros = msc_alloc((size_t)n * sizeof(zeros[0]));
+    enum msc_status status =
+        scales && zeros ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for scales");
+    for (int32_t i = 0; status == MSC_OK && i < n; i++) {
+        status =
+            fit_seen(c, s->n_channels > 0 ? &s->channels[i] : s, &o, factor, &scales[i], &zeros[i]);
     }
-    range.low *= factor;
-    range.high *= factor;
-    nudge_off_ties(c, s, &o.scheme, range, &scale, &zero_point);
-    return msc_quantizer__set(q, site, choice,
-                              &(struct msc_quant){.scales = &scale, .zero_points = &zero_point});
+    if (status == MSC_OK) {
+        const struct msc_quant found = {.scales = scales, .zero_points = zeros};
+        status = msc_quantizer__set(q, site, choice, &found);
+    }
+    msc_free(scales);
+    msc_free(zeros);
+    return status;
 }
 
 // The elements of scale `index` side by side; returns how many there are.
@@ -287,10 +366,39 @@ static void choose_slots(struct calibration *c, int32_t site) {
     }
 }
 
+static enum msc_status make_room(const struct calibration *c, struct seen *s, int64_t n_kept,
+                                 struct msc_arena *arena) {
+    int64_t room = n_kept / (int64_t)c->n_places;
+    s->n_room = room > KEPT_OF_BATCH ? KEPT_OF_BATCH : room < KEPT_LEAST ? KEPT_LEAST : room;
+    s->kept = msc_arena_array(arena, c->n_places * (size_t)s->n_room, sizeof(float));
+    s->n_kept = msc_arena_array(arena, c->n_places, sizeof(int32_t));
+    return s->kept && s->n_kept ? MSC_OK
+                                : MSC_FAIL(MSC_E_NOMEM, "out of memory for the calibration");
+}
+
+static enum msc_status seen_init(const struct calibration *c, int32_t site,
+                                 struct msc_arena *arena) {
+    struct seen *s = &c->seen[site];
+    struct msc_quant form = msc_quantizer__form(c->q, site, 0);
+    if (form.axis < 0) {
+        s->histogram = msc_arena_alloc(arena, sizeof(*s->histogram));
+        return s->histogram ? make_room(c, s, KEPT_OF_ALL, arena)
+                            : MSC_FAIL(MSC_E_NOMEM, "out of memory for the calibration");
+    }
+    s->axis = form.axis;
+    s->n_channels = form.n;
+    s->channels = msc_arena_array(arena, (size_t)form.n, sizeof(s->channels[0]));
+    if (!s->channels) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the calibration");
+    }
+    for (int32_t i = 0; i < form.n; i++) {
+        MSC_TRY(make_room(c, &s->channels[i], KEPT_OF_CHANNEL, arena));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status calibration_init(struct calibration *c, struct msc_arena *arena) {
     struct msc_quantizer *q = c->q;
-    int64_t room = KEPT_OF_ALL / (int64_t)c->n_places;
-    c->n_kept_room = room > KEPT_OF_BATCH ? KEPT_OF_BATCH : room < KEPT_LEAST ? KEPT_LEAST : room;
     size_t n_slots = (size_t)q->sites.n_slots;
     c->seen = msc_arena_array(arena, (size_t)q->sites.n_sites + 1, sizeof(c->seen[0]));
     c->site_of_slot = msc_arena_array(arena, n_slots + 1, sizeof(c->site_of_slot[0]));
@@ -308,12 +416,7 @@ static enum msc_status calibration_init(struct calibration *c, struct msc_arena 
             continue;
         }
         choose_slots(c, i);
-        s->kept = msc_arena_array(arena, c->n_places * (size_t)c->n_kept_room, sizeof(float));
-        s->n_kept = msc_arena_array(arena, c->n_places, sizeof(int32_t));
-        s->histogram = msc_arena_alloc(arena, sizeof(*s->histogram));
-        if (!s->kept || !s->n_kept || !s->histogram) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for the calibration");
-        }
+        MSC_TRY(seen_init(c, i, arena));
     }
     return MSC_OK;
 }

@@ -16,6 +16,7 @@ static const char *const choice_keys[] = {"bits",  "type",  "group_size", "obser
                                           "scale", "float", "rounding",   "correct"};
 enum { N_CHOICE_KEYS = sizeof(choice_keys) / sizeof(choice_keys[0]) };
 static const char *const scheme_keys[] = {"per_channel", "symmetric", "float"};
+enum { N_SCHEME_KEYS = sizeof(scheme_keys) / sizeof(scheme_keys[0]) };
 
 enum { MIN_BITS = 2, MAX_BITS = 16 };
 
@@ -312,7 +313,7 @@ static enum msc_status options_read_choices(struct msc_quantizer_options *out, c
 }
 
 static enum msc_status read_scheme(struct msc_operand_scheme *out, const cJSON *config,
-                                   const char *key, bool has_channels) {
+                                   const char *key) {
     const cJSON *object;
     char where[32];
     if (!cJSON_GetObjectItemCaseSensitive(config, key)) {
@@ -320,8 +321,8 @@ static enum msc_status read_scheme(struct msc_operand_scheme *out, const cJSON *
     }
     snprintf(where, sizeof(where), "env.%s", key);
     MSC_TRY(msc_json_get_object(&object, config, key, "env"));
-    MSC_TRY(msc_json_check_keys(object, scheme_keys + !has_channels, 2 + has_channels, where));
-    if (has_channels && cJSON_GetObjectItemCaseSensitive(object, "per_channel")) {
+    MSC_TRY(msc_json_check_keys(object, scheme_keys, N_SCHEME_KEYS, where));
+    if (cJSON_GetObjectItemCaseSensitive(object, "per_channel")) {
         MSC_TRY(msc_json_get_bool(&out->is_per_channel, object, "per_channel", where));
     }
     if (cJSON_GetObjectItemCaseSensitive(object, "symmetric")) {
@@ -456,8 +457,14 @@ static enum msc_status apply_target(struct msc_quantizer_options *out, const cJS
     const struct msc_target *t = out->target;
     out->weights = (struct msc_operand_scheme){.is_symmetric = true, .is_per_channel = true};
     out->activations = (struct msc_operand_scheme){.is_symmetric = t->activations_symmetric};
-    MSC_TRY(read_scheme(&out->weights, config, "weights", true));
-    MSC_TRY(read_scheme(&out->activations, config, "activations", false));
+    MSC_TRY(read_scheme(&out->weights, config, "weights"));
+    MSC_TRY(read_scheme(&out->activations, config, "activations"));
+    if (out->activations.is_per_channel && !t->takes_channels) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "env.activations: target %s takes no scales for each channel: remove "
+                        "per_channel, or choose target generic",
+                        t->name);
+    }
     if ((t->weights_symmetric && !out->weights.is_symmetric) ||
         (t->weights_per_channel && !out->weights.is_per_channel) ||
         (t->activations_symmetric && !out->activations.is_symmetric)) {

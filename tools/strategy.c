@@ -202,12 +202,13 @@ enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_stra
 // ---- Applying ---------------------------------------------------------------------------------
 
 static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
-                                          const struct msc_graph *g, int32_t tensor) {
+                                          const struct msc_graph *g, const struct msc_sites *sites,
+                                          int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(g, tensor);
-    if (!t->data && e->edit.quant.axis >= 0) {
+    if (!t->data && e->edit.quant.axis >= 0 && sites->scheme.target) {
         return MSC_FAIL(MSC_E_STATE,
                         "the strategy has scales for axis %d of tensor %s, but activations have "
-                        "one scale each",
+                        "one scale each where they are requantised",
                         e->edit.quant.axis, e->tensor);
     }
     struct msc_quant_split split;
@@ -239,6 +240,19 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
     return MSC_OK;
 }
 
+// Activations have a scale for each channel where a joint keeps these apart.
+static enum msc_status check_axis(const struct msc_strategy_edit *e, const struct msc_graph *g,
+                                  const struct msc_slot *slot) {
+    int32_t axis = e->edit.quant.axis;
+    return slot->kind == MSC_SITE_WEIGHT || axis < 0 || axis == slot->channel_axis
+               ? MSC_OK
+               : MSC_FAIL(
+                     MSC_E_STATE,
+                     "the strategy has scales for axis %d of tensor %s, of which joint %s takes "
+                     "one alone",
+                     axis, e->tensor, msc_graph_joint(g, slot->joint)->name);
+}
+
 // All slots of the site that the tensor stands for.
 static bool apply_to_site(const struct msc_strategy_edit *e, const struct msc_sites *sites,
                           int32_t tensor, const struct msc_edit *edits[]) {
@@ -262,13 +276,14 @@ static enum msc_status apply_edit(const struct msc_strategy_edit *e, const struc
         return MSC_FAIL(MSC_E_STATE, "the strategy names tensor %s, which the model lacks",
                         e->tensor);
     }
-    MSC_TRY(strategy_check_fit(e, g, tensor));
+    MSC_TRY(strategy_check_fit(e, g, sites, tensor));
     if (sites->scheme.target) {
         found = apply_to_site(e, sites, tensor, edits);
     }
     for (int32_t i = 0; !sites->scheme.target && i < sites->n_site_slots; i++) {
         const struct msc_slot *slot = &sites->slots[i];
         if (slot->tensor == tensor && names_joint(e, msc_graph_joint(g, slot->joint)->name)) {
+            MSC_TRY(check_axis(e, g, slot));
             edits[i] = &e->edit;
             found = true;
         }

@@ -126,7 +126,7 @@ static enum msc_status edit_activation(const char **out, struct msc_onnx_export 
     for (; edit != NULL; edit = edit->next) {
         MSC_TRY(edit->kind == MSC_EDIT_KEEP_CHANNELS
                     ? mask_activation(out, e, tensor, &edit->mask)
-                    : msc_onnx__quantize_activation(out, e, e->names[tensor], &edit->quant));
+                    : msc_onnx__quantize_activation(out, e, tensor, &edit->quant));
     }
     return MSC_OK;
 }

@@ -149,13 +149,13 @@ enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e
 enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, const char *op_type,
                                    const char *wanted, const char *const inputs[], size_t n_inputs);
 
-// inputs[0], a value named after `base`, becomes the integers of it; with their scale and zero point
-// they are the inputs of DequantizeLinear. They have one scale.
+// inputs[0], a value of the tensor, becomes the integers of it; with their scale and zero point they
+// are the inputs of DequantizeLinear, whose axis is that of `q`.
 enum msc_status msc_onnx__quantize_integers(const char *inputs[3], struct msc_onnx_export *e,
-                                            const char *base, const struct msc_quant *q);
-// *value, named after `base`, becomes it quantised.
+                                            int32_t tensor, const struct msc_quant *q);
+// *value, one of the tensor, becomes it quantised.
 enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
-                                              const char *base, const struct msc_quant *q);
+                                              int32_t tensor, const struct msc_quant *q);
 // Makes the value `result` of a weight, whose elements are these.
 enum msc_status msc_onnx__quantize_weight(const char *result, struct msc_onnx_export *e,
                                           int32_t weight, const struct msc_array *elements,

@@ -28,7 +28,7 @@ static enum msc_status quantize_once(struct msc_onnx_export *e, int32_t tensor) 
     }
     MSC_TRY(msc_onnx__value(&m->inputs[0], e, tensor));
     e->moved[tensor] = m;
-    return msc_onnx__quantize_integers(m->inputs, e, e->names[tensor], &edit->quant);
+    return msc_onnx__quantize_integers(m->inputs, e, tensor, &edit->quant);
 }
 
 enum msc_status msc_onnx__dequantize_moved(const char **out, struct msc_onnx_export *e,

@@ -138,8 +138,36 @@ static enum msc_status clip_to(const char **value, struct msc_onnx_export *e, co
                               inputs, 3);
 }
 
+// The greater, or the lesser, of a value and a number for each channel along `axis` of n_dims.
+static enum msc_status limit_channels(const char **value, struct msc_onnx_export *e,
+                                      const char *base, bool is_low, const struct msc_quant *q,
+                                      int n_dims) {
+    const char *inputs[2] = {*value}, *what = is_low ? "low" : "high";
+    int64_t dims[MSC_MAX_DIMS] = {q->n};
+    float *limits = msc_arena_array(&e->arena, (size_t)q->n, sizeof(limits[0]));
+    const char *name = msc_arena_printf(&e->arena, "%s_%s", base, what);
+    const char *result = msc_arena_printf(&e->arena, "%s_clipped_%s", base, what);
+    if (limits == NULL || name == NULL || result == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    for (int i = 1; i < n_dims - q->axis; i++) {
+        dims[i] = 1;
+    }
+    for (int32_t c = 0; c < q->n; c++) {
+        limits[c] = (float)((is_low ? q->low : q->high) - q->zero_points[c]) * q->scales[c];
+    }
+    MSC_TRY(msc_onnx__add_initializer(&inputs[1], e, name, MSC_ONNX_FLOAT, n_dims - q->axis, dims,
+                                      limits, (size_t)q->n * sizeof(limits[0])));
+    return msc_onnx__add_step(value, e, is_low ? "Max" : "Min", result, inputs, 2);
+}
+
 static enum msc_status onnx_export_quant_clip(const char **value, struct msc_onnx_export *e,
-                                              const char *base, const struct msc_quant *q) {
+                                              const char *base, const struct msc_quant *q,
+                                              int n_dims) {
+    if (q->axis >= 0) {
+        MSC_TRY(limit_channels(value, e, base, true, q, n_dims));
+        return limit_channels(value, e, base, false, q, n_dims);
+    }
     float scale = q->scales[0];
     float low = (float)(q->low - q->zero_points[0]) * scale;
     float high = (float)(q->high - q->zero_points[0]) * scale;
@@ -172,30 +200,51 @@ static enum msc_status round_activation(const char **out, struct msc_onnx_export
                                   MSC_DTYPE_F32);
 }
 
+// The node that was added last has the scales of `q`.
+static enum msc_status put_axis(struct msc_onnx_export *e, const struct msc_quant *q) {
+    return q->axis < 0 ? MSC_OK : msc_onnx__put_int(e, e->nodes[e->n_nodes - 1], "axis", q->axis);
+}
+
 enum msc_status msc_onnx__quantize_integers(const char *inputs[3], struct msc_onnx_export *e,
-                                            const char *base, const struct msc_quant *q) {
+                                            int32_t tensor, const struct msc_quant *q) {
+    const char *base = e->names[tensor];
+    int64_t n = q->n;
     struct msc_onnx_integers type;
-    if (q->axis >= 0) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "activation '%s' has scales for each channel", base);
-    }
     MSC_TRY(msc_onnx__pick_integers(&type, q, false));
     if (q->low != type.low || q->high != type.high) {
-        MSC_TRY(onnx_export_quant_clip(&inputs[0], e, base, q));
+        int n_dims = e->graph->tensors[tensor]->tensor.n_dims;
+        MSC_TRY(onnx_export_quant_clip(&inputs[0], e, base, q, n_dims));
     }
-    MSC_TRY(add_parameters(&inputs[1], e, base, q, &type, 0, NULL));
-    return msc_onnx__add_step(&inputs[0], e, "QuantizeLinear",
-                              msc_arena_printf(&e->arena, "%s_quantized", base), inputs, 3);
+    MSC_TRY(add_parameters(&inputs[1], e, base, q, &type, q->axis >= 0, &n));
+    MSC_TRY(msc_onnx__add_step(&inputs[0], e, "QuantizeLinear",
+                               msc_arena_printf(&e->arena, "%s_quantized", base), inputs, 3));
+    return put_axis(e, q);
+}
+
+// A leaky limit of slope 1, which changes nothing: ONNX Runtime 1.32 makes a QLinearConv of a
+// convolution right before or behind a pair whatever its scales are, and then fails when it runs, as
+// that takes one for all channels.
+static enum msc_status shield_channels(const char **value, struct msc_onnx_export *e,
+                                       const char *base) {
+    const char *input = *value;
+    MSC_TRY(msc_onnx__add_step(value, e, "LeakyRelu",
+                               msc_arena_printf(&e->arena, "%s_shield", base), &input, 1));
+    return msc_onnx__put_float(e, e->nodes[e->n_nodes - 1], "alpha", 1.0f);
 }
 
 enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
-                                              const char *base, const struct msc_quant *q) {
+                                              int32_t tensor, const struct msc_quant *q) {
+    const char *base = e->names[tensor];
     if (q->type != MSC_DTYPE_NONE) {
         return round_activation(value, e, base, q->type);
     }
     const char *inputs[3] = {*value};
-    MSC_TRY(msc_onnx__quantize_integers(inputs, e, base, q));
-    return msc_onnx__add_step(value, e, "DequantizeLinear",
-                              msc_arena_printf(&e->arena, "%s_dequantized", base), inputs, 3);
+    MSC_TRY((q->axis < 0 ? MSC_OK : shield_channels(&inputs[0], e, base)));
+    MSC_TRY(msc_onnx__quantize_integers(inputs, e, tensor, q));
+    MSC_TRY(msc_onnx__add_step(value, e, "DequantizeLinear",
+                               msc_arena_printf(&e->arena, "%s_dequantized", base), inputs, 3));
+    MSC_TRY(put_axis(e, q));
+    return q->axis < 0 ? MSC_OK : shield_channels(value, e, base);
 }
 
 // Adds the node that makes a weight's value.

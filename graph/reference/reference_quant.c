@@ -11,19 +11,20 @@ static float finish_sum(int64_t sum, float input_scale, float weight_scale) {
     return t * (float)sum;
 }
 
-static float weight_scale(const struct msc_quant *q, int64_t channel) {
+static float scale_of(const struct msc_quant *q, int64_t channel) {
     return q->scales[q->axis < 0 ? 0 : channel];
 }
 
 // Checks that operands 0 and 1 are quantised as they may be. `axis` is the weight's axis of output
-// channels.
-static enum msc_status check_operands(const struct msc_reference_call *call, int axis) {
+// channels, `input_axis` that of the input's channels where each has sums of its own, else -1.
+static enum msc_status check_operands(const struct msc_reference_call *call, int axis,
+                                      int input_axis) {
     const struct msc_quant *x = call->operands[0].quant, *w = call->operands[1].quant;
     if (!x || !w) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: operand %d is not quantised", call->joint->name,
                         x ? 1 : 0);
     }
-    if (x->axis >= 0 || (w->axis >= 0 && w->axis != axis)) {
+    if ((x->axis >= 0 && x->axis != input_axis) || (w->axis >= 0 && w->axis != axis)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
                         "joint %s: scales along axis %d of the input and %d of the weight",
                         call->joint->name, x->axis, w->axis);
@@ -99,7 +100,8 @@ static void reference_quant_run_conv(const struct msc_reference_call *call,
     const struct msc_window *w = &work->conv.window;
     const float *bias = msc_reference__has(call, 2) ? call->operands[2].data : NULL;
     const struct msc_quant *q = call->operands[1].quant;
-    int64_t n_scaled = q->axis < 0 ? 1 : q->n;
+    const struct msc_quant *of_x = call->operands[0].quant;
+    int64_t n_scaled = q->axis < 0 ? 1 : q->n, multiple = w->out_channels / w->in_channels;
     int64_t positions = w->out[0] * w->out[1] * w->out[2];
     for (int64_t i = 0; i < w->n_batches * positions; i++) {
         int64_t p = i % positions, batch = i / positions;
@@ -110,8 +112,8 @@ static void reference_quant_run_conv(const struct msc_reference_call *call,
             to += at[a] * w->out_strides[a];
         }
         for (int64_t c = 0; c < w->out_channels; c++) {
-            float y = finish_sum(work->sums[c], call->operands[0].quant->scales[0],
-                                 weight_scale(q, c % n_scaled));
+            float y = finish_sum(work->sums[c], scale_of(of_x, of_x->axis < 0 ? 0 : c / multiple),
+                                 scale_of(q, c % n_scaled));
             to[c * w->out_channel_stride] = bias ? y + bias[c] : y;
         }
     }
@@ -122,8 +124,10 @@ enum msc_status msc_reference_quantized_conv(const struct msc_reference_call *ca
     enum msc_status status;
     const char *o = strchr(msc_reference__get_text(call, "kernel_layout"), 'O');
     MSC_TRY_OUT(msc_reference__conv_init(&work.conv, call));
-    MSC_TRY_OUT(
-        check_operands(call, o ? (int)(o - msc_reference__get_text(call, "kernel_layout")) : -1));
+    bool is_depthwise = work.conv.groups > 1 && work.conv.groups == work.conv.window.in_channels;
+    MSC_TRY_OUT(check_operands(call,
+                               o ? (int)(o - msc_reference__get_text(call, "kernel_layout")) : -1,
+                               is_depthwise ? 1 : -1));
     MSC_TRY_OUT(create_centred(&work.x, call, 0));
     MSC_TRY_OUT(create_centred(&work.w, call, 1));
     work.sums = msc_alloc_zero((size_t)work.conv.window.out_channels + 1, sizeof(*work.sums));
@@ -155,7 +159,7 @@ static void reference_quant_multiply(const struct msc_reference_call *call, cons
                 sum += (int64_t)a[i * p->k + k] * b[k * p->b_row + j * p->b_column];
             }
             float value = finish_sum(sum, call->operands[0].quant->scales[0],
-                                     weight_scale(call->operands[1].quant, j));
+                                     scale_of(call->operands[1].quant, j));
             y[i * p->n + j] = bias ? value + bias[j] : value;
         }
     }
@@ -186,7 +190,7 @@ enum msc_status msc_reference_quantized_linear(const struct msc_reference_call *
                         call->joint->name);
     }
     int column_axis = out_first ? 0 : w->n_dims - 1;
-    MSC_TRY(check_operands(call, column_axis));
+    MSC_TRY(check_operands(call, column_axis, -1));
     struct product p = {
         .m = x->dims[x->n_dims - 2],
         .n = w->dims[column_axis],

@@ -20,9 +20,9 @@
 #include "graph/reference/reference.h"
 
 // Operands 0 and 1 are plain views of integers (uint8, int8 or wider) with `quant`: the input of
-// one scale, the weight of one scale or one for each of its output channels. Operand 2, when the
-// joint has one, is a float32 bias, and output 0 is float32. MSC_E_UNSUPPORTED: scales along
-// another axis.
+// one scale, or of one for each of its channels where each has sums of its own (as many groups), the
+// weight of one scale or one for each of its output channels. Operand 2, when the joint has one, is
+// a float32 bias, and output 0 is float32. MSC_E_UNSUPPORTED: scales along another axis.
 enum msc_status msc_reference_quantized_conv(const struct msc_reference_call *call);
 
 // The same for linear layers and matrix products (of two activations, say, each of one scale).

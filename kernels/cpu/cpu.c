@@ -227,7 +227,9 @@ static bool moves_quantized(const struct prepared *p, const struct msc_call *cal
         return false;
     }
     for (int32_t i = 0; i < n_inputs; i++) {
-        if (call->inputs[i].dtype != MSC_DTYPE_F32 && !call->inputs[i].quant) {
+        const struct msc_view *in = &call->inputs[i];
+        bool is_by_channel = in->quant && msc_quant_is_by_channel(in->quant);
+        if ((in->dtype != MSC_DTYPE_F32 && !in->quant) || is_by_channel) {
             return false;
         }
         n += msc_view_n_elements(&call->inputs[i]);
@@ -268,7 +270,15 @@ static enum msc_status cpu_run_family(const struct prepared *p, struct msc_cpu_b
                     : p->family->run(p->kernel, b, call, thread);
 }
 
-// Runs a family that reads floats alone.
+// Must an input be made floats, as the family does not read it as it comes?
+static bool is_float_input(const struct prepared *p, const struct msc_view *in, int32_t input) {
+    if (!in->quant || !p->family->reads_integers) {
+        return in->quant != NULL;
+    }
+    return msc_quant_is_by_channel(in->quant) &&
+           !(p->family->reads_channels && p->family->reads_channels(p->kernel, input, in->quant));
+}
+
 static enum msc_status dequantize_and_run(const struct prepared *p, struct msc_cpu_backend *b,
                                           const struct msc_call *call, int32_t n_inputs,
                                           int thread) {
@@ -278,15 +288,15 @@ static enum msc_status dequantize_and_run(const struct prepared *p, struct msc_c
     void *memory = NULL;
     for (int32_t i = 0; i < n_inputs; i++) {
         inputs[i] = call->inputs[i];
-        if (inputs[i].quant) {
+        if (is_float_input(p, &inputs[i], i)) {
             n_bytes += msc_cpu_round_up((size_t)msc_view_n_elements(&inputs[i]) * sizeof(float));
         }
     }
     MSC_TRY(cpu_buffer_get(&memory, &b->memory[thread].floats, n_bytes));
     for (int32_t i = 0; i < n_inputs; i++) {
         int64_t n = msc_view_n_elements(&inputs[i]);
-        if (inputs[i].quant) {
-            msc_cpu_dequantize(memory, inputs[i].data, inputs[i].dtype, n, inputs[i].quant);
+        if (is_float_input(p, &inputs[i], i)) {
+            msc_view_dequantize(memory, &inputs[i]);
             inputs[i].data = memory;
             inputs[i].dtype = MSC_DTYPE_F32;
             inputs[i].quant = NULL;
@@ -299,11 +309,11 @@ static enum msc_status dequantize_and_run(const struct prepared *p, struct msc_c
 
 // Are there inputs that the family does not read as they come? Not where all is moved as integers.
 static bool needs_floats(const struct prepared *p, const struct msc_call *call, int32_t n_inputs) {
-    bool has_integers = false;
+    bool has_any = false;
     for (int32_t i = 0; i < n_inputs; i++) {
-        has_integers = has_integers || call->inputs[i].quant;
+        has_any = has_any || is_float_input(p, &call->inputs[i], i);
     }
-    return has_integers && !p->family->reads_integers && !call->outputs[0].quant;
+    return has_any && !call->outputs[0].quant;
 }
 
 static enum msc_status cpu_run(struct msc_backend *base, const struct msc_step *step,

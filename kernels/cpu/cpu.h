@@ -55,6 +55,8 @@ struct msc_cpu_family {
     // Runs take float32 inputs as integers, too. For others these are made floats in memory of the
     // thread first.
     bool reads_integers;
+    // Optional: does it read input `input` as integers under a quantisation by channel?
+    bool (*reads_channels)(const void *kernel, int32_t input, const struct msc_quant *q);
     // Runs obey call->quantized. Others, and kernels that copy, need not know: their whole output,
     // or bytes of their inputs, are made in memory of the thread first.
     bool quantizes;
@@ -94,6 +96,10 @@ extern const struct msc_cpu_family msc_cpu_reference;
 // q - zero point, or the digit ((q - zero point) >> shift) & mask of it, as floats.
 void msc_cpu_expand(float out[], const void *q, enum msc_dtype dtype, int64_t n, int32_t zero_point,
                     int shift, int32_t mask);
+// q - zero point, or that times the scale, of elements first, first + 1, ..., which lie channels last,
+// under a quantisation by channel; `q` is where they begin.
+void msc_cpu_expand_channels(float out[], const void *q, enum msc_dtype dtype, int64_t first,
+                             int64_t n, const struct msc_quant *quant, bool is_value);
 // (q - zero point) * scale.
 void msc_cpu_dequantize(float out[], const void *q, enum msc_dtype dtype, int64_t n,
                         const struct msc_quant *quant);

@@ -238,11 +238,17 @@ void msc_cpu_gemm_release(void *kernel) {
     }
 }
 
+static bool cpu_gemm_reads_channels(const void *kernel, int32_t input, const struct msc_quant *q) {
+    const struct msc_cpu_gemm *k = kernel;
+    return input == k->input && msc_gemm_reads_channels(&k->desc, q);
+}
+
 const struct msc_cpu_family msc_cpu_conv_gemm = {
     .prepare = msc_cpu_gemm_prepare,
     .release = msc_cpu_gemm_release,
     .run = msc_cpu_gemm_run,
     .reads_integers = true,
+    .reads_channels = cpu_gemm_reads_channels,
     .quantizes = true,
     .weights = msc_cpu_gemm_weights,
     .release_weights = msc_cpu_gemm_release_weights,

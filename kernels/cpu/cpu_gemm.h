@@ -150,8 +150,9 @@ struct msc_cpu_gemm_pack {
 // May these weights be multiplied as integers? And as int8?
 bool msc_cpu_gemm_is_integer(const struct msc_cpu_gemm_variant *v);
 bool msc_cpu_gemm_is_int8(const struct msc_cpu_gemm_variant *v);
-// The scales of n output channels, times that of the input.
-void msc_cpu_gemm_scales(float out[], const struct msc_cpu_gemm_variant *v, int64_t n, float scale);
+// The scales of n output channels, times that of the input, or of each one's channel of the input.
+void msc_cpu_gemm_scales(float out[], const struct msc_cpu_gemm_variant *v, int64_t n,
+                         const struct msc_quant *input);
 float msc_cpu_gemm_largest_scale(const struct msc_cpu_gemm_variant *v);
 enum msc_status msc_cpu_gemm_pack(const struct msc_cpu_gemm_pack **out,
                                   const struct msc_cpu_gemm *k,
@@ -176,8 +177,9 @@ struct msc_cpu_gemm_depthwise {
     struct msc_simd_finish finish; // repeated
 };
 size_t msc_cpu_gemm_depthwise_scratch(const struct msc_cpu_gemm *k);
-// Fills `memory` of that many bytes. `finish` has arrays of [channels]; NULL: only sums are wanted.
-void msc_cpu_gemm_depthwise_begin(struct msc_cpu_gemm_depthwise *d, uint8_t blank,
+// Fills `memory` of that many bytes; `q` is the input's. `finish` has arrays of [channels]; NULL:
+// only sums are wanted.
+void msc_cpu_gemm_depthwise_begin(struct msc_cpu_gemm_depthwise *d, const struct msc_quant *q,
                                   const struct msc_simd_finish *finish, void *memory);
 void msc_cpu_gemm_depthwise_sums(const struct msc_cpu_gemm_depthwise *d, int64_t chunk,
                                  int32_t sums[]);

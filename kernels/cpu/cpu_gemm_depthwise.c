@@ -131,14 +131,25 @@ static const void *cpu_gemm_depthwise_repeat(char *memory, const void *from,
     return memory;
 }
 
-void msc_cpu_gemm_depthwise_begin(struct msc_cpu_gemm_depthwise *d, uint8_t blank,
+// A row of zero points.
+static void fill_blank(uint8_t blank[], const struct msc_cpu_gemm *k, const struct msc_quant *q) {
+    size_t n = (size_t)k->channels, n_bytes = blank_bytes(k);
+    for (size_t c = 0; c < n; c++) {
+        blank[c] = (uint8_t)q->zero_points[q->n > 1 ? c : 0];
+    }
+    for (size_t at = n; at < n_bytes; at += n) {
+        memcpy(blank + at, blank, n_bytes - at < n ? n_bytes - at : n);
+    }
+}
+
+void msc_cpu_gemm_depthwise_begin(struct msc_cpu_gemm_depthwise *d, const struct msc_quant *q,
                                   const struct msc_simd_finish *finish, void *memory) {
     const struct msc_cpu_gemm *k = d->k;
     char *at = memory;
     d->taps = memory;
     at += taps_bytes(k);
     d->blank = (uint8_t *)at;
-    memset(d->blank, blank, blank_bytes(k));
+    fill_blank(d->blank, k, q);
     at += blank_bytes(k);
     if (finish) {
         d->finish = *finish;
@@ -215,7 +226,7 @@ static void cpu_gemm_depthwise_run_columns(const struct msc_cpu_gemm_depthwise *
                                  .n_in = cols.in,
                                  .first = -cols.pad,
                                  .stride = cols.stride,
-                                 .blank = *d->blank,
+                                 .blank = d->blank,
                                  .flip = d->flip,
                                  .weights = d->weights,
                                  .channels = channels};

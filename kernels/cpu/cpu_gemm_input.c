@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-int32_t msc_cpu_gemm__zero_point(const struct msc_quant *q) {
-    return q->zero_points[0] + (q->low < 0 ? 128 : 0);
+int32_t msc_cpu_gemm__zero_point(const struct msc_quant *q, int64_t i) {
+    return q->zero_points[i] + (q->low < 0 ? 128 : 0);
 }
 
 bool msc_cpu_gemm__copies_input(const struct msc_cpu_gemm_run *r) {
@@ -35,6 +35,9 @@ static void cpu_gemm_input_convert(const struct msc_cpu_gemm_run *r, char *to, i
     int32_t mask = msc_digits_mask(&r->digits, digit);
     if (!r->quant) {
         memcpy(to, from, (size_t)n * sizeof(float));
+    } else if (msc_quant_is_by_channel(r->quant)) {
+        bool is_value = msc_cpu_gemm_is_float(r->unit);
+        msc_cpu_expand_channels((float *)(void *)to, from, in->dtype, first, n, r->quant, is_value);
     } else if (msc_cpu_gemm_is_float(r->unit)) {
         msc_cpu_dequantize((float *)(void *)to, from, in->dtype, n, r->quant);
     } else if (r->unit == MSC_CPU_GEMM_INTEGER) {
@@ -70,7 +73,7 @@ static struct window find_window(const struct msc_cpu_gemm_run *r, int64_t chunk
 static void cpu_gemm_input_fill(const struct msc_cpu_gemm_run *r, char *to, int64_t n, int digit) {
     int value = 0;
     if (r->unit >= MSC_CPU_GEMM_INT8) {
-        value = msc_cpu_gemm__zero_point(r->quant) >> (r->digits.shift * digit) &
+        value = msc_cpu_gemm__zero_point(r->quant, 0) >> (r->digits.shift * digit) &
                 msc_digits_mask(&r->digits, digit);
     }
     memset(to, value, (size_t)n * (r->unit >= MSC_CPU_GEMM_INT8 ? 1 : sizeof(float)));

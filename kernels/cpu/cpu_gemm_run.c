@@ -29,15 +29,16 @@ static enum msc_cpu_gemm_unit best_unit(const struct msc_cpu_gemm_run *r,
     if (k->is_depthwise) {
         return MSC_CPU_GEMM_DEPTHWISE;
     }
-    if (k->desc.kind == MSC_GEMM_CONV_TRANSPOSE || !msc_routine_isa(k->backend->engine).has_int8) {
+    if (k->desc.kind == MSC_GEMM_CONV_TRANSPOSE || msc_quant_is_by_channel(r->quant) ||
+        !msc_routine_isa(k->backend->engine).has_int8) {
         return MSC_CPU_GEMM_INTEGER;
     }
     if (k->indirect) {
         return MSC_CPU_GEMM_INDIRECT;
     }
     bool pads = k->desc.kind == MSC_GEMM_CONV && has_padding(&k->desc);
-    return pads && msc_cpu_gemm__zero_point(r->quant) != 0 ? MSC_CPU_GEMM_INT8_PADDED
-                                                           : MSC_CPU_GEMM_INT8;
+    return pads && msc_cpu_gemm__zero_point(r->quant, 0) != 0 ? MSC_CPU_GEMM_INT8_PADDED
+                                                              : MSC_CPU_GEMM_INT8;
 }
 
 static bool is_own(enum msc_cpu_gemm_unit unit) {
@@ -71,11 +72,14 @@ static enum msc_status choose_unit(struct msc_cpu_gemm_run *r, const struct msc_
     bool is_exact = false;
     // The int8 routine multiplies q itself, up to 255.
     r->digits = msc_digits_cut(r->unit == MSC_CPU_GEMM_INTEGER ? largest : 255, r->pack->largest);
-    if (!msc_digits_sums_fit(largest, r->pack->largest, 0) || r->digits.n == 0) {
-        // Sums that may not fit into int32: no unit computes them over integers.
+    bool is_by_channel = msc_quant_is_by_channel(r->quant);
+    bool fits = is_by_channel ? msc_digits_cut(largest, r->pack->largest).n == 1
+                              : msc_digits_sums_fit(largest, r->pack->largest, 0);
+    if (!fits || r->digits.n == 0) {
+        // Sums that may not fit: no unit computes them over integers.
         return set_unit(r, v, msc_cpu_gemm_float_unit(r->k));
     }
-    if (msc_cpu_gemm_integer_bias(&added, v, r->quant->scales[0]) &&
+    if (!is_by_channel && msc_cpu_gemm_integer_bias(&added, v, r->quant->scales[0]) &&
         msc_digits_sums_fit(largest, r->pack->largest, added.largest_integer)) {
         r->bias = added;
     }
@@ -223,9 +227,9 @@ static void set_channels(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_v
     if (msc_cpu_gemm_is_float(r->unit)) {
         return;
     }
-    msc_cpu_gemm_scales(r->scales, v, n, r->quant->scales[0]);
-    uint32_t zero_point = (uint32_t)msc_cpu_gemm__zero_point(r->quant);
+    msc_cpu_gemm_scales(r->scales, v, n, r->quant);
     for (int64_t c = 0; r->offsets && c < n; c++) {
+        uint32_t zero_point = (uint32_t)msc_cpu_gemm__zero_point(r->quant, r->quant->n > 1 ? c : 0);
         uint32_t added = r->bias.integers ? (uint32_t)r->bias.integers[c] : 0;
         r->offsets[c] = (int32_t)(zero_point * (uint32_t)r->pack->sums[c] - added);
     }
@@ -288,7 +292,11 @@ static void finish_chunk(const struct msc_cpu_gemm_run *r, int64_t begin, float 
 // Is every scaled sum, with its bias, a number that bytes can be made of at once?
 static bool has_numbers(const struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v,
                         const struct msc_simd_bytes *q) {
-    float scale = r->quant->scales[0] * msc_cpu_gemm_largest_scale(v);
+    float scale = r->quant->scales[0];
+    for (int32_t i = 1; i < r->quant->n; i++) {
+        scale = fmaxf(scale, r->quant->scales[i]);
+    }
+    scale *= msc_cpu_gemm_largest_scale(v);
     float largest =
         scale * (float)(msc_digits_largest(r->quant) * r->pack->largest + r->bias.largest_integer);
     return largest + r->bias.largest < 0x1p30f * q->scale;
@@ -360,8 +368,8 @@ static void begin_own(struct msc_cpu_gemm_run *r) {
                                                    .weights = r->pack->own,
                                                    .in = call->inputs[r->k->input].data,
                                                    .flip = r->quant->low < 0 ? 0x80 : 0};
-    msc_cpu_gemm_depthwise_begin(&r->depthwise, (uint8_t)r->quant->zero_points[0],
-                                 r->is_direct ? &e->finish : NULL, r->own_scratch);
+    msc_cpu_gemm_depthwise_begin(&r->depthwise, r->quant, r->is_direct ? &e->finish : NULL,
+                                 r->own_scratch);
 }
 
 static void run_direct(struct msc_cpu_gemm_run *r) {

@@ -32,8 +32,9 @@ struct msc_cpu_gemm_run {
     float *channel_bias; // of floats, for kernels of our own
 };
 
-// Zero point of stored values as uint8: int8 ones are moved up by 128, and it with them.
-int32_t msc_cpu_gemm__zero_point(const struct msc_quant *q);
+// Zero point of stored values as uint8: int8 ones are moved up by 128, and it with them. Scale i, of
+// those that there are.
+int32_t msc_cpu_gemm__zero_point(const struct msc_quant *q, int64_t i);
 
 // ---- cpu_gemm_input.c -------------------------------------------------------------------------
 

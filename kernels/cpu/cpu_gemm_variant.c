@@ -48,9 +48,10 @@ bool msc_cpu_gemm_is_int8(const struct msc_cpu_gemm_variant *v) {
 }
 
 void msc_cpu_gemm_scales(float out[], const struct msc_cpu_gemm_variant *v, int64_t n,
-                         float scale) {
+                         const struct msc_quant *input) {
+    int64_t multiple = n / input->n;
     for (int64_t c = 0, i = 0; c < n; c++) {
-        out[c] = scale * v->quant.scales[i];
+        out[c] = input->scales[input->n > 1 ? c / multiple : 0] * v->quant.scales[i];
         i = i + 1 < v->quant.n ? i + 1 : 0;
     }
 }

@@ -32,6 +32,19 @@ MSC_SIMD static void dequantize_i8(float *restrict out, const int8_t *restrict q
     }
 }
 
+MSC_SIMD static void expand_row(float out[], const uint8_t q[], int64_t n, uint8_t flip,
+                                const int32_t zero_points[]) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = (float)((int32_t)(uint8_t)(q[i] ^ flip) - flip - zero_points[i]);
+    }
+}
+
+MSC_SIMD static void scale_row(float x[], int64_t n, const float scales[]) {
+    for (int64_t i = 0; i < n; i++) {
+        x[i] *= scales[i];
+    }
+}
+
 struct msc_quant msc_cpu_byte_quant(enum msc_dtype dtype, const float *scale,
                                     const int32_t *zero_point) {
     bool is_signed = dtype == MSC_DTYPE_I8;
@@ -50,6 +63,19 @@ void msc_cpu_expand(float out[], const void *q, enum msc_dtype dtype, int64_t n,
         expand_u8(out, q, n, zero_point, shift, mask);
     } else {
         expand_i8(out, q, n, zero_point, shift, mask);
+    }
+}
+
+void msc_cpu_expand_channels(float out[], const void *q, enum msc_dtype dtype, int64_t first,
+                             int64_t n, const struct msc_quant *quant, bool is_value) {
+    const uint8_t *bytes = q, flip = dtype == MSC_DTYPE_I8 ? 0x80 : 0;
+    for (int64_t i = 0, c = first % quant->n; i < n; c = 0) {
+        int64_t length = quant->n - c < n - i ? quant->n - c : n - i;
+        expand_row(out + i, bytes + i, length, flip, quant->zero_points + c);
+        if (is_value) {
+            scale_row(out + i, length, quant->scales + c);
+        }
+        i += length;
     }
 }
 
@@ -119,8 +145,9 @@ static void cpu_quantize_run(void *out, enum msc_dtype dtype, const struct msc_q
 }
 
 enum msc_status msc_cpu_check_quantized(enum msc_dtype dtype, const struct msc_quant *q) {
-    if (q->n != 1) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "an activation quantised by channels");
+    if (q->axis >= 0) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "an activation quantised in groups, or by channels "
+                                           "while it is made");
     }
     if (dtype != MSC_DTYPE_U8 && dtype != MSC_DTYPE_I8 && dtype != MSC_DTYPE_F32) {
         return MSC_FAIL(MSC_E_INVALID, "quantising to %s", msc_dtype_name(dtype));
@@ -133,6 +160,12 @@ enum msc_status msc_cpu_quantize(struct msc_backend *b, const struct msc_view *i
                                  int thread) {
     (void)b;
     (void)thread;
+    if (msc_quant_is_by_channel(q)) {
+        int64_t outer, inner;
+        MSC_TRY(msc_quant_place(&outer, &inner, in, q));
+        msc_quantize_channels(out->data, out->dtype, in->data, outer, inner, q);
+        return MSC_OK;
+    }
     MSC_TRY(msc_cpu_check_quantized(out->dtype, q));
     cpu_quantize_run(out->data, out->dtype, q, in->data, msc_view_n_elements(in));
     return MSC_OK;

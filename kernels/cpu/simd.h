@@ -59,7 +59,8 @@ struct msc_simd_columns {
     int64_t n_used, n_shared;   // rows of a window; those of the next that are among them
     int64_t n_in;               // columns of `rows`
     int64_t first, stride;      // column where the first window begins, those between windows
-    uint8_t blank, flip;        // bytes of columns outside; 0x80 for int8
+    const uint8_t *blank;       // [channels] bytes of columns outside
+    uint8_t flip;               // 0x80 for int8
     const void *weights;        // packed by pack_taps, column by column, each MSC_SIMD_TAPS
     int64_t channels;
 };

@@ -14,7 +14,8 @@ enum { AT_ONCE = 8 }; // blocks of a row, before the next row
 struct block {
     const struct msc_simd_columns *c;
     int64_t channel;
-    __m512i blank, flip;
+    struct quad blank;
+    __m512i flip;
     __mmask64 lanes; // that are channels
     const int8_t *weights;
     __m512i begin[PARTS]; // what is added up to
@@ -28,18 +29,21 @@ AVX512 INLINE __m512i load_row(const struct block *b, const uint8_t *x) {
     return _mm512_xor_si512(_mm512_maskz_loadu_epi8(b->lanes, x), b->flip);
 }
 
-AVX512 INLINE struct quad load_column(const struct block *b, const uint8_t *const rows[ROWS],
-                                      int64_t column) {
-    if (column < 0 || column >= b->c->n_in) {
-        return (struct quad){{b->blank, b->blank, b->blank, b->blank}};
-    }
-    int64_t at = column * b->c->channels + b->channel;
-    __m512i r0 = load_row(b, rows[0] + at), r1 = load_row(b, rows[1] + at);
-    __m512i r2 = load_row(b, rows[2] + at), r3 = load_row(b, rows[3] + at);
+AVX512 INLINE struct quad mixed(__m512i r0, __m512i r1, __m512i r2, __m512i r3) {
     __m512i low = _mm512_unpacklo_epi8(r0, r1), high = _mm512_unpackhi_epi8(r0, r1);
     __m512i low2 = _mm512_unpacklo_epi8(r2, r3), high2 = _mm512_unpackhi_epi8(r2, r3);
     return (struct quad){{_mm512_unpacklo_epi16(low, low2), _mm512_unpackhi_epi16(low, low2),
                           _mm512_unpacklo_epi16(high, high2), _mm512_unpackhi_epi16(high, high2)}};
+}
+
+AVX512 INLINE struct quad load_column(const struct block *b, const uint8_t *const rows[ROWS],
+                                      int64_t column) {
+    if (column < 0 || column >= b->c->n_in) {
+        return b->blank;
+    }
+    int64_t at = column * b->c->channels + b->channel;
+    return mixed(load_row(b, rows[0] + at), load_row(b, rows[1] + at), load_row(b, rows[2] + at),
+                 load_row(b, rows[3] + at));
 }
 
 AVX512 INLINE struct quad add_column(struct quad sums, struct quad x, const int8_t *weights) {
@@ -142,10 +146,11 @@ AVX512 static void fill_block(struct block *b, const struct msc_simd_columns *c,
     int64_t n = c->channels - channel;
     *b = (struct block){.c = c,
                         .channel = channel,
-                        .blank = _mm512_set1_epi8((char)(c->blank ^ c->flip)),
                         .flip = _mm512_set1_epi8((char)c->flip),
                         .lanes = ~(__mmask64)0 >> (n < BLOCK ? BLOCK - n : 0),
                         .weights = (const int8_t *)c->weights + channel * ROWS * COLUMNS};
+    __m512i blank = load_row(b, c->blank + channel);
+    b->blank = mixed(blank, blank, blank, blank);
     if (!f) {
         return;
     }

@@ -90,6 +90,14 @@ static enum msc_status number_masked(struct msc_numbering *num, int32_t value,
     return numbering_intern(num, &expr, &from, &number->expr);
 }
 
+// Where channels lie: the same bytes may be a value of other dims as well.
+static struct msc_hash hash_dims(const struct msc_numbering *num, struct msc_hash h,
+                                 int32_t value) {
+    const struct msc_value *v = &num->plan->values[value];
+    h = msc_hash_add_u64(h, (uint64_t)v->layout);
+    return msc_hash_add_bytes(h, v->dims, (size_t)v->n_dims * sizeof(v->dims[0]));
+}
+
 static enum msc_status number_quantized(struct msc_numbering *num, int32_t value,
                                         const struct msc_quant *edit, uint64_t noise_seed,
                                         struct msc_value_number *number) {
@@ -101,6 +109,7 @@ static enum msc_status number_quantized(struct msc_numbering *num, int32_t value
                             .edit = edit};
     struct msc_value_number from = *number;
     expr.hash = hash_number(num, msc_hash_combine(msc_hash_bytes("quantize", 8), edit->hash), from);
+    expr.hash = msc_quant_is_by_channel(edit) ? hash_dims(num, expr.hash, value) : expr.hash;
     expr.hash = noise_seed ? msc_hash_add_u64(expr.hash, noise_seed) : expr.hash;
     number->output = 0;
     return numbering_intern(num, &expr, &from, &number->expr);
@@ -124,7 +133,8 @@ static const struct msc_quant *moved_quant(const struct msc_numbering *num,
     const struct msc_quant *quant = NULL;
     for (int32_t i = 0; i < s->n_inputs; i++) {
         const struct msc_quant *other = msc_numbering_integers(num, inputs[i]);
-        if (!other || (quant && !msc_hash_equal(other->hash, quant->hash))) {
+        if (!other || msc_quant_is_by_channel(other) ||
+            (quant && !msc_hash_equal(other->hash, quant->hash))) {
             return NULL;
         }
         quant = other;
@@ -136,7 +146,7 @@ static bool is_data_movement(const struct msc_numbering *num, const struct msc_q
                              uint64_t noise_seed, struct msc_value_number number) {
     const struct msc_expr *expr = &num->exprs[number.expr];
     if (expr->kind != MSC_EXPR_STEP || expr->edit || noise_seed != 0 ||
-        !msc_quant_is_integer(edit)) {
+        !msc_quant_is_integer(edit) || msc_quant_is_by_channel(edit)) {
         return false;
     }
     const struct msc_step *s = &num->plan->steps[expr->index];
@@ -155,7 +165,8 @@ static enum msc_status number_under_quant(struct msc_numbering *num, int32_t val
                                           const struct msc_quant *edit, uint64_t noise_seed,
                                           int n_moves, struct msc_value_number *number) {
     const struct msc_quant *before = num->exprs[number->expr].edit;
-    if (before && msc_hash_equal(before->hash, edit->hash)) {
+    bool is_one = !msc_quant_is_by_channel(edit);
+    if (is_one && before && msc_hash_equal(before->hash, edit->hash)) {
         return MSC_OK;
     }
     if (n_moves == MOST_MOVES || !is_data_movement(num, edit, noise_seed, *number)) {

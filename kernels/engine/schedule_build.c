@@ -164,10 +164,12 @@ static enum msc_status build_trial(struct msc_schedule *s, int32_t plan, size_t 
     return MSC_OK;
 }
 
-// May the step make this user itself? Noise is added to what is stored.
+// May the step make this user itself? Noise is added to what is stored, and steps do not look where
+// channels lie.
 static bool can_fuse(const struct msc_schedule *s, const struct msc_node *user) {
     const struct msc_expr *expr = user->expr == MSC_NO_ID ? NULL : msc_schedule__expr(s, user);
-    return expr && expr->kind == MSC_EXPR_QUANTIZE && expr->noise_seed == 0;
+    return expr && expr->kind == MSC_EXPR_QUANTIZE && expr->noise_seed == 0 &&
+           !msc_quant_is_by_channel(expr->edit);
 }
 
 static void fuse_users(struct msc_schedule *s, struct msc_node *node) {

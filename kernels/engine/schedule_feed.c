@@ -51,7 +51,7 @@ static enum msc_status dequantize(struct copies *c, struct msc_view *v) {
     if (!x) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
     }
-    msc_dequantize_run(x, v->data, v->dtype, n, v->quant);
+    msc_view_dequantize(x, v);
     v->data = x;
     v->dtype = MSC_DTYPE_F32;
     v->quant = NULL;

@@ -72,7 +72,7 @@ static enum msc_status quantize_pieces(struct msc_backend *b, struct msc_rng *rn
     return status;
 }
 
-// Memory of a device: the copy goes there and back.
+// As a whole: memory of a device, to which the copy goes there and back, or channels.
 static enum msc_status quantize_copy(struct msc_backend *b, struct msc_rng *rng, struct msc_view in,
                                      const struct msc_view *out, const struct msc_quant *edit,
                                      int thread) {
@@ -119,6 +119,7 @@ enum msc_status msc_schedule__quantize(struct msc_schedule *s, const struct msc_
     struct msc_rng rng;
     seed_noise(&rng, expr, node->batch);
     struct msc_rng *noise = expr->noise_seed ? &rng : NULL;
-    return b->def->memory_is_host ? quantize_pieces(b, noise, in, out, expr->edit, thread)
-                                  : quantize_copy(b, noise, in, &out, expr->edit, thread);
+    bool in_pieces = b->def->memory_is_host && !msc_quant_is_by_channel(expr->edit);
+    return in_pieces ? quantize_pieces(b, noise, in, out, expr->edit, thread)
+                     : quantize_copy(b, noise, in, &out, expr->edit, thread);
 }

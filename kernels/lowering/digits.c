@@ -18,7 +18,12 @@ int32_t msc_digits_mask(const struct msc_digits *d, int digit) {
 }
 
 int32_t msc_digits_largest(const struct msc_quant *quant) {
-    int32_t below = quant->zero_points[0] - quant->low;
-    int32_t above = quant->high - quant->zero_points[0];
-    return below > above ? below : above;
+    int32_t largest = 0;
+    for (int32_t i = 0; i < quant->n; i++) {
+        int32_t below = quant->zero_points[i] - quant->low;
+        int32_t above = quant->high - quant->zero_points[i];
+        largest = below > largest ? below : largest;
+        largest = above > largest ? above : largest;
+    }
+    return largest;
 }

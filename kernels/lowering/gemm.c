@@ -21,6 +21,11 @@ bool msc_gemm_is_integer(const struct msc_quant *weight, int out_axis) {
     return msc_quant_is_integer(weight) && (weight->n == 1 || weight->axis == out_axis);
 }
 
+bool msc_gemm_reads_channels(const struct msc_gemm_desc *d, const struct msc_quant *input) {
+    return d->kind == MSC_GEMM_CONV && d->groups == d->in_channels && d->groups > 1 &&
+           input->axis == 1 && input->n == d->in_channels;
+}
+
 int32_t msc_gemm_limits(float *low, float *high, const struct msc_step *step) {
     *low = -INFINITY;
     *high = INFINITY;

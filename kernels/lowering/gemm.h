@@ -62,6 +62,10 @@ bool msc_gemm_describe_window(struct msc_gemm_spec *out, const struct msc_joint 
 // one scale, or one for each output channel.
 bool msc_gemm_is_integer(const struct msc_quant *weight, int out_axis);
 
+// Does each output channel sum up elements of one input channel (depthwise), of which there are as
+// many as scales of this input? Then it may come under a quantisation by channel.
+bool msc_gemm_reads_channels(const struct msc_gemm_desc *d, const struct msc_quant *input);
+
 // A product of two activations, or of one with a constant on either side, and how many products
 // there are that one routine cannot take together. False when MSC_FAMILY_MATMUL does not take it.
 bool msc_gemm_describe_matmul(struct msc_gemm_desc *out, int64_t *n_products,

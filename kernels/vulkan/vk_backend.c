@@ -263,12 +263,15 @@ static enum msc_status prepare_calls(struct run *r, const struct prepared *p,
     return MSC_OK;
 }
 
-static bool has_integers(const struct run *r) {
+// Must input k of any call be made floats, as the family does not read it as it comes?
+static bool is_float_input(const struct run *r, const struct prepared *p, int32_t k) {
     for (int i = 0; i < r->n; i++) {
-        for (int32_t k = 0; k < r->n_inputs; k++) {
-            if (r->calls[i].inputs[k].quant) {
-                return true;
-            }
+        const struct msc_quant *q = r->calls[i].inputs[k].quant;
+        bool is_read = q && p->family->reads_integers &&
+                       (!msc_quant_is_by_channel(q) ||
+                        (p->family->reads_channels && p->family->reads_channels(p->kernel, k, q)));
+        if (q && !is_read) {
+            return true;
         }
     }
     return false;
@@ -277,7 +280,11 @@ static bool has_integers(const struct run *r) {
 static enum msc_status vulkan_make_floats(struct run *r, const struct prepared *p,
                                           struct msc_vk_backend *b) {
     size_t n = (size_t)r->n * (size_t)r->n_inputs;
-    if (p->family->reads_integers || !has_integers(r)) {
+    bool has_any = false;
+    for (int32_t k = 0; k < r->n_inputs; k++) {
+        has_any = has_any || is_float_input(r, p, k);
+    }
+    if (!has_any) {
         return MSC_OK;
     }
     r->inputs = msc_alloc_zero(n, sizeof(r->inputs[0]));
@@ -287,7 +294,9 @@ static enum msc_status vulkan_make_floats(struct run *r, const struct prepared *
     }
     for (int32_t k = 0; k < r->n_inputs; k++) {
         struct msc_vk_block **made = &r->floats[k * r->n];
-        MSC_TRY(msc_vk_expand_input(made, b, r->calls, r->n, k));
+        if (is_float_input(r, p, k)) {
+            MSC_TRY(msc_vk_expand_input(made, b, r->calls, r->n, k));
+        }
         for (int i = 0; i < r->n; i++) {
             struct msc_view *v = &r->inputs[i * r->n_inputs + k];
             *v = r->calls[i].inputs[k];
@@ -372,7 +381,9 @@ static enum msc_status vulkan_quantize(struct msc_backend *base, const struct ms
     struct msc_vk_quantizing item = {msc_vk_block_of(in), {*out, q}};
     (void)thread;
     msc_vk_lock(b->vk);
-    enum msc_status status = msc_vk_quantize(b, &item, 1, (uint64_t)msc_view_n_elements(in));
+    enum msc_status status = msc_quant_is_by_channel(q)
+                                 ? msc_vk_quantize_channels(b, in, out, q)
+                                 : msc_vk_quantize(b, &item, 1, (uint64_t)msc_view_n_elements(in));
     msc_vk_unlock(b->vk);
     return status;
 }

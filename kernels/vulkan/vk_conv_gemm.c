@@ -84,6 +84,7 @@ enum way {
 // How one call goes; calls with equal ways and digits go together.
 struct job {
     enum way way;
+    bool by_channel; // the input has a scale for each: BY_VALUE or BY_INTEGER
     struct msc_digits digits;
     const struct msc_vk_pack *pack;
     const struct msc_vk_block *bias; // added to the sums themselves; NULL: there is none
@@ -127,12 +128,24 @@ static enum msc_status choose_integer(struct job *job, const struct msc_vk_conv_
     return MSC_OK;
 }
 
+// The same by channel: in one pass of floats, or none.
+static enum msc_status choose_by_channel(struct job *job, struct msc_vk_backend *b,
+                                         struct msc_vk_variant *v, const struct msc_quant *in) {
+    MSC_TRY(msc_vk_get_pack(&job->pack, b, v, MSC_VK_AS_INTEGERS));
+    bool is_one = msc_digits_cut(msc_digits_largest(in), job->pack->largest).n == 1;
+    job->way = is_one ? BY_INTEGER : BY_VALUE;
+    return MSC_OK;
+}
+
 static enum msc_status choose_way(struct job *job, const struct msc_vk_conv_gemm *k,
                                   struct msc_vk_backend *b, const struct msc_call *call) {
     const struct msc_view *in = &call->inputs[k->input];
     struct msc_vk_variant *v = (struct msc_vk_variant *)call->weights;
     *job = (struct job){.way = in->quant ? BY_VALUE : BY_FLOAT, .digits = {1, 0, 0}};
-    if (in->quant && v->is_integer) {
+    job->by_channel = in->quant && msc_quant_is_by_channel(in->quant);
+    if (job->by_channel && v->is_integer) {
+        MSC_TRY(choose_by_channel(job, b, v, in->quant));
+    } else if (in->quant && v->is_integer) {
         MSC_TRY(choose_integer(job, k, b, v, in->quant));
     }
     return job->way <= BY_VALUE ? msc_vk_get_pack(&job->pack, b, v, MSC_VK_AS_FLOATS) : MSC_OK;
@@ -151,6 +164,7 @@ struct run {
     struct msc_vk_block *floats[MSC_VK_MAX_CALLS]; // the input of shaders that do not read bytes
     struct msc_vk_block *made[MSC_VK_MAX_CALLS];   // results of calls that want only variants
     struct msc_vk_block *sums[MSC_VK_MAX_CALLS];
+    struct msc_vk_block *tails[MSC_VK_MAX_CALLS]; // of jobs by channel that are over integers
     const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the output's blocks, or those made
     const struct msc_vk_block *biases[MSC_VK_MAX_CALLS];  // of jobs that have one
 };
@@ -166,6 +180,13 @@ static enum msc_status vk_conv_gemm_expand(struct run *r, const struct msc_vk_by
     struct msc_vk_expanding items[MSC_VK_MAX_CALLS];
     if (!r->floats[0]) {
         MSC_TRY(msc_vk_take(r->floats, r->b, r->n, n * sizeof(float)));
+    }
+    for (int i = 0; r->job.by_channel && i < r->n; i++) {
+        const struct msc_view *in = &r->calls[i].inputs[r->k->input];
+        MSC_TRY(msc_vk_expand_channels(r->b, in, r->floats[i], r->job.way == BY_VALUE));
+    }
+    if (r->job.by_channel) {
+        return MSC_OK;
     }
     for (int i = 0; i < r->n; i++) {
         const struct msc_view *in = &r->calls[i].inputs[r->k->input];
@@ -195,7 +216,7 @@ static enum msc_status vk_conv_gemm_multiply(struct run *r, int digit, bool ends
     for (int i = 0; i < r->n && unit != MSC_VK_UNIT_FLOATS; i++) {
         bytes[i] = bytes_of(r, &r->calls[i].inputs[k->input], digit);
     }
-    bool expands = !msc_vk_gemm_has(k->gemm, r->b, unit);
+    bool expands = r->job.by_channel || !msc_vk_gemm_has(k->gemm, r->b, unit);
     if (expands) {
         MSC_TRY(vk_conv_gemm_expand(r, bytes));
     }
@@ -206,11 +227,11 @@ static enum msc_status vk_conv_gemm_multiply(struct run *r, int digit, bool ends
             .x = expands ? r->floats[i] : msc_vk_block_of(in),
             .w = r->packs[i]->weight,
             .y = writes_quantized ? msc_vk_block_of(&r->calls[i].outputs[0]) : r->results[i],
-            .tail = r->packs[i]->tail,
+            .tail = r->tails[i] ? r->tails[i] : r->packs[i]->tail,
             .has_scales = ends && r->job.way >= BY_INTEGER,
             .has_bias = ends && k->bias != NULL,
             .has_limits = ends && k->has_limits,
-            .x_scale = in->quant ? in->quant->scales[0] : 1.0f,
+            .x_scale = in->quant && !r->job.by_channel ? in->quant->scales[0] : 1.0f,
             .bytes = bytes[i],
             .quantized = r->calls[i].quantized,
             .n_quantized = writes_quantized ? r->calls[i].n_quantized : 0};
@@ -267,6 +288,10 @@ static enum msc_status run_together(struct run *r) {
     if (r->job.way == BY_DIGITS) {
         return run_digits(r);
     }
+    for (int i = 0; r->job.by_channel && r->job.way == BY_INTEGER && i < r->n; i++) {
+        MSC_TRY(msc_vk_tail_by_channel(&r->tails[i], r->b, r->calls[i].weights,
+                                       r->calls[i].inputs[k->input].quant));
+    }
     MSC_TRY(vk_conv_gemm_multiply(r, 0, true));
     return msc_vk_program_run(k->epilogues[1], r->b, r->calls, r->results, r->n);
 }
@@ -285,6 +310,7 @@ static enum msc_status vk_conv_gemm_run(void *kernel, struct msc_vk_backend *b,
         struct run r = {.k = kernel, .b = b, .job = jobs[first]};
         for (int i = first; i < n; i++) {
             if (!is_done[i] && jobs[i].way == jobs[first].way &&
+                jobs[i].by_channel == jobs[first].by_channel &&
                 jobs[i].digits.n == jobs[first].digits.n && !jobs[i].bias == !jobs[first].bias) {
                 r.packs[r.n] = jobs[i].pack;
                 r.biases[r.n] = jobs[i].bias;
@@ -296,9 +322,18 @@ static enum msc_status vk_conv_gemm_run(void *kernel, struct msc_vk_backend *b,
         msc_vk_give(r.floats, b, r.n);
         msc_vk_give(r.made, b, r.n);
         msc_vk_give(r.sums, b, r.n);
+        for (int i = 0; i < r.n; i++) {
+            msc_vk_free(b->vk, r.tails[i]);
+        }
         MSC_TRY(status);
     }
     return MSC_OK;
+}
+
+static bool vk_conv_gemm_reads_channels(const void *kernel, int32_t input,
+                                        const struct msc_quant *q) {
+    const struct msc_vk_conv_gemm *k = kernel;
+    return input == k->input && msc_gemm_reads_channels(&k->spec.desc, q);
 }
 
 const struct msc_vk_family msc_vk_conv = {.name = "convolution",
@@ -306,6 +341,7 @@ const struct msc_vk_family msc_vk_conv = {.name = "convolution",
                                           .release = vk_conv_gemm_release,
                                           .run = vk_conv_gemm_run,
                                           .reads_integers = true,
+                                          .reads_channels = vk_conv_gemm_reads_channels,
                                           .writes_quantized = true,
                                           .weights = msc_vk_conv_gemm_weights,
                                           .release_weights = msc_vk_conv_gemm_release_weights};

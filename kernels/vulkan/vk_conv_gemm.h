@@ -48,6 +48,10 @@ struct msc_vk_variant {
 
 enum msc_status msc_vk_get_pack(const struct msc_vk_pack **out, struct msc_vk_backend *b,
                                 struct msc_vk_variant *v, enum msc_vk_pack_kind kind);
+// The tail of a pack with the scales of an input by channel multiplied in, freed by the caller.
+enum msc_status msc_vk_tail_by_channel(struct msc_vk_block **out, struct msc_vk_backend *b,
+                                       const struct msc_vk_variant *v,
+                                       const struct msc_quant *input);
 // These two are the families' functions.
 enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
                                          const struct msc_edit *const edits[], void **out,

@@ -48,6 +48,8 @@ struct msc_vk_family {
                            int n);
     // Runs take float32 inputs as integers, too. For others these are made floats before the run.
     bool reads_integers;
+    // Optional: does it read input `input` as integers under a quantisation by channel?
+    bool (*reads_channels)(const void *kernel, int32_t input, const struct msc_quant *q);
     // Runs obey call->quantized where msc_vk_can_write; elsewhere, and in other families, variants are
     // made from the output behind the run.
     bool writes_quantized;
@@ -170,6 +172,15 @@ enum msc_status msc_vk_add_digits(struct msc_vk_backend *b, const struct msc_vk_
 // product = what the sums stand for.
 enum msc_status msc_vk_finish_sums(struct msc_vk_backend *b, const struct msc_vk_summing items[],
                                    int n, uint64_t n_elements, int64_t channels, bool has_bias);
+
+// ---- vk_channels.c ----------------------------------------------------------------------------
+
+// As msc_backend_def.quantize, by channel.
+enum msc_status msc_vk_quantize_channels(struct msc_vk_backend *b, const struct msc_view *in,
+                                         const struct msc_view *out, const struct msc_quant *q);
+// Bytes under a quantisation by channel as float32: what they stand for, or q - zero point alone.
+enum msc_status msc_vk_expand_channels(struct msc_vk_backend *b, const struct msc_view *in,
+                                       struct msc_vk_block *out, bool is_value);
 
 // ---- vk_mask.c --------------------------------------------------------------------------------
 

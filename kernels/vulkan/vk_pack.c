@@ -166,6 +166,23 @@ static void set_tail(float tail[], const struct msc_vk_variant *v) {
     }
 }
 
+enum msc_status msc_vk_tail_by_channel(struct msc_vk_block **out, struct msc_vk_backend *b,
+                                       const struct msc_vk_variant *v,
+                                       const struct msc_quant *input) {
+    int64_t n = v->kernel->spec.desc.out_channels, multiple = n / input->n;
+    float *tail = msc_alloc_zero(3 * (size_t)n, sizeof(*tail));
+    if (!tail) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", v->kernel->name);
+    }
+    set_tail(tail, v);
+    for (int64_t c = 0; c < n; c++) {
+        tail[c] *= input->scales[c / multiple];
+    }
+    enum msc_status status = msc_vk_upload_new(b->vk, out, tail, 3 * (size_t)n * sizeof(*tail));
+    msc_free(tail);
+    return status;
+}
+
 // Finished by the caller, also when it fails.
 static enum msc_status make_packing(struct packing *p, const struct msc_vk_variant *v,
                                     enum msc_vk_pack_kind kind) {

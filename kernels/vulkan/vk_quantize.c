@@ -100,7 +100,8 @@ enum msc_status msc_vk_quantize(struct msc_vk_backend *b, const struct msc_vk_qu
     msc_vk_dispatch_init(&d, pipeline, 2, kinds);
     for (int i = 0; i < n; i++) {
         if (items[i].out.quant->n != 1) {
-            return MSC_FAIL(MSC_E_UNSUPPORTED, "an activation quantised by channels");
+            return MSC_FAIL(MSC_E_UNSUPPORTED, "an activation quantised in groups, or by channels "
+                                               "while it is made");
         }
         struct msc_vk_call *c = msc_vk_add_call(&d);
         msc_vk_put_quantized(c, c->row, &items[i].out, 1);
@@ -163,8 +164,13 @@ enum msc_status msc_vk_expand_input(struct msc_vk_block *made[], struct msc_vk_b
     memset(made, 0, (size_t)n * sizeof(made[0]));
     for (int i = 0; i < n; i++) {
         const struct msc_view *x = &calls[i].inputs[input];
-        if (x->quant) {
-            MSC_TRY(msc_vk_take(&made[i], b, 1, n_elements * sizeof(float)));
+        if (!x->quant) {
+            continue;
+        }
+        MSC_TRY(msc_vk_take(&made[i], b, 1, n_elements * sizeof(float)));
+        if (msc_quant_is_by_channel(x->quant)) {
+            MSC_TRY(msc_vk_expand_channels(b, x, made[i], true));
+        } else {
             items[n_items++] =
                 (struct msc_vk_expanding){msc_vk_block_of(x), made[i], msc_vk_bytes_value(x)};
         }

@@ -12,6 +12,7 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_api.c
     vulkan/vk_backend.c
     vulkan/vk_cache.c
+    vulkan/vk_channels.c
     vulkan/vk_commands.c
     vulkan/vk_contract.c
     vulkan/vk_copy.c

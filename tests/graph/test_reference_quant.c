@@ -127,6 +127,40 @@ static void test_graph_reference_quant__conv(void **state) {
     msc_graph_destroy(f.g);
 }
 
+// Depthwise, two outputs of each channel, a scale and a zero point for each of these (numpy, sums in
+// integers).
+static void test_graph_reference_quant__by_channel(void **state) {
+    static const float expected[] = {
+        3.436e-01f,      5.286e-01f,      5.42e-01f,       3.7314e+00f,     2.5326e+00f,
+        5.912e-01f,      -1.8618e+00f,    -2.3437998e+00f, -1.6668e+00f,    -6.8314004e-01f,
+        -8.1856e-01f,    -9.487e-01f,     -1.23748e+00f,   -1.4128599e+00f, -1.4111199e+00f,
+        -1.7021799e+00f, -1.00204e+00f,   -3.025e-01f,     -4.9799e+03f,    -6.88355e+03f,
+        -5.563e+03f,     -4.8776997e+03f, -6.147e+02f,     2.2388499e+03f,  8.448899e+03f,
+        -6.385e+02f,     -4.1329e+03f,    -8.0175e+01f,    -3.5405e+01f,    9.79565e+02f,
+        4.78075e+02f,    1.92232e+03f,    1.38835e+02f,    6.9945e+02f,     4.5775e+01f,
+        7.74745e+02f,
+    };
+    static const float bias[] = {0.5f, -1.0f, 2.0f, 0.125f};
+    static const float scales[] = {0.01f, 0.003f, 0.7f, 0.11f};
+    static const int32_t zeros[4] = {0};
+    (void)state;
+    struct fixture f;
+    set_up(&f, MSC_OP_CONV2D_BIAS, "NCHW", 4, (const int64_t[]){1, 2, 3, 3}, "OIHW", 4,
+           (const int64_t[]){4, 1, 2, 2}, bias, 4, 2,
+           (const struct msc_attr[]){{"groups", "2"}, {"padding", "1,0,0,1"}});
+    f.x_quant = (struct msc_quant){.axis = 1,
+                                   .n = 2,
+                                   .scales = (const float[]){0.02f, 0.5f},
+                                   .zero_points = (int32_t[]){100, 3}};
+    f.w_quant = (struct msc_quant){.axis = 0, .n = 4, .scales = scales, .zero_points = zeros};
+    struct msc_reference_call call = call_of(&f);
+    assert_ok(msc_reference_quantized_conv(&call));
+    check(&f, expected, 36);
+    f.x_quant.axis = 2;
+    assert_int_equal(msc_reference_quantized_conv(&call), MSC_E_UNSUPPORTED);
+    msc_graph_destroy(f.g);
+}
+
 static void test_graph_reference_quant__conv_transpose(void **state) {
     static const float expected[] = {
         -6.846e-01f,    -1.3939999e-01f, -4.256e-01f,     -6.648e-01f,    -2.4728e+00f,
@@ -235,6 +269,7 @@ static void test_graph_reference_quant__sum_beyond_float(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_reference_quant__conv),
+        cmocka_unit_test(test_graph_reference_quant__by_channel),
         cmocka_unit_test(test_graph_reference_quant__conv_transpose),
         cmocka_unit_test(test_graph_reference_quant__linear),
         cmocka_unit_test(test_graph_reference_quant__matmul),

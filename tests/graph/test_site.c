@@ -74,6 +74,51 @@ static void test_graph_site__slots(void **state) {
     msc_graph_destroy(g);
 }
 
+// A convolution of `name` with so many groups, 4 channels in and out.
+static int32_t add_grouped(struct msc_graph *g, const char *name, int32_t x, int64_t groups) {
+    const struct msc_attr attrs[] = {{"groups", groups == 4 ? "4" : groups == 2 ? "2" : "1"}};
+    int32_t weight = add_weight(g, name, "OIHW", 4, DIMS(4, 4 / groups, 1, 1));
+    return add_joint(g, &(struct msc_joint_spec){
+                            .op = MSC_OP_CONV2D,
+                            .name = name,
+                            .n_inputs = 1,
+                            .inputs = &x,
+                            .n_weights = 1,
+                            .weights = &(struct msc_weight_spec){"weight", weight},
+                            .n_attrs = 1,
+                            .attrs = attrs,
+                        });
+}
+
+// Only where every use keeps channels apart is there an axis for all of them.
+static void test_graph_site__channels(void **state) {
+    static const int32_t axes[] = {-1, 1, -1}, axes_by_use[] = {1, -1, 1, -1};
+    (void)state;
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "channels"));
+    int32_t x = add_input(g, "x", "NCHW", 4, DIMS(1, 4, 3, 3));
+    int32_t a = add_grouped(g, "deep_a", x, 4);
+    int32_t b = add_grouped(g, "wide", x, 1);
+    int32_t c = add_grouped(g, "deep_b", a, 4);
+    int32_t d = add_grouped(g, "pairs", b, 2);
+    assert_ok(msc_graph_set_outputs(g, 2, IDS(c, d)));
+    assert_ok(msc_graph_finalize(g));
+    for (int by_use = 0; by_use < 2; by_use++) {
+        struct msc_sites sites;
+        int n = 0;
+        assert_ok(msc_sites_find(&sites, g, &(struct msc_site_scheme){.by_use = by_use}));
+        for (int32_t i = 0; i < sites.n_sites; i++) {
+            if (sites.sites[i].kind == MSC_SITE_ACTIVATION) {
+                assert_int_equal(sites.sites[i].channel_axis, by_use ? axes_by_use[n] : axes[n]);
+                n++;
+            }
+        }
+        assert_int_equal(n, by_use ? 4 : 3);
+        msc_sites_finish(&sites);
+    }
+    msc_graph_destroy(g);
+}
+
 static int32_t add_constant(struct msc_graph *g, const char *name, int32_t weight) {
     return add_joint(g, &(struct msc_joint_spec){
                             .op = MSC_OP_CONSTANT,
@@ -353,6 +398,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_site__convolutions),
         cmocka_unit_test(test_graph_site__slots),
+        cmocka_unit_test(test_graph_site__channels),
         cmocka_unit_test(test_graph_site__products),
         cmocka_unit_test(test_graph_site__embeddings),
         cmocka_unit_test(test_graph_site__recurrent),

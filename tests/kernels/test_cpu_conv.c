@@ -213,9 +213,11 @@ static void test_kernels_cpu_conv__integers_without_int8(void **state) {
         cpu_case_init(&c, 7);
         c.options.allow_int8 = false;
         cpu_case_finish_graph(&c, add_epilogue(&c, add_conv(&c, &convs[i], false, true), 2));
-        cpu_case_edit(&c, (struct cpu_edit_kind){8, false, false},
-                      (struct cpu_edit_kind){8, true, true});
-        cpu_check_equal(&c);
+        for (int by_channel = 0; by_channel < 2; by_channel++) {
+            cpu_case_edit(&c, (struct cpu_edit_kind){8, false, by_channel},
+                          (struct cpu_edit_kind){8, true, true});
+            cpu_check_equal(&c);
+        }
         cpu_case_finish(&c);
     }
 }
@@ -316,6 +318,47 @@ static void test_kernels_cpu_conv__columns(void **state) {
     }
 }
 
+// Inputs with a scale for each channel, which are integers for depthwise convolutions: every unit,
+// windows that go by columns and that do not, several outputs of a channel, weights that fit no byte
+// or stay float, wide inputs, sums that leave float32 (as floats, then).
+static void test_kernels_cpu_conv__by_channel(void **state) {
+    static const struct shape shapes[] = {
+        {2, 2, 16, 16, 16, {10, 10}, {3, 3}, "1,1", "1,1,1,1", "1,1", ""},
+        {2, 1, 13, 13, 13, {11, 9}, {5, 5}, "2,2", "2,2,2,2", "1,1", ""},
+        {2, 1, 6, 12, 6, {8, 8}, {3, 3}, "1,1", "1,0,1,0", "1,1", ""},
+        {2, 1, 65, 65, 65, {11, 16}, {4, 3}, "3,3", "1,2,0,1", "1,1", ""},
+        {2, 1, 144, 144, 144, {5, 4}, {3, 3}, "1,1", "0,1,2,0", "1,1", ""},
+        {2, 1, 70, 70, 70, {1, 1}, {3, 3}, "1,1", "3,3,3,3", "1,1", ""},
+        {2, 1, 20, 20, 20, {9, 7}, {2, 3}, "1,2", "2,0,2,0", "2,1", ""},
+        {2, 1, 16, 16, 16, {162, 161}, {3, 5}, "2,1", "1,0,2,3", "1,2", ""},
+        {1, 2, 33, 33, 33, {21}, {3}, "2,", "1,1", "1,", ""},
+        {3, 1, 4, 4, 4, {9, 10, 8}, {3, 3, 3}, "1,1,1", "1,1,1,1,1,1", "1,1,1", ""},
+        {2, 2, 8, 12, 4, {6, 6}, {3, 3}, "1,1", "1,1,1,1", "1,1", ""},
+    };
+    static const struct edits edits[] = {
+        {{8, false, true}, {8, true, true}},   {{8, true, true}, {8, true, false}},
+        {{4, false, true}, {4, true, true}},   {{8, false, true}, {8, false, true}},
+        {{8, false, true}, {0, false, false}}, {{12, false, true}, {8, true, true}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        for (int epilogue = 0; epilogue < 5; epilogue++) {
+            for (size_t e = 0; e < sizeof(edits) / sizeof(edits[0]); e++) {
+                check_shape(&shapes[i], false, epilogue, &edits[e], e < 4);
+            }
+        }
+    }
+    // Of 529 products, which are beyond 2^24.
+    struct shape large = {2, 1, 4, 4, 4, {23, 24}, {23, 23}, "1,1", "0,0,0,0", "1,1", ""};
+    struct cpu_case c;
+    cpu_case_init(&c, 11);
+    c.low = 1.9f;
+    cpu_case_finish_graph(&c, add_conv(&c, &large, false, true));
+    cpu_case_edit(&c, edits[0].activations, edits[0].weights);
+    cpu_check_close(&c, 1e-11);
+    cpu_case_finish(&c);
+}
+
 // Results do not depend on how many threads there are.
 static void test_kernels_cpu_conv__threads(void **state) {
     (void)state;
@@ -347,6 +390,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_conv__bands),
         cmocka_unit_test(test_kernels_cpu_conv__windows),
         cmocka_unit_test(test_kernels_cpu_conv__columns),
+        cmocka_unit_test(test_kernels_cpu_conv__by_channel),
         cmocka_unit_test(test_kernels_cpu_conv__fuses),
         cmocka_unit_test(test_kernels_cpu_conv__threads),
     };

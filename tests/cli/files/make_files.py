@@ -6,7 +6,9 @@
 tiny.onnx: x [N,1,4,4] -> 3x3 convolution to 2 channels, Relu, Flatten, Gemm to y [N,3].
 outputs.npy is what ONNX Runtime makes of the first two samples of inputs.npz. tiny_4.onnx is what
 mscgym exports of it with 4 bits everywhere, outputs_4.npy what ONNX Runtime makes of that, without
-optimising it. tiny_doubled.onnx has every number of tiny.onnx twice.
+optimising it. tiny_doubled.onnx has every number of tiny.onnx twice. depthwise.onnx: x [N,1,4,4] -> 3x3
+convolution to 6 channels, Relu, a depthwise one, Flatten, Gemm to y [N,3]; its channels are of very
+different sizes.
 """
 import json
 import os
@@ -49,6 +51,31 @@ def make(weight, op="Relu"):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
 
 
+def make_depthwise():
+    rng = numpy.random.default_rng(2)
+    sizes = (10.0 ** numpy.linspace(-1, 1, 6)).astype("float32").reshape(6, 1, 1, 1)
+    initializers = [
+        numpy_helper.from_array(rng.normal(size=(6, 1, 3, 3)).astype("float32") * sizes, "conv.weight"),
+        numpy_helper.from_array(rng.normal(size=(6, 1, 3, 3)).astype("float32") / sizes, "deep.weight"),
+        numpy_helper.from_array(rng.normal(size=6).astype("float32"), "deep.bias"),
+        numpy_helper.from_array(rng.normal(size=(3, 96)).astype("float32") / 6, "fc.weight"),
+    ]
+    nodes = [
+        helper.make_node("Conv", ["x", "conv.weight"], ["c"], name="conv", pads=[1, 1, 1, 1],
+                         kernel_shape=[3, 3]),
+        helper.make_node("Relu", ["c"], ["r"], name="relu"),
+        helper.make_node("Conv", ["r", "deep.weight", "deep.bias"], ["d"], name="deep",
+                         pads=[1, 1, 1, 1], kernel_shape=[3, 3], group=6),
+        helper.make_node("Flatten", ["d"], ["f"], name="flatten"),
+        helper.make_node("Gemm", ["f", "fc.weight"], ["y"], name="fc", transB=1),
+    ]
+    graph = helper.make_graph(
+        nodes, "depthwise",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 1, 4, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 3])], initializers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+
+
 def double(model):
     """The same network trained further, as it were: every weight and bias is twice as large."""
     for tensor in model.graph.initializer:
@@ -81,6 +108,7 @@ def main():
     save(make(weight), "tiny.onnx")
     save(double(make(weight)), "tiny_doubled.onnx")
     save(make(weight, "Frobnicate"), "unknown_op.onnx")
+    save(make_depthwise(), "depthwise.onnx")
     broken = weight.copy()
     broken[1, 0, 2, 2] = numpy.nan
     save(make(broken), "nan_weight.onnx")
