@@ -25,7 +25,8 @@ UNIFORM = {"env": {"choices": [{"bits": 8}]}, "agent": {"type": "random"}, "budg
 
 
 def search(mscgym, folder, model, samples, target, batch, entry):
-    """What a search finds: the exported model, what its loss is said to be, and its noise."""
+    """What a search delivers: the exported model, what its loss is said to be, and the noise of
+    its winner's."""
     os.makedirs(folder)
     inputs = os.path.join(folder, "inputs.npz")
     numpy.savez(inputs, **samples)
@@ -38,10 +39,14 @@ def search(mscgym, folder, model, samples, target, batch, entry):
     out = subprocess.run([mscgym, "search", path, "--json"], check=True, stdout=subprocess.PIPE,
                          text=True)
     result = json.loads(out.stdout)
-    winner = (result[0] if isinstance(result, list) else result)["winner"]
+    result = result[0] if isinstance(result, list) else result
+    winner = result["winner"]
+    noise = winner.get("examined", {}).get("noise") or 0
+    if "reranked" in result:  # its first is the one that is delivered
+        winner = result["reranked"]["plans"][0]
     name = os.path.splitext(os.path.basename(model))[0]
     return (os.path.join(folder, "workspace", name + ".onnx"), winner["metrics"]["distill_loss"],
-            winner.get("examined", {}).get("noise") or 0)
+            noise)
 
 
 def float_model(mscgym, model, folder):

@@ -46,7 +46,8 @@ static enum msc_status rerank_init(struct rerank *r) {
     if (r->command_json) {
         MSC_TRY(msc_command_read(&r->command, r->command_json, "rerank.command", &r->arena));
     }
-    int64_t *ids = msc_arena_array(&r->arena, r->top, sizeof *ids);
+    int64_t *ids =
+        msc_arena_array(&r->arena, r->top + msc_record_space(r->record)->n_baselines, sizeof *ids);
     r->runtime = cJSON_CreateObject();
     if (!ids || !r->runtime) {
         return msc_processor__no_memory();
@@ -262,7 +263,7 @@ static enum msc_status order_candidates(cJSON **out, struct rerank *r) {
                     r->command_json != NULL, r->command_json && r->command.is_maximised);
     if (rows[0].violation > 0.0) {
         msc_log(r->p->log, MSC_LOG_WARNING,
-                "%s: by what was measured none of the best %zu meets every bound; the nearest, "
+                "%s: by what was measured none of the %zu plans meets every bound; the nearest, "
                 "trial %lld, comes first",
                 entry_of(r)->name, r->n_candidates, (long long)rows[0].trial->id);
     }
@@ -322,7 +323,7 @@ static enum msc_status rerank_measure(cJSON **out, struct rerank *r) {
 
 static void tell_first(const struct rerank *r, const struct msc_trial *first,
                        const cJSON *reranked) {
-    msc_log(r->p->news, MSC_LOG_INFO, "%s: of the best %zu, trial %lld comes first by %s",
+    msc_log(r->p->news, MSC_LOG_INFO, "%s: of %zu plans, trial %lld comes first by %s",
             entry_of(r)->name, r->n_candidates, (long long)first->id,
             rerank_get(reranked, "by")->valuestring);
 }

@@ -359,8 +359,7 @@ static enum msc_status write_reranked(struct msc_str *out, const cJSON *report, 
         return MSC_OK;
     }
     name_reranked(name, first);
-    msc_str_printf(out,
-                   "the best %d, by %s as it was measured: %s, comes first, and is delivered\n",
+    msc_str_printf(out, "%d plans, by %s as it was measured: %s, comes first, and is delivered\n",
                    cJSON_GetArraySize(report_get(reranked, "plans")),
                    report_get(reranked, "by")->valuestring, name);
     enum msc_status status = fill_reranked(&table, report, reranked);

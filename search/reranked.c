@@ -23,6 +23,13 @@ enum msc_status msc_reranked_bind_row(struct cJSON *row, const struct msc_record
     return msc_kept_bind_row(row, record, id);
 }
 
+static bool is_among(const int64_t ids[], size_t n, int64_t id) {
+    while (n > 0 && ids[n - 1] != id) {
+        n--;
+    }
+    return n > 0;
+}
+
 void msc_reranked_candidates(int64_t ids[], size_t *n, size_t max,
                              const struct msc_record *record) {
     size_t n_top = 0;
@@ -32,6 +39,13 @@ void msc_reranked_candidates(int64_t ids[], size_t *n, size_t max,
         const struct msc_trial *trial = &msc_record_trial(record, (size_t)ids[i])->trial;
         if (trial->outcome.state == MSC_TRIAL_COMPLETE) {
             ids[(*n)++] = ids[i];
+        }
+    }
+    for (size_t i = 0; i < msc_record_space(record)->n_baselines; i++) {
+        const struct msc_record_line *line = msc_record_baseline(record, i);
+        if (line && line->trial.outcome.state == MSC_TRIAL_COMPLETE &&
+            line->trial.outcome.violation <= 0 && !is_among(ids, *n, line->trial.id)) {
+            ids[(*n)++] = line->trial.id;
         }
     }
 }
@@ -104,7 +118,7 @@ static enum msc_status check_candidates(bool *fits, const cJSON *reranked,
         return MSC_OK;
     }
     size_t max = (size_t)top->valuedouble;
-    int64_t *ids = msc_alloc_zero(max, sizeof *ids);
+    int64_t *ids = msc_alloc_zero(max + msc_record_space(record)->n_baselines, sizeof *ids);
     if (!ids) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the best %zu trials", max);
     }

@@ -31,7 +31,8 @@ enum msc_status msc_reranked_load_rows(struct cJSON **out, const struct msc_reco
 enum msc_status msc_reranked_bind_row(struct cJSON *row, const struct msc_record *record,
                                       int64_t id);
 
-// The best feasible trials, best first, at most `max`: those to be measured.
+// Those to be measured: the best feasible trials, best first, at most `max`, and behind them what
+// baselines are feasible, too. `ids` has room for `max` and all baselines of the space.
 void msc_reranked_candidates(int64_t ids[], size_t *n, size_t max, const struct msc_record *record);
 
 // What the record has come to: the first of those that were measured, else its best trial; NULL when

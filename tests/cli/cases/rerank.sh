@@ -18,7 +18,7 @@ chmod +x score.sh
 reranked a '{"top": 4, "command": {"argv": ["./score.sh", "{model}"], "maximise": true}}'
 mscgym search a.json >result.txt
 names() { # what stands at the beginning of each line of the table
-    grep -A 10 '^the best' "$1" | sed 's/  [0-9-].*//'
+    grep -A 10 '^[0-9]* plans, by' "$1" | sed 's/  [0-9-].*//'
 }
 names result.txt
 measured() { # how many plans, and whether any of them twice
@@ -45,7 +45,7 @@ measured
 cp a/tiny.jsonl.rerank.json new.json
 sed 's/"violation": 0/"violation": 1/' new.json >a/tiny.jsonl.rerank.json
 shown() {
-    mscgym show a/tiny.jsonl 2>&1 | grep '^the best\|rerank.json'
+    mscgym show a/tiny.jsonl 2>&1 | grep '^[0-9]* plans, by\|rerank.json'
 }
 shown
 cp old.json a/tiny.jsonl.rerank.json
@@ -78,17 +78,17 @@ while [ "$(cat slow.txt 2>/dev/null | wc -l)" -lt 3 ]; do
 done
 kill -KILL $search
 wait $search 2>/dev/null
-mscgym show k/tiny.jsonl | grep -c '^the best'
+mscgym show k/tiny.jsonl | grep -c '^[0-9]* plans, by'
 while ! mscgym resume k/tiny.jsonl --quiet --allow-plugins >again.txt 2>/dev/null; do
     sleep 0.1 # until the orphan is gone
 done
-grep '^the best' again.txt
+grep '^[0-9]* plans, by' again.txt
 echo "runs: $(wc -l <slow.txt)"
 
 echo "- what a program does wrong"
 said() {
     try mscgym search "$1.json" >result.txt
-    grep 'warning:\|^the best\|was .*failed\|exit' result.txt | sed 's/failed  .*/failed/'
+    grep 'warning:\|^[0-9]* plans, by\|was .*failed\|exit' result.txt | sed 's/failed  .*/failed/'
 }
 cat >bad.sh <<'END'
 #!/bin/sh
