@@ -61,7 +61,7 @@ def float_model(mscgym, model, folder):
 
 def tell_loss(name, what, said, delivered, noise):
     """A line, and whether the loss is as near to what was said as it has to be."""
-    off = delivered / said - 1
+    off = delivered / said - 1 if said else float(delivered > 1e-12)
     print(f"{name}: {what}: loss said {said:.5g}, in the runtime {delivered:.5g} "
           f"({100 * off:+.1f} %, noise {100 * noise:.1f} %)"
           f"{'' if abs(off) <= max(0.02, 3 * noise) else ' WRONG'}", flush=True)
