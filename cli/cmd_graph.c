@@ -207,8 +207,9 @@ static enum msc_status read_target(struct msc_site_scheme *scheme, const struct 
     for (size_t i = 0; msc_target_at(i); i++) {
         msc_str_item(&known, msc_target_at(i)->name);
     }
-    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "graph: --target is \"%s\", expected one of %s",
-                                      v->target, msc_str_text(&known));
+    enum msc_status status =
+        MSC_FAIL(MSC_E_INVALID, "graph: --target is \"%s\", expected one of %s", v->target,
+                 msc_str_text(&known));
     msc_str_finish(&known);
     return status;
 }

@@ -92,7 +92,7 @@ static enum msc_status list_parameters(const struct msc_quantize *z, struct msc_
 static enum msc_status build_edits(struct msc_env *env, struct msc_quantize *z) {
     MSC_TRY(msc_quantize__build_fixed(env, z));
     return msc_bias_edits_create(&z->bias_edits, msc_env_host(env)->graph,
-                                     msc_quantizer_sites(z->quantizer));
+                                 msc_quantizer_sites(z->quantizer));
 }
 
 static enum msc_status compute_parameters(struct msc_env *env, struct msc_quantize *z,
