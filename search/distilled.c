@@ -16,23 +16,12 @@ const struct cJSON *msc_distilled_plan(const struct cJSON *distilled) {
     return cJSON_GetObjectItemCaseSensitive(distilled, "plan");
 }
 
-// Told of where it is of no use.
-static enum msc_status settle_loading(enum msc_status status, const struct msc_log *log) {
-    if (status == MSC_E_STATE) {
-        msc_log(log, MSC_LOG_INFO, "%s", msc_status_message());
-    } else if (status != MSC_OK && status != MSC_E_NOMEM && status != MSC_E_NOT_FOUND) {
-        msc_log(log, MSC_LOG_WARNING, "%s; it is passed over, mscgym search makes it anew",
-                msc_status_message());
-    }
-    return status == MSC_E_NOMEM ? status : MSC_OK;
-}
-
 enum msc_status msc_distilled_load(struct cJSON **out, const struct msc_record *record,
                                    int64_t trial, const struct msc_log *log) {
     cJSON *distilled = NULL;
     bool fits = false;
     *out = NULL;
-    MSC_TRY(settle_loading(msc_kept_file_load(&distilled, &kind, record), log));
+    MSC_TRY(msc_kept_file_load(&distilled, &kind, record, log));
     if (!distilled) {
         return MSC_OK;
     }

@@ -116,21 +116,14 @@ enum msc_status msc_kept_load(struct cJSON **out, struct msc_record *record,
                               const struct msc_log *log) {
     cJSON *kept = NULL;
     *out = NULL;
-    enum msc_status status = msc_kept_file_load(&kept, &kind, record);
-    if (status == MSC_OK) {
-        status = kept_check(kept, record, log);
-        if (status == MSC_OK) {
-            *out = kept;
-            return MSC_OK;
-        }
-    } else if (status == MSC_E_STATE) {
-        msc_log(log, MSC_LOG_INFO, "%s", msc_status_message());
-    } else if (status != MSC_E_NOMEM && status != MSC_E_NOT_FOUND) {
-        msc_log(log, MSC_LOG_WARNING, "%s; it is passed over, mscgym search makes it anew",
-                msc_status_message());
+    MSC_TRY(msc_kept_file_load(&kept, &kind, record, log));
+    enum msc_status status = kept ? kept_check(kept, record, log) : MSC_OK;
+    if (status != MSC_OK) {
+        cJSON_Delete(kept);
+        return status == MSC_E_NOMEM ? status : MSC_OK;
     }
-    cJSON_Delete(kept);
-    return status == MSC_E_NOMEM ? status : MSC_OK;
+    *out = kept;
+    return MSC_OK;
 }
 
 enum msc_status msc_kept_leave_out(struct msc_record *record, const struct msc_log *log) {

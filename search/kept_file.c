@@ -136,11 +136,23 @@ static enum msc_status check_record(const cJSON *kept, const char *path,
                : MSC_FAIL(MSC_E_STATE, "%s: passed over: it is of another record", path);
 }
 
+// Without what is of no use a search goes on; only want of memory ends it.
+static enum msc_status pass_over(enum msc_status why, const struct msc_log *log) {
+    if (why == MSC_E_STATE) {
+        msc_log(log, MSC_LOG_INFO, "%s", msc_status_message());
+    } else if (why != MSC_OK && why != MSC_E_NOMEM && why != MSC_E_NOT_FOUND) {
+        msc_log(log, MSC_LOG_WARNING, "%s; it is passed over, mscgym search makes it anew",
+                msc_status_message());
+    }
+    return why == MSC_E_NOMEM ? why : MSC_OK;
+}
+
 enum msc_status msc_kept_file_load(cJSON **out, const struct msc_kept_kind *kind,
-                                   const struct msc_record *record) {
+                                   const struct msc_record *record, const struct msc_log *log) {
     struct msc_arena arena = {0};
     const char *path = NULL;
     cJSON *kept = NULL;
+    *out = NULL;
     enum msc_status status = kept_path(&path, &arena, kind, record);
     if (status == MSC_OK) {
         status = read_checked(&kept, path, kind);
@@ -154,5 +166,5 @@ enum msc_status msc_kept_file_load(cJSON **out, const struct msc_kept_kind *kind
     }
     cJSON_Delete(kept);
     msc_arena_finish(&arena);
-    return status;
+    return pass_over(status, log);
 }

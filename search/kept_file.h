@@ -1,12 +1,13 @@
 // JSON files beside a record that keep what was worked out of it: RECORD.result.json (search/kept.h),
-// RECORD.rerank.json (search/reranked.h), RECORD.distill.json (search/distilled.h). Each is bound to its record by `record`, its identity, to
-// lines by their checksums, and has a checksum of its own.
+// RECORD.rerank.json (search/reranked.h), RECORD.distill.json (search/distilled.h). Each is bound to
+// its record by `record`, its identity, to lines by their checksums, and has a checksum of its own.
 #ifndef MSC_SEARCH_KEPT_FILE_H
 #define MSC_SEARCH_KEPT_FILE_H
 
 #include "records/record.h"
 
 #include "base/json.h"
+#include "base/log.h"
 
 struct msc_kept_kind {
     const char *ending; // ".result.json"
@@ -17,10 +18,10 @@ struct msc_kept_kind {
 // was.
 enum msc_status msc_kept_file_save(const struct msc_kept_kind *kind,
                                    const struct msc_record *record, const cJSON *object);
-// *out is owned by the caller. MSC_E_NOT_FOUND: there is no such file; MSC_E_FORMAT: it is damaged;
-// MSC_E_STATE: of another record.
+// *out is owned by the caller; NULL: there is no such file, or none of use, being damaged or of another
+// record, which `log` is told.
 enum msc_status msc_kept_file_load(cJSON **out, const struct msc_kept_kind *kind,
-                                   const struct msc_record *record);
+                                   const struct msc_record *record, const struct msc_log *log);
 
 // Adds `id` and `checksum`, those of a trial's line.
 enum msc_status msc_kept_bind_row(cJSON *row, const struct msc_record *record, int64_t id);

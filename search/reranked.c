@@ -52,20 +52,6 @@ void msc_reranked_candidates(int64_t ids[], size_t *n, size_t max,
 
 // ---- Loading ----------------------------------------------------------------------------------
 
-// The file as it is, told of where it is of no use; *out NULL: there is none.
-static enum msc_status load_file(cJSON **out, const struct msc_record *record,
-                                 const struct msc_log *log) {
-    *out = NULL;
-    enum msc_status status = msc_kept_file_load(out, &kind, record);
-    if (status == MSC_E_STATE) {
-        msc_log(log, MSC_LOG_INFO, "%s", msc_status_message());
-    } else if (status != MSC_OK && status != MSC_E_NOMEM && status != MSC_E_NOT_FOUND) {
-        msc_log(log, MSC_LOG_WARNING, "%s; it is passed over, mscgym search makes it anew",
-                msc_status_message());
-    }
-    return status == MSC_E_NOMEM ? status : MSC_OK;
-}
-
 // Rows of trials must be of their lines; the float model's has no id.
 static enum msc_status drop_rows(cJSON *list, const struct msc_record *record) {
     cJSON *next = NULL;
@@ -84,7 +70,7 @@ static enum msc_status drop_rows(cJSON *list, const struct msc_record *record) {
 
 enum msc_status msc_reranked_load_rows(struct cJSON **out, const struct msc_record *record,
                                        const struct msc_log *log) {
-    MSC_TRY(load_file(out, record, log));
+    MSC_TRY(msc_kept_file_load(out, &kind, record, log));
     enum msc_status status = drop_rows(rerank_get(*out, "plans"), record);
     if (status == MSC_OK) {
         status = drop_rows(rerank_get(*out, "references"), record);
