@@ -304,23 +304,6 @@ out:
     return status;
 }
 
-// The moments of a weight's uses as one: each counts by its rows. All must have the same columns.
-static bool add_moment(struct msc_moment *sum, const struct msc_moment *m) {
-    if (!m->h || m->n_columns != sum->n_columns || m->n_groups != sum->n_groups) {
-        return false;
-    }
-    double share = (double)m->n_rows / (double)(m->n_rows + sum->n_rows);
-    int64_t n = m->n_groups * m->n_columns;
-    for (int64_t i = 0; i < n * m->n_columns; i++) {
-        sum->h[i] = (float)(sum->h[i] * (1 - share) + m->h[i] * share);
-    }
-    for (int64_t i = 0; i < n; i++) {
-        sum->means[i] = sum->means[i] * (1 - share) + m->means[i] * share;
-    }
-    sum->n_rows += m->n_rows;
-    return true;
-}
-
 // ---- All of them ------------------------------------------------------------------------------
 
 bool msc_quantizer__has_rounding(const struct msc_quantizer *q) {
@@ -368,7 +351,7 @@ static enum msc_status round_measured(struct msc_quantizer *q, struct uses *u, s
         size_t next = i + 1;
         bool has_all = sum->h != NULL;
         for (; next < end && u->sites[next] == u->sites[i]; next++) {
-            has_all = has_all && add_moment(sum, &u->moments[next]);
+            has_all = has_all && msc_moment_add(sum, &u->moments[next]);
         }
         // A weight that is multiplied in another way keeps what its observer has found.
         if (has_all) {
