@@ -32,8 +32,13 @@ static void test_kernels_evaluator_target__others(void **state) {
     check_trials("openvino", true);
 }
 
-// Edits of trial 1: one for all slots of the site that product reads.
-static void edit_moved(struct eval_bench *b) {
+// Trial 1 has one edit for all slots of the site that product reads; the backend moves bytes.
+static void open_moved(struct eval_bench *b) {
+    eval_open_bench(b);
+    eval_open_net(&b->c, 1, 1);
+    eval_set_target(&b->c, "onnxruntime");
+    eval_draw_all(b);
+    b->fake.moves = true;
     int32_t slot = eval_slot(&b->c, "product", 0);
     memset(&b->edits[1], 0, sizeof(b->edits[1]));
     for (int32_t i = 0; i < b->c.sites.n_sites; i++) {
@@ -51,12 +56,7 @@ static void edit_moved(struct eval_bench *b) {
 static void test_kernels_evaluator_target__moved_once(void **state) {
     struct eval_bench b;
     (void)state;
-    eval_open_bench(&b);
-    eval_open_net(&b.c, 1, 1);
-    eval_set_target(&b.c, "onnxruntime");
-    eval_draw_all(&b);
-    edit_moved(&b);
-    b.fake.moves = true;
+    open_moved(&b);
     b.ev = eval_create(&b, 1, (uint64_t)1 << 24);
     eval_run_and_check(&b, b.ev, 1, 1);
     assert_int_equal(b.fake.n_quantised, 3);
@@ -91,11 +91,7 @@ static void assert_noise_is_small(struct eval_bench *b) {
 static void test_kernels_evaluator_target__noise(void **state) {
     struct eval_bench b;
     (void)state;
-    eval_open_bench(&b);
-    eval_open_net(&b.c, 1, 1);
-    eval_set_target(&b.c, "onnxruntime");
-    eval_draw_all(&b);
-    edit_moved(&b);
+    open_moved(&b);
     int32_t slot = eval_slot(&b.c, "product", 1);
     // No multiple of the other step: few numbers lie at a tie of both.
     struct msc_quant quant = b.c.quants[slot][0].edit.quant;
@@ -103,7 +99,6 @@ static void test_kernels_evaluator_target__noise(void **state) {
     quant.scales = &scale;
     const struct msc_edit other = msc_edit_quantize(quant);
     b.edits[1].edits[slot] = &other;
-    b.fake.moves = true;
     b.ev = eval_create(&b, 1, (uint64_t)1 << 24);
     assert_noise_is_small(&b);
     eval_close_bench(&b);
