@@ -18,8 +18,8 @@
 //
 // A bias that is rounded (graph/edit.h) to a step of just t for every c, compared bit by bit, of an
 // input with one scale, and for which B + max |q_b| is below 2^31, joins the sum instead:
-// y = t * (float)(sum + q_b[c]). Rounded otherwise it is a float32 like any other, b = (float)q_b * step. So the bits of such a
-// joint depend on neither unit nor backend.
+// y = t * (float)(sum + q_b[c]). Rounded otherwise it is a float32 like any other, b = (float)q_b *
+// step. So the bits of such a joint depend on neither unit nor backend.
 #ifndef MSC_KERNELS_BACKEND_H
 #define MSC_KERNELS_BACKEND_H
 
@@ -54,9 +54,9 @@ struct msc_quantized {
 };
 
 // One run of a prepared step. Inputs carry their format: any float32 input may come as integers of a
-// quantisation with one scale, or one for each channel (view.quant), each of its own. What is not computed over integers as
-// above gives the bits that the dequantised values (float)(q - z) * s would. Outputs are allocated
-// by the caller as the plan's values say.
+// quantisation with one scale, or one for each channel (view.quant), each of its own. What is not
+// computed over integers as above gives the bits that the dequantised values (float)(q - z) * s would.
+// Outputs are allocated by the caller as the plan's values say.
 struct msc_call {
     const struct msc_view *inputs;  // [step.n_inputs]
     const struct msc_view *outputs; // [step.n_outputs]

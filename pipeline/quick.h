@@ -31,9 +31,9 @@ struct msc_quick_options {
 // *out, owned by the caller, has "target", "samples", "held_back" and "model", the file; "plans", from
 // the best on: {"weights", "activations"}, labels of choices, "float", how many tensors are left alone,
 // "plain", whether it has the ranges of all values, rounded to nearest,
-// "metrics" on the samples and "examined", as in a search's report (docs/record.md); "reference", the uncompressed model; and "runtime", where
-// the target has one. MSC_E_INVALID: an option or a file is wrong; MSC_E_CANCELLED: stopped, and nothing
-// is written.
+// "metrics" on the samples and "examined", as in a search's report (docs/record.md); "reference", the
+// uncompressed model; and "runtime", where the target has one. MSC_E_INVALID: an option or a file is
+// wrong; MSC_E_CANCELLED: stopped, and nothing is written.
 enum msc_status msc_quick_quantize(struct cJSON **out, const struct msc_quick_options *options);
 
 #endif

@@ -9,8 +9,9 @@
 // with d = ridge times the mean of the diagonal of X'X/n: what the samples say little of stays as it
 // was trained. Then w* is rounded with X'X/n for H (tools/rounding.h): scales by the error of outputs,
 // GPTQ, coordinate descent. Where the joint's bias can take a shift, all of it is around the means,
-// and the shift makes up for what the mean of the outputs is off by then. (Y. Li et al., "GPTAQ: Efficient Finetuning-Free Quantization for
-// Asymmetric Calibration", arXiv 2504.02692, has the same target column by column.)
+// and the shift makes up for what the mean of the outputs is off by then. (Y. Li et al., "GPTAQ:
+// Efficient Finetuning-Free Quantization for Asymmetric Calibration", arXiv 2504.02692, has the same
+// target column by column.)
 //
 //     MSC_TRY(msc_moments_measure(&moment, &n_done, &slot, 1, ev, &under_the_plan));
 //     MSC_TRY(msc_distiller_improve(&quant, &(struct msc_distiller_job){ ... }));

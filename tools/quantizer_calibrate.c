@@ -11,8 +11,9 @@ enum { KEPT_OF_BATCH = 2048, KEPT_OF_ALL = 32768, KEPT_LEAST = 16 };
 // Of one channel, which has no histogram: these stand for all of it.
 enum { KEPT_OF_CHANNEL = 4096 };
 
-// What is gathered of one activation tensor, or of one of its channels. Everything added up is exact (extrema and counts), so
-// the order in which batches come does not matter; kept values go to their batch's own place.
+// What is gathered of one activation tensor, or of one of its channels. Everything added up is exact
+// (extrema and counts), so the order in which batches come does not matter; kept values go to their
+// batch's own place.
 struct seen {
     int32_t slot; // whose values are kept
     float low, high;

@@ -48,9 +48,9 @@ struct msc_moment_options {
 #define MSC_MOMENT_OPTIONS_INIT                                                                    \
     { .n_rows = 16384, .memory_bytes = (uint64_t)256 << 20, .n_threads = 1 }
 
-// Runs the float model once, and the plan beside it. `slots` [n], n > 0, are weights'; as many are measured as memory has
-// room for, the first *n_done of them, into zeroed moments [n], which are the caller's
-// (msc_moment_finish). MSC_E_CANCELLED, MSC_E_NOMEM.
+// Runs the float model once, and the plan beside it. `slots` [n], n > 0, are weights'; as many are
+// measured as memory has room for, the first *n_done of them, into zeroed moments [n], which are the
+// caller's (msc_moment_finish). MSC_E_CANCELLED, MSC_E_NOMEM.
 enum msc_status msc_moments_measure(struct msc_moment moments[], size_t *n_done,
                                     const int32_t slots[], size_t n, struct msc_evaluator *ev,
                                     const struct msc_moment_options *options);

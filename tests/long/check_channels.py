@@ -3,9 +3,9 @@
 
     check_channels.py MSCGYM depthwise
 
-Of tests/cli/files/depthwise.onnx, with 8 and 6 bits, symmetric and not: the exported model must load and run in onnxruntime, its optimiser
-off and at its default level, and give what `mscgym run --strategy` gives, but for float32 rounding. Exit
-code 77 without onnxruntime.
+Of tests/cli/files/depthwise.onnx, with 8 and 6 bits, symmetric and not: the exported model must load
+and run in onnxruntime, its optimiser off and at its default level, and give what `mscgym run
+--strategy` gives, but for float32 rounding. Exit code 77 without onnxruntime.
 """
 import json
 import os
