@@ -12,8 +12,10 @@ for lines in 6 20 33; do
         sleep 0.005
     done
     worker=$(cat /proc/$parent/task/$parent/children 2>/dev/null)
-    kill -KILL $worker $parent 2>/dev/null
-    wait $parent 2>/dev/null
+    {
+        kill -KILL $worker $parent
+        wait $parent
+    } 2>/dev/null # what the shell says of it
 done
 mscgym search broken.json >/dev/null
 mscgym show whole/toy.jsonl --canonical | tail -n +2 >whole.txt

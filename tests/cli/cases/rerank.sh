@@ -76,8 +76,10 @@ search=$!
 while [ "$(cat slow.txt 2>/dev/null | wc -l)" -lt 3 ]; do
     sleep 0.01
 done
-kill -KILL $search
-wait $search 2>/dev/null
+{
+    kill -KILL $search
+    wait $search
+} 2>/dev/null # what the shell says of it
 mscgym show k/tiny.jsonl | grep -c '^[0-9]* plans, by'
 while ! mscgym resume k/tiny.jsonl --quiet --allow-plugins >again.txt 2>/dev/null; do
     sleep 0.1 # until the orphan is gone
