@@ -2,29 +2,20 @@
 
 #include "base/alloc.h"
 #include "tools/linear_algebra.h"
-#include "tools/rounding.h"
+#include "tools/weight_rows.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { DESCENT_PASSES = 4 };
-#define DAMPING 0.01 // of GPTQ, and how far it is raised where H has no factor
-#define MOST_DAMPING 10.0
 
 struct distilling {
     const struct msc_distiller_job *job;
-    struct msc_scheme scheme;
-    bool is_input_first; // the weight is [columns, rows]
-    int64_t n_rows, n_columns;
-    int64_t n_blocks;     // scales of a row
-    const float *h;       // as the moment's; around the means where there are shifts
-    const float *cross;   // the same
-    float *weights;       // [n_rows, n_columns]
-    double *means;        // [n_rows] of what the float model gives, without its bias
-    float *shifts;        // [n_rows]; NULL: none
-    float *scales;        // [n_rows, n_blocks]
-    int32_t *zero_points; // [n_rows, n_blocks]
-    int32_t *integers;    // [n_rows, n_columns]
+    struct msc_weight_rows rows;
+    struct msc_rounded_rows rounded;
+    const float *h;                 // as the moment's; around the means where there are shifts
+    const float *cross;             // the same
+    double *means;                  // [n_rows] of what the float model gives, without its bias
+    struct msc_gptq_order **orders; // [n_groups]
 };
 
 static enum msc_status no_distiller_memory(void) {
@@ -36,26 +27,7 @@ bool msc_distiller_takes(const struct msc_quant *quant) {
 }
 
 static int64_t rows_of_group(const struct distilling *d) {
-    return d->n_rows / d->job->moment->n_groups;
-}
-
-// Element k of row r in the weight's own array, and scale `block` of it in that of a quantisation.
-static int64_t element_of(const struct distilling *d, int64_t row, int64_t k) {
-    return d->is_input_first ? k * d->n_rows + row : row * d->n_columns + k;
-}
-
-static int64_t scale_of(const struct distilling *d, int64_t row, int64_t block) {
-    return d->job->now->n == 1 ? 0
-           : d->is_input_first ? block * d->n_rows + row
-                               : row * d->n_blocks + block;
-}
-
-static double dot_of_means(const double means[], const float w[], int64_t n) {
-    double sum = 0;
-    for (int64_t k = 0; k < n; k++) {
-        sum += means[k] * w[k];
-    }
-    return sum;
+    return d->rows.n_rows / d->rows.n_groups;
 }
 
 // Products of two columns around their means: a bias makes up for these.
@@ -74,47 +46,23 @@ static enum msc_status take_moments(struct distilling *d, struct msc_arena *aren
     const struct msc_moment *m = d->job->moment;
     d->h = m->h;
     d->cross = m->cross;
-    d->means = msc_arena_array(arena, (size_t)d->n_rows + 1, sizeof(d->means[0]));
+    d->means = msc_arena_array(arena, (size_t)d->rows.n_rows + 1, sizeof(d->means[0]));
     if (d->job->has_shifts) {
         d->h = centre(m->h, m->means, m->means, m, arena);
         d->cross = centre(m->cross, m->float_means, m->means, m, arena);
-        d->shifts = msc_arena_array(arena, (size_t)d->n_rows + 1, sizeof(d->shifts[0]));
     }
-    bool has_all = d->h && d->cross && d->means && (d->shifts || !d->job->has_shifts);
-    return has_all ? MSC_OK : no_distiller_memory();
+    return d->h && d->cross && d->means ? MSC_OK : no_distiller_memory();
 }
 
 // The rows as they were trained, with the scales of the plan.
 static enum msc_status distilling_init(struct distilling *d, struct msc_arena *arena) {
     const struct msc_distiller_job *job = d->job;
-    const struct msc_quant *now = job->now;
-    const float *x = msc_array_data(job->weight->data);
-    size_t n = (size_t)msc_array_n_elements(job->weight->data);
-    d->scheme = (struct msc_scheme){.bits = now->bits,
-                                    .is_symmetric = now->low < 0,
-                                    .is_weight = true,
-                                    .has_lowest = !job->target || !job->target->narrow_weights};
-    d->is_input_first = job->weight->n_dims == 2 && job->slot->channel_axis == 1;
-    d->n_columns = job->moment->n_columns;
-    d->n_rows = (int64_t)n / d->n_columns;
-    d->n_blocks = now->group_size > 0 ? (d->n_columns + now->group_size - 1) / now->group_size : 1;
-    size_t n_scales = (size_t)(d->n_rows * d->n_blocks);
-    d->weights = msc_arena_array(arena, n + 1, sizeof(d->weights[0]));
-    d->scales = msc_arena_array(arena, n_scales + 1, sizeof(d->scales[0]));
-    d->zero_points = msc_arena_array(arena, n_scales + 1, sizeof(d->zero_points[0]));
-    d->integers = msc_arena_array(arena, n + 1, sizeof(d->integers[0]));
-    if (!d->weights || !d->scales || !d->zero_points || !d->integers) {
-        return no_distiller_memory();
-    }
-    for (int64_t r = 0; r < d->n_rows; r++) {
-        for (int64_t k = 0; k < d->n_columns; k++) {
-            d->weights[r * d->n_columns + k] = x[element_of(d, r, k)];
-        }
-        for (int64_t b = 0; b < d->n_blocks; b++) {
-            d->scales[r * d->n_blocks + b] = now->scales[scale_of(d, r, b)];
-            d->zero_points[r * d->n_blocks + b] = now->zero_points[scale_of(d, r, b)];
-        }
-    }
+    const struct msc_scheme scheme = {.bits = job->now->bits,
+                                      .is_symmetric = job->now->low < 0,
+                                      .is_weight = true,
+                                      .has_lowest = !job->target || !job->target->narrow_weights};
+    MSC_TRY(msc_weight_rows_init(&d->rows, job->weight, job->slot, job->moment, arena));
+    MSC_TRY(msc_rounded_rows_init(&d->rounded, &d->rows, job->now, scheme, job->has_shifts, arena));
     return take_moments(d, arena);
 }
 
@@ -140,13 +88,13 @@ static enum msc_status solve_group(struct distilling *d, int64_t group) {
     const struct msc_moment *m = d->job->moment;
     int64_t n = m->n_columns, n_rows = rows_of_group(d);
     size_t n_weights = (size_t)(n_rows * n);
-    float *w = d->weights + group * n_rows * n;
+    float *w = d->rows.values + group * n_rows * n;
     float *moved = msc_alloc(n_weights * sizeof(moved[0]) + 1);
     double *b = msc_alloc(n_weights * sizeof(b[0]) + 1);
     double *a = msc_alloc((size_t)(n * n) * sizeof(a[0]) + 1);
     enum msc_status status = moved && b && a ? MSC_OK : MSC_E_NOMEM;
-    for (int64_t r = 0; d->shifts && r < n_rows; r++) {
-        d->means[group * n_rows + r] = dot_of_means(m->float_means + group * n, w + r * n, n);
+    for (int64_t r = 0; d->rounded.shifts && r < n_rows; r++) {
+        d->means[group * n_rows + r] = msc_dot_means(w + r * n, m->float_means + group * n, n);
     }
     if (status == MSC_OK) {
         double ridge = add_ridge(a, d->h + group * n * n, n, d->job->ridge);
@@ -170,149 +118,48 @@ static enum msc_status solve_group(struct distilling *d, int64_t group) {
 
 // ---- Rounding ---------------------------------------------------------------------------------
 
-static enum msc_status make_order(struct msc_gptq_order **out, const struct distilling *d,
-                                  int64_t group) {
-    int64_t n = d->n_columns;
-    const float *h = d->h + group * n * n;
-    enum msc_status status = MSC_E_INVALID;
-    for (double damping = DAMPING; status == MSC_E_INVALID && damping <= MOST_DAMPING;
-         damping *= 10) {
-        status = msc_gptq_order_create(out, h, n, damping);
-    }
-    return status;
-}
-
 // What the mean of a row's outputs is off by.
 static void shift_row(struct distilling *d, int64_t group, int64_t row) {
-    int64_t n = d->n_columns, size = d->job->now->group_size > 0 ? d->job->now->group_size : n;
+    struct msc_rounded_rows *r = &d->rounded;
+    int64_t n = d->rows.n_columns, size = r->form.group_size > 0 ? r->form.group_size : n;
     const double *means = d->job->moment->means + group * n;
     double mean = 0;
     for (int64_t k = 0; k < n; k++) {
-        int64_t block = row * d->n_blocks + k / size;
-        int32_t q = d->integers[row * n + k] - d->zero_points[block];
-        mean += means[k] * q * d->scales[block];
+        int64_t block = row * r->n_blocks + k / size;
+        int32_t q = r->integers[row * n + k] - r->zero_points[block];
+        mean += means[k] * q * r->scales[block];
     }
-    d->shifts[row] = (float)(d->means[row] - mean);
+    r->shifts[row] = (float)(d->means[row] - mean);
 }
 
-// Rows [first, first + n) of a group.
-static enum msc_status round_rows(struct distilling *d, const struct msc_gptq_order *order,
-                                  int64_t group, int64_t first, int64_t n_rows) {
-    int64_t n = d->n_columns, row = group * rows_of_group(d) + first;
-    struct msc_rounding_rows rows = {
-        .n_rows = n_rows,
-        .n_columns = n,
-        .weights = d->weights + row * n,
-        .h = d->h + group * n * n,
-        .scheme = d->scheme,
-        .group_size = d->job->now->group_size,
-        .scales = d->scales + row * d->n_blocks,
-        .zero_points = d->zero_points + row * d->n_blocks,
-        .integers = d->integers + row * n,
-    };
+static enum msc_status round_some(void *payload, struct msc_rounding_rows *rows, int64_t group,
+                                  int64_t first) {
+    struct distilling *d = payload;
     if (d->job->now->n > 1) {
-        MSC_TRY(msc_rounding_fit(&rows));
+        MSC_TRY(msc_rounding_fit(rows));
     }
-    MSC_TRY(msc_rounding_gptq(&rows, order));
-    MSC_TRY(msc_rounding_descend(&rows, DESCENT_PASSES));
-    for (int64_t r = 0; d->shifts && r < n_rows; r++) {
-        shift_row(d, group, row + r);
+    MSC_TRY(msc_rounding_gptq(rows, d->orders[group]));
+    MSC_TRY(msc_rounding_descend(rows, DESCENT_PASSES));
+    for (int64_t r = 0; d->rounded.shifts && r < rows->n_rows; r++) {
+        shift_row(d, group, first + r);
     }
     return MSC_OK;
 }
 
-// ---- In parallel ------------------------------------------------------------------------------
-
-static enum msc_status fail_distiller(int worst) {
-    return worst == MSC_E_INVALID
-               ? MSC_FAIL(MSC_E_INVALID, "no weights fit the second moments of their inputs")
-               : no_distiller_memory();
-}
+// ---- All of it --------------------------------------------------------------------------------
 
 // The text of what failed stays with the thread that it failed on.
-static enum msc_status solve_groups(struct distilling *d, struct msc_gptq_order *orders[]) {
-    int64_t n_groups = d->job->moment->n_groups;
+static enum msc_status solve_groups(struct distilling *d) {
     int worst = MSC_OK;
 #pragma omp parallel for num_threads(d->job->n_threads) schedule(dynamic) reduction(min : worst)
-    for (int64_t g = 0; g < n_groups; g++) {
+    for (int64_t g = 0; g < d->rows.n_groups; g++) {
         int status = solve_group(d, g);
-        status = status == MSC_OK ? (int)make_order(&orders[g], d, g) : status;
         worst = status < worst ? status : worst;
     }
-    return worst == MSC_OK ? MSC_OK : fail_distiller(worst);
-}
-
-static enum msc_status round_groups(struct distilling *d, struct msc_gptq_order *const orders[]) {
-    int64_t of_group = rows_of_group(d);
-    int64_t n_parts = (of_group + MSC_ROUNDING_ROWS - 1) / MSC_ROUNDING_ROWS;
-    int worst = MSC_OK;
-#pragma omp parallel for num_threads(d->job->n_threads) schedule(dynamic) reduction(min : worst)
-    for (int64_t i = 0; i < d->job->moment->n_groups * n_parts; i++) {
-        int64_t group = i / n_parts, first = i % n_parts * MSC_ROUNDING_ROWS;
-        int64_t left = of_group - first;
-        int status = round_rows(d, orders[group], group, first,
-                                left < MSC_ROUNDING_ROWS ? left : MSC_ROUNDING_ROWS);
-        worst = status < worst ? status : worst;
-    }
-    return worst == MSC_OK ? MSC_OK : fail_distiller(worst);
-}
-
-static enum msc_status improve_rows(struct distilling *d) {
-    int64_t n_groups = d->job->moment->n_groups;
-    struct msc_gptq_order **orders = msc_alloc_zero((size_t)n_groups + 1, sizeof(orders[0]));
-    enum msc_status status = orders ? MSC_OK : no_distiller_memory();
-    if (status == MSC_OK) {
-        status = solve_groups(d, orders);
-    }
-    if (status == MSC_OK) {
-        status = round_groups(d, orders);
-    }
-    for (int64_t g = 0; orders && g < n_groups; g++) {
-        msc_gptq_order_destroy(orders[g]);
-    }
-    msc_free(orders);
-    return status;
-}
-
-// What was found in the order of the weight.
-static enum msc_status keep_improved(struct msc_quant *out, const struct distilling *d) {
-    const struct msc_quant *now = d->job->now;
-    const struct msc_array *weight = d->job->weight->data;
-    struct msc_array *integers = NULL, *shifts = NULL;
-    float *scales = msc_alloc((size_t)now->n * sizeof(scales[0]));
-    int32_t *zeros = msc_alloc((size_t)now->n * sizeof(zeros[0]));
-    enum msc_status status = scales && zeros ? MSC_OK : no_distiller_memory();
-    if (status == MSC_OK) {
-        status = msc_array_create(&integers, d->scheme.is_symmetric ? MSC_DTYPE_I8 : MSC_DTYPE_U8,
-                                  msc_array_n_dims(weight), msc_array_dims(weight));
-    }
-    if (status == MSC_OK && d->shifts) {
-        status = msc_array_create_from(&shifts, MSC_DTYPE_F32, 1, &d->n_rows, d->shifts);
-    }
-    if (status != MSC_OK) {
-        msc_array_release(integers);
-        msc_free(scales);
-        msc_free(zeros);
-        return status;
-    }
-    uint8_t *bytes = msc_array_data(integers);
-    for (int64_t r = 0; r < d->n_rows; r++) {
-        for (int64_t k = 0; k < d->n_columns; k++) {
-            bytes[element_of(d, r, k)] = (uint8_t)d->integers[r * d->n_columns + k];
-        }
-        for (int64_t b = 0; b < d->n_blocks; b++) {
-            scales[scale_of(d, r, b)] = d->scales[r * d->n_blocks + b];
-            zeros[scale_of(d, r, b)] = d->zero_points[r * d->n_blocks + b];
-        }
-    }
-    *out = *now;
-    out->scales = scales;
-    out->zero_points = zeros;
-    out->integers = integers;
-    out->shifts = shifts;
-    msc_scheme_limits(&d->scheme, &out->low, &out->high);
-    msc_quant_seal(out);
-    return MSC_OK;
+    return worst == MSC_OK ? MSC_OK
+           : worst == MSC_E_INVALID
+               ? MSC_FAIL(MSC_E_INVALID, "no weights fit the second moments of their inputs")
+               : no_distiller_memory();
 }
 
 enum msc_status msc_distiller_improve(struct msc_quant *out, const struct msc_distiller_job *job) {
@@ -321,9 +168,12 @@ enum msc_status msc_distiller_improve(struct msc_quant *out, const struct msc_di
     enum msc_status status = MSC_OK;
     msc_linear_algebra_begin();
     MSC_TRY_OUT(distilling_init(&d, &arena));
-    MSC_TRY_OUT(improve_rows(&d));
-    status = keep_improved(out, &d);
+    MSC_TRY_OUT(solve_groups(&d));
+    MSC_TRY_OUT(msc_weight_rows_factor(&d.orders, &d.rows, d.h, job->n_threads));
+    MSC_TRY_OUT(msc_weight_rows_each(&d.rounded, d.h, job->n_threads, round_some, &d));
+    status = msc_rounded_rows_give(out, &d.rounded, true);
 out:
+    msc_gptq_orders_destroy(d.orders, job->moment->n_groups);
     msc_arena_finish(&arena);
     return status;
 }
@@ -343,12 +193,12 @@ static enum msc_status add_group_error(double *out, const struct distilling *d, 
     }
     float *by_h = room, *by_cross = room + n_rows * n;
     msc_product_f32(by_h, q + first * n, m->h + group * n * n, n_rows, n, n);
-    msc_product_f32(by_cross, d->weights + first * n, m->cross + group * n * n, n_rows, n, n);
+    msc_product_f32(by_cross, d->rows.values + first * n, m->cross + group * n * n, n_rows, n, n);
     for (int64_t r = 0; r < n_rows; r++) {
-        const float *of_q = q + (first + r) * n, *w = d->weights + (first + r) * n;
+        const float *of_q = q + (first + r) * n, *w = d->rows.values + (first + r) * n;
         double shift = shifts ? msc_array_get_double(shifts, first + r) : 0;
-        double mean = dot_of_means(m->means + group * n, of_q, n) -
-                      dot_of_means(m->float_means + group * n, w, n);
+        double mean = msc_dot_means(of_q, m->means + group * n, n) -
+                      msc_dot_means(w, m->float_means + group * n, n);
         for (int64_t k = 0; k < n; k++) {
             *out += of_q[k] * ((double)by_h[r * n + k] - 2.0 * (double)by_cross[r * n + k]);
         }
@@ -367,11 +217,12 @@ enum msc_status msc_distiller_error(double *out, const struct msc_distiller_job 
     msc_linear_algebra_begin();
     MSC_TRY_OUT(distilling_init(&d, &arena));
     MSC_TRY_OUT(msc_fake_quantize_array(&quantised, job->weight->data, job->now));
-    float *q = msc_arena_array(&arena, (size_t)(d.n_rows * d.n_columns) + 1, sizeof(q[0]));
+    int64_t n = d.rows.n_rows * d.rows.n_columns;
+    float *q = msc_arena_array(&arena, (size_t)n + 1, sizeof(q[0]));
     const float *x = msc_array_data(quantised);
     status = q ? MSC_OK : no_distiller_memory();
-    for (int64_t i = 0; q && i < d.n_rows * d.n_columns; i++) {
-        q[i] = x[element_of(&d, i / d.n_columns, i % d.n_columns)];
+    for (int64_t i = 0; q && i < n; i++) {
+        q[i] = x[msc_weight_rows_element(&d.rows, i / d.rows.n_columns, i % d.rows.n_columns)];
     }
     for (int64_t g = 0; status == MSC_OK && g < job->moment->n_groups; g++) {
         status = add_group_error(out, &d, q, g);

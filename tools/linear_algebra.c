@@ -18,6 +18,22 @@ const char *msc_linear_algebra_name(char out[], size_t n_bytes) {
     return out;
 }
 
+double msc_dot(const float a[], const float b[], int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += (double)a[i] * b[i];
+    }
+    return sum;
+}
+
+double msc_dot_means(const float a[], const double means[], int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += a[i] * means[i];
+    }
+    return sum;
+}
+
 void msc_product_f32(float out[], const float a[], const float b[], int64_t m, int64_t k,
                      int64_t n) {
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a, (int)k, b,

@@ -18,6 +18,9 @@ void msc_linear_algebra_begin(void);
 // Of the library, its version and its kernels here: "openblas-0.3.21 Cooperlake".
 const char *msc_linear_algebra_name(char out[], size_t n_bytes);
 
+// a b of float32, and with means of float64: added up in float64, element by element.
+double msc_dot(const float a[], const float b[], int64_t n);
+double msc_dot_means(const float a[], const double means[], int64_t n);
 // out [m, n] = a [m, k] b [k, n]
 void msc_product_f32(float out[], const float a[], const float b[], int64_t m, int64_t k,
                      int64_t n);
@@ -32,8 +35,8 @@ void msc_add_gram_f32(float out[], const float x[], int64_t m, int64_t n);
 // out [n, n] plus a' b of a and b [m, n].
 void msc_add_cross_f32(float out[], const float a[], const float b[], int64_t m, int64_t n);
 
-// In place, of symmetric a [n, n], whose upper triangle is read: the upper factor u of the inverse, a^-1 = u' u; below its diagonal are zeros. MSC_E_INVALID: `a`
-// is not positive definite.
+// In place, of symmetric a [n, n], whose upper triangle is read: the upper factor u of the inverse,
+// a^-1 = u' u; below its diagonal are zeros. MSC_E_INVALID: `a` is not positive definite.
 enum msc_status msc_cholesky_of_inverse(double a[], int64_t n);
 // b a^-1 in place of b [n_rows, n], for such an a, which is overwritten. MSC_E_INVALID as above.
 enum msc_status msc_solve_right(double a[], double b[], int64_t n_rows, int64_t n);

@@ -74,14 +74,6 @@ static void subtract_weights(float out[], const struct msc_rounding_rows *r) {
     }
 }
 
-double msc_rounding__dot(const float a[], const float b[], int64_t n) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        sum += (double)a[i] * b[i];
-    }
-    return sum;
-}
-
 enum msc_status msc_rounding_errors(double errors[], const struct msc_rounding_rows *r) {
     size_t n = (size_t)(r->n_rows * r->n_columns);
     float *off = msc_alloc(2 * n * sizeof(off[0]) + 1);
@@ -91,8 +83,8 @@ enum msc_status msc_rounding_errors(double errors[], const struct msc_rounding_r
     subtract_weights(off, r);
     msc_product_f32(off + n, off, r->h, r->n_rows, r->n_columns, r->n_columns);
     for (int64_t i = 0; i < r->n_rows; i++) {
-        errors[i] = msc_rounding__dot(off + i * r->n_columns, off + (int64_t)n + i * r->n_columns,
-                                      r->n_columns);
+        errors[i] =
+            msc_dot(off + i * r->n_columns, off + (int64_t)n + i * r->n_columns, r->n_columns);
     }
     msc_free(off);
     return MSC_OK;

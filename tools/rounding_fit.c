@@ -50,7 +50,7 @@ static void try_ranges(struct fit *f) {
     round_to_ranges(f);
     msc_product_f32(f->moved, f->off, f->h, n_rows, f->n, f->n);
     for (int64_t i = 0; i < n_rows; i++) {
-        double error = msc_rounding__dot(f->off + i * f->n, f->moved + i * f->n, f->n);
+        double error = msc_dot(f->off + i * f->n, f->moved + i * f->n, f->n);
         if (f->best[i] < 0 || error < f->least[i]) {
             f->least[i] = error;
             f->best[i] = f->tried[i];
@@ -129,14 +129,6 @@ static void fit_group(struct fit *f) {
 
 // ---- Gain and shift ---------------------------------------------------------------------------
 
-static double dot_means(const float x[], const double means[], int64_t n) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        sum += x[i] * means[i];
-    }
-    return sum;
-}
-
 enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows *r,
                                         const double means[]) {
     int64_t n = r->n_columns, n_groups = msc_rounding__n_groups(r);
@@ -149,10 +141,10 @@ enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows
     msc_product_f32(moved, rounded, r->h, r->n_rows, n, n);
     for (int64_t i = 0; i < r->n_rows; i++) {
         const float *w = r->weights + i * n, *q = rounded + i * n;
-        double mean = shifts ? dot_means(w, means, n) : 0;
-        double mean_of_q = shifts ? dot_means(q, means, n) : 0;
-        double covariance = msc_rounding__dot(w, moved + i * n, n) - mean * mean_of_q;
-        double variance = msc_rounding__dot(q, moved + i * n, n) - mean_of_q * mean_of_q;
+        double mean = shifts ? msc_dot_means(w, means, n) : 0;
+        double mean_of_q = shifts ? msc_dot_means(q, means, n) : 0;
+        double covariance = msc_dot(w, moved + i * n, n) - mean * mean_of_q;
+        double variance = msc_dot(q, moved + i * n, n) - mean_of_q * mean_of_q;
         double gain = variance > 0 ? covariance / variance : 1;
         gain = gain < 0.5 ? 0.5 : gain > 2 ? 2 : gain;
         for (int64_t g = 0; g < n_groups; g++) {

@@ -10,7 +10,5 @@ int64_t msc_rounding__group_columns(const struct msc_rounding_rows *r);
 int64_t msc_rounding__n_groups(const struct msc_rounding_rows *r);
 // q [n_rows, n_columns] of the integers that there are.
 void msc_rounding__dequantize(float out[], const struct msc_rounding_rows *r);
-// In double, element by element.
-double msc_rounding__dot(const float a[], const float b[], int64_t n);
 
 #endif
