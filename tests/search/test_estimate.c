@@ -84,9 +84,11 @@ static void test_search_estimate__trials_to_come(void **state) {
     }
 }
 
+// What rests on time may be disturbed by what else the machine does: one of so many attempts counts.
+#define N_ATTEMPTS 8
+
 // A record says what is done already, and how long that took of late.
-static void test_search_estimate__after_a_launch(void **state) {
-    const struct fixture *f = *state;
+static bool is_estimated_after_a_launch(const struct fixture *f) {
     struct msc_estimate estimate;
     struct launch one = {.path = f->path,
                          .env = "{" SPACE "}",
@@ -99,8 +101,18 @@ static void test_search_estimate__after_a_launch(void **state) {
     launch(&one);
     one.options.budget.trials = -1;
     make_estimate(&estimate, &one);
+    remove_record(f->path);
     assert_true(estimate.n_trials == N_PER_TASK - 16 && estimate.is_exact);
-    assert_in_range(estimate.trial_s * 1e6, 2000, 15000); // 25000 with what the first took
+    assert_true(estimate.trial_s >= 2e-3);
+    return estimate.trial_s < 15e-3; // 25e-3 with what the first took
+}
+
+static void test_search_estimate__after_a_launch(void **state) {
+    bool is_estimated = false;
+    for (int i = 0; i < N_ATTEMPTS && !is_estimated; i++) {
+        is_estimated = is_estimated_after_a_launch(*state);
+    }
+    assert_true(is_estimated);
 }
 
 struct watched {
@@ -120,33 +132,42 @@ static void watch(void *payload, const struct msc_search_progress *progress) {
     w->n_seen++;
 }
 
-// The first evaluation, which takes as long as a hundred others, says nothing of those to come; the
-// agent says how many there are.
+// Whether the time left, of n_all trials, was told to within a half when 20 were done. The first
+// evaluation, which takes as long as a hundred others, says nothing of those to come.
+static bool is_estimated_on_the_way(const struct fixture *f, const char *agent, int64_t trials,
+                                    double n_all) {
+    struct watched w = {.n_all = n_all};
+    struct launch one = {.path = f->path,
+                         .env = "{" SPACE "}",
+                         .def = &msc_env_fake,
+                         .agent = agent,
+                         .options = LAUNCH_TRIALS(trials)};
+    one.options.callbacks = (struct msc_search_callbacks){.payload = &w, .progress = watch};
+    fake_reset();
+    fake_control.delay_us = 5000;
+    fake_control.first_us = 500000;
+    double begin_s = msc_clock_seconds();
+    launch(&one);
+    double took_s = msc_clock_seconds() - begin_s;
+    remove_record(f->path);
+    double predicted_s = w.predicted_s - begin_s;
+    return w.n_seen >= 6 && predicted_s < 1.5 * took_s && predicted_s > took_s / 1.5;
+}
+
+// The agent says how many trials there are.
 static void test_search_estimate__on_the_way(void **state) {
-    const struct fixture *f = *state;
     static const struct {
         const char *agent;
         int64_t trials;
         double n_all;
     } rows[] = {{PER_TASK, -1, N_PER_TASK}, {"{\"type\":\"random\"}", 200, 200}};
     for (size_t i = 0; i < 2; i++) {
-        struct watched w = {.n_all = rows[i].n_all};
-        struct launch one = {.path = f->path,
-                             .env = "{" SPACE "}",
-                             .def = &msc_env_fake,
-                             .agent = rows[i].agent,
-                             .options = LAUNCH_TRIALS(rows[i].trials)};
-        one.options.callbacks = (struct msc_search_callbacks){.payload = &w, .progress = watch};
-        fake_reset();
-        fake_control.delay_us = 5000;
-        fake_control.first_us = 500000;
-        double begin_s = msc_clock_seconds();
-        launch(&one);
-        double took_s = msc_clock_seconds() - begin_s;
-        assert_true(w.n_seen >= 6);
-        assert_true(w.predicted_s - begin_s < 1.5 * took_s);
-        assert_true(w.predicted_s - begin_s > took_s / 1.5);
-        remove_record(f->path);
+        bool is_estimated = false;
+        for (int k = 0; k < N_ATTEMPTS && !is_estimated; k++) {
+            is_estimated =
+                is_estimated_on_the_way(*state, rows[i].agent, rows[i].trials, rows[i].n_all);
+        }
+        assert_true(is_estimated);
     }
 }
 
