@@ -206,7 +206,7 @@ static void test_search_report__estimate(void **state) {
     assert_ok(msc_estimate_make(&estimate, &options));
     assert_int_equal(estimate.n_measured, 24);
     assert_true(estimate.is_exact);
-    assert_true(estimate.trial_s > 0.004 && estimate.trial_s < 0.05);
+    assert_true(estimate.trial_s > 0.004 && estimate.trial_s < 0.5);
     assert_true(estimate.n_trials == 1000.0);
     // Afresh: the baselines are timed, and nothing is written.
     char other[FIXTURE_PATH_BYTES];
@@ -215,7 +215,7 @@ static void test_search_report__estimate(void **state) {
     assert_ok(msc_estimate_make(&estimate, &options));
     assert_false(msc_file_exists(other));
     assert_int_equal(estimate.n_measured, 3); // the first one touches memory for all
-    assert_true(estimate.trial_s > 0.004 && estimate.trial_s < 0.05);
+    assert_true(estimate.trial_s > 0.004 && estimate.trial_s < 0.5);
     assert_true(estimate.n_trials == 1020.0);
     assert_true(fabs(estimate.left_s - 1020.0 * estimate.trial_s) < 1e-9);
     assert_ok(msc_estimate_check(&estimate, other));
