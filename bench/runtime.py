@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Models as mscgym exports them in ONNX Runtime, beside the float model and other quantisers.
 
-    runtime.py MSCGYM MODEL... [--samples N] [--batch N] [--rounds N] [--trials N] [--json FILE]
+    runtime.py MSCGYM MODEL... [--samples N] [--batch N] [--rounds N] [--trials N]
+               [--outputs TENSOR...] [--json FILE]
 
 MODEL is a name of scripts/fetch-models, or a file with NAME.inputs.npz beside it. For each, uniform
 8 bits: the loss that mscgym foretells and that of its exported model in the runtime, on the same
 samples and batches (of the model's own size, where that is fixed); latency at batch 1 on one
 thread, in interleaved rounds, as ratios. Beside it quantize_static, whose loss is the least of
 minmax, entropy and percentile, and for the networks of trials.py the fused form of peers/wide.py.
-With --trials two searches of so many: the least loss in
-a quarter of the bytes, over 8 and 4 bits and float; and the least latency at twice the loss of
-uniform 8, over 8 bits and float. A line that says WRONG has missed what the project promises.
+With --trials two searches of so many: the least loss in a quarter of the bytes, over 8 and 4 bits
+and float; and the least latency at twice the loss of uniform 8, over 8 bits and float. --outputs
+measures the network up to these tensors, as those before a softmax, in which one step of an integer
+may change everything. A line that says WRONG has missed what the project promises.
 """
 import argparse
 import os
@@ -19,6 +21,7 @@ import sys
 import tempfile
 
 import numpy
+import onnx
 import onnxruntime
 
 import common
@@ -68,14 +71,23 @@ def quickest(n, most):
             "rerank": {"top": 10}}
 
 
+def cut(model, folder, outputs):
+    """The network up to these tensors, under the same name."""
+    path = os.path.join(folder, os.path.basename(model))
+    inputs = [value.name for value in session(model).get_inputs()]
+    onnx.utils.extract_model(model, path, inputs, outputs)
+    return path
+
+
 class Network:
     """One network, its samples, and the models that came of it by name."""
 
     def __init__(self, args, model, folder):
-        self.args, self.model, self.folder = args, model, folder
+        self.args, self.folder = args, folder
         self.name = os.path.splitext(os.path.basename(model))[0]
         self.samples = delivered.samples_of(model, args.samples)
-        self.base = session(model)
+        self.model = cut(model, folder, args.outputs) if args.outputs else model
+        self.base = session(self.model)
         self.losses, self.sessions, self.rows = {}, {"float": self.base}, []
         fixed = self.base.get_inputs()[0].shape[0]
         self.batch = fixed if isinstance(fixed, int) else args.batch
@@ -186,6 +198,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--trials", type=int, default=0)
     parser.add_argument("--clock", choices=sorted(delivered.CLOCKS), default="wall")
+    parser.add_argument("--outputs", nargs="+")
     parser.add_argument("--json")
     args = parser.parse_args()
     helper = os.path.join(common.HERE, "..", "tools", "mscgym-runtime")
