@@ -331,12 +331,13 @@ static bool has_slower_kernel(enum msc_op op) {
 }
 
 enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j) {
-    if (msc_onnx__resizes_image(j)) {
+    bool has_forms = msc_onnx__has_forms(j->e);
+    enum msc_target_role role = has_forms ? role_of(j->e, j->joint) : MSC_TARGET_FLOAT;
+    if (role == MSC_TARGET_MOVES && msc_onnx__resizes_image(j)) {
         return msc_onnx__keep_layout(j);
     }
     const char *shielded = msc_arena_printf(&j->e->arena, "%s.float", j->joint->name);
-    bool is_needed = msc_onnx__has_forms(j->e) && has_slower_kernel(j->joint->op) &&
-                     !msc_target_is_integer(role_of(j->e, j->joint));
+    bool is_needed = has_forms && has_slower_kernel(j->joint->op) && !msc_target_is_integer(role);
     for (int32_t k = 0; is_needed && k < j->joint->n_operands; k++) {
         if (msc_onnx__byte_edit(j->e, j->joint->id, k) != NULL) {
             return msc_onnx__add_step(&j->inputs[k], j->e, "Clip", shielded, &j->inputs[k], 1);

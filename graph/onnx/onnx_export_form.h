@@ -40,8 +40,9 @@ enum msc_status msc_onnx__drop_unread_pairs(struct msc_onnx_export *e);
 enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j);
 
-// Is it resizing of images, between bytes? That of channels which lie side by side, as convolutions
-// have them, is many times slower: a Reshape to the same dims keeps the layout.
+// Does it resize images of bytes? Moving those of channels which lie side by side, as convolutions
+// have them, is many times slower: a Reshape to the same dims keeps the layout. Interpolating floats
+// is not.
 bool msc_onnx__resizes_image(const struct msc_onnx_joint *j);
 enum msc_status msc_onnx__keep_layout(struct msc_onnx_joint *j);
 

@@ -160,8 +160,7 @@ enum msc_status msc_onnx__form_pad(bool *is_written, struct msc_onnx_joint *j) {
 
 bool msc_onnx__resizes_image(const struct msc_onnx_joint *j) {
     const struct msc_tensor *x, *y;
-    if (!msc_onnx__has_forms(j->e) || j->joint->op != MSC_OP_RESIZE ||
-        msc_onnx__byte_edit(j->e, j->joint->id, 0) == NULL) {
+    if (j->joint->op != MSC_OP_RESIZE || msc_onnx__byte_edit(j->e, j->joint->id, 0) == NULL) {
         return false;
     }
     x = msc_graph_tensor(j->e->graph, j->joint->operands[0]);

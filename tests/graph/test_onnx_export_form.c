@@ -384,6 +384,37 @@ static void test_graph_onnx_export_form__padding(void **state) {
     finish_net(&n);
 }
 
+// Bytes are moved in the layout that they have; floats are interpolated in the runtime's.
+static void test_graph_onnx_export_form__resize(void **state) {
+    (void)state;
+    static const struct {
+        const char *method;
+        int n_reshapes;
+    } rows[] = {{"nearest_neighbor", 1}, {"linear", 0}};
+    struct msc_edit whole = make_edit(8, 0, 255, &half, &zero);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct net n;
+        const struct msc_attr attrs[] = {{"method", rows[i].method}, {"size", "1,4,8,8"}};
+        start_joint(&n);
+        int32_t w = add_weight(n.g, "w", "OIHW", 4, DIMS(4, 4, 1, 1));
+        int32_t conv = add_conv(n.g, "conv", msc_graph_find_tensor(n.g, "x:0"), w);
+        int32_t resize = add_joint(n.g, &(struct msc_joint_spec){.op = MSC_OP_RESIZE,
+                                                                 .name = "resize",
+                                                                 .n_inputs = 1,
+                                                                 .inputs = &conv,
+                                                                 .n_attrs = 2,
+                                                                 .attrs = attrs});
+        finish_graph(&n, add_conv(n.g, "conv2", resize, w), "onnxruntime");
+        for (int32_t k = 0; k < n.sites.n_slots; k++) {
+            n.edits[k] = n.sites.slots[k].kind == MSC_SITE_ACTIVATION ? &whole : NULL;
+        }
+        export_net(&n);
+        assert_int_equal(count(&n, "Resize"), 1);
+        assert_int_equal(count(&n, "Reshape"), rows[i].n_reshapes);
+        finish_net(&n);
+    }
+}
+
 // Four channels as two groups of two, turned: 0 2 1 3.
 static void test_graph_onnx_export_form__shuffle(void **state) {
     (void)state;
@@ -475,6 +506,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_export_form__tail),
         cmocka_unit_test(test_graph_onnx_export_form__number),
         cmocka_unit_test(test_graph_onnx_export_form__padding),
+        cmocka_unit_test(test_graph_onnx_export_form__resize),
         cmocka_unit_test(test_graph_onnx_export_form__shuffle),
         cmocka_unit_test(test_graph_onnx_export_form__table),
     };
