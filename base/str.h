@@ -58,6 +58,8 @@ bool msc_parse_u64(uint64_t *out, const char *text);
 bool msc_parse_double(double *out, const char *text);
 // "8h", "90m", "30s", "1h30m", "45" (seconds) -> seconds. False when malformed or negative.
 bool msc_parse_duration(double *out_s, const char *text);
+// Appends "1.25 ms", "12.3 s", "12 min 03 s" or "3 h 04 min".
+void msc_str_append_duration(struct msc_str *s, double seconds);
 // "512", "256K", "64M", "4G" (powers of 1024; an ending B or iB is allowed) -> bytes.
 bool msc_parse_bytes(uint64_t *out, const char *text);
 // "*" and "?" wildcards over the whole of `text`.

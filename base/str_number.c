@@ -231,3 +231,18 @@ bool msc_parse_bytes(uint64_t *out, const char *text) {
     *out = value << shift;
     return true;
 }
+
+void msc_str_append_duration(struct msc_str *out, double seconds) {
+    if (seconds < 1e-3) {
+        msc_str_printf(out, "%.3g us", seconds * 1e6);
+    } else if (seconds < 1.0) {
+        msc_str_printf(out, "%.3g ms", seconds * 1e3);
+    } else if (seconds < 60.0) {
+        msc_str_printf(out, "%.3g s", seconds);
+    } else if (seconds < 3600.0) {
+        msc_str_printf(out, "%d min %02d s", (int)(seconds / 60.0), (int)fmod(seconds, 60.0));
+    } else {
+        msc_str_printf(out, "%.0f h %02d min", floor(seconds / 3600.0),
+                       (int)fmod(seconds / 60.0, 60.0));
+    }
+}

@@ -51,10 +51,10 @@ static void write_progress(struct msc_str *out, const struct msc_search_progress
         msc_str_printf(out, ", %.3g/s", progress->trials_per_s);
     }
     msc_str_append(out, ", after ");
-    msc_estimate_duration(out, progress->elapsed_s);
+    msc_str_append_duration(out, progress->elapsed_s);
     if (isfinite(progress->left_s)) {
         msc_str_append(out, progress->is_left_exact ? ", left " : ", left at most ");
-        msc_estimate_duration(out, progress->left_s);
+        msc_str_append_duration(out, progress->left_s);
     }
 }
 
@@ -120,7 +120,7 @@ void msc_processor__tell_measuring(void *payload, const char *what) {
         msc_str_printf(&line, "measuring %s", what);
         if (!isnan(left_s)) {
             msc_str_append(&line, ", left about ");
-            msc_estimate_duration(&line, left_s);
+            msc_str_append_duration(&line, left_s);
         }
         news_tell(p, &line);
     }
@@ -182,7 +182,7 @@ void msc_processor__tell_end(const struct msc_processor *p, const struct cJSON *
     struct msc_str line = {0};
     msc_str_printf(&line, "ended: %s; %zu trials in ", msc_search_end_text(found->end),
                    msc_record_n_trials(found->record));
-    msc_estimate_duration(&line, found->elapsed_s);
+    msc_str_append_duration(&line, found->elapsed_s);
     news_tell(p, &line);
     tell_winner(p, news_get(report, "winner"));
     tell_files(p, report);

@@ -197,7 +197,7 @@ static enum msc_status announce_report(struct msc_processor *p,
     MSC_TRY(msc_estimate_reevaluate(&seconds, p->env, found->record, found->trial_s));
     p->measured_s = msc_clock_seconds() + seconds;
     if (!isnan(seconds)) {
-        msc_estimate_duration(&text, seconds);
+        msc_str_append_duration(&text, seconds);
         msc_log(p->log, MSC_LOG_INFO,
                 "%s: the winner and the uniform plans are measured once more: about %s",
                 msc_processor__entry(p)->name, msc_str_text(&text));

@@ -258,21 +258,6 @@ static void write_bytes(struct msc_str *out, double n_bytes) {
     msc_str_printf(out, "%.3g %s", n_bytes, units[unit]);
 }
 
-void msc_estimate_duration(struct msc_str *out, double seconds) {
-    if (seconds < 1e-3) {
-        msc_str_printf(out, "%.3g us", seconds * 1e6);
-    } else if (seconds < 1.0) {
-        msc_str_printf(out, "%.3g ms", seconds * 1e3);
-    } else if (seconds < 60.0) {
-        msc_str_printf(out, "%.3g s", seconds);
-    } else if (seconds < 3600.0) {
-        msc_str_printf(out, "%d min %02d s", (int)(seconds / 60.0), (int)fmod(seconds, 60.0));
-    } else {
-        msc_str_printf(out, "%.0f h %02d min", floor(seconds / 3600.0),
-                       (int)fmod(seconds / 60.0, 60.0));
-    }
-}
-
 enum msc_status msc_estimate_check(const struct msc_estimate *estimate, const char *record_path) {
     // Without a number of trials to go by, an agent may end long before time or space do.
     double need = estimate->is_counted ? estimate->record_bytes : 0.0;
@@ -306,7 +291,7 @@ static void write_budget(struct msc_str *out, const struct msc_estimate *e) {
     }
     if (isfinite(e->left_s)) {
         msc_str_append(out, is_most && isfinite(e->n_trials) ? ", at most about " : ", about ");
-        msc_estimate_duration(out, e->left_s);
+        msc_str_append_duration(out, e->left_s);
         msc_str_printf(out, ", until %s", msc_clock_format(when, e->end_wall_s));
     }
     msc_str_char(out, '\n');
@@ -320,13 +305,13 @@ void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate)
     }
     if (!isnan(estimate->trial_s)) {
         msc_str_append(out, "trial: about ");
-        msc_estimate_duration(out, estimate->trial_s);
+        msc_str_append_duration(out, estimate->trial_s);
         msc_str_printf(out, ", measured on %zu\n", estimate->n_measured);
     }
     write_budget(out, estimate);
     if (!isnan(estimate->reevaluate_s)) {
         msc_str_append(out, "then: about ");
-        msc_estimate_duration(out, estimate->reevaluate_s);
+        msc_str_append_duration(out, estimate->reevaluate_s);
         msc_str_append(out, " to measure the winner and the uniform plans once more\n");
     }
     msc_str_append(out, "record: about ");

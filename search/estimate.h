@@ -47,8 +47,6 @@ enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct 
 // (msc_env_reevaluate); NaN: not known. `trial_s`: of one trial of late, NaN: what the record says.
 enum msc_status msc_estimate_reevaluate(double *out, struct msc_env *env,
                                         const struct msc_record *record, double trial_s);
-// Appends "12 min 03 s".
-void msc_estimate_duration(struct msc_str *out, double seconds);
 // MSC_E_IO when the record of a counted budget will not fit on its disk, or the disk is full.
 enum msc_status msc_estimate_check(const struct msc_estimate *estimate, const char *record_path);
 // Appends a few lines for people.
