@@ -1,9 +1,11 @@
 // What trials rest on: scales, reference outputs and latencies, which are computed once and
 // afterwards read from RECORD.params.
-#include "env/quantize_internal.h"
+#include "env/quantize_kept.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/str.h"
 #include "data/safetensors.h"
 
 #include <string.h>
@@ -17,20 +19,43 @@ static struct msc_hash hash_list(const struct msc_array_list *list) {
     return h;
 }
 
+// ---- What is told of it -----------------------------------------------------------------------
+
 struct progress {
     const struct msc_log *log;
     const struct msc_cancel *cancel;
-    size_t tenths;
+    enum msc_quantizer_stage stage;
+    double stage_s[MSC_N_STAGES]; // that each has taken
+    double now_s, told_s;
 };
 
-static void tell_calibrated(void *payload, size_t done, size_t all) {
+#define SECONDS_BETWEEN_LINES 5.0
+
+static void tell_stage(void *payload, enum msc_quantizer_stage stage, size_t done, size_t all) {
+    static const char *const names[MSC_N_STAGES] = {
+        [MSC_STAGE_RANGES] = "calibrating: %zu of %zu sites",
+        [MSC_STAGE_MOMENTS] = "second moments: of the inputs of %zu of %zu weights",
+        [MSC_STAGE_INTEGERS] = "integers: of %zu of %zu weights"};
     struct progress *p = payload;
-    size_t tenths = done * 10 / all;
-    msc_cancel_beat(p->cancel); // ranges of great weights take long
-    if (tenths > p->tenths) {
-        p->tenths = tenths;
-        msc_log(p->log, MSC_LOG_INFO, "calibrating: %zu of %zu sites", done, all);
+    double now_s = msc_clock_seconds();
+    p->stage_s[stage] += stage == p->stage ? now_s - p->now_s : 0;
+    p->stage = stage;
+    p->now_s = now_s;
+    msc_cancel_beat(p->cancel); // great weights take long
+    if (now_s - p->told_s < SECONDS_BETWEEN_LINES || done == 0) {
+        return;
     }
+    struct msc_str line = {0};
+    p->told_s = now_s;
+    msc_str_printf(&line, names[stage], done, all);
+    if (done < all) {
+        msc_str_append(&line, ", left about ");
+        msc_str_append_duration(&line, p->stage_s[stage] / (double)done * (double)(all - done));
+    }
+    if (msc_str_status(&line) == MSC_OK) {
+        msc_log(p->log, MSC_LOG_INFO, "%s", msc_str_text(&line));
+    }
+    msc_str_finish(&line);
 }
 
 // ---- Latencies --------------------------------------------------------------------------------
@@ -95,10 +120,44 @@ static enum msc_status build_edits(struct msc_env *env, struct msc_quantize *z) 
                                  msc_quantizer_sites(z->quantizer));
 }
 
+static enum msc_status observe(struct msc_env *env, struct msc_quantize *z,
+                               struct msc_array_log **kept, struct progress *progress) {
+    bool is_there;
+    MSC_TRY(msc_quantize_kept_take(&is_there, *kept, env, z));
+    if (is_there) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_distill_compute_reference(z->distill));
+    MSC_TRY(msc_quantizer_observe(z->quantizer, msc_distill_evaluator(z->distill), tell_stage,
+                                  progress));
+    return msc_quantize_kept_add(kept, env, z);
+}
+
+// A quarter of the memory is for second moments, beside what the evaluator needs.
+static enum msc_status calibrate(struct msc_env *env, struct msc_quantize *z) {
+    const struct msc_env_host *host = msc_env_host(env);
+    struct msc_array_log *kept = NULL;
+    double now_s = msc_clock_seconds();
+    struct progress progress = {
+        .log = host->log, .cancel = host->cancel, .now_s = now_s, .told_s = now_s};
+    MSC_TRY(msc_quantize_kept_open(&kept, env, z));
+    enum msc_status status = observe(env, z, &kept, &progress);
+    const struct msc_quantizer_rounding rounding = {.memory_bytes = host->memory_bytes / 4,
+                                                    .kept = kept,
+                                                    .log = host->log,
+                                                    .cancel = host->cancel,
+                                                    .progress = tell_stage,
+                                                    .payload = &progress};
+    if (status == MSC_OK) {
+        status = msc_quantizer_round(z->quantizer, msc_distill_evaluator(z->distill), &rounding);
+    }
+    msc_array_log_close(kept);
+    return status;
+}
+
 static enum msc_status compute_parameters(struct msc_env *env, struct msc_quantize *z,
                                           struct msc_array_list *list) {
     const struct msc_env_host *host = msc_env_host(env);
-    struct progress progress = {.log = host->log, .cancel = host->cancel};
     if (host->parameters_required) {
         return MSC_FAIL(MSC_E_STATE, "%s is missing: it holds the %s; put it back",
                         host->parameters_path,
@@ -107,9 +166,7 @@ static enum msc_status compute_parameters(struct msc_env *env, struct msc_quanti
                                             : "scales that this record was made with, which cannot "
                                               "be computed again under other numerics");
     }
-    MSC_TRY(msc_distill_compute_reference(z->distill));
-    MSC_TRY(msc_quantizer_calibrate(z->quantizer, msc_distill_evaluator(z->distill),
-                                    tell_calibrated, &progress));
+    MSC_TRY(calibrate(env, z));
     MSC_TRY(build_edits(env, z));
     MSC_TRY(get_latency(env, z, NULL));
     MSC_TRY(list_parameters(z, list));
@@ -146,6 +203,7 @@ enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_qua
     } else {
         MSC_TRY_OUT(compute_parameters(env, z, &own));
     }
+    msc_quantize_kept_remove(env);
     z->parameters = hash_list(&own);
     status = MSC_OK;
 out:

@@ -7,7 +7,9 @@
 #ifndef MSC_TOOLS_QUANTIZER_H
 #define MSC_TOOLS_QUANTIZER_H
 
+#include "base/cancel.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "data/npy.h"
 #include "kernels/engine/evaluator.h"
 #include "tools/range.h"
@@ -15,6 +17,7 @@
 MSC_PUBLIC_BEGIN
 
 struct msc_arena;
+struct msc_array_log;
 struct msc_quantizer;
 struct msc_strategy_origin;
 
@@ -110,10 +113,42 @@ int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site);
 enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q,
                                               const struct msc_evaluator *ev, int32_t *n_left);
 
-// Observes the float model over the evaluator's dataset (of the same graph) and computes every
-// quant; once more for choices of weights that look at what they are multiplied by. `progress` (may
-// be NULL) is told sites done of all.
-typedef void (*msc_quantizer_progress)(void *payload, size_t done, size_t all);
+// What takes long when scales and integers are found. `progress` (may be NULL) is told, of a stage, how
+// much is done of all, by one thread at a time.
+enum msc_quantizer_stage {
+    MSC_STAGE_RANGES,   // sites
+    MSC_STAGE_MOMENTS,  // uses of weights whose second moments are measured
+    MSC_STAGE_INTEGERS, // uses of weights that are rounded
+    MSC_N_STAGES
+};
+typedef void (*msc_quantizer_progress)(void *payload, enum msc_quantizer_stage stage, size_t done,
+                                       size_t all);
+
+// Observes the float model over the evaluator's dataset (of the same graph) and computes every quant
+// but for what choices of weights take from what these are multiplied by.
+enum msc_status msc_quantizer_observe(struct msc_quantizer *q, struct msc_evaluator *ev,
+                                      msc_quantizer_progress progress, void *payload);
+
+// Does any choice look at what weights are multiplied by?
+bool msc_quantizer_has_rounding(const struct msc_quantizer *q);
+
+struct msc_quantizer_rounding {
+    uint64_t memory_bytes; // that second moments may take, those of one use at least; 0: 256 MiB
+    // Second moments that are measured are added to it; those in it are not measured. One that cannot
+    // be written or read is told of in `log`, and done without. NULL: none.
+    struct msc_array_log *kept;
+    const struct msc_log *log;
+    const struct msc_cancel *cancel;
+    msc_quantizer_progress progress;
+    void *payload;
+};
+
+// After msc_quantizer_observe: scales and integers of such choices, and what targets need of scales.
+// What is found depends neither on memory nor on what was kept. MSC_E_CANCELLED.
+enum msc_status msc_quantizer_round(struct msc_quantizer *q, struct msc_evaluator *ev,
+                                    const struct msc_quantizer_rounding *options);
+
+// Both.
 enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_evaluator *ev,
                                         msc_quantizer_progress progress, void *payload);
 

@@ -484,8 +484,8 @@ static int32_t most_parts(const struct msc_evaluator *ev) {
     return most;
 }
 
-enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_evaluator *ev,
-                                        msc_quantizer_progress progress, void *payload) {
+enum msc_status msc_quantizer_observe(struct msc_quantizer *q, struct msc_evaluator *ev,
+                                      msc_quantizer_progress progress, void *payload) {
     struct msc_arena arena = {0};
     struct calibration c = {.q = q, .n_parts = most_parts(ev)};
     c.n_places = msc_dataset_n_batches(msc_evaluator_dataset(ev)) * (size_t)c.n_parts;
@@ -500,14 +500,17 @@ enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_eval
             status = fit_site(&c, i);
         }
         if (progress) {
-            progress(payload, ++done, (size_t)q->sites.n_sites);
+            progress(payload, MSC_STAGE_RANGES, ++done, (size_t)q->sites.n_sites);
         }
     }
-    if (status == MSC_OK && msc_quantizer__has_rounding(q)) {
-        status = msc_quantizer__round_weights(q, ev, progress, payload);
-    }
-    status = status == MSC_OK ? msc_quantizer__widen(q) : status;
     pthread_mutex_destroy(&c.lock);
     msc_arena_finish(&arena);
     return status;
+}
+
+enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_evaluator *ev,
+                                        msc_quantizer_progress progress, void *payload) {
+    const struct msc_quantizer_rounding o = {.progress = progress, .payload = payload};
+    MSC_TRY(msc_quantizer_observe(q, ev, progress, payload));
+    return msc_quantizer_round(q, ev, &o);
 }

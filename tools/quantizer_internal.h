@@ -40,11 +40,4 @@ enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_
 // rounds these (quantizer_widen.c).
 enum msc_status msc_quantizer__widen(struct msc_quantizer *q);
 
-// quantizer_round.c
-// Does any choice look at what weights are multiplied by?
-bool msc_quantizer__has_rounding(const struct msc_quantizer *q);
-// Finds scales and integers of such choices anew, for weights that have those of another observer.
-enum msc_status msc_quantizer__round_weights(struct msc_quantizer *q, struct msc_evaluator *ev,
-                                             msc_quantizer_progress progress, void *payload);
-
 #endif

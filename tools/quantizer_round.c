@@ -1,6 +1,7 @@
 // Choices of weights that look at what they are multiplied by: scales by the error of outputs
 // (observer hessian), integers by GPTQ or coordinate descent (tools/rounding.h).
 #include "tools/bias_edits.h"
+#include "tools/moment_file.h"
 #include "tools/quantizer_internal.h"
 #include "tools/weight_rows.h"
 
@@ -125,7 +126,7 @@ static enum msc_status round_weight(struct msc_quantizer *q, int32_t site,
 
 // ---- All of them ------------------------------------------------------------------------------
 
-bool msc_quantizer__has_rounding(const struct msc_quantizer *q) {
+bool msc_quantizer_has_rounding(const struct msc_quantizer *q) {
     for (size_t i = 0; i < q->n_choices; i++) {
         if (needs_moments(q, i)) {
             return true;
@@ -134,82 +135,156 @@ bool msc_quantizer__has_rounding(const struct msc_quantizer *q) {
     return false;
 }
 
-// The slots of weights to be rounded, site by site: [n] slots, the site of each.
-struct uses {
-    int32_t *slots, *sites;
-    size_t n;
-    struct msc_moment *moments;
+// The uses of weights to be rounded, site by site.
+struct rounding {
+    struct msc_quantizer *q;
+    struct msc_evaluator *ev;
+    const struct msc_quantizer_rounding *options;
+    struct msc_array_log *kept; // NULL: none, or it is no good
+    int32_t *slots, *sites;     // [n] of the uses
+    struct msc_moment *moments; // [n] of those that are measured and not rounded
+    size_t n, n_measured, n_rounded;
 };
 
-static enum msc_status list_uses(struct uses *u, const struct msc_quantizer *q,
-                                 struct msc_arena *arena) {
-    size_t room = (size_t)q->sites.n_slots + 1;
-    u->slots = msc_arena_array(arena, room, sizeof(u->slots[0]));
-    u->sites = msc_arena_array(arena, room, sizeof(u->sites[0]));
-    u->moments = msc_arena_array(arena, room, sizeof(u->moments[0]));
-    if (!u->slots || !u->sites || !u->moments) {
+static enum msc_status list_uses(struct rounding *r, struct msc_arena *arena) {
+    const struct msc_sites *sites = &r->q->sites;
+    size_t room = (size_t)sites->n_slots + 1;
+    r->slots = msc_arena_array(arena, room, sizeof(r->slots[0]));
+    r->sites = msc_arena_array(arena, room, sizeof(r->sites[0]));
+    r->moments = msc_arena_array(arena, room, sizeof(r->moments[0]));
+    if (!r->slots || !r->sites || !r->moments) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for rounding weights");
     }
-    for (int32_t i = 0; i < q->sites.n_sites; i++) {
-        const struct msc_site *s = &q->sites.sites[i];
+    for (int32_t i = 0; i < sites->n_sites; i++) {
+        const struct msc_site *s = &sites->sites[i];
         for (int32_t k = 0; s->kind == MSC_SITE_WEIGHT && k < s->n_slots; k++) {
-            if (msc_quantizer__is_used(q, i)) {
-                u->slots[u->n] = s->slots[k];
-                u->sites[u->n++] = i;
+            if (msc_quantizer__is_used(r->q, i)) {
+                r->slots[r->n] = s->slots[k];
+                r->sites[r->n++] = i;
             }
         }
     }
     return MSC_OK;
 }
 
-// Rounds the weights whose uses, `first` to `end`, are all measured.
-static enum msc_status round_measured(struct msc_quantizer *q, struct uses *u, size_t first,
-                                      size_t end, int n_threads) {
-    for (size_t i = first; i < end;) {
-        struct msc_moment *sum = &u->moments[i];
-        size_t next = i + 1;
-        bool has_all = sum->h != NULL;
-        for (; next < end && u->sites[next] == u->sites[i]; next++) {
-            has_all = has_all && msc_moment_add(sum, &u->moments[next]);
-        }
-        // A weight that is multiplied in another way keeps what its observer has found.
-        if (has_all) {
-            MSC_TRY(round_weight(q, u->sites[i], sum, n_threads));
-        }
-        for (; i < next; i++) {
-            msc_moment_finish(&u->moments[i]);
-        }
+static void tell_rounding(const struct rounding *r, enum msc_quantizer_stage stage, size_t done) {
+    if (r->options->progress) {
+        r->options->progress(r->options->payload, stage, done, r->n);
+    }
+}
+
+// ---- Second moments ---------------------------------------------------------------------------
+
+static void tell_measured(void *payload, size_t done) {
+    const struct rounding *r = payload;
+    tell_rounding(r, MSC_STAGE_MOMENTS, r->n_measured + done);
+}
+
+// Without what is of no use, all is measured; only want of memory ends it.
+static enum msc_status do_without(struct rounding *r, enum msc_status why) {
+    if (why != MSC_OK && why != MSC_E_NOMEM) {
+        msc_log(r->options->log, MSC_LOG_WARNING, "%s; second moments are no longer kept",
+                msc_status_message());
+        r->kept = NULL;
+        return MSC_OK;
+    }
+    return why;
+}
+
+// The next use's, where they are kept.
+static enum msc_status recall_moment(bool *found, struct rounding *r) {
+    size_t i = r->n_measured;
+    int32_t tensor = r->q->sites.sites[r->sites[i]].tensor;
+    *found = false;
+    if (!r->kept) {
+        return MSC_OK;
+    }
+    enum msc_status status =
+        msc_moment_load(&r->moments[i], r->kept, r->slots[i],
+                        msc_tensor_n_elements(msc_graph_tensor(r->q->graph, tensor)));
+    *found = status == MSC_OK;
+    r->n_measured += *found;
+    return status == MSC_E_NOT_FOUND ? MSC_OK : do_without(r, status);
+}
+
+static enum msc_status measure_moments(struct rounding *r) {
+    struct msc_moment_options o = MSC_MOMENT_OPTIONS_INIT;
+    size_t n_done = 0, first = r->n_measured;
+    o.n_threads = msc_evaluator_n_threads(r->ev);
+    o.memory_bytes = r->options->memory_bytes > 0 ? r->options->memory_bytes : o.memory_bytes;
+    o.progress = tell_measured;
+    o.payload = r;
+    MSC_TRY(msc_moments_measure(r->moments + first, &n_done, r->slots + first, r->n - first, r->ev,
+                                &o));
+    r->n_measured += n_done;
+    for (size_t i = first; r->kept && i < r->n_measured; i++) {
+        MSC_TRY(do_without(r, msc_moment_save(r->kept, r->slots[i], &r->moments[i])));
     }
     return MSC_OK;
 }
 
-enum msc_status msc_quantizer__round_weights(struct msc_quantizer *q, struct msc_evaluator *ev,
-                                             msc_quantizer_progress progress, void *payload) {
-    struct msc_arena arena = {0};
-    struct uses u = {0};
-    struct msc_moment_options o = MSC_MOMENT_OPTIONS_INIT;
-    size_t rounded = 0, measured = 0;
-    enum msc_status status = list_uses(&u, q, &arena);
-    o.n_threads = msc_evaluator_n_threads(ev);
-    while (status == MSC_OK && measured < u.n) {
-        size_t n_done = 0;
-        MSC_TRY_OUT(msc_moments_measure(u.moments + measured, &n_done, u.slots + measured,
-                                        u.n - measured, ev, &o));
-        measured += n_done;
-        // The uses of one weight may be measured in several runs.
-        size_t end = measured;
-        while (end < u.n && end > rounded && u.sites[end - 1] == u.sites[end]) {
-            end--;
-        }
-        MSC_TRY_OUT(round_measured(q, &u, rounded, end, o.n_threads));
-        rounded = end;
-        if (progress) {
-            progress(payload, measured, u.n);
-        }
+// ---- All of them ------------------------------------------------------------------------------
+
+// The weight whose uses are next, all of them measured.
+static enum msc_status round_next(struct rounding *r, size_t end) {
+    size_t first = r->n_rounded;
+    struct msc_moment *sum = &r->moments[first];
+    bool has_all = sum->h != NULL;
+    for (size_t i = first + 1; i < end; i++) {
+        has_all = has_all && msc_moment_add(sum, &r->moments[i]);
     }
+    // A weight that is multiplied in another way keeps what its observer has found.
+    if (has_all) {
+        MSC_TRY(round_weight(r->q, r->sites[first], sum, msc_evaluator_n_threads(r->ev)));
+    }
+    for (size_t i = first; i < end; i++) {
+        msc_moment_finish(&r->moments[i]);
+    }
+    r->n_rounded = end;
+    tell_rounding(r, MSC_STAGE_INTEGERS, end);
+    return MSC_OK;
+}
+
+// The uses of one weight may be measured in several runs.
+static enum msc_status round_measured(struct rounding *r) {
+    for (size_t i = r->n_rounded; i < r->n_measured;) {
+        for (; i < r->n && r->sites[i] == r->sites[r->n_rounded]; i++) {}
+        if (i > r->n_measured) {
+            break;
+        }
+        if (msc_cancel_soon(r->options->cancel)) {
+            return MSC_FAIL(MSC_E_CANCELLED, "stopped");
+        }
+        MSC_TRY(round_next(r, i));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status round_weights(struct rounding *r) {
+    while (r->n_measured < r->n) {
+        bool is_kept;
+        MSC_TRY(recall_moment(&is_kept, r));
+        if (!is_kept) {
+            MSC_TRY(measure_moments(r));
+        }
+        MSC_TRY(round_measured(r));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_quantizer_round(struct msc_quantizer *q, struct msc_evaluator *ev,
+                                    const struct msc_quantizer_rounding *options) {
+    struct msc_arena arena = {0};
+    struct rounding r = {.q = q, .ev = ev, .options = options, .kept = options->kept};
+    enum msc_status status = MSC_OK;
+    if (msc_quantizer_has_rounding(q)) {
+        MSC_TRY_OUT(list_uses(&r, &arena));
+        MSC_TRY_OUT(round_weights(&r));
+    }
+    status = msc_quantizer__widen(q);
 out:
-    for (size_t i = 0; i < u.n; i++) {
-        msc_moment_finish(&u.moments[i]);
+    for (size_t i = 0; i < r.n; i++) {
+        msc_moment_finish(&r.moments[i]);
     }
     msc_arena_finish(&arena);
     return status;

@@ -4,35 +4,39 @@
 #include "base/rng.h"
 #include "kernels/lowering/gemm.h"
 #include "tools/linear_algebra.h"
+#include "tools/moment_sums.h"
 
-#include <math.h>
+#include <pthread.h>
 #include <string.h>
 
-// Rows whose products are added up in float32 before they go into doubles.
-enum { CHUNK = 256 };
+// Trials: the plan, or the float model where there is none; then that beside the plan. Their rows are
+// the sides of tools/moment_sums.h.
+enum { TRIAL, FLOAT_TRIAL };
 
-// One use of a weight while rows are gathered.
+// One use of a weight while rows are gathered. What is added up is so in the order of places: rows of one
+// whose turn it is not yet are waiting.
 struct use {
     int32_t weight_slot, input_slot; // input_slot MSC_NO_ID: it has no moment
-    int64_t n_groups, n_columns, n_rows;
-    int64_t *first; // [n_places] row that the place's first one is
-    int64_t *count; // [n_places] rows of the place
-    float *x[2];    // [n_groups, n_rows, n_columns] of each trial
+    int64_t n_groups, n_columns;
+    int64_t *count;     // [n_places] rows of the place
+    float **waiting[2]; // [n_places] of each trial: rows [n_groups, count, n_columns], or NULL
+    size_t turn;        // place
+    bool is_adding;     // a thread is at the sums
+    struct msc_moment_sums sums;
 };
-
-// Trials: the plan, or the float model where there is none; then that beside the plan.
-enum { TRIAL, FLOAT_TRIAL };
 
 struct gathering {
     struct msc_evaluator *ev;
     const struct msc_moment_options *options;
     struct msc_arena arena;
-    size_t n_places; // batches, or chunks of sequences
+    pthread_mutex_t lock; // of whose turn it is and what is waiting
+    size_t n_places;      // batches, or chunks of sequences
     int32_t n_parts;
     struct use *uses;
     size_t n_uses;
     int32_t *use_of_slot; // [n_slots] by the slots of inputs: the first use, then `next`
     int32_t *next;        // [n_uses] that reads the same slot
+    size_t n_done, n_all; // places of all uses
 };
 
 static enum msc_status second_moment_no_memory(void) {
@@ -87,9 +91,8 @@ static int32_t input_slot_of(const struct msc_sites *sites, int32_t weight_slot)
 static enum msc_status count_rows(struct gathering *g, struct use *u) {
     double total = 0;
     struct msc_gemm_desc d;
-    u->first = msc_arena_array(&g->arena, g->n_places + 1, sizeof(u->first[0]));
     u->count = msc_arena_array(&g->arena, g->n_places + 1, sizeof(u->count[0]));
-    if (!u->first || !u->count) {
+    if (!u->count) {
         return second_moment_no_memory();
     }
     for (size_t p = 0; p < g->n_places; p++) {
@@ -110,8 +113,6 @@ static enum msc_status count_rows(struct gathering *g, struct use *u) {
     for (size_t p = 0; p < g->n_places; p++) {
         int64_t n = (int64_t)((double)u->count[p] * share);
         u->count[p] = n == 0 && u->count[p] > 0 ? 1 : n;
-        u->first[p] = u->n_rows;
-        u->n_rows += u->count[p];
     }
     return MSC_OK;
 }
@@ -130,8 +131,8 @@ static void strides_of(int64_t strides[MSC_MAX_DIMS], const struct msc_view *v) 
 }
 
 // What position `at` of a convolution's output sums up, for all groups: column (channel, tap) of
-// group g lies at to[g * n_rows * n_columns + column].
-static void gather_window(float to[], const struct use *u, const struct msc_gemm_desc *d,
+// group g lies at to[g * step + column].
+static void gather_window(float to[], int64_t step, const struct msc_gemm_desc *d,
                           const struct msc_view *v, int64_t at) {
     int64_t strides[MSC_MAX_DIMS], corner[3], taps = taps_of(d);
     const float *x = v->data;
@@ -152,45 +153,95 @@ static void gather_window(float to[], const struct use *u, const struct msc_gemm
         }
         for (int64_t c = 0; c < d->in_channels; c++) {
             int64_t group = c / channels, column = c % channels * taps + tap;
-            to[group * u->n_rows * u->n_columns + column] =
-                offset < 0 ? 0 : x[offset + c * strides[1]];
+            to[group * step + column] = offset < 0 ? 0 : x[offset + c * strides[1]];
         }
     }
 }
 
-static void gather_rows(struct use *u, const struct gathering *g, size_t trial, size_t place,
+// The rows of a place into rows [n_groups, count, n_columns].
+static void gather_rows(float rows[], const struct use *u, const struct gathering *g, size_t place,
                         const struct msc_gemm_desc *d, const struct msc_view *v) {
     struct msc_rng rng;
-    double length = (double)(d->batch * positions_of(d)) / (double)u->count[place];
+    int64_t n = u->n_columns, count = u->count[place];
+    double length = (double)(d->batch * positions_of(d)) / (double)count;
     msc_rng_seed(&rng, g->options->seed + (uint64_t)place, (uint64_t)u->weight_slot);
-    for (int64_t i = 0; i < u->count[place]; i++) {
+    for (int64_t i = 0; i < count; i++) {
         int64_t at = (int64_t)(((double)i + msc_rng_double(&rng)) * length);
-        float *to = u->x[trial] + (u->first[place] + i) * u->n_columns;
         if (d->kind == MSC_GEMM_LINEAR) {
-            memcpy(to, (const float *)v->data + at * u->n_columns,
-                   (size_t)u->n_columns * sizeof(to[0]));
+            memcpy(rows + i * n, (const float *)v->data + at * n, (size_t)n * sizeof(rows[0]));
         } else {
-            gather_window(to, u, d, v, at);
+            gather_window(rows + i * n, count * n, d, v, at);
         }
     }
 }
 
-// What the joint reads of rows of a place, which are one behind the other in each group.
-static void quantize_rows(struct use *u, const struct msc_quant *quant, size_t place,
-                          const struct msc_gemm_desc *d) {
+// What the joint reads of the rows.
+static void quantize_rows(float rows[], const struct use *u, const struct msc_quant *quant,
+                          int64_t count, const struct msc_gemm_desc *d) {
     int64_t n_channels = d->in_channels / d->groups, n_taps = taps_of(d);
     for (int64_t group = 0; group < u->n_groups; group++) {
-        float *x = u->x[TRIAL] + (group * u->n_rows + u->first[place]) * u->n_columns;
+        float *x = rows + group * count * u->n_columns;
         if (quant->n == 1) {
-            msc_quant_apply_run(x, x, u->count[place] * u->n_columns, quant);
+            msc_quant_apply_run(x, x, count * u->n_columns, quant);
             continue;
         }
-        for (int64_t i = 0; i < u->count[place] * n_channels; i++) {
+        for (int64_t i = 0; i < count * n_channels; i++) {
             int64_t channel = group * n_channels + i % n_channels;
             msc_fake_quantize_run(x + i * n_taps, x + i * n_taps, n_taps, quant->scales[channel],
                                   quant->zero_points[channel], quant->low, quant->high);
         }
     }
+}
+
+static size_t n_trials(const struct gathering *g) {
+    return g->options->edits ? 2 : 1;
+}
+
+// The next place's rows, when all trials' are there; places that have none are passed over.
+static bool has_turn(struct use *u, const struct gathering *g) {
+    while (u->turn < g->n_places && u->count[u->turn] == 0) {
+        u->turn++;
+    }
+    return u->turn < g->n_places && u->waiting[TRIAL][u->turn] &&
+           (n_trials(g) == 1 || u->waiting[FLOAT_TRIAL][u->turn]);
+}
+
+static void tell_added(struct gathering *g) {
+    const struct msc_moment_options *o = g->options;
+    g->n_done++;
+    if (o->progress) {
+        o->progress(o->payload, g->n_done * g->n_uses / g->n_all);
+    }
+}
+
+// Rows of a place and a trial, which it takes, and with them all whose turn it is by that. What comes
+// again, as of a trial that was tried twice, has been there already.
+static void hand_in(struct gathering *g, struct use *u, size_t trial, size_t place, float *rows) {
+    pthread_mutex_lock(&g->lock);
+    bool is_new = place >= u->turn && !u->waiting[trial][place];
+    if (is_new) {
+        u->waiting[trial][place] = rows;
+    } else {
+        msc_free(rows);
+    }
+    while (!u->is_adding && has_turn(u, g)) {
+        float *sides[2] = {NULL};
+        for (size_t t = 0; t < n_trials(g); t++) {
+            sides[t] = u->waiting[t][u->turn];
+        }
+        u->is_adding = true;
+        pthread_mutex_unlock(&g->lock);
+        msc_moment_sums_add(&u->sums, sides[TRIAL], sides[FLOAT_TRIAL], u->count[u->turn]);
+        pthread_mutex_lock(&g->lock);
+        for (size_t t = 0; t < n_trials(g); t++) {
+            msc_free(sides[t]);
+            u->waiting[t][u->turn] = NULL;
+        }
+        u->turn++;
+        u->is_adding = false;
+        tell_added(g);
+    }
+    pthread_mutex_unlock(&g->lock);
 }
 
 static enum msc_status gather_slot(void *payload, size_t trial, size_t batch, int32_t part,
@@ -202,111 +253,24 @@ static enum msc_status gather_slot(void *payload, size_t trial, size_t batch, in
         trial == TRIAL && g->options->edits ? msc_edit_quant(g->options->edits[slot]) : NULL;
     for (int32_t i = g->use_of_slot[slot]; i != MSC_NO_ID; i = g->next[i]) {
         struct use *u = &g->uses[i];
-        if (describe_use(&d, msc_evaluator_plan(g->ev, batch), u->weight_slot, part)) {
-            gather_rows(u, g, trial, place, &d, value);
-            if (quant) {
-                quantize_rows(u, quant, place, &d);
-            }
+        if (!describe_use(&d, msc_evaluator_plan(g->ev, batch), u->weight_slot, part)) {
+            continue;
         }
+        int64_t count = u->count[place];
+        float *rows = msc_alloc((size_t)(u->n_groups * count * u->n_columns) * sizeof(rows[0]) + 1);
+        if (!rows) {
+            return second_moment_no_memory();
+        }
+        gather_rows(rows, u, g, place, &d, value);
+        if (quant) {
+            quantize_rows(rows, u, quant, count, &d);
+        }
+        hand_in(g, u, trial, place, rows);
     }
     return MSC_OK;
 }
 
-// ---- From rows to moments ---------------------------------------------------------------------
-
-static void add_means(double means[], const float x[], int64_t n_rows, int64_t n) {
-    for (int64_t r = 0; r < n_rows; r++) {
-        for (int64_t k = 0; k < n; k++) {
-            means[k] += x[r * n + k];
-        }
-    }
-    for (int64_t k = 0; k < n; k++) {
-        means[k] /= (double)n_rows;
-    }
-}
-
-// Room for one group's products.
-struct products {
-    float *chunk; // [n, n]
-    double *sum;  // [n, n]
-};
-
-// a' b / n_rows of a and b [n_rows, n] into out [n, n]; of a' a the upper triangle alone.
-static void multiply_rows(float out[], const float a[], const float b[], int64_t n_rows, int64_t n,
-                          struct products *room) {
-    memset(room->sum, 0, (size_t)(n * n) * sizeof(room->sum[0]));
-    for (int64_t first = 0; first < n_rows; first += CHUNK) {
-        int64_t count = n_rows - first < CHUNK ? n_rows - first : CHUNK;
-        memset(room->chunk, 0, (size_t)(n * n) * sizeof(room->chunk[0]));
-        if (a == b) {
-            msc_add_gram_f32(room->chunk, a + first * n, count, n);
-        } else {
-            msc_add_cross_f32(room->chunk, a + first * n, b + first * n, count, n);
-        }
-        for (int64_t i = 0; i < n * n; i++) {
-            room->sum[i] += room->chunk[i];
-        }
-    }
-    for (int64_t i = 0; i < n * n; i++) {
-        out[i] = (float)(room->sum[i] / (double)n_rows);
-    }
-}
-
-static void multiply_group(struct msc_moment *m, const struct use *u, size_t group,
-                           struct products *room) {
-    size_t n = (size_t)u->n_columns, at = group * (size_t)u->n_rows * n;
-    const float *x = u->x[TRIAL] + at;
-    float *h = m->h + group * n * n;
-    add_means(m->means + group * n, x, u->n_rows, (int64_t)n);
-    multiply_rows(h, x, x, u->n_rows, (int64_t)n, room);
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = i + 1; k < n; k++) {
-            h[k * n + i] = h[i * n + k];
-        }
-    }
-    if (m->cross) {
-        const float *f = u->x[FLOAT_TRIAL] + at;
-        add_means(m->float_means + group * n, f, u->n_rows, (int64_t)n);
-        multiply_rows(m->cross + group * n * n, f, x, u->n_rows, (int64_t)n, room);
-    }
-}
-
-static bool allocate_moment(struct msc_moment *m, const struct use *u) {
-    size_t n = (size_t)u->n_columns, n_groups = (size_t)u->n_groups;
-    bool has_cross = u->x[FLOAT_TRIAL] != NULL;
-    *m = (struct msc_moment){
-        .n_groups = u->n_groups, .n_columns = u->n_columns, .n_rows = u->n_rows};
-    m->h = msc_alloc(n_groups * n * n * sizeof(m->h[0]) + 1);
-    m->means = msc_alloc_zero(n_groups * n + 1, sizeof(m->means[0]));
-    if (has_cross) {
-        m->cross = msc_alloc(n_groups * n * n * sizeof(m->cross[0]) + 1);
-        m->float_means = msc_alloc_zero(n_groups * n + 1, sizeof(m->float_means[0]));
-    }
-    return m->h && m->means && (!has_cross || (m->cross && m->float_means));
-}
-
-static enum msc_status make_moment(struct msc_moment *m, const struct use *u, int n_threads) {
-    size_t n = (size_t)u->n_columns, n_groups = (size_t)u->n_groups;
-    bool has_room = true;
-    if (!allocate_moment(m, u)) {
-        return second_moment_no_memory();
-    }
-#pragma omp parallel num_threads(n_threads) reduction(&& : has_room)
-    {
-        struct products room = {.chunk = msc_alloc(n * n * sizeof(room.chunk[0]) + 1),
-                                .sum = msc_alloc(n * n * sizeof(room.sum[0]) + 1)};
-        has_room = room.chunk && room.sum;
-#pragma omp for schedule(dynamic)
-        for (size_t g = 0; g < n_groups; g++) {
-            if (has_room) {
-                multiply_group(m, u, g, &room);
-            }
-        }
-        msc_free(room.chunk);
-        msc_free(room.sum);
-    }
-    return has_room ? MSC_OK : second_moment_no_memory();
-}
+// ---- Moments ----------------------------------------------------------------------------------
 
 static void mix_f32(float to[], const float from[], int64_t n, double share) {
     for (int64_t i = 0; to && i < n; i++) {
@@ -344,13 +308,16 @@ void msc_moment_finish(struct msc_moment *m) {
 
 // ---- Measuring --------------------------------------------------------------------------------
 
-static size_t n_trials(const struct gathering *g) {
-    return g->options->edits ? 2 : 1;
-}
-
+// With rows that are waiting, of as many places as there are threads.
 static uint64_t bytes_of(const struct gathering *g, const struct use *u) {
-    uint64_t n = (uint64_t)u->n_columns, groups = (uint64_t)u->n_groups;
-    return n_trials(g) * groups * n * ((uint64_t)u->n_rows + n) * sizeof(float);
+    int64_t most = 0;
+    for (size_t p = 0; p < g->n_places; p++) {
+        most = u->count[p] > most ? u->count[p] : most;
+    }
+    uint64_t n_elements = (uint64_t)(u->n_groups * most * u->n_columns);
+    uint64_t n_waiting = n_trials(g) * (uint64_t)msc_evaluator_n_threads(g->ev);
+    return msc_moment_sums_bytes(u->n_groups, u->n_columns, n_trials(g) > 1) +
+           n_waiting * n_elements * sizeof(float);
 }
 
 // Places, and the uses that memory has room for.
@@ -386,6 +353,30 @@ static enum msc_status plan_gathering(struct gathering *g, const int32_t slots[]
     return MSC_OK;
 }
 
+static enum msc_status use_begin(struct use *u, struct gathering *g) {
+    for (size_t t = 0; t < n_trials(g); t++) {
+        u->waiting[t] = msc_alloc_zero(g->n_places + 1, sizeof(u->waiting[t][0]));
+        if (!u->waiting[t]) {
+            return second_moment_no_memory();
+        }
+    }
+    for (size_t p = 0; p < g->n_places; p++) {
+        g->n_all += u->count[p] > 0;
+    }
+    return msc_moment_sums_init(&u->sums, u->n_groups, u->n_columns, n_trials(g) > 1);
+}
+
+static void use_finish(struct use *u, size_t n_places) {
+    for (size_t t = 0; t < 2; t++) {
+        for (size_t p = 0; u->waiting[t] && p < n_places; p++) {
+            msc_free(u->waiting[t][p]);
+        }
+        msc_free(u->waiting[t]);
+        u->waiting[t] = NULL;
+    }
+    msc_moment_sums_finish(&u->sums);
+}
+
 static enum msc_status gathering_run(struct gathering *g) {
     int32_t n_slots = msc_evaluator_sites(g->ev)->n_slots;
     bool has_any = false;
@@ -394,19 +385,12 @@ static enum msc_status gathering_run(struct gathering *g) {
     }
     for (size_t i = 0; i < g->n_uses; i++) {
         struct use *u = &g->uses[i];
-        if (u->input_slot == MSC_NO_ID) {
-            continue;
+        if (u->input_slot != MSC_NO_ID) {
+            MSC_TRY(use_begin(u, g));
+            g->next[i] = g->use_of_slot[u->input_slot];
+            g->use_of_slot[u->input_slot] = (int32_t)i;
+            has_any = true;
         }
-        for (size_t t = 0; t < n_trials(g); t++) {
-            size_t n_elements = (size_t)(u->n_groups * u->n_rows * u->n_columns);
-            u->x[t] = msc_alloc(n_elements * sizeof(float) + 1);
-            if (!u->x[t]) {
-                return second_moment_no_memory();
-            }
-        }
-        g->next[i] = g->use_of_slot[u->input_slot];
-        g->use_of_slot[u->input_slot] = (int32_t)i;
-        has_any = true;
     }
     struct msc_sink sink = {.slot = gather_slot, .payload = g};
     struct msc_eval_trial trials[2] = {{.edits = g->options->edits}};
@@ -421,31 +405,27 @@ static enum msc_status gathering_run(struct gathering *g) {
     return MSC_OK;
 }
 
-static void use_finish(struct use *u) {
-    msc_free(u->x[TRIAL]);
-    msc_free(u->x[FLOAT_TRIAL]);
-    u->x[TRIAL] = u->x[FLOAT_TRIAL] = NULL;
-}
-
 enum msc_status msc_moments_measure(struct msc_moment moments[], size_t *n_done,
                                     const int32_t slots[], size_t n, struct msc_evaluator *ev,
                                     const struct msc_moment_options *options) {
     struct gathering g = {.ev = ev, .options = options};
     enum msc_status status = MSC_OK;
+    pthread_mutex_init(&g.lock, NULL);
+    msc_linear_algebra_begin();
     MSC_TRY_OUT(plan_gathering(&g, slots, n));
     MSC_TRY_OUT(gathering_run(&g));
-    msc_linear_algebra_begin();
     for (size_t i = 0; i < g.n_uses; i++) {
-        if (g.uses[i].input_slot != MSC_NO_ID) {
-            MSC_TRY_OUT(make_moment(&moments[i], &g.uses[i], options->n_threads));
+        if (g.uses[i].sums.n_rows > 0) {
+            MSC_TRY_OUT(msc_moment_sums_end(&moments[i], &g.uses[i].sums));
         }
-        use_finish(&g.uses[i]);
+        use_finish(&g.uses[i], g.n_places);
     }
     *n_done = g.n_uses;
 out:
     for (size_t i = 0; i < g.n_uses; i++) {
-        use_finish(&g.uses[i]);
+        use_finish(&g.uses[i], g.n_places);
     }
+    pthread_mutex_destroy(&g.lock);
     msc_arena_finish(&g.arena);
     return status;
 }

@@ -6,7 +6,8 @@
 //
 // Of all rows in a batch so many are taken as its share of `n_rows` is: one from each of as many
 // stretches of equal length, where in it a random number from the seed, the weight and the batch
-// says. H is added up in double in the order of the rows, whatever the threads.
+// says. H is added up in the order of the rows, whatever the threads, as they come: rows themselves
+// are not kept (tools/moment_sums.h).
 //
 //     struct msc_moment_options o = MSC_MOMENT_OPTIONS_INIT;
 //     size_t n_done;
@@ -43,6 +44,9 @@ struct msc_moment_options {
     // The plan: edits [n_slots] of the evaluator, those of inputs quantisations. NULL: the float
     // model.
     const struct msc_edit *const *edits;
+    // Optional: told, by one thread at a time, how much is done: as much as so many of its uses.
+    void (*progress)(void *payload, size_t done);
+    void *payload;
 };
 
 #define MSC_MOMENT_OPTIONS_INIT                                                                    \

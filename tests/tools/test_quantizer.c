@@ -353,8 +353,9 @@ struct told {
     size_t n, done, all;
 };
 
-static void tell(void *payload, size_t done, size_t all) {
+static void tell(void *payload, enum msc_quantizer_stage stage, size_t done, size_t all) {
     struct told *t = payload;
+    assert_int_equal(stage, MSC_STAGE_RANGES);
     t->n++;
     assert_true(done == t->done + 1 && done <= all);
     t->done = done;
@@ -396,6 +397,33 @@ static void test_tools_quantizer__calibrate(void **state) {
     msc_quantizer_destroy(again);
     quantize_case_close(&other);
     msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+}
+
+// Second moments are measured one by one where there is no room for more: the integers are the same.
+static void test_tools_quantizer__rounds_in_little_memory(void **state) {
+    static const char choices[] =
+        "{\"choices\":[{\"bits\":4,\"observer\":\"hessian\",\"rounding\":\"gptq\"},"
+        "{\"bits\":6,\"rounding\":\"descent\",\"correct\":\"affine\"}]}";
+    const struct msc_quantizer_rounding least = {.memory_bytes = 1};
+    struct quantize_case c;
+    struct msc_quantizer *q, *other;
+    (void)state;
+    quantize_case_open(&c, 2, 2);
+    assert_ok(quantize_create(&q, c.g, choices));
+    assert_ok(quantize_create(&other, c.g, choices));
+    assert_ok(msc_quantizer_calibrate(q, c.ev, NULL, NULL));
+    assert_ok(msc_quantizer_observe(other, c.ev, NULL, NULL));
+    assert_ok(msc_quantizer_round(other, c.ev, &least));
+    const struct msc_sites *sites = msc_quantizer_sites(q);
+    for (int32_t i = 0; i < 2 * sites->n_sites; i++) {
+        const struct msc_quant *a = msc_quantizer_quant(q, i / 2, i % 2);
+        const struct msc_quant *b = msc_quantizer_quant(other, i / 2, i % 2);
+        assert_true(msc_hash_equal(a->hash, b->hash));
+        assert_true((a->integers != NULL) == (sites->sites[i / 2].kind == MSC_SITE_WEIGHT));
+    }
+    msc_quantizer_destroy(q);
+    msc_quantizer_destroy(other);
     quantize_case_close(&c);
 }
 
@@ -615,6 +643,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_tools_quantizer__names_that_match_nothing),
         cmocka_unit_test(test_tools_quantizer__nothing_to_quantise),
         cmocka_unit_test(test_tools_quantizer__calibrate),
+        cmocka_unit_test(test_tools_quantizer__rounds_in_little_memory),
         cmocka_unit_test(test_tools_quantizer__schemes),
         cmocka_unit_test(test_tools_quantizer__nudges_off_ties),
         cmocka_unit_test(test_tools_quantizer__not_finite),

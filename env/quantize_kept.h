@@ -1,0 +1,30 @@
+// RECORD.moments: what is worked out before the first trial, as far as it has come, while integers of
+// weights are being found: scales, reference outputs and second moments of weights' inputs
+// (tools/moment_file.h). A search that is killed then runs none of its passes over the samples again. It
+// goes once RECORD.params is there.
+//
+//     MSC_TRY(msc_quantize_kept_open(&kept, env, z));                 // NULL: none
+//     MSC_TRY(msc_quantize_kept_take(&is_there, kept, z));            // or observe, and
+//     MSC_TRY(msc_quantize_kept_add(&kept, env, z));
+//     msc_array_log_close(kept);
+//     msc_quantize_kept_remove(env);
+#ifndef MSC_ENV_QUANTIZE_KEPT_H
+#define MSC_ENV_QUANTIZE_KEPT_H
+
+#include "data/array_log.h"
+#include "env/quantize_internal.h"
+
+// *out is the caller's (msc_array_log_close). NULL where no choice takes second moments, nothing is kept
+// beside a record, or the file cannot be had, which the log is told. MSC_E_NOMEM.
+enum msc_status msc_quantize_kept_open(struct msc_array_log **out, const struct msc_env *env,
+                                       const struct msc_quantize *z);
+// Scales and reference outputs, where they are there. `kept` may be NULL. MSC_E_NOMEM.
+enum msc_status msc_quantize_kept_take(bool *is_there, const struct msc_array_log *kept,
+                                       const struct msc_env *env, struct msc_quantize *z);
+// Adds them. Where that cannot be done the log is told, and *kept closed. MSC_E_NOMEM.
+enum msc_status msc_quantize_kept_add(struct msc_array_log **kept, const struct msc_env *env,
+                                      const struct msc_quantize *z);
+// The file, if there is one.
+void msc_quantize_kept_remove(const struct msc_env *env);
+
+#endif

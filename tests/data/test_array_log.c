@@ -1,0 +1,178 @@
+#include "data/array_log.h"
+
+#include "data_test.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct msc_hash identity = {.low = 7, .high = 9};
+
+// Warnings, one after the other.
+struct told {
+    char text[1024];
+};
+
+static void keep_line(void *payload, enum msc_log_level level, const char *line) {
+    struct told *t = payload;
+    size_t length = strlen(t->text);
+    (void)level;
+    snprintf(t->text + length, sizeof t->text - length, "%s\n", line);
+}
+
+static struct msc_log log_of(struct told *t) {
+    *t = (struct told){""};
+    return (struct msc_log){.level = MSC_LOG_INFO, .write = keep_line, .payload = t};
+}
+
+static void add_ramp(struct msc_array_log *l, const char *name, int64_t n, float first) {
+    struct msc_array *array;
+    assert_int_equal(msc_array_create(&array, MSC_DTYPE_F32, 1, &n), MSC_OK);
+    for (int64_t i = 0; i < n; i++) {
+        ((float *)msc_array_data(array))[i] = first + (float)i;
+    }
+    assert_int_equal(msc_array_log_add(l, name, array), MSC_OK);
+    msc_array_release(array);
+}
+
+static void has_ramp(const struct msc_array_log *l, const char *name, int64_t n, float first) {
+    struct msc_array *array;
+    assert_int_equal(msc_array_log_read(&array, l, name), MSC_OK);
+    test_is_ramp(array, MSC_DTYPE_F32, 1, &n, first, 1);
+    msc_array_release(array);
+}
+
+// "a", "b" of no elements, "c" of no dimensions.
+static void write_three(const char *path) {
+    struct msc_array_log *l;
+    struct msc_array *scalar;
+    int64_t value = -5;
+    assert_int_equal(msc_file_remove(path), MSC_OK);
+    assert_int_equal(msc_array_log_open(&l, path, identity, NULL), MSC_OK);
+    add_ramp(l, "a", 5, 1);
+    add_ramp(l, "b", 0, 0);
+    assert_int_equal(msc_array_create_from(&scalar, MSC_DTYPE_I64, 0, NULL, &value), MSC_OK);
+    assert_int_equal(msc_array_log_add(l, "c", scalar), MSC_OK);
+    msc_array_release(scalar);
+    msc_array_log_close(l);
+}
+
+static void test_data_array_log__read_back(void **state) {
+    char path[PATH_BYTES];
+    struct msc_array_log *l;
+    struct msc_array *array;
+    write_three(test_path(path, state, "three"));
+    assert_int_equal(msc_array_log_open(&l, path, identity, NULL), MSC_OK);
+    assert_int_equal(msc_array_log_n(l), 3);
+    assert_string_equal(msc_array_log_name(l, 2), "c");
+    has_ramp(l, "a", 5, 1);
+    has_ramp(l, "b", 0, 0);
+    assert_int_equal(msc_array_log_read(&array, l, "c"), MSC_OK);
+    assert_int_equal(msc_array_get_i64(array, 0), -5);
+    msc_array_release(array);
+    test_fails(msc_array_log_read(&array, l, "d"), MSC_E_NOT_FOUND, "three", "there is no d", NULL);
+    // One writer at a time.
+    struct msc_array_log *other;
+    test_fails(msc_array_log_open(&other, path, identity, NULL), MSC_E_STATE, "another process",
+               NULL);
+    add_ramp(l, "d", 2, 8);
+    msc_array_log_close(l);
+    assert_int_equal(msc_array_log_open(&l, path, identity, NULL), MSC_OK);
+    has_ramp(l, "d", 2, 8);
+    msc_array_log_close(l);
+}
+
+// Whatever a killed program has written of it: the arrays that are whole are there, and it goes on.
+static void test_data_array_log__cut_anywhere(void **state) {
+    char path[PATH_BYTES], copy[PATH_BYTES];
+    char *bytes;
+    size_t n_bytes;
+    write_three(test_path(path, state, "cut"));
+    assert_int_equal(msc_file_read(&bytes, &n_bytes, path), MSC_OK);
+    test_path(copy, state, "copy");
+    size_t most = 0;
+    for (size_t n = 0; n <= n_bytes; n++) {
+        struct told told;
+        struct msc_log log = log_of(&told);
+        struct msc_array_log *l;
+        assert_int_equal(msc_file_write(copy, bytes, n), MSC_OK);
+        assert_int_equal(msc_array_log_open(&l, copy, identity, &log), MSC_OK);
+        size_t n_there = msc_array_log_n(l);
+        assert_true(n_there >= most && n_there <= most + 1);
+        size_t before = most;
+        most = n_there;
+        if (n_there > 0) {
+            has_ramp(l, "a", 5, 1);
+        }
+        bool is_whole = n == 0 || n == 32 || n_there > before;
+        const char *what = n < 32 ? "damaged" : "not whole";
+        assert_true(is_whole ? told.text[0] == 0 : strstr(told.text, what) != NULL);
+        add_ramp(l, "more", 3, 2);
+        msc_array_log_close(l);
+        assert_int_equal(msc_array_log_open(&l, copy, identity, NULL), MSC_OK);
+        assert_int_equal(msc_array_log_n(l), n_there + 1);
+        has_ramp(l, "more", 3, 2);
+        msc_array_log_close(l);
+    }
+    assert_int_equal(most, 3);
+    msc_free(bytes);
+}
+
+// One byte changed, anywhere: nothing wrong is read, and one line at most is told.
+static void test_data_array_log__damaged_anywhere(void **state) {
+    char path[PATH_BYTES], copy[PATH_BYTES];
+    char *bytes;
+    size_t n_bytes;
+    write_three(test_path(path, state, "damaged"));
+    assert_int_equal(msc_file_read(&bytes, &n_bytes, path), MSC_OK);
+    test_path(copy, state, "copy");
+    for (size_t at = 0; at < n_bytes; at++) {
+        struct told told;
+        struct msc_log log = log_of(&told);
+        struct msc_array_log *l;
+        bytes[at] ^= 0x41;
+        assert_int_equal(msc_file_write(copy, bytes, n_bytes), MSC_OK);
+        bytes[at] ^= 0x41;
+        assert_int_equal(msc_array_log_open(&l, copy, identity, &log), MSC_OK);
+        assert_true(msc_array_log_n(l) < 3);
+        if (msc_array_log_n(l) > 0) {
+            has_ramp(l, "a", 5, 1);
+        }
+        const char *end = strchr(told.text, '\n');
+        assert_true(!end || (end[1] == 0 && strstr(told.text, copy)));
+        msc_array_log_close(l);
+    }
+    msc_free(bytes);
+}
+
+static void test_data_array_log__of_another(void **state) {
+    const struct msc_hash other = {.low = 7, .high = 8};
+    char path[PATH_BYTES];
+    struct told told;
+    struct msc_log log = log_of(&told);
+    struct msc_array_log *l;
+    write_three(test_path(path, state, "other"));
+    assert_int_equal(msc_array_log_open(&l, path, other, &log), MSC_OK);
+    assert_non_null(strstr(told.text, "of another configuration"));
+    assert_int_equal(msc_array_log_n(l), 0);
+    add_ramp(l, "a", 1, 3);
+    msc_array_log_close(l);
+    assert_int_equal(msc_array_log_open(&l, path, other, NULL), MSC_OK);
+    has_ramp(l, "a", 1, 3);
+    msc_array_log_close(l);
+    // What it cannot be.
+    test_fails(msc_array_log_open(&l, "/dev/null", other, NULL), MSC_E_IO, "/dev/null", NULL);
+    test_fails(msc_array_log_open(&l, "/nowhere/a", other, NULL), MSC_E_IO, "/nowhere/a", NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_data_array_log__read_back),
+        cmocka_unit_test(test_data_array_log__cut_anywhere),
+        cmocka_unit_test(test_data_array_log__damaged_anywhere),
+        cmocka_unit_test(test_data_array_log__of_another),
+    };
+    return cmocka_run_group_tests(tests, test_folder_setup, test_folder_teardown);
+}

@@ -1,0 +1,137 @@
+#include "env/env.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "tests/env/quantize_bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ROUNDED                                                                                    \
+    "{\"choices\":[{\"bits\":8},{\"bits\":4,\"observer\":\"hessian\",\"rounding\":\"gptq\"},"      \
+    "{\"bits\":3,\"rounding\":\"descent\",\"correct\":\"affine\"}]}"
+
+struct kept_case {
+    struct bench b;
+    struct msc_log log;
+    char folder[32], parameters[64], moments[64];
+    char told[4096];
+};
+
+static void keep_told(void *payload, enum msc_log_level level, const char *line) {
+    struct kept_case *c = payload;
+    size_t length = strlen(c->told);
+    (void)level;
+    snprintf(c->told + length, sizeof c->told - length, "%s\n", line);
+}
+
+static void open_case(struct kept_case *c) {
+    *c = (struct kept_case){.folder = "/tmp/msc_kept_XXXXXX"};
+    assert_non_null(mkdtemp(c->folder));
+    snprintf(c->parameters, sizeof c->parameters, "%s/record.params", c->folder);
+    snprintf(c->moments, sizeof c->moments, "%s/record.moments", c->folder);
+    prepare_bench(&c->b, 2, 4);
+    c->log = (struct msc_log){.level = MSC_LOG_INFO, .write = keep_told, .payload = c};
+    c->b.host.log = &c->log;
+    c->b.host.parameters_path = c->parameters;
+}
+
+static void close_case(struct kept_case *c) {
+    unlink(c->parameters);
+    unlink(c->moments);
+    rmdir(c->folder);
+    close_bench(&c->b);
+}
+
+// Of an environment made with what lies there; .params goes again, .moments has gone.
+static struct msc_hash prepare(struct kept_case *c) {
+    struct msc_hash identity;
+    c->told[0] = 0;
+    assert_ok(create(&c->b, ROUNDED));
+    assert_ok(msc_env_identity(&identity, c->b.env));
+    close_env(&c->b);
+    assert_false(msc_file_exists(c->moments));
+    assert_int_equal(unlink(c->parameters), 0);
+    return identity;
+}
+
+// As when it is killed before .params is written: of that long a name there can be no temporary file.
+static void interrupt(struct kept_case *c, const char *config) {
+    char stem[241], path[300], moments[300];
+    memset(stem, 'r', sizeof stem - 1);
+    stem[sizeof stem - 1] = 0;
+    snprintf(path, sizeof path, "%s/%s.params", c->folder, stem);
+    snprintf(moments, sizeof moments, "%s/%s.moments", c->folder, stem);
+    c->b.host.parameters_path = path;
+    assert_int_equal(create(&c->b, config), MSC_E_IO);
+    close_env(&c->b);
+    c->b.host.parameters_path = c->parameters;
+    assert_int_equal(rename(moments, c->moments), 0);
+}
+
+static bool was_told(const struct kept_case *c, const char *text) {
+    return strstr(c->told, text) != NULL;
+}
+
+static void test_env_quantize_kept__goes_on(void **state) {
+    struct kept_case c;
+    (void)state;
+    open_case(&c);
+    struct msc_hash whole = prepare(&c);
+    assert_false(was_told(&c, "earlier launch"));
+    interrupt(&c, ROUNDED);
+    assert_true(msc_hash_equal(prepare(&c), whole));
+    assert_true(was_told(&c, "earlier launch"));
+    assert_false(was_told(&c, "damaged") || was_told(&c, "not whole"));
+    // Without room for more than one weight's at a time, it is the same, and on one thread.
+    c.b.host.memory_bytes = (uint64_t)64 << 20;
+    c.b.host.n_threads = 1;
+    assert_true(msc_hash_equal(prepare(&c), whole));
+    close_case(&c);
+}
+
+// Killed at any time, and damaged anywhere: the same comes of it.
+static void test_env_quantize_kept__of_any_file(void **state) {
+    struct kept_case c;
+    char *bytes;
+    size_t n_bytes;
+    (void)state;
+    open_case(&c);
+    struct msc_hash whole = prepare(&c);
+    interrupt(&c, ROUNDED);
+    assert_ok(msc_file_read(&bytes, &n_bytes, c.moments));
+    for (size_t i = 0; i < 12; i++) {
+        assert_ok(msc_file_write(c.moments, bytes, n_bytes * i / 12));
+        assert_true(msc_hash_equal(prepare(&c), whole));
+        size_t at = (n_bytes - 1) * i / 11;
+        bytes[at] ^= 0x10;
+        assert_ok(msc_file_write(c.moments, bytes, n_bytes));
+        bytes[at] ^= 0x10;
+        assert_true(msc_hash_equal(prepare(&c), whole));
+        assert_true(was_told(&c, "record.moments"));
+    }
+    msc_free(bytes);
+    // Of other choices.
+    interrupt(&c, "{\"choices\":[{\"bits\":6,\"rounding\":\"gptq\"}]}");
+    assert_true(msc_hash_equal(prepare(&c), whole));
+    assert_true(was_told(&c, "of another configuration"));
+    // Not to be had.
+    assert_int_equal(mkdir(c.moments, 0700), 0);
+    c.told[0] = 0;
+    assert_ok(create(&c.b, ROUNDED));
+    assert_true(was_told(&c, "is not kept until it is done"));
+    close_env(&c.b);
+    assert_int_equal(rmdir(c.moments), 0);
+    close_case(&c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_env_quantize_kept__goes_on),
+        cmocka_unit_test(test_env_quantize_kept__of_any_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
