@@ -3,13 +3,17 @@
 was chosen by, in onnxruntime.
 
     methods.py MSCGYM [NETWORK...] [--seeds 0,1,2] [--target generic,onnxruntime] [--rows W4A8,...]
-               [--beside FIGURES.json] [--save ROWS.json]
+               [--methods nearest,...,distill] [--peers aimet=PYTHON,... [--minutes 60]]
+               [--beside FIGURES.json] [--save ROWS.json] [--json FILE]
 
 Networks and samples are those of methods_data.py: digits, fashion, speech-embedding, mlsd-tiny, ocr-rec.
-Each seed draws the calibration samples anew; medians are printed, with the accuracy, or the agreement of
-decoded characters, in brackets. Weights are per channel, and no layer is left out. --target generic
-quantises what joints read, onnxruntime all that it requantises. --save keeps rows, which are not measured
-again. FIGURES.json, {network: {row: loss}}, puts those of another program beside them, with the ratio.
+Each seed draws the calibration samples anew; medians are printed, with their spread, the accuracy or the
+agreement of decoded characters. Weights are per channel, and no layer is left out. --target generic
+quantises what joints read, onnxruntime all that it requantises. --peers measures other tools at the sites
+of generic, each in a Python that has it (bench/peers/compress.py), and names the preset that lost least of
+those that it was through with after so many minutes for a row.
+--save keeps rows, which are not measured again. FIGURES.json, {network: {row: loss}}, puts those of
+another program beside them, with the ratio.
 """
 import argparse
 import json
@@ -22,6 +26,7 @@ import numpy
 
 import common
 import methods_data
+import methods_peers
 import outputs as ort
 
 # What is done with a weight, one after the other; of several choices the best on validation counts.
@@ -32,6 +37,7 @@ METHODS = {
     "descent": [{"rounding": "descent"}],
     "affine": [{"rounding": "descent", "correct": "affine"}],
 }
+STAGE = "distill"  # after a search, here one whose bounds leave the plan of "affine" alone
 PLANS = {"W8A8": (8, 8), "W6A8": (6, 8), "W4A8": (4, 8), "W4A4": (4, 4)}
 
 
@@ -41,38 +47,36 @@ def sites(mscgym, model, target):
     return json.loads(text)
 
 
-def choices(weight_bits, activation_bits):
-    """Those of all methods, and the one that activations are fixed to, by its label, "8"."""
-    found = [{"bits": activation_bits}]
-    for method in METHODS.values():
-        found += [{"bits": weight_bits, **choice} for choice in method]
-    return found
-
-
-def baselines(mscgym, folder, model, samples, target, plan):
-    """The exported model of each choice of the methods, in their order."""
+def search(mscgym, folder, model, samples, target, plan, methods):
+    """The record of uniform plans, one for each choice of the methods, in their order, from trial 1
+    on; trial 0 has the bits of activations in weights, too."""
     weight_bits, activation_bits = PLANS[plan]
+    weights = [{"bits": weight_bits, **choice} for method in methods
+               for choice in METHODS[method if method != STAGE else "affine"]]
+    env = {"choices": [{"bits": activation_bits}, *weights],
+           "fix": {site["name"]: str(activation_bits) for site in sites(mscgym, model, target)
+                   if site["kind"] == "activation"}}
+    if weight_bits < activation_bits:
+        env["bounds"] = {"size_ratio": {"max": (weight_bits + activation_bits) / 2 / 32}}
     inputs = os.path.join(folder, "inputs.npy")
     numpy.save(inputs, samples)
-    fix = {site["name"]: str(activation_bits) for site in sites(mscgym, model, target)
-           if site["kind"] == "activation"}
-    env = {"choices": choices(weight_bits, activation_bits), "fix": fix}
     config = {"workspace": folder, "model": os.path.abspath(model), "verbose": "error",
               "dataset": {"inputs": inputs},
               "quantize": {"target": target, "runtime": False, "gym": [
                   {"record": "r.jsonl", "env": env, "agent": {"type": "random"},
-                   "budget": {"trials": 0}}]}}
+                   "budget": {"trials": 0}, "distill": STAGE in methods}]}}
     path = os.path.join(folder, "search.json")
     with open(path, "w") as file:
         json.dump(config, file)
     subprocess.run([mscgym, "search", path, "--quiet"], check=True, stdout=subprocess.DEVNULL)
-    record = os.path.join(folder, "r.jsonl")
-    models = []
-    for trial in range(1, len(env["choices"])):
-        models.append(os.path.join(folder, f"{trial}.onnx"))
-        subprocess.run([mscgym, "export", record, "--trial", str(trial), "-o", models[-1],
-                        "--quiet"], check=True, stdout=subprocess.DEVNULL)
-    return models
+    return os.path.join(folder, "r.jsonl")
+
+
+def export(mscgym, record, *options):
+    path = record + ".onnx"
+    subprocess.run([mscgym, "export", record, "-o", path, "--quiet", *options], check=True,
+                   stdout=subprocess.DEVNULL)
+    return path
 
 
 class Network:
@@ -83,11 +87,13 @@ class Network:
         self.path = common.model_path(name)
         self.samples = methods_data.validation(name)
         self.labels = methods_data.labels(name)
-        self.truth = ort.outputs(self.path, self.samples, 8)
+        self.truth = self.outputs(self.path)
 
-    def judge(self, model):
-        """(loss, score in percent or None)"""
-        found = ort.outputs(model, self.samples, 8)
+    def outputs(self, model):
+        return ort.outputs(model, self.samples, 8)
+
+    def judge(self, found):
+        """(loss, score in percent or None) of a model's outputs"""
         score = None
         if self.labels is not None:
             score = float(numpy.mean(found[0].reshape(len(found[0]), -1).argmax(1) == self.labels))
@@ -96,34 +102,75 @@ class Network:
         return ort.loss(self.truth, found), None if score is None else 100 * score
 
 
-def measure(mscgym, network, target, plan, seed):
-    """{method: (loss, score)}"""
+def measure(mscgym, network, target, plan, seed, methods):
+    """{method: (loss, score)} of the stage alone, or of methods without a stage"""
     samples = methods_data.calibration(network.name, seed)
     with tempfile.TemporaryDirectory() as folder:
-        found = [network.judge(path) for path in
-                 baselines(mscgym, folder, network.path, samples, target, plan)]
-    by_method, at = {}, 0
-    for method, options in METHODS.items():
-        by_method[method] = min(found[at:at + len(options)])
-        at += len(options)
+        record = search(mscgym, folder, network.path, samples, target, plan, methods)
+        if STAGE in methods:
+            return {STAGE: network.judge(network.outputs(export(mscgym, record)))}
+        by_method, trial = {}, 1
+        for method in methods:
+            judged = []
+            for _ in METHODS[method]:
+                path = export(mscgym, record, "--trial", str(trial))
+                judged.append(network.judge(network.outputs(path)))
+                trial += 1
+            by_method[method] = min(judged)
     return by_method
 
 
 def tell(rows, network, target, plan, beside):
-    for method in METHODS:
-        found = [row for row in rows if (row["network"], row["target"], row["plan"],
-                                         row["method"]) == (network, target, plan, method)]
+    for method in (*METHODS, STAGE, *methods_peers.PEERS):
+        found = [row for row in rows if row["loss"] is not None and
+                 (row["network"], row["target"], row["plan"], row["method"]) ==
+                 (network, target, plan, method)]
         if not found:
             continue
         losses = [row["loss"] for row in found]
-        line = (f"{network:17} {target:12} {plan} {method:8} {statistics.median(losses):10.3g} "
+        line = (f"{network:17} {target:12} {plan} {method:15} {statistics.median(losses):10.3g} "
                 f"({min(losses):.3g} to {max(losses):.3g}, {len(found)} seeds)")
         if found[0]["score"] is not None:
             line += f"  {statistics.median(row['score'] for row in found):5.1f} %"
         other = beside.get(network, {}).get(f"{plan} {method}")
         if other and target == "generic":
             line += f"  beside {other:.3g}: {statistics.median(losses) / other:.2f}"
+        if "preset" in found[0]:
+            line += "  " + ", ".join(sorted({row["preset"] for row in found}))
         print(line, flush=True)
+
+
+def pairs(rows, key, method):
+    """(1 / ours, 1 / loss of the best peer or None) for each seed, and which peers those were."""
+    found, names = [], set()
+    for ours in rows:
+        if not key.items() <= ours.items() or ours["method"] != method:
+            continue
+        peers = [row for row in rows if row["loss"] is not None and
+                 {**key, "seed": ours["seed"]}.items() <= row.items() and
+                 row["method"] in methods_peers.PEERS]
+        best = min(peers, key=lambda row: row["loss"], default=None)
+        if best:
+            names.add(best["version"])
+        found.append((1 / ours["loss"], 1 / best["loss"] if best else None))
+    return found, ", ".join(sorted(names)) or None
+
+
+def result_rows(rows):
+    """In the form of bench/results, medians of seeds; the peer is the best one of each seed."""
+    found = []
+    for network in methods_data.NETWORKS:
+        for target in ("generic", "onnxruntime"):
+            for plan in PLANS:
+                key = {"network": network, "target": target, "plan": plan}
+                for method in (*METHODS, STAGE):
+                    measured, peer = pairs(rows, key, method)
+                    with_peer = [pair for pair in measured if pair[1] is not None]
+                    if measured:
+                        found.append(common.row("methods", network,
+                                                f"1 / loss, {target} {plan} {method}", peer,
+                                                with_peer or measured))
+    return found
 
 
 def main():
@@ -134,7 +181,11 @@ def main():
     parser.add_argument("--target", default="generic,onnxruntime")
     parser.add_argument("--rows", default=",".join(PLANS))
     parser.add_argument("--beside")
+    parser.add_argument("--methods", default=",".join((*METHODS, STAGE)))
     parser.add_argument("--save")
+    parser.add_argument("--peers", type=methods_peers.parse, default="")
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--json")
     args = parser.parse_args()
     rows, beside = [], {}
     if args.save and os.path.exists(args.save):
@@ -149,12 +200,24 @@ def main():
             for plan in args.rows.split(","):
                 for seed in map(int, args.seeds.split(",")):
                     key = {"network": name, "target": target, "plan": plan, "seed": seed}
-                    if not any(key.items() <= row.items() for row in rows):
-                        found = measure(args.mscgym, network, target, plan, seed)
-                        rows += [{**key, "method": method, "loss": loss, "score": score}
-                                 for method, (loss, score) in found.items()]
-                        common.save_rows(args.save, rows)
+                    known = {row["method"] for row in rows if key.items() <= row.items()}
+                    wanted = [m for m in args.methods.split(",") if m and m not in known]
+                    for methods in ([m for m in METHODS if m in wanted],
+                                    [m for m in wanted if m == STAGE]):
+                        if methods:
+                            found = measure(args.mscgym, network, target, plan, seed, methods)
+                            rows += [{**key, "method": method, "loss": loss, "score": score}
+                                     for method, (loss, score) in found.items()]
+                            common.save_rows(args.save, rows)
+                    for peer, python in args.peers.items():
+                        if target == "generic" and peer not in known:
+                            with tempfile.TemporaryDirectory() as folder:
+                                rows.append({**key, "method": peer, **methods_peers.measure(
+                                    peer, python, network, PLANS[plan], seed, folder,
+                                    args.minutes)})
+                            common.save_rows(args.save, rows)
                 tell(rows, name, target, plan, beside)
+    common.save_rows(args.json, result_rows(rows))
 
 
 if __name__ == "__main__":

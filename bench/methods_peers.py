@@ -1,0 +1,65 @@
+"""Other tools for methods.py: programs of bench/peers (compress.py says how they are run), each in a
+Python that has its tool."""
+import json
+import os
+import subprocess
+import sys
+
+import numpy
+
+import common
+import methods_data
+import static
+
+PEERS = {"quantize_static": "compress_static.py", "nncf": "compress_nncf.py",
+         "aimet": "compress_aimet.py", "brevitas": "compress_brevitas.py"}
+
+
+def parse(text):
+    """{peer: its Python} of "PEER=PYTHON,…"; without one, what runs this."""
+    found = {}
+    for part in filter(None, text.split(",")):
+        name, _, python = part.partition("=")
+        if name not in PEERS:
+            sys.exit(f"--peers: {name}: not one of {', '.join(PEERS)}")
+        found[name] = python or sys.executable
+    return found
+
+
+def lines(python, program, network, bits, seed, folder, minutes):
+    """What a program prints of its presets, as far as it comes."""
+    ready = os.path.join(folder, "ready.onnx")
+    static.prepare(network.path, ready, folder)
+    files = [os.path.join(folder, name) for name in ("calibration.npy", "validation.npy")]
+    numpy.save(files[0], methods_data.calibration(network.name, seed))
+    numpy.save(files[1], network.samples)
+    path = os.path.join(common.HERE, "peers", program)
+    command = [python, path, ready, *files, *map(str, bits), folder]
+    try:
+        text = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=60 * minutes,
+                              stderr=subprocess.DEVNULL).stdout
+    except subprocess.TimeoutExpired as stopped:
+        print(f"{network.name}: {program} was stopped after {minutes} minutes", file=sys.stderr)
+        text = stopped.stdout or b""
+    return [json.loads(line) for line in text.decode().splitlines()
+            if line.startswith('{"preset"')]
+
+
+def measure(peer, python, network, bits, seed, folder, minutes):
+    """What a row says of the best of a tool's presets; its loss is None where it has none."""
+    best, tried = {"loss": None, "score": None}, []
+    for line in lines(python, PEERS[peer], network, bits, seed, folder, minutes):
+        if "failed" in line:
+            print(f"{network.name}: {peer} {line['preset']}: {line['failed']}", file=sys.stderr)
+            continue
+        if "model" in line:
+            found = network.outputs(line["model"])
+        else:
+            with numpy.load(line["outputs"]) as arrays:
+                found = [arrays[name] for name in arrays.files]
+        tried.append(line["preset"])
+        loss, score = network.judge(found)
+        if best["loss"] is None or loss < best["loss"]:
+            best = {"loss": loss, "score": score, "preset": line["preset"],
+                    "version": line["version"]}
+    return {**best, "presets": tried}

@@ -1,0 +1,72 @@
+"""AIMET, as compress.py says; aimet-onnx. Its own simulation is measured: its files know 4 and 8 bits."""
+import json
+import os
+
+import aimet_onnx
+import numpy
+import onnx
+from aimet_onnx import quantsim
+from aimet_onnx.cross_layer_equalization import equalize_model
+
+import compress
+
+BATCH = 32
+ITERATIONS = 1500  # of AdaRound, for each layer
+FEWER_BITS = ["seqmse", "adaround"]  # that take long, and find rounding or ranges of few bits
+
+
+def config(folder):
+    """Quantisers everywhere, those of weights symmetric and per channel."""
+    path = os.path.join(folder, "config.json")
+    with open(path, "w") as file:
+        json.dump({"defaults": {"ops": {"is_output_quantized": "True"},
+                                "params": {"is_quantized": "True", "is_symmetric": "True"},
+                                "strict_symmetric": "False", "unsigned_symmetric": "False",
+                                "per_channel_quantization": "True"},
+                   "params": {}, "op_type": {}, "supergroups": [], "model_output": {},
+                   "model_input": {"is_input_quantized": "True"}}, file)
+    return path
+
+
+def leave_sites(sim, model):
+    """Only those of what joints read stay."""
+    read = {name for node in model.graph.node if node.op_type in compress.JOINTS
+            for name in node.input[:2]}
+    for name, quantizer in sim.qc_quantize_op_dict.items():
+        quantizer.enabled = name in read
+    return sum(quantizer.enabled for quantizer in sim.qc_quantize_op_dict.values())
+
+
+def main():
+    job = compress.Job(__doc__)
+
+    def quantize(preset, _):
+        model = onnx.load(job.model)
+        entry = model.graph.input[0]
+        size = entry.type.tensor_type.shape.dim[0].dim_value or BATCH
+        if preset == "cle":
+            equalize_model(model)
+        with quantsim._apply_constraints(False):  # concatenations may have scales of their own
+            sim = quantsim.QuantizationSimModel(
+                model, param_type=aimet_onnx.qtype.int(job.weight_bits),
+                activation_type=aimet_onnx.qtype.int(job.activation_bits),
+                quant_scheme="tf_enhanced" if preset == "tf_enhanced" else "min_max",
+                config_file=config(job.folder))
+        print(preset, leave_sites(sim, onnx.load(job.model)), "quantisers", flush=True)
+        calibration = job.batches(job.calibration, entry.name, size)
+        if preset == "seqmse":
+            aimet_onnx.apply_seq_mse(sim, calibration)
+        if preset == "adaround":
+            aimet_onnx.apply_adaround(sim, calibration, ITERATIONS)
+        sim.compute_encodings(calibration)
+        parts = [sim.session.run(None, feed)
+                 for feed in job.batches(job.validation, entry.name, size)]
+        return [numpy.concatenate(arrays) for arrays in zip(*parts)]
+
+    presets = ["min_max", "tf_enhanced", "cle"]
+    job.run("aimet-onnx " + aimet_onnx.__version__,
+            presets + (FEWER_BITS if job.weight_bits < 8 else []), quantize)
+
+
+if __name__ == "__main__":
+    main()

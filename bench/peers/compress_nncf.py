@@ -1,0 +1,45 @@
+"""NNCF, as compress.py says; nncf, onnx, onnxruntime. It has 8 bits alone for ONNX."""
+import logging
+
+import nncf
+import onnx
+from nncf.quantization.advanced_parameters import AdvancedQuantizationParameters, OverflowFix
+from nncf.quantization.range_estimator import RangeEstimatorParametersSet
+
+import compress
+
+PRESETS = {  # what differs from zero points, ranges from least to greatest, fast bias correction
+    "mixed": {},
+    "histogram": {"activations_range_estimator_params": RangeEstimatorParametersSet.HISTOGRAM},
+    "without bias correction": {"disable_bias_correction": True},
+    "transformer": {"model_type": nncf.ModelType.TRANSFORMER},
+    "accurate bias correction": {"fast_bias_correction": False},
+}
+
+
+def main():
+    nncf.set_log_level(logging.ERROR)
+    job = compress.Job(__doc__)
+    if (job.weight_bits, job.activation_bits) != (8, 8):
+        return
+    model = onnx.load(job.model)
+    name = model.graph.input[0].name
+    others = sorted({node.op_type for node in model.graph.node} - set(compress.JOINTS))
+
+    def quantize(preset, path):
+        options = dict(PRESETS[preset])
+        outer = {key: options.pop(key) for key in ("model_type", "fast_bias_correction")
+                 if key in options}
+        advanced = AdvancedQuantizationParameters(overflow_fix=OverflowFix.DISABLE, **options)
+        data = nncf.Dataset([{name: job.calibration[i:i + 1]} for i in range(len(job.calibration))])
+        quantized = nncf.quantize(
+            model, data, subset_size=len(job.calibration), preset=nncf.QuantizationPreset.MIXED,
+            ignored_scope=nncf.IgnoredScope(types=others, validate=False),
+            advanced_parameters=advanced, **outer)
+        onnx.save(quantized, path)
+
+    job.run("nncf " + nncf.__version__, PRESETS, quantize)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""onnxruntime's quantize_static, as compress.py says; onnxruntime."""
+import onnxruntime
+from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
+
+import compress
+import static
+
+WEIGHTS = {8: QuantType.QInt8, 4: QuantType.QInt4}
+
+
+def main():
+    job = compress.Job(__doc__)
+    if job.weight_bits not in WEIGHTS or job.activation_bits != 8:
+        return
+    name = onnxruntime.InferenceSession(
+        job.model, providers=["CPUExecutionProvider"]).get_inputs()[0].name
+
+    def quantize(method, path):
+        quantize_static(job.model, path, static.Reader({name: job.calibration}),
+                        quant_format=QuantFormat.QDQ, per_channel=True,
+                        activation_type=QuantType.QUInt8, weight_type=WEIGHTS[job.weight_bits],
+                        calibrate_method=static.METHODS[method],
+                        op_types_to_quantize=list(compress.JOINTS),
+                        extra_options={"OpTypesToExcludeOutputQuantization": list(compress.JOINTS),
+                                       "QuantizeBias": False, "ForceQuantizeNoInputCheck": True})
+
+    job.run("onnxruntime " + onnxruntime.__version__, list(static.METHODS), quantize)
+
+
+if __name__ == "__main__":
+    main()
