@@ -153,6 +153,14 @@ static void write_runtime(struct msc_str *out, const cJSON *report) {
     }
 }
 
+// ", 3 tensors left float", unless there are none.
+static void write_count(struct msc_str *out, const cJSON *count, const char *of, const char *what) {
+    double n = cJSON_IsNumber(count) ? count->valuedouble : 0.0;
+    if (n > 0) {
+        msc_str_printf(out, ", %.0f %s%s %s", n, of, n == 1 ? "" : "s", what);
+    }
+}
+
 static enum msc_status print_quantized(const cJSON *report) {
     const cJSON *list = quantize_get(report, "plans");
     const cJSON *best = list->child, *plain = find_plain(list);
@@ -166,11 +174,9 @@ static enum msc_status print_quantized(const cJSON *report) {
     msc_str_printf(&text, "of %d plans, by %.0f samples held back: weights %s, activations %s",
                    cJSON_GetArraySize(list), quantize_get(report, "held_back")->valuedouble,
                    quantize_text(best, "weights"), quantize_text(best, "activations"));
-    double n_float = quantize_get(best, "float")->valuedouble;
-    msc_str_append(&text, n_float > 0 ? ", " : "\n");
-    if (n_float > 0) {
-        msc_str_printf(&text, "%.0f tensor%s left float\n", n_float, n_float == 1 ? "" : "s");
-    }
+    write_count(&text, quantize_get(best, "float"), "tensor", "left float");
+    write_count(&text, quantize_get(best, "improved"), "weight", "improved");
+    msc_str_char(&text, '\n');
     write_plans(&text, names, plans, plain ? 3 : 2);
     write_runtime(&text, report);
     msc_str_append(&text, "model: ");
@@ -241,8 +247,9 @@ const struct msc_cli_command msc_cmd_quantize = {
     .description =
         "Tries a few ranges and roundings, each for all weights and for all activations, and "
         "takes\nwhat loses least on a fifth of the samples, which is held back; of that it leaves "
-        "tensors float\nwhich lose most, where it pays. Where the target's runtime is installed "
-        "the table says what\nit makes of the model. Only the output is written.",
+        "tensors float\nwhich lose most, where it pays, and then fits the weights to what is left "
+        "of their inputs.\nWhere the target's runtime is installed the table says what it makes of "
+        "the model. Only the\noutput is written.",
     .examples =
         "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx\n"
         "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx --target openvino\n",

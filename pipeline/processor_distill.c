@@ -38,14 +38,12 @@ static void tell_weight(void *payload, size_t done, size_t n) {
     msc_processor__tell_measuring(s->p, text);
 }
 
-static void stage_fill_options(struct msc_quantize_distill_options *o, struct stage *s) {
-    const cJSON *ridge = NULL;
-    *o = (struct msc_quantize_distill_options){
-        .held_back = stage_get(options_of(s), "held_back")->valuedouble,
-        .progress = tell_weight,
-        .payload = s,
-    };
-    cJSON_ArrayForEach(ridge, stage_get(options_of(s), "ridge")) {
+void msc_processor__fill_distill(struct msc_quantize_distill_options *o,
+                                 const struct msc_processor *p) {
+    const cJSON *options = msc_processor__entry(p)->distill, *ridge = NULL;
+    *o = (struct msc_quantize_distill_options){.held_back =
+                                                   stage_get(options, "held_back")->valuedouble};
+    cJSON_ArrayForEach(ridge, stage_get(options, "ridge")) {
         o->ridges[o->n_ridges++] = ridge->valuedouble;
     }
 }
@@ -162,7 +160,9 @@ static enum msc_status add_delivered(cJSON *examined, struct stage *s,
 static enum msc_status run_stage(cJSON **out, struct stage *s) {
     struct msc_quantize_distill_options o;
     struct msc_quantize_distilled d;
-    stage_fill_options(&o, s);
+    msc_processor__fill_distill(&o, s->p);
+    o.progress = tell_weight;
+    o.payload = s;
     s->began_s = msc_clock_seconds();
     MSC_TRY(msc_quantize_distill(&d, s->p->env, s->trial->proposal.choices, &o));
     cJSON *object = cJSON_CreateObject();

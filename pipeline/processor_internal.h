@@ -162,6 +162,11 @@ enum msc_status msc_processor__distill(struct cJSON **plan, struct msc_processor
                                        const struct msc_record *record,
                                        const struct msc_trial *trial);
 
+// What the entry at hand says about the stage; there must be one.
+struct msc_quantize_distill_options;
+void msc_processor__fill_distill(struct msc_quantize_distill_options *o,
+                                 const struct msc_processor *p);
+
 // processor_publish.c
 // The same for a plan that a trial's has become; takes its ownership.
 void msc_processor__take_plan(struct msc_processor *p, struct cJSON *plan);

@@ -45,6 +45,7 @@ static enum msc_status fill_config(cJSON *config, const struct msc_quick_options
     MSC_TRY(msc_json_add(section, "gym", gym));
     cJSON *entry = cJSON_CreateObject();
     MSC_TRY(msc_json_push(gym, entry));
+    MSC_TRY(msc_json_add_bool(entry, "distill", true));
     return add_env(entry, o);
 }
 
@@ -75,17 +76,6 @@ out:
     return status;
 }
 
-// ---- The file, and what the runtime makes of it -----------------------------------------------
-
-static enum msc_status write_model(const struct msc_quick *q) {
-    struct msc_strategy *strategy = NULL;
-    MSC_TRY(msc_export_strategy(&strategy, q->p->env, q->plans[0].trial.proposal.choices));
-    enum msc_status status =
-        msc_export_model(q->p->model->graph, strategy, q->options->output, NULL, -1);
-    msc_strategy_destroy(strategy);
-    return status;
-}
-
 static struct msc_quick_plan *find_plain(const struct msc_quick *q) {
     for (size_t i = 1; i < q->n; i++) {
         struct msc_quick_plan *plan = &q->plans[i];
@@ -94,6 +84,21 @@ static struct msc_quick_plan *find_plain(const struct msc_quick *q) {
         }
     }
     return NULL;
+}
+
+// ---- The file, and what the runtime makes of it -----------------------------------------------
+
+static enum msc_status write_model(const struct msc_quick *q) {
+    const struct msc_quick_plan *best = &q->plans[0];
+    struct msc_strategy *strategy = NULL;
+    if (best->strategy) {
+        return msc_export_model(q->p->model->graph, best->strategy, q->options->output, NULL, -1);
+    }
+    MSC_TRY(msc_export_strategy(&strategy, q->p->env, best->choices));
+    enum msc_status status =
+        msc_export_model(q->p->model->graph, strategy, q->options->output, NULL, -1);
+    msc_strategy_destroy(strategy);
+    return status;
 }
 
 static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
@@ -126,17 +131,45 @@ static enum msc_status deliver(struct msc_quick *q, cJSON *report) {
     MSC_TRY(msc_json_add(reference, "examined", of_float));
     struct msc_delivery_plan plans[3] = {
         {.name = "the best plan",
-         .choices = q->plans[0].trial.proposal.choices,
+         .choices = q->plans[0].strategy ? NULL : q->plans[0].choices,
+         .strategy = q->plans[0].strategy,
          .found = q->plans[0].found},
         {.name = "the float model", .found = of_float},
     };
     if (plain) {
         plans[2] = plans[1];
-        plans[1] = (struct msc_delivery_plan){.name = "plain 8 bits",
-                                              .choices = plain->trial.proposal.choices,
-                                              .found = plain->found};
+        plans[1] = (struct msc_delivery_plan){
+            .name = "plain 8 bits", .choices = plain->choices, .found = plain->found};
     }
     return measure_delivered(q, runtime, plans, plain ? 3 : 2);
+}
+
+// ---- What is known of the plans that are shown ------------------------------------------------
+
+// All metrics on the samples, and on those held back.
+static enum msc_status examine_plan(struct msc_quick *q, struct msc_quick_plan *plan) {
+    struct msc_trial trial, *list[] = {&trial};
+    const struct msc_evaluation e = {.trials = list, .n = 1};
+    cJSON *found = NULL;
+    MSC_TRY(msc_trial_init(&trial, &q->arena, msc_quick__space(q)));
+    trial.id = 0;
+    memcpy(trial.proposal.choices, plan->choices,
+           msc_quick__space(q)->n_tasks * sizeof plan->choices[0]);
+    MSC_TRY(msc_env_evaluate(q->p->env, &q->p->goal, &e));
+    MSC_TRY(msc_env_reevaluate(q->p->env, plan->choices, MSC_REEVALUATE_VALIDATION, &found));
+    cJSON_Delete(plan->found);
+    plan->found = found;
+    memcpy(plan->metrics, trial.outcome.metrics,
+           msc_quick__space(q)->n_metrics * sizeof plan->metrics[0]);
+    return msc_quick__check_stop(q);
+}
+
+static enum msc_status examine_plans(struct msc_quick *q) {
+    struct msc_quick_plan *plain = find_plain(q);
+    if (!q->plans[0].strategy) {
+        MSC_TRY(examine_plan(q, &q->plans[0]));
+    }
+    return plain ? examine_plan(q, plain) : MSC_OK;
 }
 
 // ---- The report -------------------------------------------------------------------------------
@@ -176,8 +209,9 @@ static enum msc_status report_plans(cJSON *report, struct msc_quick *q) {
         MSC_TRY(msc_json_add_text(row, "weights", label_of(q, plan->weights)));
         MSC_TRY(msc_json_add_text(row, "activations", label_of(q, plan->activations)));
         MSC_TRY(msc_json_add_number(row, "float", (double)plan->n_float));
+        MSC_TRY(msc_json_add_number(row, "improved", (double)plan->n_improved));
         MSC_TRY(msc_json_add_bool(row, "plain", msc_quick__is_plain(plan)));
-        MSC_TRY(add_metrics(row, msc_env_space(q->p->env), plan->trial.outcome.metrics));
+        MSC_TRY(add_metrics(row, msc_env_space(q->p->env), plan->metrics));
         plan->found = NULL;
         MSC_TRY(found ? msc_json_add(row, "examined", found) : MSC_OK);
     }
@@ -207,6 +241,7 @@ static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
     const struct msc_config *c = q->p->config;
     MSC_TRY(msc_model_check(q->p->model, &c->dataset, c->atol, c->rtol));
     MSC_TRY(msc_quick__find_plans(q));
+    MSC_TRY(examine_plans(q));
     MSC_TRY(write_model(q));
     return make_report(report, q);
 }
@@ -217,6 +252,7 @@ enum msc_status msc_quick_quantize(struct cJSON **out, const struct msc_quick_op
     enum msc_status status = report ? run_quick(report, &q) : msc_quick__no_memory();
     for (size_t i = 0; i < q.n; i++) {
         cJSON_Delete(q.plans[i].found);
+        msc_strategy_destroy(q.plans[i].strategy);
     }
     msc_processor_close(q.p);
     msc_arena_finish(&q.arena);

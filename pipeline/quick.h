@@ -1,6 +1,7 @@
 // The best model of 8 bits without a search: a few plans, each with one choice for all weights and one
 // for all activations, are measured on samples that were held back; of the best one those tensors are
-// left float that lose most, where that pays; and the best of all is written.
+// left float that lose most, where that pays; its weights are improved, where that lowers the loss on
+// these samples, too; and the best of all is written.
 //
 //     struct msc_quick_options o = {.model = "digits.onnx", .inputs = "inputs.npz",
 //                                   .output = "small.onnx", .n_float = -1};
@@ -30,9 +31,10 @@ struct msc_quick_options {
 
 // *out, owned by the caller, has "target", "samples", "held_back" and "model", the file; "plans", from
 // the best on: {"weights", "activations"}, labels of choices, "float", how many tensors are left alone,
-// "plain", whether it has the ranges of all values, rounded to nearest,
-// "metrics" on the samples and "examined", as in a search's report (docs/record.md); "reference", the
-// uncompressed model; and "runtime", where the target has one. MSC_E_INVALID: an option or a file is
+// "improved", how many weights are better than by their choice, "plain", whether it has the ranges of
+// all values, rounded to nearest, "metrics" and "examined", as in a search's report (docs/record.md):
+// of the best plan and the plain one all of them, of the others what they cost and the loss on the
+// samples held back; "reference", the uncompressed model; and "runtime", where the target has one. MSC_E_INVALID: an option or a file is
 // wrong; MSC_E_CANCELLED: stopped, and nothing is written.
 enum msc_status msc_quick_quantize(struct cJSON **out, const struct msc_quick_options *options);
 

@@ -4,6 +4,7 @@
 
 #include "pipeline/processor_internal.h"
 #include "pipeline/quick.h"
+#include "tools/strategy.h"
 
 // The choices that plans are made of, in the order of the environment.
 enum msc_quick_choice {
@@ -15,11 +16,17 @@ enum msc_quick_choice {
     MSC_QUICK_FLOAT,
 };
 
+// Pairs of choices, doublings of what is left float, better weights.
+#define MSC_QUICK_MOST_PLANS 80
+
 struct msc_quick_plan {
     enum msc_quick_choice weights, activations;
-    size_t n_float; // tasks that are left alone
-    struct msc_trial trial;
-    double loss;  // on the samples held back; +inf: not known
+    size_t n_float;                // tasks that are left alone
+    uint32_t *choices;             // [n_tasks] in the arena
+    double loss;                   // on the samples held back; +inf: not known
+    size_t n_improved;             // weights
+    struct msc_strategy *strategy; // owned: with better weights than those of its choices, or NULL
+    double metrics[MSC_MAX_METRICS]; // by the space's; NaN: not measured
     cJSON *found; // owned: {"validation"}, then what the runtime makes of it; or NULL
 };
 
@@ -27,7 +34,7 @@ struct msc_quick {
     struct msc_arena arena;
     const struct msc_quick_options *options;
     struct msc_processor *p;
-    struct msc_quick_plan *plans; // [n] in the arena
+    struct msc_quick_plan *plans; // [n] in the arena, with room for MSC_QUICK_MOST_PLANS
     size_t n;
 };
 
@@ -38,10 +45,28 @@ enum msc_status msc_quick__check_stop(const struct msc_quick *q);
 // Ranges from the least to the greatest value, rounded to nearest, and nothing float.
 static inline bool msc_quick__is_plain(const struct msc_quick_plan *plan) {
     return plan->weights == MSC_QUICK_NEAREST && plan->activations == MSC_QUICK_MINMAX &&
-           plan->n_float == 0;
+           plan->n_float == 0 && !plan->strategy;
 }
 
-// quick_plans.c: fills `plans`, the best first.
+static inline const struct msc_space *msc_quick__space(const struct msc_quick *q) {
+    return msc_env_space(q->p->env);
+}
+
+// quick_plans.c: fills `plans`, the best first, with their losses.
 enum msc_status msc_quick__find_plans(struct msc_quick *q);
+// Puts the last of the plans where it belongs.
+void msc_quick__rank_last(struct msc_quick *q);
+
+// quick_floats.c: adds plans like the best one, with tensors left float.
+enum msc_status msc_quick__leave_float(struct msc_quick *q);
+
+// quick_weights.c: adds the best plan once more, with better weights, if these lose less.
+enum msc_status msc_quick__improve_weights(struct msc_quick *q);
+
+// What the files above need of quick_plans.c: a plan like another one, not counted yet, and the losses
+// of the plans from `first` on, which are counted with it.
+enum msc_status msc_quick__begin_plan(struct msc_quick_plan **out, struct msc_quick *q,
+                                      const struct msc_quick_plan *like);
+enum msc_status msc_quick__measure_plans(struct msc_quick *q, size_t first);
 
 #endif

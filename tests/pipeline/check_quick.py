@@ -83,6 +83,10 @@ def main():
                   "the loss as mscgym computes it")
             check(report["held_back"] == len(held_back), "a fifth is held back")
             check(best["float"] <= n, "no more tensors are float than may be")
+            check(best["improved"] > 0, "weights are improved")
+            check(all(plan["examined"]["validation"]["distill_loss"] >=
+                      best["examined"]["validation"]["distill_loss"] for plan in report["plans"]
+                      if plan["float"] == best["float"]), "the best loses least")
             losses[n] = loss(path, unseen)
     check(losses[0] < others, f"less is lost than by quantize_static, {losses[0]} and {others}")
     check(best["float"] > 0 and losses[4] < losses[0], f"tensors left float pay, {losses}")
