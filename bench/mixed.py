@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""What weights of several bits are worth under a bound of bytes: losses and accuracies on samples that
+nothing was chosen by, in onnxruntime, of the winners of two searches with as many trials.
+
+    mixed.py MSCGYM [NETWORK...] [--trials N] [--seeds 0,...] [--save ROWS.json]
+
+"bits" searches over bits alone, each weight rounded to nearest, "joint" over bits and how a weight is
+rounded. Each winner is measured as it was found, and once more with its weights improved by the stage
+`distill`. Networks and samples are those of methods_data.py: digits and fashion at a packed size of
+0.125 of the float model's, ocr-rec at 0.14. Activations have 8 bits, weights a scale per channel, and no
+layer is left out (target generic). Seeds draw the calibration samples anew. Exit code 1 if by the medians
+over seeds a network loses more than it may, half a point of accuracy or 4 % of the characters, or the
+joint search is worse than that over bits by more than a tenth, both with the stage.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import numpy
+
+import common
+import methods
+import methods_data
+
+BITS = (8, 6, 5, 4, 3)
+NEAREST = [{"bits": bits} for bits in BITS]
+SEARCHES = {
+    "bits": NEAREST,
+    "joint": NEAREST + [{"bits": bits, "rounding": "descent", "correct": "affine"} for bits in BITS],
+}
+SIZES = {"digits": 0.125, "fashion": 0.125, "ocr-rec": 0.14}
+MOST_LOST = {"digits": 0.5, "fashion": 0.5, "ocr-rec": 4.0}  # points beside the float model
+NOISE = 1.1  # by which losses on unseen samples differ where those on the samples held back are equal
+
+
+def search(mscgym, folder, network, choices, samples, trials):
+    """The report of a search, the model of its winner, and that with improved weights."""
+    inputs = os.path.join(folder, "inputs.npy")
+    numpy.save(inputs, samples)
+    fix = {site["name"]: "8" for site in methods.sites(mscgym, network.path, "generic")
+           if site["kind"] == "activation"}
+    entry = {"record": "r.jsonl", "agent": {"type": "evolutionary"}, "budget": {"trials": trials},
+             "distill": True, "env": {"choices": choices, "fix": fix,
+                                      "bounds": {"size_ratio": {"max": SIZES[network.name]}}}}
+    config = {"workspace": folder, "model": os.path.abspath(network.path), "verbose": "error",
+              "dataset": {"inputs": inputs},
+              "quantize": {"target": "generic", "strategy_file": "s.json", "gym": [entry]}}
+    path = os.path.join(folder, "search.json")
+    with open(path, "w") as file:
+        json.dump(config, file)
+    made = subprocess.run([mscgym, "search", path, "--quiet", "--json"], check=True,
+                          stdout=subprocess.PIPE, text=True)
+    report = json.loads(made.stdout)[0]
+    own, improved = os.path.join(folder, "own.onnx"), os.path.join(folder, "improved.onnx")
+    for out, more in ((own, ["--trial", str(report["winner"]["id"])]), (improved, [])):
+        subprocess.run([mscgym, "export", os.path.join(folder, "r.jsonl"), "-o", out, "--quiet",
+                        *more], check=True, stdout=subprocess.DEVNULL)
+    return report, own, improved
+
+
+def measure(mscgym, network, seed, trials):
+    rows = []
+    samples = methods_data.calibration(network.name, seed)
+    for name, choices in SEARCHES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            report, *models = search(mscgym, folder, network, choices, samples, trials)
+            for stage, model in zip((False, True), models):
+                loss, score = network.judge(model)
+                rows.append({"search": name, "stage": stage, "loss": loss, "score": score,
+                             "size_ratio": report["winner"]["metrics"]["size_ratio"]})
+    return rows
+
+
+def tell_row(row, whole):
+    print(f"{row['network']:8} seed {row['seed']} {row['search']:6}"
+          f"{'+ distill' if row['stage'] else '':10}size {row['size_ratio']:.4f} "
+          f"loss {row['loss']:.3g} score {row['score']:.2f} % ({row['score'] - whole:+.2f})",
+          flush=True)
+
+
+def judge(network, rows, whole):
+    """Prints the medians over seeds; whether they are as good as they have to be."""
+    def median(search, stage, what):
+        return statistics.median(row[what] for row in rows
+                                 if (row["search"], row["stage"]) == (search, stage))
+    joint, bits = median("joint", True, "loss"), median("bits", True, "loss")
+    lost = whole - median("joint", True, "score")
+    is_enough, is_first = lost <= MOST_LOST[network], joint <= NOISE * bits
+    print(f"{network:8} medians: {lost:.2f} points lost, {MOST_LOST[network]:g} may be"
+          f"{'' if is_enough else ': FAILED'}; loss, joint {joint:.3g} beside bits {bits:.3g}"
+          f"{'' if is_first else ': FAILED'}", flush=True)
+    return is_enough and is_first
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("mscgym")
+    parser.add_argument("networks", nargs="*", default=list(SIZES))
+    parser.add_argument("--trials", type=int, default=400)
+    parser.add_argument("--seeds", default="0")
+    parser.add_argument("--save")
+    args = parser.parse_args()
+    rows, holds = [], True
+    if args.save and os.path.exists(args.save):
+        with open(args.save) as file:
+            rows = json.load(file)
+    for name in filter(common.available, args.networks):
+        network = methods.Network(name)
+        whole, of_network = network.judge(network.path)[1], []
+        for seed in map(int, args.seeds.split(",")):
+            key = {"network": name, "seed": seed, "trials": args.trials}
+            found = [row for row in rows if key.items() <= row.items()]
+            if not found:
+                found = [{**key, **row} for row in measure(args.mscgym, network, seed, args.trials)]
+                rows += found
+                common.save_rows(args.save, rows)
+            for row in found:
+                tell_row(row, whole)
+            of_network += found
+        holds = judge(name, of_network, whole) and holds
+    sys.exit(0 if holds else 1)
+
+
+if __name__ == "__main__":
+    main()
