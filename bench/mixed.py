@@ -69,7 +69,7 @@ def measure(mscgym, network, seed, trials):
         with tempfile.TemporaryDirectory() as folder:
             report, *models = search(mscgym, folder, network, choices, samples, trials)
             for stage, model in zip((False, True), models):
-                loss, score = network.judge(model)
+                loss, score = network.judge(network.outputs(model))
                 rows.append({"search": name, "stage": stage, "loss": loss, "score": score,
                              "size_ratio": report["winner"]["metrics"]["size_ratio"]})
     return rows
@@ -111,7 +111,7 @@ def main():
             rows = json.load(file)
     for name in filter(common.available, args.networks):
         network = methods.Network(name)
-        whole, of_network = network.judge(network.path)[1], []
+        whole, of_network = network.judge(network.truth)[1], []
         for seed in map(int, args.seeds.split(",")):
             key = {"network": name, "seed": seed, "trials": args.trials}
             found = [row for row in rows if key.items() <= row.items()]
