@@ -10,6 +10,7 @@ extern const struct msc_cli_command msc_cmd_salvage;
 extern const struct msc_cli_command msc_cmd_export;
 extern const struct msc_cli_command msc_cmd_run;
 extern const struct msc_cli_command msc_cmd_bench;
+extern const struct msc_cli_command msc_cmd_track;
 extern const struct msc_cli_command msc_cmd_graph;
 extern const struct msc_cli_command msc_cmd_config;
 extern const struct msc_cli_command msc_cmd_envs;
@@ -27,6 +28,7 @@ const struct msc_cli_command *const msc_cli_commands[] = {
     &msc_cmd_export,
     &msc_cmd_run,
     &msc_cmd_bench,
+    &msc_cmd_track,
     &msc_cmd_graph,
     &msc_cmd_config,
     &msc_cmd_envs,

@@ -3,7 +3,7 @@
 _mscgym() {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="search quantize resume show verify salvage export run bench graph config envs agents devices tune"
+    local commands="search quantize resume show verify salvage export run bench track graph config envs agents devices tune"
     local basic="--json --quiet --help"
     local models="--device --threads --memory --bind"
     local options=""
@@ -49,6 +49,7 @@ _mscgym() {
         ;;
     run) options="--input --output --state --tensor --strategy --repeat $models" ;;
     bench) options="--runtime --input --batch --rounds --threads --bind" ;;
+    track) options="--inputs --samples --strategy --from $models" ;;
     graph) options="--prototxt --placement --sites --target --output $models" ;;
     config) options="--show --allow-plugins" ;;
     tune) options="--device --time" ;;

@@ -76,6 +76,7 @@ set(public_headers
     pipeline/config.h
     pipeline/model.h
     pipeline/processor.h
+    pipeline/track.h
     records/record.h
     records/record_header.h
     records/record_query.h

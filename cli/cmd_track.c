@@ -1,0 +1,266 @@
+#include "cli/cli.h"
+#include "cli/table.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/shown.h"
+#include "base/str.h"
+#include "base/table.h"
+#include "pipeline/strategies.h"
+#include "pipeline/track.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct track_values {
+    struct msc_cli_common common;
+    const char *model, *other, *inputs, *strategy, *other_strategy;
+    int64_t samples;
+};
+
+#define TRACK(member) offsetof(struct track_values, member)
+#define DEFAULT_SAMPLES 16
+
+static const struct msc_cli_option options[] = {
+    {.name = "MODEL",
+     .type = MSC_CLI_TEXT,
+     .help = "ONNX, or MSCGraph JSON: how it should be",
+     .offset = TRACK(model),
+     .is_positional = true,
+     .is_required = true},
+    {.name = "OTHER",
+     .type = MSC_CLI_TEXT,
+     .help = "what is held beside it (default: the same model)",
+     .offset = TRACK(other),
+     .is_positional = true},
+    {.name = "inputs",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "a .npz with samples for the inputs; or a .npy, or a folder of images",
+     .offset = TRACK(inputs)},
+    {.name = "samples",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "the first so many (default: 16; 0: all)",
+     .offset = TRACK(samples)},
+    {.name = "strategy",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "compress OTHER as this strategy file says",
+     .offset = TRACK(other_strategy)},
+    {.name = "from",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "and MODEL as this one does",
+     .offset = TRACK(strategy)},
+    {0},
+};
+
+// ---- For people -------------------------------------------------------------------------------
+
+static const char *joint_of(const struct msc_graph *g, const struct msc_track_row *row) {
+    return msc_graph_joint(g, msc_graph_tensor(g, row->tensor)->producer)->name;
+}
+
+static const char *label_of(const struct msc_graph *g, const struct msc_track_row *row) {
+    return msc_tensor_label(msc_graph_tensor(g, row->tensor));
+}
+
+static void add_decibels(struct msc_table *table, double db) {
+    char cell[32];
+    snprintf(cell, sizeof cell, "%.1f", db);
+    msc_table_add(table, db == INFINITY ? "equal" : cell);
+}
+
+static void add_name(struct msc_table *table, const char *name) {
+    struct msc_str text = {0};
+    msc_cli_write_short(&text, name, MSC_CLI_NAME_COLUMNS);
+    table->failed |= text.failed;
+    msc_table_add(table, msc_str_text(&text));
+    msc_str_finish(&text);
+}
+
+static void add_row(struct msc_table *table, const struct msc_graph *g,
+                    const struct msc_track_row *row) {
+    char cell[32];
+    add_name(table, joint_of(g, row));
+    add_name(table, label_of(g, row));
+    if (row->n == 0) {
+        msc_table_add(table, "other shape");
+        for (int i = 0; i < 3; i++) {
+            msc_table_add(table, "-");
+        }
+        return;
+    }
+    add_decibels(table, row->snr_db);
+    snprintf(cell, sizeof cell, "%.5f", row->cosine);
+    msc_table_add(table, cell);
+    snprintf(cell, sizeof cell, "%.3g", row->max_abs);
+    msc_table_add(table, cell);
+    snprintf(cell, sizeof cell, "%.3g", row->mean_abs);
+    msc_table_add(table, cell);
+}
+
+static void write_worst(struct msc_str *out, const struct msc_track *track,
+                        const struct msc_graph *g) {
+    if (track->worst == track->n_rows) {
+        msc_str_append(out, "nothing differs\n");
+        return;
+    }
+    const struct msc_track_row *row = &track->rows[track->worst];
+    msc_str_append(out, "largest fall: ");
+    msc_shown_append(out, joint_of(g, row));
+    msc_str_printf(out, ", to %.1f dB, where what it reads ", row->snr_db);
+    if (row->inputs_db == INFINITY) {
+        msc_str_append(out, "is equal\n");
+    } else {
+        msc_str_printf(out, "has %.1f dB\n", row->inputs_db);
+    }
+}
+
+static enum msc_status print_track(const struct msc_track *track, const struct msc_graph *g) {
+    static const char *const head[] = {"joint",  "tensor",  "SNR, dB",
+                                       "cosine", "max |d|", "mean |d|"};
+    struct msc_table table = {.n_columns = sizeof head / sizeof head[0]};
+    struct msc_str text = {0};
+    for (size_t i = 0; i < table.n_columns; i++) {
+        msc_table_add(&table, head[i]);
+    }
+    for (size_t i = 0; i < track->n_rows; i++) {
+        add_row(&table, g, &track->rows[i]);
+    }
+    msc_str_printf(&text, "%zu tensors on %" PRId64 " sample%s\n", track->n_rows, track->n_samples,
+                   track->n_samples == 1 ? "" : "s");
+    msc_table_write(&text, &table, msc_cli_terminal_columns());
+    write_worst(&text, track, g);
+    enum msc_status status = msc_cli_print_str(&text);
+    msc_table_finish(&table);
+    msc_str_finish(&text);
+    return status;
+}
+
+// ---- As JSON ----------------------------------------------------------------------------------
+
+// What no JSON number stands for, null does: equal tensors have no ratio.
+static enum msc_status add_finite(cJSON *object, const char *key, double value) {
+    return isfinite(value) ? msc_json_add_number(object, key, value)
+                           : msc_json_add(object, key, cJSON_CreateNull());
+}
+
+static enum msc_status add_json_row(cJSON *list, const struct msc_graph *g,
+                                    const struct msc_track_row *row) {
+    cJSON *json = cJSON_CreateObject();
+    MSC_TRY(msc_json_push(list, json));
+    MSC_TRY(msc_json_add_text(json, "joint", joint_of(g, row)));
+    MSC_TRY(msc_json_add_text(json, "tensor", label_of(g, row)));
+    MSC_TRY(msc_json_add_number(json, "elements", (double)row->n));
+    MSC_TRY(add_finite(json, "snr_db", row->snr_db));
+    MSC_TRY(add_finite(json, "inputs_snr_db", row->inputs_db));
+    MSC_TRY(add_finite(json, "cosine", row->cosine));
+    MSC_TRY(add_finite(json, "max_abs", row->max_abs));
+    return add_finite(json, "mean_abs", row->mean_abs);
+}
+
+static enum msc_status print_track_json(const struct msc_track *track, const struct msc_graph *g) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON *list = cJSON_CreateArray();
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_json_add_number(json, "samples", (double)track->n_samples));
+    if (track->worst < track->n_rows) {
+        const struct msc_track_row *worst = &track->rows[track->worst];
+        MSC_TRY_OUT(msc_json_add_text(json, "worst", joint_of(g, worst)));
+        MSC_TRY_OUT(msc_json_add_number(json, "fall_db", msc_track_fall(worst)));
+    }
+    for (size_t i = 0; i < track->n_rows; i++) {
+        MSC_TRY_OUT(add_json_row(list, g, &track->rows[i]));
+    }
+    status = msc_json_add(json, "tensors", list);
+    list = NULL;
+    MSC_TRY_OUT(status);
+    status = msc_cli_print_json(json);
+out:
+    cJSON_Delete(list);
+    cJSON_Delete(json);
+    return status;
+}
+
+// ---- The command ------------------------------------------------------------------------------
+
+// Sample by sample, as any model can be run.
+static enum msc_status open_side(struct msc_model **out, const struct msc_cli_call *call,
+                                 const struct track_values *v, const char *path) {
+    static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
+    struct msc_config_dataset dataset = {.options = init};
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    o.device = v->common.device ? v->common.device : o.device;
+    o.n_threads = v->common.threads > 0 ? (int)v->common.threads : 0;
+    o.memory_bytes = v->common.memory_bytes;
+    o.log = &call->console->log;
+    MSC_TRY(msc_cli_bindings(&o.bindings, &o.n_bindings, &v->common.bind, call->arena));
+    dataset.options.inputs = v->inputs;
+    dataset.options.samples = v->samples >= 0 ? v->samples : DEFAULT_SAMPLES;
+    MSC_TRY(msc_model_open(out, path, &o));
+    return msc_model_load_dataset(*out, &dataset);
+}
+
+static enum msc_status load_strategy(struct msc_strategy **out, const struct msc_cli_call *call,
+                                     const char *path) {
+    return path ? msc_strategy_open(out, path, &call->console->log) : MSC_OK;
+}
+
+static enum msc_status track_models(const struct msc_cli_call *call, const struct track_values *v) {
+    struct msc_model *model = NULL, *other = NULL;
+    struct msc_strategy *strategy = NULL, *other_strategy = NULL;
+    struct msc_track *track = NULL;
+    enum msc_status status = MSC_OK;
+    if (!v->inputs) {
+        return MSC_FAIL(MSC_E_INVALID, "track: --inputs is missing: --inputs SAMPLES.npz");
+    }
+    if (!v->other && !v->strategy && !v->other_strategy) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "track: expected another model, or --strategy FILE for this one");
+    }
+    MSC_TRY_OUT(load_strategy(&strategy, call, v->strategy));
+    MSC_TRY_OUT(load_strategy(&other_strategy, call, v->other_strategy));
+    MSC_TRY_OUT(open_side(&model, call, v, v->model));
+    if (v->other) {
+        MSC_TRY_OUT(open_side(&other, call, v, v->other));
+    }
+    const struct msc_track_side sides[2] = {
+        {.model = model, .strategy = strategy},
+        {.model = other ? other : model, .strategy = other_strategy}};
+    MSC_TRY_OUT(msc_track_make(&track, sides));
+    status =
+        v->common.json ? print_track_json(track, model->graph) : print_track(track, model->graph);
+out:
+    msc_track_destroy(track);
+    msc_model_close(other);
+    msc_model_close(model);
+    msc_strategy_destroy(other_strategy);
+    msc_strategy_destroy(strategy);
+    return status;
+}
+
+static int cmd_track(const struct msc_cli_call *call, void *payload) {
+    enum msc_status status = track_models(call, payload);
+    return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+}
+
+const struct msc_cli_command msc_cmd_track = {
+    .name = "track",
+    .summary = "tells where two models differ, tensor by tensor, and which joint goes wrong",
+    .usage = "MODEL [OTHER] --inputs FILE [--strategy FILE] [options]",
+    .description =
+        "The signal-to-noise ratio (SNR) of a tensor is 10 log10 of its sum of squares by that\n"
+        "of what differs. A joint is at fault where it falls most below that of what the joint\n"
+        "reads. Of two models the tensors of one name are compared, as exported ones keep them.",
+    .examples = "  mscgym track digits.onnx small.onnx --inputs calibration.npz\n"
+                "  mscgym track digits.onnx --strategy msc_workspace/msc_quantize.json \\\n"
+                "      --inputs calibration.npz --samples 64 --json\n",
+    .options = options,
+    .uses_models = true,
+    .values_size = sizeof(struct track_values),
+    .run = cmd_track,
+};
