@@ -9,11 +9,12 @@ was chosen by, in onnxruntime.
 Networks and samples are those of methods_data.py: digits, fashion, speech-embedding, mlsd-tiny, ocr-rec.
 Each seed draws the calibration samples anew; medians are printed, with their spread, the accuracy or the
 agreement of decoded characters. Weights are per channel, and no layer is left out. --target generic
-quantises what joints read, onnxruntime all that it requantises. --peers measures other tools at the sites
-of generic, each in a Python that has it (bench/peers/compress.py), and names the preset that lost least of
-those that it was through with after so many minutes for a row.
+quantises what joints read, onnxruntime all that it requantises. "distill by channel", which --methods has
+to ask for and generic alone takes, gives activations of depthwise convolutions a scale for each channel.
+--peers measures other tools at the sites of generic, each in a Python that has it (peers/compress.py),
+and names the preset that lost least of those that it was through with after --minutes for a row.
 --save keeps rows, which are not measured again. FIGURES.json, {network: {row: loss}}, puts those of
-another program beside them, with the ratio.
+another program beside them, with the ratio; --json writes rows as the other benchmarks do.
 """
 import argparse
 import json
@@ -37,7 +38,8 @@ METHODS = {
     "descent": [{"rounding": "descent"}],
     "affine": [{"rounding": "descent", "correct": "affine"}],
 }
-STAGE = "distill"  # after a search, here one whose bounds leave the plan of "affine" alone
+# After a search, here one whose bounds leave the plan of "affine" alone; with what its env has besides.
+STAGES = {"distill": {}, "distill by channel": {"activations": {"per_channel": True}}}
 PLANS = {"W8A8": (8, 8), "W6A8": (6, 8), "W4A8": (4, 8), "W4A4": (4, 4)}
 
 
@@ -52,10 +54,10 @@ def search(mscgym, folder, model, samples, target, plan, methods):
     on; trial 0 has the bits of activations in weights, too."""
     weight_bits, activation_bits = PLANS[plan]
     weights = [{"bits": weight_bits, **choice} for method in methods
-               for choice in METHODS[method if method != STAGE else "affine"]]
+               for choice in METHODS["affine" if method in STAGES else method]]
     env = {"choices": [{"bits": activation_bits}, *weights],
            "fix": {site["name"]: str(activation_bits) for site in sites(mscgym, model, target)
-                   if site["kind"] == "activation"}}
+                   if site["kind"] == "activation"}, **STAGES.get(methods[0], {})}
     if weight_bits < activation_bits:
         env["bounds"] = {"size_ratio": {"max": (weight_bits + activation_bits) / 2 / 32}}
     inputs = os.path.join(folder, "inputs.npy")
@@ -64,7 +66,7 @@ def search(mscgym, folder, model, samples, target, plan, methods):
               "dataset": {"inputs": inputs},
               "quantize": {"target": target, "runtime": False, "gym": [
                   {"record": "r.jsonl", "env": env, "agent": {"type": "random"},
-                   "budget": {"trials": 0}, "distill": STAGE in methods}]}}
+                   "budget": {"trials": 0}, "distill": methods[0] in STAGES}]}}
     path = os.path.join(folder, "search.json")
     with open(path, "w") as file:
         json.dump(config, file)
@@ -103,12 +105,12 @@ class Network:
 
 
 def measure(mscgym, network, target, plan, seed, methods):
-    """{method: (loss, score)} of the stage alone, or of methods without a stage"""
+    """{method: (loss, score)} of one with a stage, or of those without"""
     samples = methods_data.calibration(network.name, seed)
     with tempfile.TemporaryDirectory() as folder:
         record = search(mscgym, folder, network.path, samples, target, plan, methods)
-        if STAGE in methods:
-            return {STAGE: network.judge(network.outputs(export(mscgym, record)))}
+        if methods[0] in STAGES:
+            return {methods[0]: network.judge(network.outputs(export(mscgym, record)))}
         by_method, trial = {}, 1
         for method in methods:
             judged = []
@@ -121,14 +123,14 @@ def measure(mscgym, network, target, plan, seed, methods):
 
 
 def tell(rows, network, target, plan, beside):
-    for method in (*METHODS, STAGE, *methods_peers.PEERS):
+    for method in (*METHODS, *STAGES, *methods_peers.PEERS):
         found = [row for row in rows if row["loss"] is not None and
                  (row["network"], row["target"], row["plan"], row["method"]) ==
                  (network, target, plan, method)]
         if not found:
             continue
         losses = [row["loss"] for row in found]
-        line = (f"{network:17} {target:12} {plan} {method:15} {statistics.median(losses):10.3g} "
+        line = (f"{network:17} {target:12} {plan} {method:18} {statistics.median(losses):10.3g} "
                 f"({min(losses):.3g} to {max(losses):.3g}, {len(found)} seeds)")
         if found[0]["score"] is not None:
             line += f"  {statistics.median(row['score'] for row in found):5.1f} %"
@@ -163,7 +165,7 @@ def result_rows(rows):
         for target in ("generic", "onnxruntime"):
             for plan in PLANS:
                 key = {"network": network, "target": target, "plan": plan}
-                for method in (*METHODS, STAGE):
+                for method in (*METHODS, *STAGES):
                     measured, peer = pairs(rows, key, method)
                     with_peer = [pair for pair in measured if pair[1] is not None]
                     if measured:
@@ -181,7 +183,7 @@ def main():
     parser.add_argument("--target", default="generic,onnxruntime")
     parser.add_argument("--rows", default=",".join(PLANS))
     parser.add_argument("--beside")
-    parser.add_argument("--methods", default=",".join((*METHODS, STAGE)))
+    parser.add_argument("--methods", default=",".join((*METHODS, "distill")))
     parser.add_argument("--save")
     parser.add_argument("--peers", type=methods_peers.parse, default="")
     parser.add_argument("--minutes", type=float, default=60)
@@ -203,7 +205,7 @@ def main():
                     known = {row["method"] for row in rows if key.items() <= row.items()}
                     wanted = [m for m in args.methods.split(",") if m and m not in known]
                     for methods in ([m for m in METHODS if m in wanted],
-                                    [m for m in wanted if m == STAGE]):
+                                    *([m] for m in wanted if m in STAGES)):
                         if methods:
                             found = measure(args.mscgym, network, target, plan, seed, methods)
                             rows += [{**key, "method": method, "loss": loss, "score": score}
