@@ -142,36 +142,38 @@ def tell(rows, network, target, plan, beside):
         print(line, flush=True)
 
 
-def pairs(rows, key, method):
-    """(1 / ours, 1 / loss of the best peer or None) for each seed, and which peers those were."""
+def pairs(rows, key, methods):
+    """(1 / loss of the best of ours, of the best peer or None) for each seed, and who the latter were.
+
+    Where a peer has some of the seeds, those alone."""
     found, names = [], set()
-    for ours in rows:
-        if not key.items() <= ours.items() or ours["method"] != method:
-            continue
-        peers = [row for row in rows if row["loss"] is not None and
-                 {**key, "seed": ours["seed"]}.items() <= row.items() and
+    measured = [row for row in rows if key.items() <= row.items() and row["loss"] is not None]
+    for seed in sorted({row["seed"] for row in measured}):
+        ours = [row for row in measured if row["seed"] == seed and row["method"] in methods]
+        peers = [row for row in measured if row["seed"] == seed and
                  row["method"] in methods_peers.PEERS]
-        best = min(peers, key=lambda row: row["loss"], default=None)
-        if best:
-            names.add(best["version"])
-        found.append((1 / ours["loss"], 1 / best["loss"] if best else None))
-    return found, ", ".join(sorted(names)) or None
+        if ours:
+            best = min(peers, key=lambda row: row["loss"], default=None)
+            names |= {f"{best['version']}, {best['preset']}"} if best else set()
+            found.append((1 / min(row["loss"] for row in ours), 1 / best["loss"] if best else None))
+    return ([pair for pair in found if pair[1] is not None] or found,
+            "; ".join(sorted(names)) or None)
 
 
 def result_rows(rows):
-    """In the form of bench/results, medians of seeds; the peer is the best one of each seed."""
+    """In the form of bench/results: medians of seeds, beside the best peer of each seed."""
     found = []
+    kinds = {**{method: [method] for method in (*METHODS, *STAGES)},
+             "best": [*METHODS, *STAGES]}
     for network in methods_data.NETWORKS:
         for target in ("generic", "onnxruntime"):
             for plan in PLANS:
                 key = {"network": network, "target": target, "plan": plan}
-                for method in (*METHODS, *STAGES):
-                    measured, peer = pairs(rows, key, method)
-                    with_peer = [pair for pair in measured if pair[1] is not None]
+                for kind, methods in kinds.items():
+                    measured, peer = pairs(rows, key, methods)
                     if measured:
-                        found.append(common.row("methods", network,
-                                                f"1 / loss, {target} {plan} {method}", peer,
-                                                with_peer or measured))
+                        agent = f"1 / loss of {plan} {kind}, {target}"
+                        found.append(common.row("methods", network, agent, peer, measured))
     return found
 
 
