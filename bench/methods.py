@@ -216,10 +216,11 @@ def main():
                     for peer, python in args.peers.items():
                         if target == "generic" and peer not in known:
                             with tempfile.TemporaryDirectory() as folder:
-                                rows.append({**key, "method": peer, **methods_peers.measure(
-                                    peer, python, network, PLANS[plan], seed, folder,
-                                    args.minutes)})
-                            common.save_rows(args.save, rows)
+                                found = methods_peers.measure(peer, python, network, PLANS[plan],
+                                                              seed, folder, args.minutes)
+                            if found:
+                                rows.append({**key, "method": peer, **found})
+                                common.save_rows(args.save, rows)
                 tell(rows, name, target, plan, beside)
     common.save_rows(args.json, result_rows(rows))
 

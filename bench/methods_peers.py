@@ -27,7 +27,7 @@ def parse(text):
 
 
 def lines(python, program, network, bits, seed, folder, minutes):
-    """What a program prints of its presets, as far as it comes."""
+    """(what a program prints of its presets, whether it came to its end)"""
     ready = os.path.join(folder, "ready.onnx")
     static.prepare(network.path, ready, folder)
     files = [os.path.join(folder, name) for name in ("calibration.npy", "validation.npy")]
@@ -35,31 +35,34 @@ def lines(python, program, network, bits, seed, folder, minutes):
     numpy.save(files[1], network.samples)
     path = os.path.join(common.HERE, "peers", program)
     command = [python, path, ready, *files, *map(str, bits), folder]
+    is_through = True
     try:
         text = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=60 * minutes,
                               stderr=subprocess.DEVNULL).stdout
     except subprocess.TimeoutExpired as stopped:
         print(f"{network.name}: {program} was stopped after {minutes} minutes", file=sys.stderr)
-        text = stopped.stdout or b""
+        text, is_through = stopped.stdout or b"", False
     return [json.loads(line) for line in text.decode().splitlines()
-            if line.startswith('{"preset"')]
+            if line.startswith('{"preset"')], is_through
 
 
 def measure(peer, python, network, bits, seed, folder, minutes):
-    """What a row says of the best of a tool's presets; its loss is None where it has none."""
+    """What a row says of the best of a tool's presets; its loss is None where it has none. None where
+    there was no time for any."""
     best, tried = {"loss": None, "score": None}, []
-    for line in lines(python, PEERS[peer], network, bits, seed, folder, minutes):
+    found, is_through = lines(python, PEERS[peer], network, bits, seed, folder, minutes)
+    for line in found:
         if "failed" in line:
             print(f"{network.name}: {peer} {line['preset']}: {line['failed']}", file=sys.stderr)
             continue
         if "model" in line:
-            found = network.outputs(line["model"])
+            outputs = network.outputs(line["model"])
         else:
             with numpy.load(line["outputs"]) as arrays:
-                found = [arrays[name] for name in arrays.files]
+                outputs = [arrays[name] for name in arrays.files]
         tried.append(line["preset"])
-        loss, score = network.judge(found)
+        loss, score = network.judge(outputs)
         if best["loss"] is None or loss < best["loss"]:
             best = {"loss": loss, "score": score, "preset": line["preset"],
                     "version": line["version"]}
-    return {**best, "presets": tried}
+    return {**best, "presets": tried} if tried or is_through else None
