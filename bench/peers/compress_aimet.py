@@ -10,7 +10,7 @@ from aimet_onnx.cross_layer_equalization import equalize_model
 
 import compress
 
-BATCH = 32
+BATCH = 128
 ITERATIONS = 1500  # of AdaRound, for each layer
 FEWER_BITS = ["seqmse", "adaround"]  # that take long, and find rounding or ranges of few bits
 

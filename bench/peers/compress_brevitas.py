@@ -10,7 +10,7 @@ from brevitas_examples.imagenet_classification.ptq import ptq_common
 
 import compress
 
-BATCH = 32
+BATCH = 128
 # How ranges are found, and what is done after.
 PRESETS = {
     "stats": ("stats", []),
