@@ -1,3 +1,4 @@
+#include "cli/graph_channels.h"
 #include "cli/placement.h"
 #include "cli/table.h"
 
@@ -17,7 +18,7 @@
 struct graph_values {
     struct msc_cli_common common;
     const char *model, *output, *target;
-    bool prototxt, placement, sites;
+    bool prototxt, placement, sites, channels;
 };
 
 #define GRAPH(member) offsetof(struct graph_values, member)
@@ -41,6 +42,10 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_FLAG,
      .help = "what can be compressed",
      .offset = GRAPH(sites)},
+    {.name = "channels",
+     .type = MSC_CLI_FLAG,
+     .help = "what can be pruned: channels that go together",
+     .offset = GRAPH(channels)},
     {.name = "target",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
@@ -264,9 +269,9 @@ static enum msc_status print_form(const struct msc_graph *g,
 
 static enum msc_status graph_check(const struct graph_values *v) {
     const size_t n = strlen(SAVED_ENDING), length = v->output ? strlen(v->output) : 0;
-    if (v->prototxt + v->placement + v->sites > 1) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "graph: one of --prototxt, --placement and --sites at a time");
+    if (v->prototxt + v->placement + v->sites + v->channels > 1) {
+        return MSC_FAIL(MSC_E_INVALID, "graph: one of --prototxt, --placement, --sites and "
+                                       "--channels at a time");
     }
     if (v->target && !v->sites) {
         return MSC_FAIL(MSC_E_INVALID, "graph: --target goes with --sites");
@@ -274,9 +279,9 @@ static enum msc_status graph_check(const struct graph_values *v) {
     if (!v->output) {
         return MSC_OK;
     }
-    if (v->prototxt || v->placement || v->sites || v->common.json) {
+    if (v->prototxt || v->placement || v->sites || v->channels || v->common.json) {
         return MSC_FAIL(MSC_E_INVALID, "graph: --output goes without --json, --prototxt, "
-                                       "--placement and --sites");
+                                       "--placement, --sites and --channels");
     }
     if (length <= n || strcmp(v->output + length - n, SAVED_ENDING) != 0) {
         return MSC_FAIL(MSC_E_INVALID,
@@ -314,6 +319,7 @@ static enum msc_status graph_claim_outputs(struct msc_file_set *files,
 static enum msc_status print_graph(const struct msc_graph *g, const struct msc_cli_call *call,
                                    const struct graph_values *v) {
     return v->sites         ? print_sites(g, call, v)
+           : v->channels    ? msc_cli_print_channels(g, v->common.json)
            : v->prototxt    ? print_form(g, msc_graph_write_prototxt, msc_cli_print_str)
            : v->common.json ? print_form(g, msc_graph_write_json, msc_cli_print_data)
                             : print_form(g, msc_graph_print, msc_cli_print_str);
@@ -325,7 +331,7 @@ static enum msc_status cmd_graph_load(struct msc_graph **out, bool *is_bound,
                                       const struct msc_cli_call *call,
                                       const struct graph_values *v) {
     bool has_weights = true;
-    if (n > 0 || v->placement || v->sites || v->output) {
+    if (n > 0 || v->placement || v->sites || v->channels || v->output) {
         return msc_graph_load_bound(out, is_bound, v->model, bindings, n);
     }
     *is_bound = false;
@@ -333,7 +339,7 @@ static enum msc_status cmd_graph_load(struct msc_graph **out, bool *is_bound,
     if (!has_weights) {
         msc_log(&call->console->log, MSC_LOG_WARNING,
                 "%s: there is no .safetensors of this name beside it, so the graph has no weights; "
-                "--bind, --sites, --placement and --output need them",
+                "--bind, --sites, --channels, --placement and --output need them",
                 v->model);
     }
     return MSC_OK;
@@ -376,10 +382,10 @@ static int cmd_graph(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_graph = {
     .name = "graph",
-    .summary = "a model as MSCGraph: printed, JSON, prototxt; its steps, its sites",
+    .summary = "a model as MSCGraph: printed, JSON, prototxt; its steps, sites, channels",
     .usage = "MODEL [options]",
     .description =
-        "With --json the MSCGraph JSON, or the sites or the placement as JSON. A placement "
+        "With --json the MSCGraph JSON, or the sites, channels or placement as JSON. A placement "
         "needs\nevery symbol bound; the number of samples is 1 unless bound. Long names lose "
         "their middle\nto a star: include, exclude and fix take those of sites so. --json has "
         "them whole.\nMSCGraph JSON whose safetensors is not there is printed without weights.",

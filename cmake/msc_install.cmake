@@ -56,6 +56,7 @@ set(public_headers
     env/env.h
     env/gym.h
     env/loss.h
+    graph/channels.h
     graph/cost.h
     graph/edit.h
     graph/graph.h
@@ -65,6 +66,7 @@ set(public_headers
     graph/op_attrs.h
     graph/ops.def
     graph/passes/bind.h
+    graph/passes/prune.h
     graph/quant.h
     graph/site.h
     graph/target.h

@@ -19,6 +19,9 @@ int msc_joint_products(struct msc_product out[2], const struct msc_graph *g,
                        const struct msc_joint *j);
 // Multiply-accumulates of all of them.
 double msc_joint_macs(const struct msc_graph *g, const struct msc_joint *j);
+// The same if tensors, by id, had these lengths.
+double msc_joint_macs_of(const struct msc_graph *g, const struct msc_joint *j,
+                         const int64_t (*dims)[MSC_MAX_DIMS]);
 
 MSC_PUBLIC_END
 

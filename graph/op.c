@@ -7,7 +7,7 @@
 
 static const struct msc_op_info infos[MSC_OP_COUNT] = {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)       \
-    [MSC_OP_##id] = {name, onnx, hint, roles, MSC_CHANNELS_##channels, MSC_FOLDING_##folding},
+    [MSC_OP_##id] = {name, onnx, hint, roles, MSC_FOLDING_##folding},
 #include "graph/ops.def"
 #undef MSC_OP
 };

@@ -16,13 +16,6 @@ enum msc_op {
     MSC_OP_COUNT
 };
 
-enum msc_channels {
-    MSC_CHANNELS_PASS,
-    MSC_CHANNELS_MIX,
-    MSC_CHANNELS_JOIN,
-    MSC_CHANNELS_BARRIER,
-};
-
 // Whether an importer computes the operator at once where all operands are constant.
 enum msc_folding {
     MSC_FOLDING_KEPT,
@@ -48,7 +41,6 @@ struct msc_op_info {
     const char *onnx; // ONNX operator it is exported as; "" for none
     const char *hint; // joint names begin with it when the model gives none
     const char *roles;
-    enum msc_channels channels;
     enum msc_folding folding;
 };
 

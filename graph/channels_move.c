@@ -1,0 +1,399 @@
+// Rules of operators that move elements, put them together, take them apart or repeat them.
+#include "graph/channels_internal.h"
+
+#include "graph/infer_internal.h"
+#include "graph/reshape.h"
+#include "graph/shuffle.h"
+
+#include <string.h>
+
+// ---- Counted anew -----------------------------------------------------------------------------
+
+// One axis and the factors that it is cut in, on the other side: the whole axis' index counts through
+// the factors, the last one fastest.
+struct factors {
+    struct msc_axis whole;
+    int n;
+    struct msc_axis factor[MSC_MAX_DIMS];
+};
+
+static bool find_factors(struct factors *f, const struct msc_channels_call *c,
+                         const struct msc_reshape_block *b) {
+    bool is_cut = b->n_in == 1;
+    if (!is_cut && b->n_out != 1) {
+        return false;
+    }
+    f->whole = is_cut ? msc_channels__in(c, 0, b->in[0]) : msc_channels__out(c, 0, b->out[0]);
+    f->n = is_cut ? b->n_out : b->n_in;
+    for (int k = 0; k < f->n; k++) {
+        f->factor[k] =
+            is_cut ? msc_channels__out(c, 0, b->out[k]) : msc_channels__in(c, 0, b->in[k]);
+    }
+    return f->n > 0 && msc_channels__length(c, f->whole) > 0;
+}
+
+// One factor stays free, the others may not change.
+static void choose_factor(struct msc_channels_call *c, const struct factors *f) {
+    int k =
+        msc_channels__has_free(c, f->whole) ? msc_channels__choose(c, f->factor, f->n) : MSC_NO_ID;
+    int64_t inner = 1;
+    for (int i = f->n - 1; i >= 0; i--) {
+        int64_t length = msc_channels__length(c, f->factor[i]);
+        if (i != k) {
+            msc_channels__freeze(c, f->factor[i]);
+            inner *= i > k ? length : 1;
+        }
+    }
+    if (k == MSC_NO_ID) {
+        msc_channels__freeze(c, f->whole);
+        return;
+    }
+    int64_t n = msc_channels__length(c, f->factor[k]);
+    for (int64_t i = 0; i < msc_channels__length(c, f->whole); i++) {
+        msc_channels__tie(c, f->whole, i, f->factor[k], i / inner % n);
+    }
+}
+
+static bool tie_shuffle(struct msc_channels_call *c, const struct msc_shuffle *s) {
+    int32_t from = s->split->operands[0];
+    for (int i = 0; i < msc_graph_tensor(c->g, from)->n_dims; i++) {
+        struct msc_axis in = {from, i}, out = msc_channels__out(c, 0, i);
+        for (int64_t k = 0; k < msc_channels__length(c, out); k++) {
+            msc_channels__tie(c, in, i == s->axis ? msc_shuffle_from(s, k) : k, out, k);
+        }
+        msc_channels__tell(c, out);
+    }
+    return true;
+}
+
+// What lies inside a shuffle goes with it, if that changes.
+static bool skip_inside(struct msc_channels_call *c) {
+    for (int i = 0; i < msc_channels__operand(c, 0)->n_dims; i++) {
+        msc_channels__tell(c, msc_channels__in(c, 0, i));
+    }
+    return true;
+}
+
+static bool is_writable(const struct msc_channels_call *c) {
+    int64_t shape[MSC_MAX_DIMS];
+    const struct msc_tensor *y = msc_graph_tensor(c->g, c->j->outputs[0]);
+    bool has_shape = c->j->op == MSC_OP_RESHAPE || c->j->op == MSC_OP_BROADCAST_TO;
+    return !has_shape || msc_reshape_shape(shape, c->g, c->j, y->dims) >= 0;
+}
+
+bool msc_channels__reshape(struct msc_channels_call *c) {
+    struct msc_reshape_block blocks[MSC_MAX_DIMS + 1];
+    struct msc_shuffle shuffle;
+    if (msc_shuffle_find(&shuffle, c->g, c->j)) {
+        return tie_shuffle(c, &shuffle);
+    }
+    if (msc_shuffle_around(&shuffle, c->g, c->j)) {
+        return skip_inside(c);
+    }
+    int n = msc_reshape_blocks(blocks, msc_channels__operand(c, 0),
+                               msc_graph_tensor(c->g, c->j->outputs[0]));
+    if (!is_writable(c)) {
+        return msc_channels__barrier(c);
+    }
+    for (int i = 0; i < n; i++) {
+        struct factors f;
+        const struct msc_reshape_block *b = &blocks[i];
+        if (b->n_in == 1 && b->n_out == 1) {
+            msc_channels__tie_axes(c, msc_channels__in(c, 0, b->in[0]),
+                                   msc_channels__out(c, 0, b->out[0]));
+        } else if (c->is_late && find_factors(&f, c, b)) {
+            choose_factor(c, &f);
+        }
+    }
+    return c->is_late;
+}
+
+bool msc_channels__permute(struct msc_channels_call *c) {
+    int64_t axes[MSC_MAX_DIMS];
+    int n_dims = msc_channels__operand(c, 0)->n_dims;
+    struct msc_shuffle shuffle;
+    if (msc_shuffle_around(&shuffle, c->g, c->j)) {
+        return skip_inside(c);
+    }
+    if (msc_joint_attr_list(c->j, "axes", axes, MSC_MAX_DIMS) != n_dims) {
+        return msc_channels__barrier(c);
+    }
+    for (int i = 0; i < n_dims; i++) {
+        int from = msc_channels__check_axis(axes[i], n_dims);
+        msc_channels__tie_axes(c, msc_channels__in(c, 0, from), msc_channels__out(c, 0, i));
+    }
+    return true;
+}
+
+// ---- Parts of an axis -------------------------------------------------------------------------
+
+// `n` indices of two axes, from these on.
+static void tie_range(struct msc_channels_call *c, struct msc_axis a, int64_t first,
+                      struct msc_axis b, int64_t other, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        msc_channels__tie(c, a, first + i, b, other + i);
+    }
+}
+
+static int read_axis(const struct msc_channels_call *c, int n_dims) {
+    int64_t axis;
+    return msc_joint_attr_i64(c->j, "axis", &axis) ? msc_channels__check_axis(axis, n_dims)
+                                                   : MSC_NO_ID;
+}
+
+bool msc_channels__concat(struct msc_channels_call *c) {
+    int axis = read_axis(c, msc_graph_tensor(c->g, c->j->outputs[0])->n_dims);
+    struct msc_axis out = msc_channels__out(c, 0, axis);
+    if (axis == MSC_NO_ID) {
+        return msc_channels__barrier(c);
+    }
+    bool is_known = msc_channels__length(c, out) >= 0;
+    int64_t first = 0;
+    for (int32_t i = 0; i < c->j->n_operands; i++) {
+        is_known = is_known && msc_channels__length(c, msc_channels__in(c, i, axis)) >= 0;
+    }
+    for (int32_t i = 0; i < c->j->n_operands; i++) {
+        struct msc_axis in = msc_channels__in(c, i, axis);
+        msc_channels__tie_others(c, i, 0, axis);
+        if (is_known) {
+            tie_range(c, in, 0, out, first, msc_channels__length(c, in));
+            first += msc_channels__length(c, in);
+        }
+    }
+    return true;
+}
+
+bool msc_channels__split(struct msc_channels_call *c) {
+    int axis = read_axis(c, msc_channels__operand(c, 0)->n_dims);
+    if (axis == MSC_NO_ID) {
+        return msc_channels__barrier(c);
+    }
+    struct msc_axis in = msc_channels__in(c, 0, axis);
+    bool is_known = !msc_channels__has(c, 1) && msc_channels__length(c, in) >= 0;
+    int64_t first = 0;
+    for (int32_t i = 0; i < c->j->n_outputs; i++) {
+        struct msc_axis out = msc_channels__out(c, i, axis);
+        msc_channels__tie_others(c, 0, i, axis);
+        if (is_known) {
+            tie_range(c, in, first, out, 0, msc_channels__length(c, out));
+            first += msc_channels__length(c, out);
+        }
+    }
+    return true;
+}
+
+// Axis `axis` is cut by number `i` of the lists.
+static void tie_slice(struct msc_channels_call *c, int axis, int i) {
+    int64_t begin[MSC_MAX_DIMS], end[MSC_MAX_DIMS], strides[MSC_MAX_DIMS], count;
+    int n_begin = msc_joint_attr_list(c->j, "begin", begin, MSC_MAX_DIMS);
+    int n_end = msc_joint_attr_list(c->j, "end", end, MSC_MAX_DIMS);
+    int n_strides = msc_joint_attr_list(c->j, "strides", strides, MSC_MAX_DIMS);
+    struct msc_axis in = msc_channels__in(c, 0, axis), out = msc_channels__out(c, 0, axis);
+    int64_t length = msc_channels__length(c, in);
+    if (n_begin <= i || n_end <= i || length < 0 || (n_strides > i && strides[i] != 1)) {
+        return;
+    }
+    msc_infer__slice_range(&begin[i], &count, length, end[i], 1);
+    if (count == msc_channels__length(c, out)) {
+        tie_range(c, in, begin[i], out, 0, count);
+        msc_channels__tell(c, in);
+    }
+}
+
+bool msc_channels__slice(struct msc_channels_call *c) {
+    enum { BEGIN = 1, END, AXES, STRIDES };
+    int64_t axes[MSC_MAX_DIMS], begin[MSC_MAX_DIMS];
+    int n_dims = msc_channels__operand(c, 0)->n_dims, at[MSC_MAX_DIMS];
+    int n = msc_joint_attr_list(c->j, "axes", axes, MSC_MAX_DIMS);
+    bool is_known = !msc_channels__has(c, BEGIN) && !msc_channels__has(c, END) &&
+                    !msc_channels__has(c, STRIDES);
+    if (msc_channels__has(c, AXES) || (n <= 0 && !is_known)) {
+        return msc_channels__barrier(c);
+    }
+    for (int i = 0; n <= 0 && i < n_dims; i++) {
+        axes[i] = i;
+    }
+    n = n > 0 ? n : msc_joint_attr_list(c->j, "begin", begin, MSC_MAX_DIMS);
+    memset(at, 0xff, sizeof(at));
+    for (int i = 0; i < n && i < n_dims; i++) {
+        at[msc_channels__check_axis(axes[i], n_dims)] = i;
+    }
+    for (int i = 0; i < n_dims; i++) {
+        if (at[i] < 0) {
+            msc_channels__tie_axes(c, msc_channels__in(c, 0, i), msc_channels__out(c, 0, i));
+        } else if (is_known) {
+            tie_slice(c, i, at[i]);
+        }
+    }
+    return true;
+}
+
+// What is added has channels of its own where it is a number, and is made of others where it is not.
+bool msc_channels__pad(struct msc_channels_call *c) {
+    enum { WIDTHS = 1, AXES = 3 };
+    int64_t widths[2 * MSC_MAX_DIMS];
+    int n_dims = msc_channels__operand(c, 0)->n_dims;
+    const char *mode = msc_joint_attr(c->j, "pad_mode"), *axes = msc_joint_attr(c->j, "axes");
+    bool is_constant = mode == NULL || strcmp(mode, "constant") == 0;
+    if (msc_channels__has(c, WIDTHS) || msc_channels__has(c, AXES) ||
+        (axes != NULL && axes[0] != '\0') ||
+        msc_joint_attr_list(c->j, "pad_width", widths, 2 * MSC_MAX_DIMS) != 2 * n_dims) {
+        return msc_channels__barrier(c);
+    }
+    for (int i = 0; i < n_dims; i++) {
+        struct msc_axis in = msc_channels__in(c, 0, i), out = msc_channels__out(c, 0, i);
+        int64_t begin = widths[i], end = widths[n_dims + i], n = msc_channels__length(c, in);
+        if (begin == 0 && end == 0) {
+            msc_channels__tie_axes(c, in, out);
+        } else if (is_constant && begin >= 0 && end >= 0 && n >= 0) {
+            tie_range(c, in, 0, out, begin, n);
+        }
+    }
+    return true;
+}
+
+// ---- By index ---------------------------------------------------------------------------------
+
+// Indices that are constants: of one dimension, each takes one; a single one takes the axis away.
+static void take_indices(struct msc_channels_call *c, const struct msc_array *indices, int axis) {
+    struct msc_axis in = msc_channels__in(c, 0, axis);
+    int64_t length = msc_channels__length(c, in);
+    int n_dims = msc_array_n_dims(indices);
+    for (int64_t i = 0; i < msc_array_n_elements(indices); i++) {
+        int64_t from = msc_array_get_i64(indices, i);
+        from += from < 0 ? length : 0;
+        if (n_dims == 1) {
+            msc_channels__tie(c, in, from, msc_channels__out(c, 0, axis), i);
+            msc_channels__tie(c, in, from, msc_channels__in(c, 1, 0), i);
+        } else {
+            msc_channels__freeze_index(c, in, from);
+        }
+    }
+}
+
+static bool is_in_range(const struct msc_array *indices, int64_t length) {
+    for (int64_t i = 0; i < msc_array_n_elements(indices); i++) {
+        int64_t from = msc_array_get_i64(indices, i);
+        if (from < -length || from >= length) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool msc_channels__take(struct msc_channels_call *c) {
+    const struct msc_tensor *x = msc_channels__operand(c, 0);
+    int axis = read_axis(c, x->n_dims);
+    int n_new = msc_channels__operand(c, 1)->n_dims;
+    if (axis == MSC_NO_ID) {
+        return msc_channels__barrier(c);
+    }
+    for (int i = 0; i < x->n_dims; i++) {
+        if (i != axis) {
+            msc_channels__tie_axes(c, msc_channels__in(c, 0, i),
+                                   msc_channels__out(c, 0, i < axis ? i : i + n_new - 1));
+            msc_channels__set_role(c, 0, i, MSC_CHANNEL_MAKES);
+        }
+    }
+    int32_t weight = msc_graph_weight_of(c->g, c->j->operands[1]);
+    const struct msc_array *indices =
+        weight == MSC_NO_ID ? NULL : msc_graph_tensor(c->g, weight)->data;
+    if (indices != NULL && n_new < 2 && is_in_range(indices, x->dims[axis])) {
+        take_indices(c, indices, axis);
+    }
+    return true;
+}
+
+// ---- Repeated ---------------------------------------------------------------------------------
+
+bool msc_channels__broadcast_to(struct msc_channels_call *c) {
+    if (!is_writable(c)) {
+        return msc_channels__barrier(c);
+    }
+    const struct msc_tensor *y = msc_graph_tensor(c->g, c->j->outputs[0]);
+    msc_channels__broadcast(c, 0, 0, 0);
+    for (int i = 0; i < y->n_dims; i++) {
+        msc_channels__tell(c, msc_channels__out(c, 0, i)); // new ones may have any length
+    }
+    return true;
+}
+
+bool msc_channels__tile(struct msc_channels_call *c) {
+    int n_dims = msc_channels__operand(c, 0)->n_dims;
+    for (int i = 0; !msc_channels__has(c, 1) && i < n_dims; i++) {
+        struct msc_axis in = msc_channels__in(c, 0, i), out = msc_channels__out(c, 0, i);
+        int64_t n = msc_channels__length(c, in);
+        if (n > 1) {
+            for (int64_t k = 0; k < msc_channels__length(c, out); k++) {
+                msc_channels__tie(c, in, k % n, out, k);
+            }
+        }
+    }
+    return true;
+}
+
+// A channel of the deep side is one place of a block of one channel of the other.
+bool msc_channels__depth_space(struct msc_channels_call *c) {
+    const char *mode = msc_joint_attr(c->j, "mode");
+    bool is_to_space = c->j->op == MSC_OP_DEPTH_TO_SPACE;
+    bool is_inner = is_to_space && mode != NULL && strcmp(mode, "CRD") == 0;
+    struct msc_axis in = msc_channels__in(c, 0, 1), out = msc_channels__out(c, 0, 1);
+    struct msc_axis deep = is_to_space ? in : out, flat = is_to_space ? out : in;
+    int64_t n = msc_channels__length(c, flat), n_deep = msc_channels__length(c, deep);
+    msc_channels__tie_axes(c, msc_channels__in(c, 0, 0), msc_channels__out(c, 0, 0));
+    for (int64_t i = 0; n > 0 && i < n_deep; i++) {
+        msc_channels__tie(c, deep, i, flat, is_inner ? i / (n_deep / n) : i % n);
+    }
+    return true;
+}
+
+// ---- Lengths ----------------------------------------------------------------------------------
+
+// The elements of the shape that a joint reads of it.
+static bool is_read(const struct msc_graph *g, const struct msc_joint *reader, int64_t element,
+                    int64_t n) {
+    int32_t weight =
+        reader->op == MSC_OP_TAKE ? msc_graph_weight_of(g, reader->operands[1]) : MSC_NO_ID;
+    const struct msc_array *indices =
+        weight == MSC_NO_ID ? NULL : msc_graph_tensor(g, weight)->data;
+    for (int64_t i = 0; indices != NULL && i < msc_array_n_elements(indices); i++) {
+        int64_t index = msc_array_get_i64(indices, i);
+        if (element == (index < 0 ? index + n : index)) {
+            return true;
+        }
+    }
+    int64_t begin, end, count;
+    const char *strides = msc_joint_attr(reader, "strides");
+    bool is_slice = reader->op == MSC_OP_STRIDED_SLICE &&
+                    msc_joint_attr_list(reader, "begin", &begin, 1) == 1 &&
+                    msc_joint_attr_list(reader, "end", &end, 1) == 1 && strides != NULL &&
+                    (strides[0] == '\0' || strcmp(strides, "1,") == 0);
+    if (is_slice) {
+        msc_infer__slice_range(&begin, &count, n, end, 1);
+        return element >= begin && element < begin + count;
+    }
+    return indices == NULL;
+}
+
+// Whoever reads a length may do anything with it; nobody reads most of them.
+bool msc_channels__shape_of(struct msc_channels_call *c) {
+    const struct msc_tensor *x = msc_channels__operand(c, 0);
+    const int32_t *readers;
+    int32_t n_readers = msc_graph_consumers(c->g, c->j->outputs[0], &readers);
+    int64_t first = 0, n = msc_channels__length(c, msc_channels__out(c, 0, 0));
+    (void)msc_joint_attr_i64(c->j, "start", &first);
+    first += first < 0 ? x->n_dims : 0;
+    if (msc_graph_is_output(c->g, c->j->outputs[0])) {
+        return msc_channels__barrier(c);
+    }
+    for (int i = 0; i < x->n_dims; i++) {
+        bool is_asked = false;
+        for (int32_t r = 0; i >= first && i < first + n && r < n_readers; r++) {
+            is_asked = is_asked || is_read(c->g, msc_graph_joint(c->g, readers[r]), i - first, n);
+        }
+        if (!is_asked) {
+            msc_channels__tell(c, msc_channels__in(c, 0, i));
+        }
+    }
+    return true;
+}

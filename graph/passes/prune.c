@@ -1,0 +1,285 @@
+#include "graph/passes/prune.h"
+
+#include "graph/passes/prune_internal.h"
+#include "graph/shuffle.h"
+
+#include <string.h>
+
+// ---- What is left of a tensor -----------------------------------------------------------------
+
+void msc_prune__dims(int64_t dims[MSC_MAX_DIMS], const struct msc_prune *p, int32_t tensor) {
+    const struct msc_tensor *t = msc_graph_tensor(p->from, tensor);
+    for (int i = 0; i < t->n_dims; i++) {
+        dims[i] = t->dims[i] < 0 ? -1 : msc_prune__count(p, tensor, i, t->dims[i]);
+    }
+}
+
+bool msc_prune__is_cut(const struct msc_prune *p, int32_t tensor, int axis) {
+    int64_t length = msc_graph_tensor(p->from, tensor)->dims[axis];
+    return length >= 0 && msc_prune__count(p, tensor, axis, length) < length;
+}
+
+// Copies what is left along one axis: elements lie as [outer, length, inner bytes].
+static enum msc_status cut_axis(struct msc_array **out, const struct msc_prune *p, int32_t tensor,
+                                const struct msc_array *x, int axis) {
+    int64_t dims[MSC_MAX_DIMS];
+    int n_dims = msc_array_n_dims(x);
+    memcpy(dims, msc_array_dims(x), (size_t)n_dims * sizeof(dims[0]));
+    int64_t length = dims[axis], outer = msc_dims_product(axis, dims);
+    int64_t n_rows = outer * length;
+    size_t row = n_rows == 0 ? 0 : msc_array_n_bytes(x) / (size_t)n_rows;
+    dims[axis] = msc_prune__count(p, tensor, axis, length);
+    MSC_TRY(msc_array_create(out, msc_array_dtype(x), n_dims, dims));
+    const char *from = msc_array_data(x);
+    char *to = msc_array_data(*out);
+    for (int64_t i = 0; i < n_rows; i++, from += row) {
+        int32_t unit = msc_channels_unit(p->channels, tensor, axis, i % length);
+        if (unit == MSC_NO_ID || !p->is_gone[unit]) {
+            memcpy(to, from, row);
+            to += row;
+        }
+    }
+    return MSC_OK;
+}
+
+// *out is one reference, to the elements themselves where nothing goes.
+static enum msc_status cut_weight(struct msc_array **out, const struct msc_prune *p,
+                                  int32_t tensor) {
+    const struct msc_tensor *t = msc_graph_tensor(p->from, tensor);
+    *out = msc_array_retain(t->data);
+    for (int i = 0; i < t->n_dims; i++) {
+        struct msc_array *whole = *out;
+        if (!msc_prune__is_cut(p, tensor, i)) {
+            continue;
+        }
+        enum msc_status status = cut_axis(out, p, tensor, whole, i);
+        msc_array_release(whole);
+        if (status != MSC_OK) {
+            *out = NULL;
+            return status;
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- Values -----------------------------------------------------------------------------------
+
+static enum msc_status copy_weight(struct msc_prune *p, int32_t tensor) {
+    const struct msc_tensor *t = msc_graph_tensor(p->from, tensor);
+    struct msc_array *data;
+    if (t->data == NULL) {
+        return MSC_FAIL(MSC_E_STATE, "graph '%s': weight %s has no elements", p->from->name,
+                        t->name);
+    }
+    MSC_TRY(cut_weight(&data, p, tensor));
+    enum msc_status status = msc_builder_constant(&p->values[tensor], p->builder, t->name, data);
+    msc_array_release(data);
+    MSC_TRY(status);
+    p->values[tensor]->layout = t->layout;
+    return MSC_OK;
+}
+
+static enum msc_status find_value(struct msc_value **out, struct msc_prune *p, int32_t tensor) {
+    if (p->values[tensor] == NULL) {
+        MSC_TRY(copy_weight(p, tensor));
+    }
+    *out = p->values[tensor];
+    return MSC_OK;
+}
+
+static enum msc_status copy_input(struct msc_prune *p, const struct msc_joint *j) {
+    int32_t from = j->outputs[0], tensor, prims[MSC_MAX_DIMS];
+    const struct msc_tensor *t = msc_graph_tensor(p->from, from);
+    for (int i = 0; i < t->n_dims; i++) {
+        prims[i] = MSC_NO_ID;
+        if (t->prims[i] != MSC_NO_ID) {
+            const char *name = msc_graph_prim(p->from, t->prims[i])->name;
+            MSC_TRY(msc_graph_add_symbol(&prims[i], p->builder->graph, name));
+        }
+    }
+    MSC_TRY(msc_graph_add_symbolic_input(&tensor, p->builder->graph, j->name, t->alias, t->dtype,
+                                         t->layout, t->n_dims, t->dims, prims));
+    return msc_builder_activation(&p->values[from], p->builder, t->alias, tensor);
+}
+
+// The joint itself, where it stands; others may hold the weight, too.
+static enum msc_status copy_constant(struct msc_prune *p, const struct msc_joint *j) {
+    struct msc_value *weight;
+    const char *alias = msc_graph_tensor(p->from, j->outputs[0])->alias;
+    int32_t tensor;
+    MSC_TRY(find_value(&weight, p, j->operands[0]));
+    struct msc_value copy = *weight;
+    copy.alias = alias;
+    copy.joint_name = j->name;
+    copy.tensor = MSC_NO_ID;
+    MSC_TRY(msc_builder_tensor(&tensor, p->builder, &copy));
+    weight->weight = copy.weight;
+    return msc_builder_activation(&p->values[j->outputs[0]], p->builder, alias, tensor);
+}
+
+// ---- Joints -----------------------------------------------------------------------------------
+
+static enum msc_status check_output(struct msc_prune *p, const struct msc_joint *j, int32_t i,
+                                    const struct msc_value *v) {
+    const struct msc_tensor *t = msc_graph_tensor(p->builder->graph, v->tensor);
+    int64_t dims[MSC_MAX_DIMS];
+    char expected[MSC_DIMS_TEXT_BYTES], found[MSC_DIMS_TEXT_BYTES];
+    int n_dims = msc_graph_tensor(p->from, j->outputs[i])->n_dims;
+    msc_prune__dims(dims, p, j->outputs[i]);
+    if (t->n_dims != n_dims || memcmp(t->dims, dims, (size_t)n_dims * sizeof(dims[0])) != 0) {
+        return MSC_FAIL(MSC_E_STATE, "joint '%s' (%s) gives %s once it is pruned, expected %s",
+                        j->name, msc_op_info(j->op)->name,
+                        msc_dims_format(found, t->n_dims, t->dims),
+                        msc_dims_format(expected, n_dims, dims));
+    }
+    return MSC_OK;
+}
+
+// Letters that only a look backwards found before would be lost with new inference.
+static enum msc_status keep_layout(struct msc_prune *p, const struct msc_value *v,
+                                   const char *layout) {
+    struct msc_graph *g = p->builder->graph;
+    struct msc_tensor *t = &g->tensors[v->tensor]->tensor;
+    if (t->layout[0] == '\0' && layout[0] != '\0') {
+        t->layout = msc_arena_strdup(&g->arena, layout);
+    }
+    return t->layout == NULL ? msc_graph__no_memory(g) : MSC_OK;
+}
+
+static enum msc_status add_joint(struct msc_prune *p, struct msc_builder_copy *copy,
+                                 const struct msc_joint *j) {
+    MSC_TRY(msc_builder_add(copy->outputs, p->builder, &copy->joint));
+    for (int32_t i = 0; i < j->n_outputs; i++) {
+        p->values[j->outputs[i]] = copy->outputs[i];
+        MSC_TRY(check_output(p, j, i, copy->outputs[i]));
+        MSC_TRY(keep_layout(p, copy->outputs[i], msc_graph_tensor(p->from, j->outputs[i])->layout));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status copy_operator(struct msc_prune *p, const struct msc_joint *j) {
+    struct msc_builder_copy copy;
+    MSC_TRY(msc_builder_copy_joint(&copy, p->builder, j));
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        if (j->operands[i] != MSC_NO_ID) {
+            MSC_TRY(find_value(&copy.operands[i], p, j->operands[i]));
+        }
+    }
+    for (int32_t i = 0; i < j->n_outputs; i++) {
+        copy.aliases[i] = msc_graph_tensor(p->from, j->outputs[i])->alias;
+    }
+    MSC_TRY(msc_prune__attrs(&copy, p, j));
+    return add_joint(p, &copy, j);
+}
+
+// ---- Shuffles ---------------------------------------------------------------------------------
+
+// What each channel that is left comes from, counted among those that are left.
+static enum msc_status make_indices(struct msc_value **out, struct msc_prune *p,
+                                    const struct msc_shuffle *s) {
+    int32_t y = s->merge->outputs[0], x = s->split->operands[0];
+    int64_t length = msc_graph_tensor(p->from, y)->dims[s->axis], n = 0;
+    int64_t dims[] = {msc_prune__count(p, y, s->axis, length)};
+    struct msc_array *indices;
+    MSC_TRY(msc_array_create(&indices, MSC_DTYPE_I64, 1, dims));
+    for (int64_t c = 0; c < length; c++) {
+        int32_t unit = msc_channels_unit(p->channels, y, s->axis, c);
+        if (unit == MSC_NO_ID || !p->is_gone[unit]) {
+            ((int64_t *)msc_array_data(indices))[n++] =
+                msc_prune__count(p, x, s->axis, msc_shuffle_from(s, c));
+        }
+    }
+    const char *name = msc_arena_printf(&p->builder->arena, "%s.channels", s->merge->name);
+    enum msc_status status = name == NULL ? msc_graph__no_memory(p->from)
+                                          : msc_builder_constant(out, p->builder, name, indices);
+    msc_array_release(indices);
+    return status;
+}
+
+static enum msc_status take_shuffled(struct msc_prune *p, const struct msc_shuffle *s) {
+    struct msc_value *operands[2], *output;
+    const char *alias = msc_graph_tensor(p->from, s->merge->outputs[0])->alias;
+    const struct msc_attr axis = {"axis", msc_builder_int(p->builder, s->axis)};
+    const struct msc_builder_joint joint = {.op = MSC_OP_TAKE,
+                                            .name = s->merge->name,
+                                            .scope = s->merge->scope,
+                                            .n_operands = 2,
+                                            .operands = operands,
+                                            .n_attrs = 1,
+                                            .attrs = &axis,
+                                            .n_outputs = 1,
+                                            .aliases = &alias};
+    struct msc_builder_copy copy = {.joint = joint, .outputs = &output};
+    MSC_TRY(find_value(&operands[0], p, s->split->operands[0]));
+    MSC_TRY(make_indices(&operands[1], p, s));
+    return add_joint(p, &copy, s->merge);
+}
+
+// Is the joint part of a shuffle that loses channels? *is_last: its last.
+static bool find_cut_shuffle(struct msc_shuffle *s, bool *is_last, const struct msc_prune *p,
+                             const struct msc_joint *j) {
+    *is_last = msc_shuffle_find(s, p->from, j);
+    return (*is_last || msc_shuffle_around(s, p->from, j)) &&
+           msc_prune__is_cut(p, s->merge->outputs[0], s->axis);
+}
+
+// ---- The graph --------------------------------------------------------------------------------
+
+static enum msc_status copy_joint(struct msc_prune *p, const struct msc_joint *j) {
+    struct msc_shuffle s;
+    bool is_last;
+    if (j->op == MSC_OP_INPUT) {
+        return copy_input(p, j);
+    }
+    if (j->op == MSC_OP_CONSTANT) {
+        return copy_constant(p, j);
+    }
+    if (find_cut_shuffle(&s, &is_last, p, j)) {
+        return is_last ? take_shuffled(p, &s) : MSC_OK;
+    }
+    return copy_operator(p, j);
+}
+
+static enum msc_status set_outputs(struct msc_prune *p) {
+    const struct msc_graph *g = p->from;
+    int32_t *outputs = msc_arena_array(&p->builder->arena, (size_t)g->n_outputs, sizeof(*outputs));
+    if (outputs == NULL) {
+        return msc_graph__no_memory(g);
+    }
+    for (int32_t i = 0; i < g->n_outputs; i++) {
+        MSC_TRY(msc_builder_tensor(&outputs[i], p->builder, p->values[g->outputs[i]]));
+    }
+    MSC_TRY(msc_graph__set_outputs(p->builder->graph, g->n_outputs, outputs));
+    return msc_graph_finalize(p->builder->graph);
+}
+
+static enum msc_status prune_build(struct msc_prune *p) {
+    struct msc_builder *b = p->builder;
+    MSC_TRY(msc_graph_create(&b->graph, p->from->name));
+    p->values = msc_arena_array(&b->arena, (size_t)p->from->n_tensors, sizeof(p->values[0]));
+    if (p->values == NULL) {
+        return msc_graph__no_memory(p->from);
+    }
+    for (int32_t i = 0; i < p->from->n_joints; i++) {
+        MSC_TRY(msc_builder_reserve(b, p->from->joints[i]->joint.name));
+    }
+    for (int32_t i = 0; i < p->from->n_joints; i++) {
+        MSC_TRY(copy_joint(p, &p->from->joints[i]->joint));
+    }
+    return set_outputs(p);
+}
+
+enum msc_status msc_graph_prune(struct msc_graph **out, const struct msc_graph *g,
+                                const struct msc_channels *channels, const bool is_gone[]) {
+    struct msc_builder builder = {0};
+    struct msc_prune p = {.from = g, .channels = channels, .is_gone = is_gone, .builder = &builder};
+    MSC_TRY(msc_channels_check(channels, is_gone));
+    enum msc_status status = prune_build(&p);
+    if (status == MSC_OK) {
+        *out = builder.graph;
+    } else {
+        msc_graph_destroy(builder.graph);
+    }
+    msc_builder_finish(&builder);
+    return status;
+}

@@ -1,0 +1,134 @@
+#include "graph/reshape.h"
+
+#include <string.h>
+
+// ---- Blocks -----------------------------------------------------------------------------------
+
+// The axes that are not 1 long.
+struct axes {
+    const struct msc_tensor *tensor;
+    int n;
+    int axis[MSC_MAX_DIMS];
+};
+
+static struct axes list_axes(const struct msc_tensor *t) {
+    struct axes a = {.tensor = t};
+    for (int i = 0; i < t->n_dims; i++) {
+        if (t->dims[i] != 1) {
+            a.axis[a.n++] = i;
+        }
+    }
+    return a;
+}
+
+static bool is_same(const struct axes *a, int i, const struct axes *b, int k) {
+    const struct msc_tensor *x = a->tensor, *y = b->tensor;
+    return x->dims[a->axis[i]] == y->dims[b->axis[k]] &&
+           x->prims[a->axis[i]] == y->prims[b->axis[k]];
+}
+
+// The axes i, i + step, ... of x and y whose products are the same number: as few as can be, of those
+// that are left. False where a symbol, or the end, is in the way.
+static bool match(int *n_in, int *n_out, const struct axes *x, int i, int in_left,
+                  const struct axes *y, int o, int out_left, int step) {
+    int64_t in = 1, out = 1;
+    *n_in = *n_out = 0;
+    if (in_left > 0 && out_left > 0 && is_same(x, i, y, o)) {
+        *n_in = *n_out = 1;
+        return true;
+    }
+    do {
+        bool takes_in = in <= out;
+        const struct axes *a = takes_in ? x : y;
+        int *n = takes_in ? n_in : n_out, left = takes_in ? in_left : out_left;
+        if (*n == left) {
+            return false;
+        }
+        int64_t length = a->tensor->dims[a->axis[(takes_in ? i : o) + *n * step]];
+        int64_t *product = takes_in ? &in : &out;
+        if (length < 1 || __builtin_mul_overflow(*product, length, product)) {
+            return false;
+        }
+        ++*n;
+    } while (in != out);
+    return true;
+}
+
+static void set_block(struct msc_reshape_block *b, const struct axes *x, int in, int n_in,
+                      const struct axes *y, int out, int n_out) {
+    b->n_in = n_in;
+    b->n_out = n_out;
+    memcpy(b->in, x->axis + in, (size_t)n_in * sizeof(b->in[0]));
+    memcpy(b->out, y->axis + out, (size_t)n_out * sizeof(b->out[0]));
+}
+
+// From the left as far as it goes, then from the right; what is left between is one block.
+int msc_reshape_blocks(struct msc_reshape_block blocks[MSC_MAX_DIMS + 1],
+                       const struct msc_tensor *x, const struct msc_tensor *y) {
+    const struct axes in = list_axes(x), out = list_axes(y);
+    int n = 0, n_in, n_out, i = 0, o = 0, in_end = in.n, out_end = out.n;
+    while (match(&n_in, &n_out, &in, i, in_end - i, &out, o, out_end - o, 1)) {
+        set_block(&blocks[n++], &in, i, n_in, &out, o, n_out);
+        i += n_in;
+        o += n_out;
+    }
+    while (match(&n_in, &n_out, &in, in_end - 1, in_end - i, &out, out_end - 1, out_end - o, -1)) {
+        in_end -= n_in;
+        out_end -= n_out;
+        set_block(&blocks[n++], &in, in_end, n_in, &out, out_end, n_out);
+    }
+    if (i < in_end || o < out_end) {
+        set_block(&blocks[n++], &in, i, in_end - i, &out, o, out_end - o);
+    }
+    return n;
+}
+
+// ---- Shapes -----------------------------------------------------------------------------------
+
+// The axis of x that lies where axis i of y does: counted from the front for a reshape, from the end
+// where it is broadcast. -1: there is none.
+static int axis_beside(const struct msc_joint *j, const struct msc_tensor *x,
+                       const struct msc_tensor *y, int i) {
+    int axis = j->op == MSC_OP_RESHAPE ? i : i - (y->n_dims - x->n_dims);
+    return axis >= 0 && axis < x->n_dims ? axis : -1;
+}
+
+// A length that only a symbol tells is as long as the input's beside it, or what is left.
+static bool write_symbol(int64_t *out, bool *has_rest, const struct msc_joint *j,
+                         const struct msc_tensor *x, const struct msc_tensor *y, int i) {
+    int axis = axis_beside(j, x, y, i);
+    bool is_beside = axis >= 0 && x->dims[axis] < 0 && x->prims[axis] == y->prims[i];
+    if (is_beside) {
+        *out = j->op == MSC_OP_RESHAPE ? 0 : 1;
+        return true;
+    }
+    bool is_first = j->op == MSC_OP_RESHAPE && !*has_rest;
+    *has_rest = true;
+    *out = -1;
+    return is_first;
+}
+
+int msc_reshape_shape(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
+                      const struct msc_joint *j, const int64_t dims[]) {
+    const struct msc_tensor *x = msc_graph_tensor(g, j->operands[0]);
+    const struct msc_tensor *y = msc_graph_tensor(g, j->outputs[0]);
+    int64_t old[MSC_MAX_DIMS];
+    int n = msc_joint_attr_list(j, "shape", old, MSC_MAX_DIMS);
+    bool has_attr = n >= 0 && n <= y->n_dims, has_rest = false, keeps_zero = false;
+    int first = has_attr ? y->n_dims - n : 0; // a shape that is broadcast to may have fewer
+    (void)msc_joint_attr_bool(j, "allowzero", &keeps_zero);
+    if (keeps_zero || (has_attr && first > 0 && j->op == MSC_OP_RESHAPE)) {
+        return -1;
+    }
+    for (int i = first; i < y->n_dims; i++) {
+        int64_t *number = &out[i - first];
+        if (has_attr && (dims[i] < 0 || old[i - first] == -1 || dims[i] == y->dims[i])) {
+            *number = old[i - first];
+        } else if (dims[i] >= 0) {
+            *number = dims[i];
+        } else if (!write_symbol(number, &has_rest, j, x, y, i)) {
+            return -1;
+        }
+    }
+    return y->n_dims - first;
+}

@@ -1,0 +1,236 @@
+// The same for what sums products of activations, and for states of recurrent layers: heads, hidden
+// units, letters of Einsum.
+#include "tests/graph/channels_case.h"
+
+#include <stdio.h>
+
+// ---- Attention --------------------------------------------------------------------------------
+
+static int32_t turn(struct net *n, const char *name, int32_t x, const char *shape,
+                    const char *axes) {
+    char reshape[32];
+    snprintf(reshape, sizeof reshape, "%s.heads", name);
+    int32_t heads = net_unary(n, MSC_OP_RESHAPE, reshape, x, "shape", shape, NULL, NULL);
+    return net_unary(n, MSC_OP_PERMUTE_DIMS, name, heads, "axes", axes, NULL, NULL);
+}
+
+// Three rows, two heads of three.
+static int32_t attend(struct net *n, int32_t q, int32_t k, int32_t v) {
+    int32_t scores = net_joint(n, MSC_OP_MATMUL, "scores", 2, IDS(q, k), NULL, NULL);
+    int32_t soft = net_unary(n, MSC_OP_SOFTMAX, "soft", scores, "axis", "-1", NULL, NULL);
+    int32_t mixed = net_joint(n, MSC_OP_MATMUL, "mixed", 2, IDS(soft, v), NULL, NULL);
+    int32_t back = net_unary(n, MSC_OP_PERMUTE_DIMS, "back", mixed, "axes", "0,2,1,3", NULL, NULL);
+    return net_unary(n, MSC_OP_RESHAPE, "joined", back, "shape", "0,0,-1", NULL, NULL);
+}
+
+// Whole heads go, of query, key, value and what reads them.
+static void test_graph_channels_sum__heads(void **state) {
+    (void)state;
+    struct net n = net_begin(1);
+    int32_t x = add_input(n.g, "x", "", 3, DIMS(2, 3, 4));
+    int32_t q = turn(&n, "q", net_linear(&n, "query", x, 6), "2,3,2,3", "0,2,1,3");
+    int32_t k = turn(&n, "k", net_linear(&n, "key", x, 6), "0,0,2,-1", "0,2,3,1");
+    int32_t v = turn(&n, "v", net_linear(&n, "value", x, 6), "2,3,2,3", "0,2,1,3");
+    net_end(&n, 1, IDS(net_linear(&n, "out", attend(&n, q, k, v), 4)));
+    CHECK_CHANNELS(&n, 2, {"query.weight", 0, "aaabbb"}, {"query.bias", 0, "aaabbb"},
+                   {"key.weight", 0, "aaabbb"}, {"value.weight", 0, "aaabbb"}, {"q:0", 1, "ab"},
+                   {"q:0", 3, "---"}, {"scores:0", 1, "ab"}, {"out.weight", 1, "aaabbb"});
+}
+
+// Where something holds on to the heads, the same place of all of them may go: of queries and keys,
+// and of values.
+static void test_graph_channels_sum__places_of_heads(void **state) {
+    (void)state;
+    struct net n = net_begin(2);
+    int32_t x = add_input(n.g, "x", "", 3, DIMS(2, 3, 4));
+    int32_t mask = add_input(n.g, "mask", "", 4, DIMS(2, 2, 3, 3));
+    int32_t q = turn(&n, "q", net_linear(&n, "query", x, 6), "2,3,2,3", "0,2,1,3");
+    int32_t k = turn(&n, "k", net_linear(&n, "key", x, 6), "2,3,2,3", "0,2,3,1");
+    int32_t v = turn(&n, "v", net_linear(&n, "value", x, 6), "2,3,2,3", "0,2,1,3");
+    int32_t scores = net_joint(&n, MSC_OP_MATMUL, "scores", 2, IDS(q, k), NULL, NULL);
+    int32_t masked = net_joint(&n, MSC_OP_ADD, "masked", 2, IDS(scores, mask), NULL, NULL);
+    int32_t mixed = net_joint(&n, MSC_OP_MATMUL, "mixed", 2, IDS(masked, v), NULL, NULL);
+    int32_t back = net_unary(&n, MSC_OP_PERMUTE_DIMS, "back", mixed, "axes", "0,2,1,3", NULL, NULL);
+    int32_t y = net_unary(&n, MSC_OP_RESHAPE, "joined", back, "shape", "2,3,6", NULL, NULL);
+    net_end(&n, 1, IDS(net_linear(&n, "out", y, 4)));
+    CHECK_CHANNELS(&n, 3 + 3, {"query.weight", 0, "abcabc"}, {"key.weight", 0, "abcabc"},
+                   {"value.weight", 0, "xyzxyz"}, {"q:0", 1, "--"}, {"q:0", 3, "abc"},
+                   {"out.weight", 1, "xyzxyz"});
+}
+
+// One product for all three, cut by index; the batch is a symbol.
+static void test_graph_channels_sum__fused_heads(void **state) {
+    (void)state;
+    struct net n = net_begin(3);
+    int32_t x, symbol, parts[3];
+    assert_ok(msc_graph_add_symbol(&symbol, n.g, "N"));
+    assert_ok(msc_graph_add_symbolic_input(&x, n.g, "x", NULL, MSC_DTYPE_F32, "", 3, DIMS(-1, 3, 4),
+                                           IDS(symbol, MSC_NO_ID, MSC_NO_ID)));
+    int32_t all = turn(&n, "all", net_linear(&n, "qkv", x, 18), "0,3,3,2,3", "2,0,3,1,4");
+    for (int i = 0; i < 3; i++) {
+        static const char *const names[] = {"q", "k", "v"};
+        char which[16];
+        snprintf(which, sizeof which, "which.%s", names[i]);
+        struct msc_array *index;
+        int32_t weight;
+        assert_ok(msc_array_create_from(&index, MSC_DTYPE_I64, 0, NULL, DIMS(i)));
+        assert_ok(msc_graph_add_weight(&weight, n.g, which, NULL, "", index));
+        msc_array_release(index);
+        parts[i] = add_joint(
+            n.g, &(struct msc_joint_spec){.op = MSC_OP_TAKE,
+                                          .name = names[i],
+                                          .n_inputs = 1,
+                                          .inputs = &all,
+                                          .n_weights = 1,
+                                          .weights = &(struct msc_weight_spec){"indices", weight},
+                                          .n_attrs = 1,
+                                          .attrs = &(struct msc_attr){"axis", "0"}});
+    }
+    int32_t k =
+        net_unary(&n, MSC_OP_PERMUTE_DIMS, "turned", parts[1], "axes", "0,1,3,2", NULL, NULL);
+    net_end(&n, 1, IDS(net_linear(&n, "out", attend(&n, parts[0], k, parts[2]), 4)));
+    CHECK_CHANNELS(&n, 2, {"qkv.weight", 0, "aaabbbaaabbbaaabbb"}, {"out.weight", 1, "aaabbb"});
+}
+
+// ---- Products of activations ------------------------------------------------------------------
+
+// What two products sum over goes from both; constants are weights.
+static void test_graph_channels_sum__products(void **state) {
+    (void)state;
+    struct net n = net_begin(4);
+    int32_t x = add_input(n.g, "x", "", 2, DIMS(3, 4));
+    int32_t a = net_linear(&n, "a", x, 5), b = net_linear(&n, "b", x, 5);
+    int32_t turned = net_unary(&n, MSC_OP_PERMUTE_DIMS, "turned", b, "axes", "1,0", NULL, NULL);
+    int32_t ab = net_joint(&n, MSC_OP_MATMUL, "ab", 2, IDS(a, turned), NULL, NULL);
+    int32_t c = net_constant(&n, "c", 2, DIMS(4, 3)), d = net_constant(&n, "d", 2, DIMS(2, 4));
+    int32_t abc = net_joint(&n, MSC_OP_GEMM, "abc", 2, IDS(ab, c), "trans_b", "1");
+    net_end(&n, 1, IDS(net_joint(&n, MSC_OP_GEMM, "y", 2, IDS(abc, d), "trans_b", "1")));
+    CHECK_CHANNELS(&n, 5 + 4, {"a.weight", 0, "abcde"}, {"b.weight", 0, "abcde"},
+                   {"c.value", 0, "pqrs"}, {"c.value", 1, "---"}, {"d.value", 1, "pqrs"},
+                   {"d.value", 0, "--"});
+}
+
+// No mask can be on what Einsum sums over; other letters go through.
+static void test_graph_channels_sum__einsum(void **state) {
+    (void)state;
+    struct net n = net_begin(5);
+    int32_t x = add_input(n.g, "x", "", 2, DIMS(3, 4));
+    int32_t a = net_linear(&n, "a", x, 5), b = net_linear(&n, "b", x, 2);
+    int32_t y = net_joint(&n, MSC_OP_EINSUM, "y", 2, IDS(a, b), "equation", "ni,nj->ji");
+    net_end(&n, 1, IDS(net_linear(&n, "c", y, 3)));
+    CHECK_CHANNELS(&n, 5, {"a.weight", 0, "abcde"}, {"b.weight", 0, "--"},
+                   {"c.weight", 1, "abcde"});
+}
+
+// ---- Recurrent layers -------------------------------------------------------------------------
+
+static int32_t add_recurrent(struct net *n, enum msc_op op, int32_t x, int64_t in, int64_t hidden,
+                             int64_t gates, int64_t directions, int32_t states[2]) {
+    int32_t joint;
+    const struct msc_weight_spec weights[] = {
+        {"weight", net_weight(n, "w", "", 3, DIMS(directions, gates * hidden, in))},
+        {"recurrence", net_weight(n, "r", "", 3, DIMS(directions, gates * hidden, hidden))},
+        {"bias", net_weight(n, "bias", "", 2, DIMS(directions, 2 * gates * hidden))}};
+    const struct msc_attr attr = {"direction", directions == 2 ? "bidirectional" : "forward"};
+    const int32_t inputs[] = {x, MSC_NO_ID, states[0], states[1]};
+    assert_ok(msc_graph_add_joint(&joint, n->g,
+                                  &(struct msc_joint_spec){.op = op,
+                                                           .name = "layer",
+                                                           .n_inputs = op == MSC_OP_LSTM ? 4 : 3,
+                                                           .inputs = inputs,
+                                                           .n_weights = 3,
+                                                           .weights = weights,
+                                                           .n_attrs = 1,
+                                                           .attrs = &attr}));
+    return msc_graph_joint(n->g, joint)->outputs[0];
+}
+
+// All gates of a hidden unit, what the state begins with, and what reads it.
+static void test_graph_channels_sum__lstm(void **state) {
+    (void)state;
+    struct net n = net_begin(6);
+    int32_t x = add_input(n.g, "x", "", 3, DIMS(4, 2, 3));
+    int32_t before = net_linear(&n, "before", x, 2);
+    int32_t first[] = {net_constant(&n, "h", 3, DIMS(1, 2, 3)),
+                       net_constant(&n, "c", 3, DIMS(1, 2, 3))};
+    int32_t y = add_recurrent(&n, MSC_OP_LSTM, before, 2, 3, 4, 1, first);
+    int32_t flat = net_unary(&n, MSC_OP_SQUEEZE, "flat", y, "axis", "1,", NULL, NULL);
+    net_end(&n, 1, IDS(net_linear(&n, "after", flat, 2)));
+    CHECK_CHANNELS(&n, 2 + 3, {"before.weight", 0, "pq"}, {"w", 2, "pq"}, {"w", 1, "abcabcabcabc"},
+                   {"r", 1, "abcabcabcabc"}, {"r", 2, "abc"},
+                   {"bias", 1, "abcabcabcabcabcabcabcabc"}, {"h.value", 2, "abc"},
+                   {"c.value", 2, "abc"}, {"after.weight", 1, "abc"});
+}
+
+// Both directions have the same units; behind them they lie side by side.
+static void test_graph_channels_sum__gru_both_ways(void **state) {
+    (void)state;
+    struct net n = net_begin(7);
+    int32_t x = add_input(n.g, "x", "", 3, DIMS(4, 2, 3)), none[] = {MSC_NO_ID, MSC_NO_ID};
+    int32_t y = add_recurrent(&n, MSC_OP_GRU, x, 3, 3, 3, 2, none);
+    int32_t t = net_unary(&n, MSC_OP_PERMUTE_DIMS, "t", y, "axes", "0,2,1,3", NULL, NULL);
+    int32_t flat = net_unary(&n, MSC_OP_RESHAPE, "flat", t, "shape", "0,0,-1", NULL, NULL);
+    net_end(&n, 1, IDS(net_linear(&n, "after", flat, 2)));
+    CHECK_CHANNELS(&n, 3, {"w", 1, "abcabcabc"}, {"r", 2, "abc"}, {"w", 2, "---"},
+                   {"after.weight", 1, "abcabc"});
+}
+
+// A state that comes from outside has all its units.
+static void test_graph_channels_sum__state_from_outside(void **state) {
+    (void)state;
+    struct net n = net_begin(8);
+    int32_t x = add_input(n.g, "x", "", 3, DIMS(4, 2, 3));
+    int32_t first[] = {add_input(n.g, "h", "", 3, DIMS(1, 2, 3)), MSC_NO_ID};
+    int32_t y = add_recurrent(&n, MSC_OP_RNN, x, 3, 3, 1, 1, first);
+    net_end(&n, 1, IDS(net_linear(&n, "after", y, 2)));
+    CHECK_CHANNELS(&n, 0, {"w", 1, "---"}, {"r", 2, "---"}, {"after.weight", 1, "---"});
+}
+
+// ---- Lengths that are known only when it runs -------------------------------------------------
+
+// A shape put together from that of another tensor is written anew; only lengths that somebody reads
+// must stay.
+static void test_graph_channels_sum__shapes(void **state) {
+    (void)state;
+    struct net n = net_begin(9);
+    int32_t x, symbol;
+    assert_ok(msc_graph_add_symbol(&symbol, n.g, "N"));
+    assert_ok(msc_graph_add_symbolic_input(&x, n.g, "x", NULL, MSC_DTYPE_F32, "NCHW", 4,
+                                           DIMS(-1, 2, 3, 3),
+                                           IDS(symbol, MSC_NO_ID, MSC_NO_ID, MSC_NO_ID)));
+    int32_t a = net_conv(&n, "a", x, 3, 1, 1);
+    int32_t shape = net_unary(&n, MSC_OP_SHAPE_OF, "shape", a, NULL, NULL, NULL, NULL);
+    const struct msc_attr cut[] = {{"begin", "0,"}, {"end", "1,"}};
+    int32_t batch = add_joint(n.g, &(struct msc_joint_spec){.op = MSC_OP_STRIDED_SLICE,
+                                                            .name = "batch",
+                                                            .n_inputs = 1,
+                                                            .inputs = &shape,
+                                                            .n_attrs = 2,
+                                                            .attrs = cut});
+    int32_t rest = net_indices(&n, "rest.value", 1, DIMS(27));
+    int32_t constant = add_joint(
+        n.g, &(struct msc_joint_spec){.op = MSC_OP_CONSTANT,
+                                      .name = "rest",
+                                      .n_weights = 1,
+                                      .weights = &(struct msc_weight_spec){"const", rest}});
+    int32_t to = net_joint(&n, MSC_OP_CONCAT, "to", 2, IDS(batch, constant), "axis", "0");
+    int32_t flat = net_joint(&n, MSC_OP_RESHAPE, "flat", 2, IDS(a, to), NULL, NULL);
+    net_end(&n, 1, IDS(net_linear(&n, "b", flat, 2)));
+    CHECK_CHANNELS(&n, 3, {"a.weight", 0, "abc"}, {"b.weight", 1, "aaaaaaaaabbbbbbbbbccccccccc"});
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_graph_channels_sum__heads),
+        cmocka_unit_test(test_graph_channels_sum__places_of_heads),
+        cmocka_unit_test(test_graph_channels_sum__fused_heads),
+        cmocka_unit_test(test_graph_channels_sum__products),
+        cmocka_unit_test(test_graph_channels_sum__einsum),
+        cmocka_unit_test(test_graph_channels_sum__lstm),
+        cmocka_unit_test(test_graph_channels_sum__gru_both_ways),
+        cmocka_unit_test(test_graph_channels_sum__state_from_outside),
+        cmocka_unit_test(test_graph_channels_sum__shapes),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

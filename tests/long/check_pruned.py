@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Pruned models: under masks, by surgery, and what ONNX Runtime makes of the file that is left.
+
+    check_pruned.py PRUNE_TOOL MODEL|all ... [--density D]... [--seed N]
+
+Random channels of every group go, at densities 0.9, 0.7 and 0.5. Every output of the three must be
+within 1e-4 of its largest size. Two kinds of output get more: probabilities that a sigmoid makes, which
+runtimes approximate to 1e-6, whatever their size; and where an output is behind a comparison (a value
+that is the largest around, else 0), elements that are 0 in one of the two are left out. Models are those of scripts/fetch-models and files by their path (with noise for
+inputs of fixed shape); exit code 77 where there are none, or no onnxruntime.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import onnxruntime
+
+    import model_inputs
+except ImportError as e:
+    print("skipped: %s" % e)
+    sys.exit(77)
+
+MODELS = ("digits", "fashion", "squeezenet1_1", "mobilenet_v3_small", "mobilenet_v2", "shufflenet_v2_x1_0",
+          "resnet18", "efficientnet_b0", "regnet_y_400mf", "mlsd-tiny", "ocr-det", "ocr-rec", "unet",
+          "speech-embedding", "vad", "bert", "gpt", "densenet121", "convnext_tiny", "swin_t", "vit_b_16")
+DENSITIES = (0.9, 0.7, 0.5)
+LIMIT = 1e-4
+PROBABILITIES = {"mlsd-tiny": ("scores",), "ocr-det": ("sigmoid_0.tmp_0",)}
+STEPWISE = {"mlsd-tiny": ("scores",)}
+
+
+def make_feeds(name):
+    if not os.path.exists(name):
+        return model_inputs.feeds(name, 1)
+    session = onnxruntime.InferenceSession(name, providers=["CPUExecutionProvider"])
+    generator = np.random.default_rng(0)
+    feeds = {}
+    for value in session.get_inputs():
+        shape = [d if isinstance(d, int) else 1 for d in value.shape]
+        feeds[value.name] = generator.standard_normal(shape).astype(np.float32)
+    return feeds
+
+
+def run(path, feeds):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    names = [o.name for o in session.get_outputs()]
+    wanted = {i.name for i in session.get_inputs()}
+    values = session.run(names, {k: v for k, v in feeds.items() if k in wanted})
+    return dict(zip(names, values))
+
+
+def far(a, b, name, output):
+    """How far two outputs are apart, of the largest size."""
+    if a.shape != b.shape:
+        return float("inf")
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    apart = np.abs(a - b)
+    if output in STEPWISE.get(name, ()):
+        apart[(a == 0) != (b == 0)] = 0
+    if output in PROBABILITIES.get(name, ()):
+        apart[apart <= 1e-6] = 0
+    return apart.max(initial=0) / max(np.abs(b).max(initial=0), 1e-30)
+
+
+def check(tool, name, density, seed, folder):
+    feeds = make_feeds(name)
+    inputs = os.path.join(folder, "inputs.npz")
+    np.savez(inputs, **feeds)
+    model = name if os.path.exists(name) else model_inputs.model_path(name)
+    out, values = os.path.join(folder, "pruned.onnx"), os.path.join(folder, "values.npz")
+    said = subprocess.run([tool, model, inputs, str(density), str(seed), out, values],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if said.returncode != 0:
+        print("%s at %g: %s" % (name, density, said.stderr.strip() or said.returncode))
+        return False
+    worst = {"masked": 0.0, "file": 0.0}
+    with np.load(values) as ours:
+        for key, file in run(out, feeds).items():
+            pruned = ours["pruned/" + key]
+            worst["masked"] = max(worst["masked"], far(ours["masked/" + key], pruned, name, key))
+            worst["file"] = max(worst["file"], far(file, pruned, name, key))
+    facts = json.loads(said.stdout)
+    is_good = all(w <= LIMIT for w in worst.values())
+    print("%s %s at %g: %d of %d units of %d groups gone, parameters %.3f, MACs %.3f; masks %.1e, "
+          "file %.1e of the largest" % ("ok" if is_good else "WRONG", name, density, facts["gone"],
+                                        facts["units"], facts["groups"], facts["parameters"],
+                                        facts["macs"], worst["masked"], worst["file"]), flush=True)
+    return is_good
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tool")
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("--density", type=float, action="append")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    models = MODELS if arguments.models == ["all"] else arguments.models
+    models = [m for m in models if os.path.exists(m) or os.path.exists(model_inputs.model_path(m))]
+    if not models:
+        print("skipped: no models in %s" % model_inputs.models_folder())
+        return 77
+    n_wrong = 0
+    for name in models:
+        for density in arguments.density or DENSITIES:
+            with tempfile.TemporaryDirectory() as folder:
+                n_wrong += not check(arguments.tool, name, density, arguments.seed, folder)
+    print("%d wrong" % n_wrong)
+    return n_wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
