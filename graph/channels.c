@@ -1,4 +1,5 @@
 #include "graph/channels_internal.h"
+#include "graph/reshape.h"
 
 #include <assert.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static int32_t first_node(const struct msc_channels_finder *f, struct msc_axis a
 
 static int32_t node_of(const struct msc_channels_call *c, struct msc_axis a, int64_t i) {
     int32_t first = first_node(c->f, a);
-    assert(first != MSC_NO_ID && i >= 0 && i < msc_channels__length(c, a));
+    assert(first != MSC_NO_ID && i >= 0 && i < msc_channels__period(c, a));
     return first + (int32_t)i;
 }
 
@@ -58,7 +59,7 @@ void msc_channels__freeze(struct msc_channels_call *c, struct msc_axis a) {
         return;
     }
     msc_channels__tell(c, a);
-    for (int64_t i = 0; i < msc_channels__length(c, a); i++) {
+    for (int64_t i = 0; i < msc_channels__period(c, a); i++) {
         msc_channels__freeze_index(c, a, i);
     }
 }
@@ -67,15 +68,16 @@ void msc_channels__tie_axes(struct msc_channels_call *c, struct msc_axis a, stru
     if (a.tensor == MSC_NO_ID || b.tensor == MSC_NO_ID) {
         return;
     }
-    int64_t n = msc_channels__length(c, a);
+    const struct msc_tensor *x = msc_graph_tensor(c->g, a.tensor);
+    const struct msc_tensor *y = msc_graph_tensor(c->g, b.tensor);
     msc_channels__tell(c, a);
     msc_channels__tell(c, b);
-    if (n != msc_channels__length(c, b)) {
+    if (x->dims[a.axis] != y->dims[b.axis] || x->prims[a.axis] != y->prims[b.axis]) {
         msc_channels__freeze(c, a);
         msc_channels__freeze(c, b);
         return;
     }
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < msc_channels__period(c, a); i++) {
         msc_channels__tie(c, a, i, b, i);
     }
 }
@@ -85,7 +87,7 @@ bool msc_channels__is_frozen(const struct msc_channels_call *c, struct msc_axis 
 }
 
 bool msc_channels__has_free(const struct msc_channels_call *c, struct msc_axis a) {
-    for (int64_t i = 0; i < msc_channels__length(c, a); i++) {
+    for (int64_t i = 0; i < msc_channels__period(c, a); i++) {
         if (!msc_channels__is_frozen(c, a, i)) {
             return true;
         }
@@ -142,7 +144,8 @@ void msc_channels__read(struct msc_channels_call *c, int32_t a, int axis, int32_
     bool takes_other = slot == MSC_NO_ID || (is_other_weight && !is_weight);
     msc_channels__set_role(c, a, axis, MSC_CHANNEL_READS);
     msc_channels__set_role(c, b, other, MSC_CHANNEL_READS);
-    if (takes_other && other_slot == MSC_NO_ID) {
+    bool is_known = msc_channels__length(c, msc_channels__in(c, a, axis)) >= 0;
+    if (!is_known || (takes_other && other_slot == MSC_NO_ID)) { // no mask can be there
         msc_channels__freeze(c, msc_channels__in(c, a, axis));
         msc_channels__freeze(c, msc_channels__in(c, b, other));
         return;
@@ -206,8 +209,7 @@ static void begin(struct msc_channels_finder *f) {
     }
     // Of an axis of length 1 nothing can go.
     for (int32_t i = 0; i < n_axes; i++) {
-        const struct msc_tensor *t = msc_graph_tensor(f->g, i / MSC_MAX_DIMS);
-        if (f->first[i] != MSC_NO_ID && t->dims[i % MSC_MAX_DIMS] == 1) {
+        if (f->periods[i] == 1) {
             f->is_frozen[f->first[i]] = true;
         }
     }
@@ -262,21 +264,24 @@ static enum msc_status fail_memory(void) {
 
 static enum msc_status number_nodes(struct msc_channels_finder *f) {
     int32_t n_tensors = msc_graph_n_tensors(f->g);
+    size_t n_axes = (size_t)n_tensors * MSC_MAX_DIMS;
     int64_t n = 0;
-    f->first = msc_arena_array(f->arena, (size_t)n_tensors * MSC_MAX_DIMS, sizeof(f->first[0]));
-    if (f->first == NULL) {
+    f->first = msc_arena_array(f->arena, n_axes, sizeof(f->first[0]));
+    f->periods = msc_arena_array(f->arena, n_axes, sizeof(f->periods[0]));
+    if (f->first == NULL || f->periods == NULL) {
         return fail_memory();
     }
     for (int32_t i = 0; i < n_tensors; i++) {
         const struct msc_tensor *t = msc_graph_tensor(f->g, i);
         for (int k = 0; k < MSC_MAX_DIMS; k++) {
-            bool is_known = k < t->n_dims && t->dims[k] > 0;
-            f->first[i * MSC_MAX_DIMS + k] = is_known ? (int32_t)n : MSC_NO_ID;
-            n += is_known ? t->dims[k] : 0;
+            int64_t period = k < t->n_dims ? msc_reshape_period(f->g, t, k) : 0;
+            f->first[i * MSC_MAX_DIMS + k] = period > 0 ? (int32_t)n : MSC_NO_ID;
+            n += period;
             if (n > INT32_MAX) {
                 return MSC_FAIL(MSC_E_UNSUPPORTED, "graph '%s': its axes have %lld indices in all",
                                 msc_graph_name(f->g), (long long)n);
             }
+            f->periods[i * MSC_MAX_DIMS + k] = (int32_t)period;
         }
     }
     f->n_nodes = (int32_t)n;

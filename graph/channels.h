@@ -19,6 +19,10 @@
 //     groups of one. Where that is frozen, the same position of all groups.
 // Channel shuffles only change the order, and tie nothing that was not tied.
 //
+// An axis whose length is a symbol has no indices to speak of. One whose length is a symbol times a
+// number (the heads of all samples of a batch) has that number of them: each stands for all that are
+// as far behind a multiple of it.
+//
 // After: MSC's weight graph ("main" weights make, others "follow"), exact where that was not, and
 // G. Fang et al., DepGraph: Towards Any Structural Pruning, CVPR 2023 (groups of coupled
 // parameters).
@@ -72,7 +76,7 @@ struct msc_channels {
     const struct msc_channel_read *reads;
     int32_t n_tensors;
     // [n_tensors * MSC_MAX_DIMS]: the unit of each index of an axis, MSC_NO_ID where frozen; NULL
-    // where the whole axis is.
+    // where the whole axis is, or nothing is known of it.
     const int32_t *const *units;
     void *storage;
 };
@@ -93,7 +97,7 @@ int64_t msc_channels_count(const struct msc_channels *c, int32_t tensor, int axi
 enum msc_status msc_channels_check(const struct msc_channels *c, const bool is_gone[]);
 
 // What a network without these units would cost: elements of weights, and multiply-accumulates
-// (graph/cost.h). A length that is a symbol counts as 1.
+// (graph/cost.h). What is a symbol counts as 1.
 struct msc_channel_cost {
     double parameters, macs;
 };

@@ -26,9 +26,7 @@ static void visit_nodes(struct grouping *g, void (*visit)(struct grouping *g, st
     struct msc_channels_finder *f = g->f;
     for (int32_t i = 0; i < msc_graph_n_tensors(f->g) * MSC_MAX_DIMS; i++) {
         struct msc_axis axis = {i / MSC_MAX_DIMS, i % MSC_MAX_DIMS};
-        int64_t n =
-            f->first[i] == MSC_NO_ID ? 0 : msc_graph_tensor(f->g, axis.tensor)->dims[axis.axis];
-        for (int64_t k = 0; k < n; k++) {
+        for (int64_t k = 0; k < f->periods[i]; k++) {
             int32_t root = f->parents[f->first[i] + k];
             if (!f->is_frozen[root]) {
                 visit(g, axis, k, root);
@@ -78,8 +76,9 @@ static void number_unit(struct grouping *g, struct msc_axis axis, int64_t index,
 
 // Axes of a group are those of its first unit.
 static bool is_new_axis(const struct msc_channel_group *group, struct msc_axis axis) {
-    const struct msc_channel_axis *last = &group->axes[group->n_axes - 1];
-    return group->n_axes == 0 || last->tensor != axis.tensor || last->axis != axis.axis;
+    int32_t n = group->n_axes;
+    return n == 0 || group->axes[n - 1].tensor != axis.tensor ||
+           group->axes[n - 1].axis != axis.axis;
 }
 
 static void count_axis(struct grouping *g, struct msc_axis axis, int64_t index, int32_t root) {
@@ -130,9 +129,7 @@ static enum msc_status list_units(struct msc_channels *out, const struct groupin
     }
     out->units = all;
     for (int32_t i = 0; i < n_axes; i++) {
-        int64_t n = f->first[i] == MSC_NO_ID
-                        ? 0
-                        : msc_graph_tensor(f->g, i / MSC_MAX_DIMS)->dims[i % MSC_MAX_DIMS];
+        int64_t n = f->periods[i];
         bool has_units = false;
         for (int64_t k = 0; k < n && !has_units; k++) {
             has_units = !f->is_frozen[f->parents[f->first[i] + k]];

@@ -24,8 +24,9 @@ struct msc_channels_finder {
     const struct msc_graph *g;
     const struct msc_sites *sites;
     struct msc_arena *arena;
-    // [n_tensors * MSC_MAX_DIMS]: the node of index 0; MSC_NO_ID where the length is a symbol.
-    int32_t *first;
+    // [n_tensors * MSC_MAX_DIMS]: the node of index 0, and how many there are; MSC_NO_ID and 0 where
+    // nothing is known.
+    int32_t *first, *periods;
     int32_t n_nodes;
     int32_t *parents; // [n_nodes]
     bool *is_frozen;  // [n_nodes], of roots
@@ -67,6 +68,11 @@ static inline bool msc_channels__has(const struct msc_channels_call *c, int32_t 
 static inline int64_t msc_channels__length(const struct msc_channels_call *c, struct msc_axis a) {
     return msc_graph_tensor(c->g, a.tensor)->dims[a.axis];
 }
+// How many indices there are to tie: the length; of a symbol times a number that number (see
+// graph/reshape.h), else 0.
+static inline int64_t msc_channels__period(const struct msc_channels_call *c, struct msc_axis a) {
+    return c->f->periods[a.tensor * MSC_MAX_DIMS + a.axis];
+}
 // An axis that counts from the end when negative; MSC_NO_ID out of range.
 static inline int msc_channels__check_axis(int64_t axis, int n_dims) {
     axis += axis < 0 ? n_dims : 0;
@@ -76,7 +82,7 @@ static inline int msc_channels__check_axis(int64_t axis, int n_dims) {
 // Indices of absent operands are left alone. An index out of range is a programming error.
 void msc_channels__tie(struct msc_channels_call *c, struct msc_axis a, int64_t i, struct msc_axis b,
                        int64_t k);
-// Index by index; axes of different lengths are frozen.
+// Index by index; axes of different lengths, or of different symbols, are frozen.
 void msc_channels__tie_axes(struct msc_channels_call *c, struct msc_axis a, struct msc_axis b);
 void msc_channels__freeze(struct msc_channels_call *c, struct msc_axis a);
 void msc_channels__freeze_index(struct msc_channels_call *c, struct msc_axis a, int64_t i);

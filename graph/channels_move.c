@@ -23,13 +23,17 @@ static bool find_factors(struct factors *f, const struct msc_channels_call *c,
     if (!is_cut && b->n_out != 1) {
         return false;
     }
-    f->whole = is_cut ? msc_channels__in(c, 0, b->in[0]) : msc_channels__out(c, 0, b->out[0]);
+    f->whole =
+        is_cut ? msc_channels__in(c, 0, b->in[0].axis) : msc_channels__out(c, 0, b->out[0].axis);
     f->n = is_cut ? b->n_out : b->n_in;
-    for (int k = 0; k < f->n; k++) {
+    bool is_known = f->n > 0 && f->n <= MSC_MAX_DIMS && !(is_cut ? b->in : b->out)[0].is_symbol;
+    for (int k = 0; is_known && k < f->n; k++) {
+        const struct msc_reshape_part *part = is_cut ? &b->out[k] : &b->in[k];
         f->factor[k] =
-            is_cut ? msc_channels__out(c, 0, b->out[k]) : msc_channels__in(c, 0, b->in[k]);
+            is_cut ? msc_channels__out(c, 0, part->axis) : msc_channels__in(c, 0, part->axis);
+        is_known = !part->is_symbol;
     }
-    return f->n > 0 && msc_channels__length(c, f->whole) > 0;
+    return is_known;
 }
 
 // One factor stays free, the others may not change.
@@ -38,7 +42,7 @@ static void choose_factor(struct msc_channels_call *c, const struct factors *f) 
         msc_channels__has_free(c, f->whole) ? msc_channels__choose(c, f->factor, f->n) : MSC_NO_ID;
     int64_t inner = 1;
     for (int i = f->n - 1; i >= 0; i--) {
-        int64_t length = msc_channels__length(c, f->factor[i]);
+        int64_t length = msc_channels__period(c, f->factor[i]);
         if (i != k) {
             msc_channels__freeze(c, f->factor[i]);
             inner *= i > k ? length : 1;
@@ -48,8 +52,8 @@ static void choose_factor(struct msc_channels_call *c, const struct factors *f) 
         msc_channels__freeze(c, f->whole);
         return;
     }
-    int64_t n = msc_channels__length(c, f->factor[k]);
-    for (int64_t i = 0; i < msc_channels__length(c, f->whole); i++) {
+    int64_t n = msc_channels__period(c, f->factor[k]);
+    for (int64_t i = 0; i < msc_channels__period(c, f->whole); i++) {
         msc_channels__tie(c, f->whole, i, f->factor[k], i / inner % n);
     }
 }
@@ -58,7 +62,7 @@ static bool tie_shuffle(struct msc_channels_call *c, const struct msc_shuffle *s
     int32_t from = s->split->operands[0];
     for (int i = 0; i < msc_graph_tensor(c->g, from)->n_dims; i++) {
         struct msc_axis in = {from, i}, out = msc_channels__out(c, 0, i);
-        for (int64_t k = 0; k < msc_channels__length(c, out); k++) {
+        for (int64_t k = 0; k < msc_channels__period(c, out); k++) {
             msc_channels__tie(c, in, i == s->axis ? msc_shuffle_from(s, k) : k, out, k);
         }
         msc_channels__tell(c, out);
@@ -81,8 +85,18 @@ static bool is_writable(const struct msc_channels_call *c) {
     return !has_shape || msc_reshape_shape(shape, c->g, c->j, y->dims) >= 0;
 }
 
+// Of a symbol there is nothing to tie; what it multiplies is a part of its own.
+static void tie_parts(struct msc_channels_call *c, const struct msc_reshape_part *in,
+                      const struct msc_reshape_part *out) {
+    struct msc_axis from = msc_channels__in(c, 0, in->axis);
+    struct msc_axis to = msc_channels__out(c, 0, out->axis);
+    for (int64_t i = 0; !in->is_symbol && i < msc_channels__period(c, from); i++) {
+        msc_channels__tie(c, from, i, to, i);
+    }
+}
+
 bool msc_channels__reshape(struct msc_channels_call *c) {
-    struct msc_reshape_block blocks[MSC_MAX_DIMS + 1];
+    struct msc_reshape_block blocks[MSC_RESHAPE_PARTS + 1];
     struct msc_shuffle shuffle;
     if (msc_shuffle_find(&shuffle, c->g, c->j)) {
         return tie_shuffle(c, &shuffle);
@@ -90,7 +104,7 @@ bool msc_channels__reshape(struct msc_channels_call *c) {
     if (msc_shuffle_around(&shuffle, c->g, c->j)) {
         return skip_inside(c);
     }
-    int n = msc_reshape_blocks(blocks, msc_channels__operand(c, 0),
+    int n = msc_reshape_blocks(blocks, c->g, msc_channels__operand(c, 0),
                                msc_graph_tensor(c->g, c->j->outputs[0]));
     if (!is_writable(c)) {
         return msc_channels__barrier(c);
@@ -99,8 +113,7 @@ bool msc_channels__reshape(struct msc_channels_call *c) {
         struct factors f;
         const struct msc_reshape_block *b = &blocks[i];
         if (b->n_in == 1 && b->n_out == 1) {
-            msc_channels__tie_axes(c, msc_channels__in(c, 0, b->in[0]),
-                                   msc_channels__out(c, 0, b->out[0]));
+            tie_parts(c, &b->in[0], &b->out[0]);
         } else if (c->is_late && find_factors(&f, c, b)) {
             choose_factor(c, &f);
         }
@@ -313,7 +326,9 @@ bool msc_channels__broadcast_to(struct msc_channels_call *c) {
     const struct msc_tensor *y = msc_graph_tensor(c->g, c->j->outputs[0]);
     msc_channels__broadcast(c, 0, 0, 0);
     for (int i = 0; i < y->n_dims; i++) {
-        msc_channels__tell(c, msc_channels__out(c, 0, i)); // new ones may have any length
+        if (y->dims[i] >= 0) {
+            msc_channels__tell(c, msc_channels__out(c, 0, i)); // a new one may have any length
+        }
     }
     return true;
 }

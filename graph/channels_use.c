@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "graph/channels.h"
 #include "graph/cost.h"
+#include "graph/reshape.h"
 
 // ---- Asking -----------------------------------------------------------------------------------
 
@@ -53,7 +54,9 @@ enum msc_status msc_channels_cost(struct msc_channel_cost *out, const struct msc
         const struct msc_tensor *t = msc_graph_tensor(g, i);
         double n = 1;
         for (int k = 0; k < t->n_dims; k++) {
-            dims[i][k] = t->dims[k] < 0 ? 1 : msc_channels_count(c, i, k, t->dims[k], is_gone);
+            int64_t period = msc_reshape_period(g, t, k);
+            bool is_symbol = t->dims[k] < 0 && period == 0;
+            dims[i][k] = is_symbol ? 1 : msc_channels_count(c, i, k, period, is_gone);
             n *= (double)dims[i][k];
         }
         out->parameters += t->producer == MSC_NO_ID && msc_dtype_is_float(t->dtype) ? n : 0;

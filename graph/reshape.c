@@ -1,36 +1,80 @@
 #include "graph/reshape.h"
 
+#include "graph/op_attrs.h"
+
 #include <string.h>
+
+// ---- Symbols ----------------------------------------------------------------------------------
+
+// The number that a prim multiplies something by, and that; false where it is no such product.
+static bool split_product(int64_t *number, int32_t *rest, const struct msc_graph *g, int32_t prim) {
+    const struct msc_prim *p = msc_graph_prim(g, prim);
+    if (strcmp(p->optype, "Mul") != 0 || p->n_parents != 2) {
+        return false;
+    }
+    const struct msc_prim *by = msc_graph_prim(g, p->parents[1]);
+    *rest = p->parents[0];
+    return strcmp(by->optype, "Int") == 0 && by->n_attrs == 1 &&
+           msc_attr_read_int(number, by->attrs[0].value) && *number > 1;
+}
+
+int64_t msc_reshape_period(const struct msc_graph *g, const struct msc_tensor *t, int axis) {
+    int64_t number;
+    int32_t rest;
+    if (t->dims[axis] >= 0) {
+        return t->dims[axis];
+    }
+    bool is_product =
+        t->prims[axis] != MSC_NO_ID && split_product(&number, &rest, g, t->prims[axis]);
+    return is_product ? number : 0;
+}
 
 // ---- Blocks -----------------------------------------------------------------------------------
 
-// The axes that are not 1 long.
-struct axes {
-    const struct msc_tensor *tensor;
+// The parts of a shape that are not 1 long.
+struct parts {
     int n;
-    int axis[MSC_MAX_DIMS];
+    struct msc_reshape_part part[MSC_RESHAPE_PARTS];
+    struct {
+        int64_t number; // -1: a symbol
+        int32_t prim;
+    } length[MSC_RESHAPE_PARTS];
 };
 
-static struct axes list_axes(const struct msc_tensor *t) {
-    struct axes a = {.tensor = t};
+static void add_part(struct parts *p, int axis, int64_t number, int32_t prim) {
+    p->part[p->n] = (struct msc_reshape_part){axis, number < 0};
+    p->length[p->n].number = number;
+    p->length[p->n++].prim = prim;
+}
+
+static struct parts list_parts(const struct msc_graph *g, const struct msc_tensor *t) {
+    struct parts p = {.n = 0};
     for (int i = 0; i < t->n_dims; i++) {
-        if (t->dims[i] != 1) {
-            a.axis[a.n++] = i;
+        int64_t number;
+        int32_t rest;
+        if (t->dims[i] >= 0 || t->prims[i] == MSC_NO_ID ||
+            !split_product(&number, &rest, g, t->prims[i])) {
+            number = t->dims[i];
+            rest = t->prims[i];
+        } else {
+            add_part(&p, i, -1, rest);
+        }
+        if (number != 1) {
+            add_part(&p, i, number, number < 0 ? rest : MSC_NO_ID);
         }
     }
-    return a;
+    return p;
 }
 
-static bool is_same(const struct axes *a, int i, const struct axes *b, int k) {
-    const struct msc_tensor *x = a->tensor, *y = b->tensor;
-    return x->dims[a->axis[i]] == y->dims[b->axis[k]] &&
-           x->prims[a->axis[i]] == y->prims[b->axis[k]];
+static bool is_same(const struct parts *a, int i, const struct parts *b, int k) {
+    return a->length[i].number == b->length[k].number && a->length[i].prim == b->length[k].prim &&
+           (a->length[i].number >= 0 || a->length[i].prim != MSC_NO_ID);
 }
 
-// The axes i, i + step, ... of x and y whose products are the same number: as few as can be, of those
-// that are left. False where a symbol, or the end, is in the way.
-static bool match(int *n_in, int *n_out, const struct axes *x, int i, int in_left,
-                  const struct axes *y, int o, int out_left, int step) {
+// The parts i, i + step, ... of x and o, o + step, ... of y whose products are the same number: as few
+// as can be, of those that are left. False where a symbol, or the end, is in the way.
+static bool match(int *n_in, int *n_out, const struct parts *x, int i, int in_left,
+                  const struct parts *y, int o, int out_left, int step) {
     int64_t in = 1, out = 1;
     *n_in = *n_out = 0;
     if (in_left > 0 && out_left > 0 && is_same(x, i, y, o)) {
@@ -39,12 +83,12 @@ static bool match(int *n_in, int *n_out, const struct axes *x, int i, int in_lef
     }
     do {
         bool takes_in = in <= out;
-        const struct axes *a = takes_in ? x : y;
         int *n = takes_in ? n_in : n_out, left = takes_in ? in_left : out_left;
         if (*n == left) {
             return false;
         }
-        int64_t length = a->tensor->dims[a->axis[(takes_in ? i : o) + *n * step]];
+        int64_t length =
+            takes_in ? x->length[i + *n * step].number : y->length[o + *n * step].number;
         int64_t *product = takes_in ? &in : &out;
         if (length < 1 || __builtin_mul_overflow(*product, length, product)) {
             return false;
@@ -54,18 +98,19 @@ static bool match(int *n_in, int *n_out, const struct axes *x, int i, int in_lef
     return true;
 }
 
-static void set_block(struct msc_reshape_block *b, const struct axes *x, int in, int n_in,
-                      const struct axes *y, int out, int n_out) {
+static void set_block(struct msc_reshape_block *b, const struct parts *x, int in, int n_in,
+                      const struct parts *y, int out, int n_out) {
     b->n_in = n_in;
     b->n_out = n_out;
-    memcpy(b->in, x->axis + in, (size_t)n_in * sizeof(b->in[0]));
-    memcpy(b->out, y->axis + out, (size_t)n_out * sizeof(b->out[0]));
+    memcpy(b->in, x->part + in, (size_t)n_in * sizeof(b->in[0]));
+    memcpy(b->out, y->part + out, (size_t)n_out * sizeof(b->out[0]));
 }
 
 // From the left as far as it goes, then from the right; what is left between is one block.
-int msc_reshape_blocks(struct msc_reshape_block blocks[MSC_MAX_DIMS + 1],
-                       const struct msc_tensor *x, const struct msc_tensor *y) {
-    const struct axes in = list_axes(x), out = list_axes(y);
+int msc_reshape_blocks(struct msc_reshape_block blocks[MSC_RESHAPE_PARTS + 1],
+                       const struct msc_graph *g, const struct msc_tensor *x,
+                       const struct msc_tensor *y) {
+    const struct parts in = list_parts(g, x), out = list_parts(g, y);
     int n = 0, n_in, n_out, i = 0, o = 0, in_end = in.n, out_end = out.n;
     while (match(&n_in, &n_out, &in, i, in_end - i, &out, o, out_end - o, 1)) {
         set_block(&blocks[n++], &in, i, n_in, &out, o, n_out);

@@ -5,17 +5,29 @@
 
 #include "graph/graph.h"
 
-// Axes that together hold the same elements before and behind, in order. Axes of length 1 are in
+// How many indices of an axis can be told apart: its length; of a symbol times a number that number,
+// where index i is i modulo that; 0 where all that is known is a symbol.
+int64_t msc_reshape_period(const struct msc_graph *g, const struct msc_tensor *t, int axis);
+
+// An axis, or of a length that is a symbol times a number one of the two, the symbol counting slower.
+struct msc_reshape_part {
+    int axis;
+    bool is_symbol;
+};
+#define MSC_RESHAPE_PARTS (2 * MSC_MAX_DIMS)
+
+// Parts that together hold the same elements before and behind, in order. Axes of length 1 are in
 // none.
 struct msc_reshape_block {
     int n_in, n_out;
-    int in[MSC_MAX_DIMS], out[MSC_MAX_DIMS];
+    struct msc_reshape_part in[MSC_RESHAPE_PARTS], out[MSC_RESHAPE_PARTS];
 };
 
-// Returns how many there are, at most MSC_MAX_DIMS + 1, each as small as can be. Symbols are the same
-// length where they are the same prim.
-int msc_reshape_blocks(struct msc_reshape_block blocks[MSC_MAX_DIMS + 1],
-                       const struct msc_tensor *x, const struct msc_tensor *y);
+// Returns how many there are, at most MSC_RESHAPE_PARTS + 1, each as small as can be. Symbols are the
+// same length where they are the same prim.
+int msc_reshape_blocks(struct msc_reshape_block blocks[MSC_RESHAPE_PARTS + 1],
+                       const struct msc_graph *g, const struct msc_tensor *x,
+                       const struct msc_tensor *y);
 // The attribute "shape" of a joint `reshape` or `broadcast_to` whose output has `dims` in place of
 // its own (-1: as before, a symbol). Returns how many numbers it is; -1: there is none that says so.
 int msc_reshape_shape(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,

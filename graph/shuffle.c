@@ -24,17 +24,18 @@ static const struct msc_joint *sole_reader(const struct msc_graph *g, const stru
 static bool has_same_shape(const struct msc_tensor *a, const struct msc_tensor *b) {
     bool is_same = a->n_dims == b->n_dims;
     for (int i = 0; is_same && i < a->n_dims; i++) {
-        is_same = a->dims[i] == b->dims[i] && a->prims[i] == b->prims[i];
+        is_same = a->dims[i] == b->dims[i] && a->prims[i] == b->prims[i] &&
+                  (a->dims[i] >= 0 || a->prims[i] != MSC_NO_ID);
     }
     return is_same;
 }
 
 // Which axis of the outer tensor each of the inner one is a factor of: -1 for those of length 1.
 // False where axes are joined, or nothing can be said.
-static bool find_owners(int owners[MSC_MAX_DIMS], const struct msc_tensor *outer,
-                        const struct msc_tensor *inner) {
-    struct msc_reshape_block blocks[MSC_MAX_DIMS + 1];
-    int n = msc_reshape_blocks(blocks, outer, inner);
+static bool find_owners(int owners[MSC_MAX_DIMS], const struct msc_graph *g,
+                        const struct msc_tensor *outer, const struct msc_tensor *inner) {
+    struct msc_reshape_block blocks[MSC_RESHAPE_PARTS + 1];
+    int n = msc_reshape_blocks(blocks, g, outer, inner);
     for (int i = 0; i < MSC_MAX_DIMS; i++) {
         owners[i] = -1;
     }
@@ -43,7 +44,11 @@ static bool find_owners(int owners[MSC_MAX_DIMS], const struct msc_tensor *outer
             return false;
         }
         for (int k = 0; k < blocks[b].n_out; k++) {
-            owners[blocks[b].out[k]] = blocks[b].in[0];
+            int axis = blocks[b].out[k].axis;
+            if (owners[axis] >= 0) {
+                return false; // its parts go different ways
+            }
+            owners[axis] = blocks[b].in[0].axis;
         }
     }
     return true;
@@ -87,8 +92,8 @@ bool msc_shuffle_find(struct msc_shuffle *out, const struct msc_graph *g,
     const struct msc_tensor *parts = msc_graph_tensor(g, s.split->outputs[0]);
     const struct msc_tensor *turned = msc_graph_tensor(g, s.turn->outputs[0]);
     const struct msc_tensor *y = msc_graph_tensor(g, merge->outputs[0]);
-    if (!has_same_shape(x, y) || !find_owners(in_owners, x, parts) ||
-        !find_owners(out_owners, y, turned) ||
+    if (!has_same_shape(x, y) || !find_owners(in_owners, g, x, parts) ||
+        !find_owners(out_owners, g, y, turned) ||
         msc_joint_attr_list(s.turn, "axes", axes, MSC_MAX_DIMS) != parts->n_dims) {
         return false;
     }

@@ -1,6 +1,7 @@
 #include "graph/passes/prune.h"
 
 #include "graph/passes/prune_internal.h"
+#include "graph/reshape.h"
 #include "graph/shuffle.h"
 
 #include <string.h>
@@ -15,8 +16,8 @@ void msc_prune__dims(int64_t dims[MSC_MAX_DIMS], const struct msc_prune *p, int3
 }
 
 bool msc_prune__is_cut(const struct msc_prune *p, int32_t tensor, int axis) {
-    int64_t length = msc_graph_tensor(p->from, tensor)->dims[axis];
-    return length >= 0 && msc_prune__count(p, tensor, axis, length) < length;
+    int64_t n = msc_reshape_period(p->from, msc_graph_tensor(p->from, tensor), axis);
+    return msc_prune__count(p, tensor, axis, n) < n;
 }
 
 // Copies what is left along one axis: elements lie as [outer, length, inner bytes].

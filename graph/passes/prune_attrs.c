@@ -162,7 +162,7 @@ static enum msc_status prune_resize(struct msc_builder_copy *copy, struct msc_pr
     }
     msc_prune__dims(dims, p, j->outputs[0]);
     for (int i = 0; i < n_dims; i++) {
-        sizes[i] = msc_prune__is_cut(p, j->outputs[0], i) ? dims[i] : sizes[i];
+        sizes[i] = dims[i] >= 0 && msc_prune__is_cut(p, j->outputs[0], i) ? dims[i] : sizes[i];
     }
     return set_ints(copy, p, "size", sizes, n_dims);
 }

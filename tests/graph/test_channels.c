@@ -286,6 +286,69 @@ static void test_graph_channels__norms(void **state) {
                    {"b.weight", 0, "---"});
 }
 
+// ---- Groups of units --------------------------------------------------------------------------
+
+// "tensor@axis*indices", m where a weight makes them, r where it reads them.
+static void check_group(const struct msc_graph *g, const struct msc_channel_group *group,
+                        const char *expected) {
+    struct msc_str text = {0};
+    msc_str_printf(&text, "%s: %d of", group->name, (int)group->n_units);
+    for (int32_t i = 0; i < group->n_axes; i++) {
+        const struct msc_channel_axis *a = &group->axes[i];
+        const struct msc_tensor *t = msc_graph_tensor(g, a->tensor);
+        if (t->producer == MSC_NO_ID) {
+            msc_str_printf(&text, " %s@%d*%d%s%s", t->name, a->axis, (int)a->n,
+                           a->roles & MSC_CHANNEL_MAKES ? "m" : "",
+                           a->roles & MSC_CHANNEL_READS ? "r" : "");
+        }
+    }
+    assert_string_equal(msc_str_text(&text), expected);
+    msc_str_finish(&text);
+}
+
+// One layer whose halves go different ways: two groups of its channels.
+static void test_graph_channels__groups_of_units(void **state) {
+    (void)state;
+    struct net n = net_begin(18);
+    struct msc_sites sites;
+    struct msc_channels c;
+    struct msc_graph *small;
+    bool is_gone[4] = {true, false, true, true};
+    int32_t joint, a = net_conv(&n, "a", IMAGE(&n, 2), 4, 1, 1);
+    const struct msc_attr cuts[] = {{"axis", "1"}, {"indices_or_sections", "2,"}};
+    assert_ok(msc_graph_add_joint(&joint, n.g,
+                                  &(struct msc_joint_spec){.op = MSC_OP_SPLIT,
+                                                           .name = "halves",
+                                                           .n_inputs = 1,
+                                                           .inputs = &a,
+                                                           .n_attrs = 2,
+                                                           .attrs = cuts,
+                                                           .n_outputs = 2}));
+    int32_t deep = net_conv(&n, "deep", msc_graph_joint(n.g, joint)->outputs[0], 4, 3, 2);
+    int32_t b = net_conv(&n, "b", deep, 2, 1, 1);
+    net_end(&n, 2, IDS(b, net_conv(&n, "c", msc_graph_joint(n.g, joint)->outputs[1], 3, 1, 1)));
+    assert_ok(msc_sites_find(&sites, n.g, NULL));
+    assert_ok(msc_channels_find(&c, n.g, &sites));
+    assert_int_equal(c.n_groups, 2);
+    check_group(n.g, &c.groups[0],
+                "a.weight: 2 of a.weight@0*1m a.bias@0*1 deep.weight@0*2 deep.bias@0*2 "
+                "b.weight@1*2r");
+    check_group(n.g, &c.groups[1], "a.weight_1: 2 of a.weight@0*1m a.bias@0*1 c.weight@1*1r");
+    assert_int_equal(msc_graph_prune(&small, n.g, &c, is_gone), MSC_E_INVALID);
+    assert_message("channels of a.weight_1: all 2 would go; one must stay");
+    // 8 + 4 of a, 36 + 4 of deep, 8 + 2 of b, 6 + 3 of c; MACs of 18 places.
+    struct msc_channel_cost cost;
+    is_gone[3] = false;
+    assert_ok(msc_channels_cost(&cost, &c, n.g, is_gone));
+    assert_true(cost.parameters == (4 + 2) + (18 + 2) + (4 + 2) + (3 + 3));
+    assert_true(cost.macs == 18 * (4 + 18 + 4 + 3));
+    msc_channels_finish(&c);
+    msc_channels_finish(&c);
+    msc_sites_finish(&sites);
+    check_masked_and_pruned(n.g, 5);
+    msc_graph_destroy(n.g);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_channels__conv_and_linear),
@@ -305,6 +368,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_channels__space),
         cmocka_unit_test(test_graph_channels__reductions),
         cmocka_unit_test(test_graph_channels__norms),
+        cmocka_unit_test(test_graph_channels__groups_of_units),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
