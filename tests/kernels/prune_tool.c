@@ -167,7 +167,8 @@ static enum msc_status report(struct tool *t) {
     printf("{\"groups\": %d, \"units\": %d, \"gone\": %d, \"masks\": %d, \"parameters\": %.4f, "
            "\"macs\": %.4f}\n",
            (int)t->channels.n_groups, (int)t->channels.n_units, (int)t->n_gone, (int)t->masks.n,
-           left.parameters / whole.parameters, whole.macs > 0 ? left.macs / whole.macs : 1);
+           whole.parameters > 0 ? left.parameters / whole.parameters : 1,
+           whole.macs > 0 ? left.macs / whole.macs : 1);
     return MSC_OK;
 }
 
