@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills a search at random moments and checks that nothing is lost and nothing differs.
 
-    kill_resume.py MSCGYM [--kills 50] [--trials 300] [--seed 0]
+    kill_resume.py MSCGYM [--kills 50] [--trials 300] [--seed 0] [--search NAME …] [--config FILE]
 
 Searches the digits example once without a break. Then again, killed (SIGKILL, parent and worker
 together) at random lengths of the record and started anew, until `kills` kills have happened, at most
@@ -9,10 +9,18 @@ two in one round of trials; then with other thread counts and cache budgets, wit
 at every byte, and with the instruction set limited to AVX2. Every final record must equal the first
 one outside `measured`, and lines that were in the record before a kill must still be there, byte by
 byte. The same with agents that stop trials at their bounds, in batches small enough for it; such a
-record must hold stopped trials, and every one of its lines must verify. Prints a line for each check;
-exit code 1 when one fails.
+record must hold stopped trials, and every one of its lines must verify.
+
+Searches that work out more than trials are killed at random times instead, so that their preparation,
+their trials and what comes after these are met: choices that replace weights with the stage `distill`
+behind them, and all sites of onnxruntime. All files that they end with must be those of the first one,
+byte by byte, and verify; on 1, 2 and 4 threads and in the least memory, too.
+
+--search takes these by name; --config kills the first search of a configuration of yours in this way.
+Prints a line for each check; exit code 1 when one fails.
 """
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -32,23 +40,54 @@ AGENTS = {  # changes of the example's: agent, batch
     "bounded evolutionary": ({"population": 8, "bounded": True}, 16),
     "bounded greedy": ({"type": "grid_search", "mode": "greedy"}, 16),
 }
+REPLACED = [{"bits": bits, "rounding": "descent", "correct": "affine"} for bits in (8, 6, 4)]
+AT_ANY_TIME = {  # changes of the example's: target, environment, entry
+    "replaced weights": ("generic", {"choices": REPLACED}, {"distill": True}),
+    "all sites": ("onnxruntime", {"choices": [{"bits": 8}, {"bits": 4}, {"float": True}],
+                                  "sites": "all", "bounds": {"size_ratio": {"max": 0.3}}}, {}),
+}
+
+
+def example():
+    """The example's configuration, whatever folder it is read from."""
+    return absolute(os.path.join(EXAMPLE, "digits.json"))
+
+
+def absolute(path):
+    with open(path) as file:
+        config = json.load(file)
+    folder = os.path.dirname(os.path.abspath(path))
+    dataset = config["dataset"]
+    for place in (config, dataset, dataset.get("validation")):
+        for key in ("model", "inputs", "labels"):
+            if isinstance(place, dict) and isinstance(place.get(key), str):
+                place[key] = os.path.join(folder, place[key])
+    return config
+
+
+def with_agent(agent, batch, trials):
+    config = example()
+    entry = config["quantize"]["gym"][0]
+    entry["budget"] = {"trials": trials}
+    entry["parallel"] = PARALLEL
+    entry["agent"] = agent if "type" in agent else dict(entry["agent"], **agent)
+    config["dataset"]["batch"] = batch
+    return config
+
+
+def with_environment(target, env, changes, trials):
+    config = example()
+    config["quantize"]["target"] = target
+    entry = config["quantize"]["gym"][0]
+    entry.update(changes, budget={"trials": trials}, parallel=PARALLEL, env=dict(entry["env"], **env))
+    return config
 
 
 class Searches:
-    def __init__(self, mscgym, folder, trials, agent, batch):
+    def __init__(self, mscgym, folder, config):
         self.mscgym, self.folder, self.count = mscgym, folder, 0
-        with open(os.path.join(EXAMPLE, "digits.json")) as file:
-            self.config = json.load(file)
-        for key in ("inputs", "labels"):
-            self.config["dataset"][key] = os.path.join(EXAMPLE, self.config["dataset"][key])
-            validation = self.config["dataset"]["validation"]
-            validation[key] = os.path.join(EXAMPLE, validation[key])
-        self.config["model"] = os.path.join(EXAMPLE, self.config["model"])
-        entry = self.config["quantize"]["gym"][0]
-        entry["budget"] = {"trials": trials}
-        entry["parallel"] = PARALLEL
-        entry["agent"] = agent if "type" in agent else dict(entry["agent"], **agent)
-        self.config["dataset"]["batch"] = batch
+        self.config = config
+        self.parallel = config["quantize"]["gym"][0].get("parallel", 32)
 
     def new(self):
         """A configuration in a workspace of its own, and the path of its record."""
@@ -103,7 +142,7 @@ def check_kills(searches, expected, kills, generator):
                 time.sleep(0.0005)
             if process.poll() is not None:
                 break
-            this_round = lines_of(record).count(b"\n") // PARALLEL
+            this_round = lines_of(record).count(b"\n") // searches.parallel
             if kills_in_round.get(this_round, 0) >= 2:
                 process.communicate()
                 break
@@ -161,11 +200,10 @@ def check_stopped(searches):
     return None if process.returncode == 0 else process.stdout + process.stderr
 
 
-def run_checks(searches, options):
+def run_checks(searches, options, is_example):
     config, record = searches.new()
     searches.finish(config)
     expected = searches.canonical(record)
-    is_example = searches.config["dataset"]["batch"] == AGENTS["example"][1]
     kills = options.kills if is_example else max(1, options.kills // 3)
     avx2 = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
     yield f"{kills} kills", check_kills(searches, expected, kills, random.Random(options.seed))
@@ -183,18 +221,121 @@ def run_checks(searches, options):
     yield "AVX2, again", check_variant(searches, limited, ["--threads", "1"], avx2)
 
 
+# ---- At any time ------------------------------------------------------------------------------
+
+def everything(searches, record):
+    """What a search has written, as hashes by name: its record, and all files beside it."""
+    found = {"record": searches.canonical(record)}
+    folder = os.path.dirname(record)
+    name = os.path.basename(record)
+    for file in sorted(os.listdir(folder)):
+        # A record has times in it, a result those of its lines; the log tells of each launch.
+        if file.startswith("MSC_LOG") or file in (name, name + ".result.json", "search.json"):
+            continue
+        with open(os.path.join(folder, file), "rb") as content:
+            found[file] = hashlib.sha256(content.read()).hexdigest()
+    return found
+
+
+def difference(expected, found):
+    names = [name for name in sorted(set(expected) | set(found))
+             if expected.get(name) != found.get(name)]
+    return f"{', '.join(names)}: not the same" if names else None
+
+
+def phase(record, total):
+    """Where a search is: "before", the number of its round, or "after"."""
+    lines = lines_of(record).count(b"\n") if os.path.exists(record) else 0
+    return "before" if lines == 0 else "after" if lines >= total else lines
+
+
+def check_kills_at_any_time(searches, expected, seconds, kills, generator):
+    """Kills spread evenly over the time that a search takes; some have to end, to be looked at."""
+    total = expected["record"].count(b"\n")
+    met, done = {}, 0
+    while done < kills:
+        config, record = searches.new()
+        kills_in_round, in_this, at = {}, 0, 0
+        while done < kills and in_this < 4:
+            begin, at = time.monotonic(), generator.uniform(0, seconds)
+            process = searches.start(config)
+            while process.poll() is None:
+                now = phase(record, total)
+                this = now if isinstance(now, str) else now // searches.parallel
+                # Trials that vanish thrice count as failed.
+                may = isinstance(this, str) or kills_in_round.get(this, 0) < 2
+                if time.monotonic() - begin >= at and may:
+                    break
+                time.sleep(0.002)
+            if process.poll() is not None:
+                process.communicate()
+                break
+            kill_all(process)
+            kills_in_round[this] = kills_in_round.get(this, 0) + 1
+            name = this if isinstance(this, str) else "trials"
+            met[name] = met.get(name, 0) + 1
+            done += 1
+            in_this += 1
+        searches.finish(config)
+        problem = difference(expected, everything(searches, record))
+        if problem:
+            return f"after {done} kills, {problem}"
+        shutil.rmtree(os.path.dirname(record))
+    print("  killed: " + ", ".join(f"{met[k]} {k}" for k in sorted(met)), flush=True)
+    return None
+
+
+def check_everything(searches, expected, options):
+    config, record = searches.new()
+    searches.finish(config, options)
+    return difference(expected, everything(searches, record))
+
+
+def check_verified(searches, record):
+    process = subprocess.run([searches.mscgym, "verify", record], capture_output=True, text=True)
+    return None if process.returncode == 0 else process.stdout + process.stderr
+
+
+def run_checks_at_any_time(searches, options):
+    config, record = searches.new()
+    begin = time.monotonic()
+    searches.finish(config)
+    seconds = time.monotonic() - begin
+    expected = everything(searches, record)
+    yield "verified", check_verified(searches, record)
+    for threads in "1", "2", "4":
+        yield f"{threads} threads", check_everything(searches, expected, ["--threads", threads])
+    memory = least_memory(searches)
+    yield f"{memory} of memory", check_everything(searches, expected, ["--memory", memory])
+    yield f"{options.kills} kills", check_kills_at_any_time(
+        searches, expected, seconds, options.kills, random.Random(options.seed))
+
+
+def checks_of(name, options, folder):
+    mscgym = os.path.abspath(options.mscgym)
+    if name in AGENTS:
+        agent, batch = AGENTS[name]
+        searches = Searches(mscgym, folder, with_agent(agent, batch, options.trials))
+        return run_checks(searches, options, name == "example")
+    config = (absolute(name) if name == options.config
+              else with_environment(*AT_ANY_TIME[name], options.trials))
+    return run_checks_at_any_time(Searches(mscgym, folder, config), options)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mscgym")
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--search", nargs="+", choices=[*AGENTS, *AT_ANY_TIME])
+    parser.add_argument("--config")
     options = parser.parse_args()
+    names = [options.config] if options.config else options.search or [*AGENTS, *AT_ANY_TIME]
     failed = False
-    for name, (agent, batch) in AGENTS.items():
+    for name in names:
         folder = tempfile.mkdtemp(prefix="kill_resume_")
-        searches = Searches(os.path.abspath(options.mscgym), folder, options.trials, agent, batch)
-        for check, problem in run_checks(searches, options):
+        for check, problem in checks_of(name, options, folder):
             failed = failed or problem is not None
             print(f"{name}, {check}: {problem or 'equal'}", flush=True)
         shutil.rmtree(folder)
