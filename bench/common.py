@@ -63,7 +63,7 @@ class Search:
     """One search of a model, whose record lies in a folder of its own."""
 
     def __init__(self, mscgym, folder, model, values, choices, agent, trials=None, bounds=None,
-                 batch=None, parallel=64, target="generic"):
+                 batch=None, parallel=64, target="generic", observers=None):
         self.mscgym = mscgym
         self.path = os.path.join(folder, "search.json")
         self.record = os.path.join(folder, "workspace", "trials.jsonl")
@@ -72,6 +72,8 @@ class Search:
         env = {"choices": choices}
         if bounds:
             env["bounds"] = bounds
+        if observers:
+            env["observers"] = observers
         entry = {"record": "trials.jsonl", "env": env, "agent": agent, "parallel": parallel}
         if trials:
             entry["budget"] = {"trials": trials}

@@ -3,7 +3,8 @@
 
     check_vulkan_search.py MSCGYM [--device vulkan] [--own-scales] [--table] [CASE ...]
 
-The cases are per_task grids: digits (256 samples, all sites); mlsd-tiny (8 images, the last ten
+The cases are per_task grids: digits (256 samples, all sites); digits-replaced, of choices that
+replace weights; mlsd-tiny (8 images, the last ten
 convolutions; all before them stay at 8 bits, as in a grid of all sites); and, only when named,
 mlsd-float, where all before them stays float32. The search on the device starts from the header
 and the scales of the record made on cpu, so that trials have the same edits; with --own-scales
@@ -29,9 +30,11 @@ import onnx
 from model_inputs import inputs, model_path
 
 MODELS = {"digits": (256, 64), "mlsd-tiny": (8, 1)}  # samples, batch
-CASES = {"digits": "digits", "mlsd-tiny": "mlsd-tiny", "mlsd-float": "mlsd-tiny"}
-DEFAULT_CASES = ["digits", "mlsd-tiny"]
+CASES = {"digits": "digits", "digits-replaced": "digits", "mlsd-tiny": "mlsd-tiny",
+         "mlsd-float": "mlsd-tiny"}
+DEFAULT_CASES = ["digits", "digits-replaced", "mlsd-tiny"]
 N_LAST = 10
+REPLACED = [{"bits": bits, "rounding": "descent", "correct": "affine"} for bits in (8, 6, 4)]
 CHOICES = [{"bits": 8}, {"bits": 6, "observer": "mse"}, {"bits": 4, "observer": "mse"}]
 
 
@@ -68,7 +71,7 @@ def make_config(mscgym, case, folder):
     samples, batch = MODELS[name]
     data = os.path.join(folder, "inputs.npy")
     numpy.save(data, inputs(name, samples))
-    env = {"choices": CHOICES}
+    env = {"choices": REPLACED if case == "digits-replaced" else CHOICES}
     if name == "mlsd-tiny":
         model = onnx.load(model_path(name))
         env["loss_tensors"] = before_discontinuity(model)

@@ -11,12 +11,12 @@ one outside `measured`, and lines that were in the record before a kill must sti
 byte. The same with agents that stop trials at their bounds, in batches small enough for it; such a
 record must hold stopped trials, and every one of its lines must verify.
 
-Searches that work out more than trials are killed at random times instead, so that their preparation,
-their trials and what comes after these are met: choices that replace weights with the stage `distill`
-behind them, and all sites of onnxruntime. All files that they end with must be those of the first one,
-byte by byte, and verify; on 1, 2 and 4 threads and in the least memory, too.
+Searches that work out more than trials are killed at random times instead, so that their
+preparation, their trials and what comes after these are met: choices that replace weights with the
+stage `distill` behind them, and all sites of onnxruntime. All files that they end with must be those
+of the first one, byte by byte, and verify; on 1, 2 and 4 threads and in the least memory, too.
 
---search takes these by name; --config kills the first search of a configuration of yours in this way.
+--search takes these by name; --config kills the first search of a configuration of yours like that.
 Prints a line for each check; exit code 1 when one fails.
 """
 import argparse
@@ -79,7 +79,8 @@ def with_environment(target, env, changes, trials):
     config = example()
     config["quantize"]["target"] = target
     entry = config["quantize"]["gym"][0]
-    entry.update(changes, budget={"trials": trials}, parallel=PARALLEL, env=dict(entry["env"], **env))
+    entry.update(changes, budget={"trials": trials}, parallel=PARALLEL)
+    entry["env"].update(env)
     return config
 
 
