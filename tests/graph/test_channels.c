@@ -193,8 +193,8 @@ static void test_graph_channels__shuffle(void **state) {
 static void test_graph_channels__take(void **state) {
     (void)state;
     struct net n = net_begin(12);
-    int32_t a = net_conv(&n, "a", IMAGE(&n, 2), 4, 1, 1);
-    int32_t indices = net_indices(&n, "which", 3, DIMS(-1, 1, 1));
+    int32_t a = net_conv(&n, "a", IMAGE(&n, 2), 6, 1, 1);
+    int32_t indices = net_indices(&n, "which", 6, DIMS(-1, 1, 1, 0, 2, 2));
     int32_t taken = add_joint(
         n.g, &(struct msc_joint_spec){.op = MSC_OP_TAKE,
                                       .name = "taken",
@@ -205,7 +205,8 @@ static void test_graph_channels__take(void **state) {
                                       .n_attrs = 1,
                                       .attrs = &(struct msc_attr){"axis", "1"}});
     net_end(&n, 1, IDS(net_conv(&n, "b", taken, 2, 1, 1)));
-    CHECK_CHANNELS(&n, 4, {"a.weight", 0, "abcd"}, {"which", 0, "dbb"}, {"b.weight", 1, "dbb"});
+    CHECK_CHANNELS(&n, 6, {"a.weight", 0, "abcdef"}, {"which", 0, "fbbacc"},
+                   {"b.weight", 1, "fbbacc"});
 }
 
 // Channels that padding adds are those of the sum.
