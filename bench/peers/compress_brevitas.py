@@ -11,16 +11,16 @@ from brevitas_examples.imagenet_classification.ptq import ptq_common
 import compress
 
 BATCH = 128
-# How ranges are found, and what is done after.
+# How ranges are found, and what is done after; what mostly loses least comes first.
 PRESETS = {
-    "stats": ("stats", []),
+    "qronos": ("stats", ["qronos"]),
+    "gpfq": ("stats", ["gpfq"]),
+    "qronos, bias correction": ("stats", ["qronos", "bias"]),
+    "gpfq, bias correction": ("stats", ["gpfq", "bias"]),
     "mse": ("mse", []),
     "stats, bias correction": ("stats", ["bias"]),
+    "stats": ("stats", []),
     "gptq": ("stats", ["gptq"]),
-    "gpfq": ("stats", ["gpfq"]),
-    "gpfq, bias correction": ("stats", ["gpfq", "bias"]),
-    "qronos": ("stats", ["qronos"]),
-    "qronos, bias correction": ("stats", ["qronos", "bias"]),
 }
 
 
