@@ -150,10 +150,8 @@ void msc_channels__read(struct msc_channels_call *c, int32_t a, int axis, int32_
         msc_channels__freeze(c, msc_channels__in(c, b, other));
         return;
     }
-    if (!c->is_late) { // else it is told already, or comes in the first call
-        c->f->reads[c->f->n_reads++] =
-            (struct msc_channel_read){takes_other ? other_slot : slot, takes_other ? other : axis};
-    }
+    c->f->reads[c->f->n_reads++] =
+        (struct msc_channel_read){takes_other ? other_slot : slot, takes_other ? other : axis};
 }
 
 void msc_channels__sum(struct msc_channels_call *c, int32_t a, int axis, int32_t b, int other) {

@@ -87,14 +87,14 @@ void msc_channels__tie_axes(struct msc_channels_call *c, struct msc_axis a, stru
 void msc_channels__freeze(struct msc_channels_call *c, struct msc_axis a);
 void msc_channels__freeze_index(struct msc_channels_call *c, struct msc_axis a, int64_t i);
 void msc_channels__freeze_all(struct msc_channels_call *c); // operands and outputs
-// What the rule says of an axis is that nothing more is to be said.
+// The axis is not to be frozen behind the rule: what there was to say of it is said.
 void msc_channels__tell(struct msc_channels_call *c, struct msc_axis a);
 bool msc_channels__is_frozen(const struct msc_channels_call *c, struct msc_axis a, int64_t i);
 bool msc_channels__has_free(const struct msc_channels_call *c, struct msc_axis a); // any index
 
-// The joint sums products of operand `a` along `axis` and operand `b` along `other`: they are tied,
-// and one of the two is where masks go. Frozen where neither can be masked. `is_tied`: the caller
-// has tied them.
+// The joint sums products of operand `a` along `axis` and operand `b` along `other`: one of the two is
+// where masks go, and both are frozen where neither can be masked. `sum` ties them, too. Once for
+// each sum, when the rule is first asked.
 void msc_channels__sum(struct msc_channels_call *c, int32_t a, int axis, int32_t b, int other);
 void msc_channels__read(struct msc_channels_call *c, int32_t a, int axis, int32_t b, int other);
 // What the weight of an operand is for the units along the axis; nothing where it is no weight.
