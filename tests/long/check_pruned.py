@@ -4,10 +4,12 @@
     check_pruned.py PRUNE_TOOL MODEL|some|all ... [--density D]... [--seed N]
 
 Random channels of every group go, at densities 0.9, 0.7 and 0.5. Every output of the three must be
-within 1e-4 of its largest size. Two kinds of output get more: probabilities that a sigmoid makes, which
-runtimes approximate to 1e-6, whatever their size; and where an output is behind a comparison (a value
-that is the largest around, else 0), elements that are 0 in one of the two are left out. Models are those of scripts/fetch-models and files by their path (with noise for
-inputs of fixed shape); exit code 77 where there are none, or no onnxruntime.
+within 1e-4 of its largest size, or four times what ONNX Runtime's own optimiser changes there: a network
+at random can make much of a rounding. Two kinds of output get more: probabilities that a sigmoid makes,
+which runtimes approximate to 1e-6, whatever their size; and where an output is behind a comparison (a
+value that is the largest around, else 0), elements that are 0 in one of the two are left out. Models are
+those of scripts/fetch-models and files by their path (with noise for inputs of fixed shape); exit code
+77 where there are none, or no onnxruntime.
 """
 import argparse
 import json
@@ -47,8 +49,10 @@ def make_feeds(name):
     return feeds
 
 
-def run(path, feeds):
+def run(path, feeds, is_optimised=True):
     options = onnxruntime.SessionOptions()
+    if not is_optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
@@ -89,11 +93,15 @@ def check(tool, name, density, seed, folder):
             worst["masked"] = max(worst["masked"], far(ours["masked/" + key], pruned, name, key))
             worst["file"] = max(worst["file"], far(file, pruned, name, key))
     facts = json.loads(said.stdout)
-    is_good = all(w <= LIMIT for w in worst.values())
+    limit = LIMIT
+    if max(worst.values()) > limit:
+        file, plain = run(out, feeds), run(out, feeds, is_optimised=False)
+        limit = max([limit] + [4 * far(plain[key], file[key], name, key) for key in file])
+    is_good = all(w <= limit for w in worst.values())
     print("%s %s at %g: %d of %d units of %d groups gone, parameters %.3f, MACs %.3f; masks %.1e, "
-          "file %.1e of the largest" % ("ok" if is_good else "WRONG", name, density, facts["gone"],
+          "file %.1e of the largest, limit %.1e" % ("ok" if is_good else "WRONG", name, density, facts["gone"],
                                         facts["units"], facts["groups"], facts["parameters"],
-                                        facts["macs"], worst["masked"], worst["file"]), flush=True)
+                                        facts["macs"], worst["masked"], worst["file"], limit), flush=True)
     return is_good
 
 
