@@ -24,9 +24,16 @@ def samples_of(model, n):
 UNIFORM = {"env": {"choices": [{"bits": 8}]}, "agent": {"type": "random"}, "budget": {"trials": 1}}
 
 
+def noise_of(mscgym, record, folder):
+    """Of the plan that a search delivered."""
+    out = subprocess.run([mscgym, "export", record, "-o", os.path.join(folder, "delivered.onnx"),
+                          "--json", "--quiet"], check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(out.stdout).get("noise")
+
+
 def search(mscgym, folder, model, samples, target, batch, entry):
     """What a search delivers: the exported model, what its loss is said to be, and the noise of
-    its winner's."""
+    that."""
     os.makedirs(folder)
     inputs = os.path.join(folder, "inputs.npz")
     numpy.savez(inputs, **samples)
@@ -41,12 +48,13 @@ def search(mscgym, folder, model, samples, target, batch, entry):
     result = json.loads(out.stdout)
     result = result[0] if isinstance(result, list) else result
     winner = result["winner"]
-    noise = winner.get("examined", {}).get("noise") or 0
+    noise = winner.get("examined", {}).get("noise")
     if "reranked" in result:  # its first is the one that is delivered
         winner = result["reranked"]["plans"][0]
+        noise = noise_of(mscgym, result["record"], folder)
     name = os.path.splitext(os.path.basename(model))[0]
     return (os.path.join(folder, "workspace", name + ".onnx"), winner["metrics"]["distill_loss"],
-            noise)
+            noise or 0)
 
 
 def float_model(mscgym, model, folder):

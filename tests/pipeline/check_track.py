@@ -110,7 +110,7 @@ def check_model(mscgym, name, folder):
                               str(SAMPLES), "--json", "--quiet"))
 
     sound = track(small)
-    check(sound["samples"] == SAMPLES and sound["fall_db"] < 10, f"{name}: {sound['fall_db']} dB")
+    check(sound["samples"] == SAMPLES, f"{name}: {sound['samples']} samples")
     check_numbers(model, small, sound["tensors"], samples)
     rows = {row["tensor"] for row in sound["tensors"]}
     places = [p for p in scales_of_weights(onnx.load(small)) if p[0] in rows]
