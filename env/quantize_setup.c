@@ -24,8 +24,8 @@ static struct msc_hash hash_list(const struct msc_array_list *list) {
 struct progress {
     const struct msc_log *log;
     const struct msc_cancel *cancel;
-    enum msc_quantizer_stage stage;
-    double stage_s[MSC_N_STAGES]; // that each has taken
+    enum msc_quantizer_stage stage; // MSC_N_STAGES: none yet
+    double stage_s[MSC_N_STAGES];   // that each has taken
     double now_s, told_s;
 };
 
@@ -33,7 +33,8 @@ struct progress {
 
 static void tell_stage(void *payload, enum msc_quantizer_stage stage, size_t done, size_t all) {
     static const char *const names[MSC_N_STAGES] = {
-        [MSC_STAGE_RANGES] = "calibrating: %zu of %zu sites",
+        [MSC_STAGE_PASSES] = "calibrating: %zu of %zu tensors of batches seen",
+        [MSC_STAGE_RANGES] = "ranges: of %zu of %zu sites",
         [MSC_STAGE_MOMENTS] = "second moments: of the inputs of %zu of %zu weights",
         [MSC_STAGE_INTEGERS] = "integers: of %zu of %zu weights"};
     struct progress *p = payload;
@@ -139,7 +140,7 @@ static enum msc_status calibrate(struct msc_env *env, struct msc_quantize *z) {
     struct msc_array_log *kept = NULL;
     double now_s = msc_clock_seconds();
     struct progress progress = {
-        .log = host->log, .cancel = host->cancel, .now_s = now_s, .told_s = now_s};
+        .log = host->log, .cancel = host->cancel, .stage = MSC_N_STAGES, .told_s = now_s};
     MSC_TRY(msc_quantize_kept_open(&kept, env, z));
     enum msc_status status = observe(env, z, &kept, &progress);
     const struct msc_quantizer_rounding rounding = {.memory_bytes = host->memory_bytes / 4,

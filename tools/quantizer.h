@@ -116,6 +116,7 @@ enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q,
 // What takes long when scales and integers are found. `progress` (may be NULL) is told, of a stage, how
 // much is done of all, by one thread at a time.
 enum msc_quantizer_stage {
+    MSC_STAGE_PASSES,   // values of the float model that are looked at
     MSC_STAGE_RANGES,   // sites
     MSC_STAGE_MOMENTS,  // uses of weights whose second moments are measured
     MSC_STAGE_INTEGERS, // uses of weights that are rounded

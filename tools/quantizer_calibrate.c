@@ -36,6 +36,10 @@ struct calibration {
     int32_t *site_of_slot; // [n_slots] whose value is looked at for a site; MSC_NO_ID: it is not
     bool is_counting;      // second pass
     pthread_mutex_t lock;
+    // What is told: values looked at of all, in both passes.
+    msc_quantizer_progress progress;
+    void *payload;
+    size_t n_observed, n_to_observe;
 };
 
 static void keep_values(struct seen *s, size_t place, const float x[], int64_t n) {
@@ -136,17 +140,10 @@ static enum msc_status observe_channels(struct calibration *c, struct seen *s, s
     return MSC_OK;
 }
 
-static enum msc_status observe_slot(void *payload, size_t trial, size_t batch, int32_t part,
-                                    int32_t slot, const struct msc_view *value) {
-    struct calibration *c = payload;
-    int32_t site = c->site_of_slot[slot];
+static enum msc_status observe_value(struct calibration *c, size_t place, int32_t slot,
+                                     const struct msc_view *value) {
+    struct seen *s = &c->seen[c->site_of_slot[slot]];
     int64_t n = msc_view_n_elements(value);
-    (void)trial;
-    if (site == MSC_NO_ID) {
-        return MSC_OK;
-    }
-    struct seen *s = &c->seen[site];
-    size_t place = batch * (size_t)c->n_parts + (size_t)part;
     if (c->is_counting) {
         return s->histogram ? count_histogram(c, s, value->data, n) : MSC_OK;
     }
@@ -156,6 +153,27 @@ static enum msc_status observe_slot(void *payload, size_t trial, size_t batch, i
     }
     if (s->slot == slot) {
         keep_values(s, place, value->data, n);
+    }
+    return MSC_OK;
+}
+
+static void tell_observed(struct calibration *c) {
+    pthread_mutex_lock(&c->lock);
+    // A pass that ran out of memory comes again.
+    c->n_observed += c->n_observed < c->n_to_observe;
+    if (c->progress) {
+        c->progress(c->payload, MSC_STAGE_PASSES, c->n_observed, c->n_to_observe);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+static enum msc_status observe_slot(void *payload, size_t trial, size_t batch, int32_t part,
+                                    int32_t slot, const struct msc_view *value) {
+    struct calibration *c = payload;
+    (void)trial;
+    if (c->site_of_slot[slot] != MSC_NO_ID) {
+        MSC_TRY(observe_value(c, batch * (size_t)c->n_parts + (size_t)part, slot, value));
+        tell_observed(c);
     }
     return MSC_OK;
 }
@@ -451,6 +469,10 @@ static void cut_ranges(struct calibration *c) {
 }
 
 static enum msc_status observe_all(struct calibration *c, struct msc_evaluator *ev) {
+    for (int32_t i = 0; i < c->q->sites.n_slots; i++) {
+        c->n_to_observe += c->site_of_slot[i] != MSC_NO_ID ? c->n_places : 0;
+    }
+    c->n_to_observe *= needs_histograms(c->q) ? 2 : 1;
     MSC_TRY(calibration_run_pass(c, ev));
     for (int32_t i = 0; i < c->q->sites.n_sites; i++) {
         struct seen *s = &c->seen[i];
@@ -487,7 +509,8 @@ static int32_t most_parts(const struct msc_evaluator *ev) {
 enum msc_status msc_quantizer_observe(struct msc_quantizer *q, struct msc_evaluator *ev,
                                       msc_quantizer_progress progress, void *payload) {
     struct msc_arena arena = {0};
-    struct calibration c = {.q = q, .n_parts = most_parts(ev)};
+    struct calibration c = {
+        .q = q, .n_parts = most_parts(ev), .progress = progress, .payload = payload};
     c.n_places = msc_dataset_n_batches(msc_evaluator_dataset(ev)) * (size_t)c.n_parts;
     size_t done = 0;
     enum msc_status status = calibration_init(&c, &arena);

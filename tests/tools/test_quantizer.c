@@ -350,11 +350,17 @@ static void check_scales(const struct msc_quantizer *q) {
 }
 
 struct told {
-    size_t n, done, all;
+    size_t n, done, all, n_seen, n_to_see;
 };
 
 static void tell(void *payload, enum msc_quantizer_stage stage, size_t done, size_t all) {
     struct told *t = payload;
+    if (stage == MSC_STAGE_PASSES) {
+        assert_true(done == t->n_seen + 1 && done <= all && t->n == 0);
+        t->n_seen = done;
+        t->n_to_see = all;
+        return;
+    }
     assert_int_equal(stage, MSC_STAGE_RANGES);
     t->n++;
     assert_true(done == t->done + 1 && done <= all);
@@ -382,6 +388,7 @@ static void test_tools_quantizer__calibrate(void **state) {
     assert_ok(quantize_create(&q, c.g, CHOICES));
     assert_ok(msc_quantizer_calibrate(q, c.ev, tell, &told));
     assert_true(told.done == told.all && told.all == 6);
+    assert_true(told.n_seen == told.n_to_see && told.n_seen > 0);
     check_scales(q);
     // Bit by bit on two threads; other batches see the same values.
     quantize_case_open(&other, 2, 4);
