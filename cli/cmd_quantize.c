@@ -161,6 +161,15 @@ static void write_count(struct msc_str *out, const cJSON *count, const char *of,
     }
 }
 
+// Joints beside a tensor that is left float are computed in float, between conversions.
+static void write_slower(struct msc_str *out, const cJSON *best) {
+    static const char *const path[4] = {"examined", "runtime", "latency_ratio"};
+    const cJSON *ratio = find_number(best, path);
+    if (ratio && ratio->valuedouble > 1 && quantize_get(best, "float")->valuedouble > 0) {
+        msc_str_append(out, "it is slower than the uncompressed model: try --float 0\n");
+    }
+}
+
 static enum msc_status print_quantized(const cJSON *report) {
     const cJSON *list = quantize_get(report, "plans");
     const cJSON *best = list->child, *plain = find_plain(list);
@@ -178,6 +187,7 @@ static enum msc_status print_quantized(const cJSON *report) {
     write_count(&text, quantize_get(best, "improved"), "weight", "improved");
     msc_str_char(&text, '\n');
     write_plans(&text, names, plans, plain ? 3 : 2);
+    write_slower(&text, best);
     write_runtime(&text, report);
     msc_str_append(&text, "model: ");
     msc_shown_append(&text, quantize_text(report, "model"));
