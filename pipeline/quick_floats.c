@@ -64,7 +64,8 @@ static enum msc_status measure_gains(struct msc_quick *q, struct gain gains[]) {
         status = msc_quantize_measure_losses(losses, q->p->env, &some, points, n);
     }
     for (size_t i = 1; status == MSC_OK && i < n; i++) {
-        gains[i - 1] = (struct gain){i - 1, (losses[0] - losses[i]) / losses[0]};
+        double value = losses[0] > 0.0 ? (losses[0] - losses[i]) / losses[0] : 0.0;
+        gains[i - 1] = (struct gain){i - 1, value};
     }
     msc_arena_finish(&arena);
     if (status == MSC_OK) {
