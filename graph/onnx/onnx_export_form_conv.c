@@ -216,13 +216,30 @@ static bool has_bias(const struct msc_joint *j) {
     return j->n_operands > BIAS && j->operands[BIAS] != MSC_NO_ID;
 }
 
-// The bias of a channel under its edit, in steps of the sums; 0 without.
-static double bias_in_steps(const struct msc_onnx_export *e, const struct msc_joint *j, int64_t c,
-                            float step) {
+// What is rounded of a bias under its edit.
+struct rounded_bias {
+    const float *elements; // NULL: there is no bias
+    bool is_rounded;       // also where there is none
+};
+
+static struct rounded_bias find_bias(const struct msc_onnx_export *e, const struct msc_joint *j) {
+    struct rounded_bias b = {.is_rounded = !has_bias(j)};
     int32_t bias = has_bias(j) ? msc_graph_weight_of(e->graph, j->operands[BIAS]) : MSC_NO_ID;
-    const struct msc_tensor *t = bias == MSC_NO_ID ? NULL : msc_graph_tensor(e->graph, bias);
-    return t == NULL ? 0
-                     : (double)msc_bias_round(((const float *)msc_array_data(t->data))[c], step);
+    if (bias != MSC_NO_ID) {
+        const struct msc_edit *edit = msc_onnx__edit_at(e, j->id, BIAS);
+        bool is_replaced = edit != NULL && edit->kind == MSC_EDIT_REPLACE;
+        const struct msc_array *elements =
+            is_replaced ? edit->elements : msc_graph_tensor(e->graph, bias)->data;
+        edit = is_replaced ? edit->next : edit;
+        b.elements = msc_array_data(elements);
+        b.is_rounded = edit != NULL && edit->kind == MSC_EDIT_ROUND_BIAS;
+    }
+    return b;
+}
+
+// That of a channel, in steps of the sums; 0 without.
+static double bias_in_steps(const struct rounded_bias *b, int64_t c, float step) {
+    return b->elements == NULL ? 0 : (double)msc_bias_round(b->elements[c], step);
 }
 
 static float step_of(const struct msc_onnx_export *e, const struct msc_joint *j, int64_t c) {
@@ -239,14 +256,13 @@ static const double most_sum = 0x1.1p30; // of weights that are wide enough for 
 
 bool msc_onnx__takes_shift(const struct msc_onnx_export *e, const struct msc_tail *tail) {
     const struct msc_joint *j = tail->maker;
-    const struct msc_edit *bias = has_bias(j) ? msc_onnx__edit_at(e, j->id, BIAS) : NULL;
-    bool is_rounded = !has_bias(j) || (bias != NULL && bias->kind == MSC_EDIT_ROUND_BIAS);
-    if (!msc_onnx__computes_integers(e, j) || !is_rounded) {
+    const struct rounded_bias bias = find_bias(e, j);
+    if (!msc_onnx__computes_integers(e, j) || !bias.is_rounded) {
         return false;
     }
     for (int64_t c = 0; c < count_outputs(e, j); c++) {
         float step = step_of(e, j, c);
-        double sum = bias_in_steps(e, j, c, step) + tail->shift / tail->factor / (double)step;
+        double sum = bias_in_steps(&bias, c, step) + tail->shift / tail->factor / (double)step;
         if (!(fabs(sum) < most_sum)) {
             return false;
         }
@@ -267,9 +283,10 @@ enum msc_status msc_onnx__shift_bias(struct msc_onnx_joint *j) {
     if (steps == NULL || bias == NULL) {
         return msc_onnx__no_memory(j->e);
     }
+    const struct rounded_bias before = find_bias(e, j->joint);
     for (size_t c = 0; c < n; c++) {
         steps[c] = step_of(e, j->joint, (int64_t)c);
-        bias[c] = (int32_t)rint(bias_in_steps(e, j->joint, (int64_t)c, steps[c]) +
+        bias[c] = (int32_t)rint(bias_in_steps(&before, (int64_t)c, steps[c]) +
                                 tail.shift / tail.factor / (double)steps[c]);
     }
     j->n_inputs = BIAS + 1;

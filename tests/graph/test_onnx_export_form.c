@@ -324,6 +324,46 @@ static void test_graph_onnx_export_form__tail(void **state) {
     finish_net(&n);
 }
 
+// x ── conv ── + 3 ── conv2, with a bias of 0 and 1 that is replaced by 1.5 and 2.5: 3 and 5 steps of
+// 0.5 * 1, and 6 of the number.
+static void test_graph_onnx_export_form__replaced_bias(void **state) {
+    (void)state;
+    struct net n = {0};
+    static const float values[2] = {1.5f, 2.5f}, steps[1] = {0.5f};
+    struct msc_array *elements;
+    assert_ok(msc_graph_create(&n.g, "replaced"));
+    int32_t x = add_input(n.g, "x", "NCHW", 4, DIMS(1, 2, 2, 2));
+    int32_t w = add_weight(n.g, "w", "OIHW", 4, DIMS(2, 2, 1, 1));
+    int32_t b = add_weight(n.g, "b", "O", 1, DIMS(2));
+    const struct msc_weight_spec weights[] = {{"weight", w}, {"bias", b}};
+    int32_t t = add_joint(n.g, &(struct msc_joint_spec){.op = MSC_OP_CONV2D_BIAS,
+                                                        .name = "conv",
+                                                        .n_inputs = 1,
+                                                        .inputs = &x,
+                                                        .n_weights = 2,
+                                                        .weights = weights});
+    t = add_pair(n.g, MSC_OP_ADD, "more", t, add_number(n.g, "three", 3));
+    finish_graph(&n, add_conv(n.g, "conv2", t, w), "onnxruntime");
+    struct msc_edit whole = make_edit(8, 0, 255, &half, &zero);
+    struct msc_edit weight = make_edit(8, -127, 127, &one, &zero);
+    struct msc_edit rounded = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {.n = 1, .steps = steps}};
+    assert_ok(msc_array_create_from(&elements, MSC_DTYPE_F32, 1, DIMS(2), values));
+    struct msc_edit replaced = {.kind = MSC_EDIT_REPLACE, .elements = elements, .next = &rounded};
+    msc_edit_seal(&rounded);
+    msc_edit_seal(&replaced);
+    edit_tensor(&n, "x:0", &whole);
+    edit_tensor(&n, "w", &weight);
+    edit_tensor(&n, "b", &replaced);
+    edit_tensor(&n, "more:0", &whole);
+    export_net(&n);
+    assert_int_equal(count(&n, "Add"), 0);
+    const Onnx__NodeProto *bias = maker(&n, maker(&n, "conv:0")->input[2]);
+    check_bytes(&n, bias->input[0], MSC_ONNX_INT32, 8, (const int32_t[]){9, 11});
+    check_bytes(&n, bias->input[1], MSC_ONNX_FLOAT, 8, (const float[]){half, half});
+    finish_net(&n);
+    msc_array_release(elements);
+}
+
 // Numbers that no bias takes are bytes: -3 is 0 below a zero point of 1, times 3. What hard swishes
 // read as bytes alone is not made a float.
 static void test_graph_onnx_export_form__number(void **state) {
@@ -504,6 +544,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_export_form__hard_sigmoid),
         cmocka_unit_test(test_graph_onnx_export_form__hard_swish),
         cmocka_unit_test(test_graph_onnx_export_form__tail),
+        cmocka_unit_test(test_graph_onnx_export_form__replaced_bias),
         cmocka_unit_test(test_graph_onnx_export_form__number),
         cmocka_unit_test(test_graph_onnx_export_form__padding),
         cmocka_unit_test(test_graph_onnx_export_form__resize),
