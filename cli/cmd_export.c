@@ -267,11 +267,8 @@ static enum msc_status export_open_model(struct msc_model **out, const struct ms
                                          const struct export_values *v,
                                          const struct msc_config *config) {
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
-    o.device = v->common.device ? v->common.device : config ? config->device : o.device;
-    o.n_threads = v->common.threads > 0 ? (int)v->common.threads : 0;
-    o.memory_bytes = v->common.memory_bytes;
-    o.log = &call->console->log;
-    MSC_TRY(msc_cli_bindings(&o.bindings, &o.n_bindings, &v->common.bind, call->arena));
+    o.device = config ? config->device : o.device;
+    MSC_TRY(msc_cli_fill_model_options(&o, call, &v->common));
     if (o.n_bindings == 0 && config) {
         o.bindings = config->bindings;
         o.n_bindings = config->n_bindings;

@@ -352,13 +352,9 @@ static enum msc_status run_open_model(struct msc_model **out, const struct msc_c
                                       const struct run_values *v,
                                       const struct msc_array_list *feeds) {
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
-    o.device = v->common.device ? v->common.device : o.device;
-    o.n_threads = v->common.threads > 0 ? (int)v->common.threads : 0;
-    o.memory_bytes = v->common.memory_bytes;
     o.is_single = !v->strategy; // with one, the bits of the search count
     o.feeds = feeds;
-    o.log = &call->console->log;
-    MSC_TRY(msc_cli_bindings(&o.bindings, &o.n_bindings, &v->common.bind, call->arena));
+    MSC_TRY(msc_cli_fill_model_options(&o, call, &v->common));
     return msc_model_open(out, v->model, &o);
 }
 

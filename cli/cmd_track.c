@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/searching.h"
 #include "cli/table.h"
 
 #include "base/file.h"
@@ -194,11 +194,7 @@ static enum msc_status open_side(struct msc_model **out, const struct msc_cli_ca
     static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
     struct msc_config_dataset dataset = {.options = init};
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
-    o.device = v->common.device ? v->common.device : o.device;
-    o.n_threads = v->common.threads > 0 ? (int)v->common.threads : 0;
-    o.memory_bytes = v->common.memory_bytes;
-    o.log = &call->console->log;
-    MSC_TRY(msc_cli_bindings(&o.bindings, &o.n_bindings, &v->common.bind, call->arena));
+    MSC_TRY(msc_cli_fill_model_options(&o, call, &v->common));
     dataset.options.inputs = v->inputs;
     dataset.options.samples = v->samples >= 0 ? v->samples : DEFAULT_SAMPLES;
     MSC_TRY(msc_model_open(out, path, &o));

@@ -23,6 +23,16 @@ enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
     return msc_cli_bindings(&out->bindings, &out->n_bindings, &common->bind, call->arena);
 }
 
+enum msc_status msc_cli_fill_model_options(struct msc_model_options *out,
+                                           const struct msc_cli_call *call,
+                                           const struct msc_cli_common *common) {
+    out->device = common->device ? common->device : out->device;
+    out->n_threads = common->threads > 0 ? (int)common->threads : 0;
+    out->memory_bytes = common->memory_bytes;
+    out->log = &call->console->log;
+    return msc_cli_bindings(&out->bindings, &out->n_bindings, &common->bind, call->arena);
+}
+
 static void tell_progress(void *payload, const struct msc_config_entry *entry,
                           const struct msc_search_progress *progress, double best) {
     msc_console_progress(payload, entry->name, progress, best);

@@ -58,4 +58,9 @@ enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
                                      const struct msc_cli_call *call,
                                      const struct msc_cli_common *common);
 
+// The same for one that opens a model by itself; a device that is not named stays as it is.
+enum msc_status msc_cli_fill_model_options(struct msc_model_options *out,
+                                           const struct msc_cli_call *call,
+                                           const struct msc_cli_common *common);
+
 #endif
