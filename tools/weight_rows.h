@@ -6,7 +6,7 @@
 //     MSC_TRY(msc_weight_rows_init(&rows, tensor, slot, moment, &arena));
 //     MSC_TRY(msc_rounded_rows_init(&rounded, &rows, now, scheme, has_shifts, &arena));
 //     MSC_TRY(msc_weight_rows_factor(&orders, &rows, h, n_threads));
-//     int worst = msc_weight_rows_each(&rows, h, &rounded, n_threads, round_some, payload);
+//     MSC_TRY(msc_weight_rows_each(&rounded, h, n_threads, round_some, payload));
 //     MSC_TRY(msc_rounded_rows_give(&quant, &rounded, true));
 //     msc_gptq_orders_destroy(orders, rows.n_groups);
 #ifndef MSC_TOOLS_WEIGHT_ROWS_H
