@@ -8,7 +8,8 @@
 
 static struct msc_hash hash_rounding(const struct msc_bias_rounding *r) {
     struct msc_hash h = msc_hash_add_u64(msc_hash_bytes("round bias", 10), (uint64_t)r->n);
-    return msc_hash_add_bytes(h, r->steps, (size_t)r->n * sizeof(r->steps[0]));
+    h = msc_hash_add_bytes(h, r->steps, (size_t)r->n * sizeof(r->steps[0]));
+    return r->shift == 0 ? h : msc_hash_add_bytes(h, &r->shift, sizeof(r->shift));
 }
 
 static struct msc_hash hash_mask(const struct msc_channel_mask *m) {
@@ -108,6 +109,9 @@ static enum msc_status check_rounding(const struct msc_bias_rounding *r,
             return MSC_FAIL(MSC_E_INVALID, "bias %s: step %g of channel %d is no positive number",
                             t->name, (double)r->steps[c], (int)c);
         }
+    }
+    if (!isfinite(r->shift)) {
+        return MSC_FAIL(MSC_E_INVALID, "bias %s: shift %g is no number", t->name, (double)r->shift);
     }
     return MSC_OK;
 }
@@ -209,6 +213,10 @@ int32_t msc_bias_round(float bias, float step) {
     return q >= 0x1p31f ? INT32_MAX : q <= -0x1p31f ? INT32_MIN : (int32_t)q;
 }
 
+int32_t msc_bias_round_channel(const struct msc_bias_rounding *r, float bias, int64_t c) {
+    return msc_bias_round(bias + r->shift, msc_bias_step(r, c));
+}
+
 void msc_mask_run(float out[], const float x[], int64_t outer, int64_t inner,
                   const struct msc_channel_mask *mask) {
     for (int64_t i = 0; i < outer * mask->n; i++, x += inner, out += inner) {
@@ -241,8 +249,8 @@ static enum msc_status round_array(struct msc_array **out, const struct msc_arra
     const float *from = msc_array_data(x);
     float *to = msc_array_data(*out);
     for (int64_t i = 0; i < msc_array_n_elements(x); i++) {
-        float step = msc_bias_step(r, i % r->n);
-        to[i] = (float)msc_bias_round(from[i], step) * step;
+        int64_t c = i % r->n;
+        to[i] = msc_bias_value(r, msc_bias_round_channel(r, from[i], c), c);
     }
     return MSC_OK;
 }

@@ -9,11 +9,11 @@
 //     keep channels    weights, biases,            x where the channel is kept, else 0
 //                      activations
 //     quantise         weights, activations        as graph/quant.h has it
-//     round a bias     biases                      b' = (float)q * step,
-//                                                  q = clamp(rint(b / step)) to int32
+//     round a bias     biases                      b' = (float)q * step - shift,
+//                                                  q = clamp(rint((b + shift) / step)) to int32
 //
 // all of it in float32. Where a joint computes over integers, and a bias is rounded to just the step
-// of its sums, q itself is added to these (kernels/backend.h).
+// of its sums without a shift, q itself is added to these (kernels/backend.h).
 //
 //     struct msc_edit quantise = msc_edit_quantize(quant);
 //     struct msc_edit mask = {.kind = MSC_EDIT_KEEP_CHANNELS,
@@ -39,6 +39,9 @@ enum msc_edit_kind {
 struct msc_bias_rounding {
     int32_t n;          // of steps: 1, or the length of the bias' last axis
     const float *steps; // [n], positive
+    // What a runtime makes part of the bias that is added behind it (graph/tail.h), in its units: the
+    // two of them together are whole steps.
+    float shift;
 };
 
 struct msc_channel_mask {
@@ -86,11 +89,17 @@ enum msc_status msc_edit_elements(struct msc_array **out, const struct msc_array
 const struct msc_quant *msc_edit_quant(const struct msc_edit *e);
 const struct msc_bias_rounding *msc_edit_rounding(const struct msc_edit *e);
 
-// q of one number of a bias; NaN gives 0.
+// q of one number of a bias, of which shift is 0; NaN gives 0.
 int32_t msc_bias_round(float bias, float step);
+// q of channel c.
+int32_t msc_bias_round_channel(const struct msc_bias_rounding *r, float bias, int64_t c);
 // The step of channel c.
 static inline float msc_bias_step(const struct msc_bias_rounding *r, int64_t c) {
     return r->steps[r->n > 1 ? c : 0];
+}
+// The number that its q stands for.
+static inline float msc_bias_value(const struct msc_bias_rounding *r, int32_t q, int64_t c) {
+    return (float)q * msc_bias_step(r, c) - r->shift;
 }
 // Elements that lie as [outer, mask.n, inner]; out may equal x.
 void msc_mask_run(float out[], const float x[], int64_t outer, int64_t inner,

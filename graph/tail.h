@@ -16,6 +16,11 @@ struct msc_tail {
     bool has_known_limits; // none of them is computed
 };
 
+// The shift as part of the bias of `maker`, in the units of that.
+static inline float msc_tail_bias(const struct msc_tail *tail) {
+    return (float)(tail->shift / tail->factor);
+}
+
 enum { MSC_TAIL_MOST_JOINTS = 8 };
 
 // The tail that ends in the tensor; false where there is none.

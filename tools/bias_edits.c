@@ -1,11 +1,18 @@
 #include "tools/bias_edits.h"
 
 #include "base/alloc.h"
+#include "graph/tail.h"
 #include "kernels/backend.h"
+
+#include <math.h>
+
+// Room for the products: weights are wide enough for 2^30 of a bias, rounded (tools/quantizer.h).
+static const double most_sum = 0x1.1p30;
 
 // What a bias becomes beside an activation and a weight that are edited so.
 struct made {
     const struct msc_edit *x, *w;
+    bool has_shift; // what is added behind is rounded with it
     struct msc_edit shifted, rounded;
     struct msc_array *elements;  // of `shifted`; NULL: it is not
     const struct msc_edit *edit; // the first of these; NULL: neither
@@ -15,6 +22,8 @@ struct made {
 struct bias {
     int32_t slot, x, w; // slots of the bias, the activation and the weight of one joint
     bool is_rounded;    // where both are integers
+    float shift;        // of its tail; 0: it has none that adds anything
+    int32_t end;        // the tensor that the tail ends in
     struct made *made;
 };
 
@@ -44,6 +53,18 @@ static bool find_factors(struct bias *b, const struct msc_sites *sites, const st
     return b->w != MSC_NO_ID;
 }
 
+// What a target with forms makes part of a bias where the tensor behind it is quantised.
+static void find_shift(struct bias *out, const struct msc_bias_edits *b,
+                       const struct msc_joint *j) {
+    const struct msc_target *target = b->sites->scheme.target;
+    struct msc_tail tail;
+    out->end = msc_graph__end_of_tail(b->graph, target, j->outputs[0]);
+    if (target->has_forms && msc_op_is_conv(j->op) &&
+        msc_graph__find_tail(&tail, b->graph, target, out->end) && tail.has_known_limits) {
+        out->shift = msc_tail_bias(&tail);
+    }
+}
+
 static enum msc_status list_biases(struct msc_bias_edits *b) {
     const struct msc_sites *sites = b->sites;
     const struct msc_target *target = sites->scheme.target;
@@ -58,6 +79,9 @@ static enum msc_status list_biases(struct msc_bias_edits *b) {
         if (sites->slots[i].kind == MSC_SITE_BIAS && find_factors(&bias, sites, j)) {
             bias.is_rounded = target && target->rounds_biases && bias.x != MSC_NO_ID &&
                               msc_target_is_integer(msc_target_role(target, b->graph, j));
+            if (bias.is_rounded) {
+                find_shift(&bias, b, j);
+            }
             b->biases[b->n++] = bias;
         }
     }
@@ -116,7 +140,21 @@ static enum msc_status make_shifted(struct made *m, const struct msc_array *elem
     return MSC_OK;
 }
 
-static enum msc_status make_rounded(struct msc_bias_edits *b, struct made *m) {
+// Are the biases and the shift together integers to which products can be added?
+static bool fits_shift(float shift, const struct msc_array *elements,
+                       const struct msc_array *shifts, const float steps[], int32_t n) {
+    const float *x = msc_array_data(elements), *by = shifts ? msc_array_data(shifts) : NULL;
+    for (int64_t c = 0; c < msc_array_n_elements(elements); c++) {
+        double sum = (double)x[c] + (by ? (double)by[c] : 0) + (double)shift;
+        if (!(fabs(sum / (double)steps[n > 1 ? c : 0]) < most_sum)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum msc_status make_rounded(struct msc_bias_edits *b, struct made *m,
+                                    const struct msc_array *elements, float shift) {
     const struct msc_quant *of_x = msc_edit_quant(m->x), *of_w = msc_edit_quant(m->w);
     float *steps = msc_arena_array(&b->arena, (size_t)of_w->n, sizeof(steps[0]));
     if (!steps) {
@@ -125,8 +163,11 @@ static enum msc_status make_rounded(struct msc_bias_edits *b, struct made *m) {
     for (int32_t c = 0; c < of_w->n; c++) {
         steps[c] = of_x->scales[0] * of_w->scales[c];
     }
-    m->rounded =
-        (struct msc_edit){.kind = MSC_EDIT_ROUND_BIAS, .rounding = {.n = of_w->n, .steps = steps}};
+    if (shift != 0 && (!elements || !fits_shift(shift, elements, of_w->shifts, steps, of_w->n))) {
+        shift = 0;
+    }
+    m->rounded = (struct msc_edit){.kind = MSC_EDIT_ROUND_BIAS,
+                                   .rounding = {.n = of_w->n, .steps = steps, .shift = shift}};
     msc_edit_seal(&m->rounded);
     m->edit = &m->rounded;
     return MSC_OK;
@@ -150,9 +191,24 @@ static enum msc_status make_edit(struct msc_bias_edits *b, struct bias *bias, st
     m->next = bias->made;
     bias->made = m;
     if (m->x) {
-        MSC_TRY(make_rounded(b, m));
+        MSC_TRY(make_rounded(b, m, elements, m->has_shift ? bias->shift : 0));
     }
     return of_w->shifts && elements ? make_shifted(m, elements, of_w->shifts) : MSC_OK;
+}
+
+// Is what ends a tail quantised wherever it goes?
+static bool is_quantised(const struct msc_bias_edits *b, int32_t tensor,
+                         const struct msc_edit *const edits[]) {
+    bool is_used = false;
+    for (int32_t i = 0; i < b->sites->n_site_slots; i++) {
+        if (b->sites->slots[i].tensor == tensor) {
+            is_used = true;
+            if (!is_integer_edit(edits[i])) {
+                return false;
+            }
+        }
+    }
+    return is_used;
 }
 
 enum msc_status msc_bias_edits_fill(struct msc_bias_edits *b, const struct msc_edit *edits[]) {
@@ -165,8 +221,9 @@ enum msc_status msc_bias_edits_fill(struct msc_bias_edits *b, const struct msc_e
         if (!x && !(msc_edit_quant(w) && msc_edit_quant(w)->shifts)) {
             continue;
         }
+        bool has_shift = x && bias->shift != 0 && is_quantised(b, bias->end, edits);
         struct made *m = bias->made;
-        while (m && (m->x != x || m->w != w)) {
+        while (m && (m->x != x || m->w != w || m->has_shift != has_shift)) {
             m = m->next;
         }
         if (!m) {
@@ -174,7 +231,7 @@ enum msc_status msc_bias_edits_fill(struct msc_bias_edits *b, const struct msc_e
             if (!m) {
                 return no_bias_memory();
             }
-            *m = (struct made){.x = x, .w = w};
+            *m = (struct made){.x = x, .w = w, .has_shift = has_shift};
             MSC_TRY(make_edit(b, bias, m));
         }
         edits[bias->slot] = m->edit ? m->edit : edits[bias->slot];

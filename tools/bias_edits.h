@@ -4,7 +4,8 @@
 // - Where the weight comes with shifts (msc_quant), these are added to it.
 // - Where the target adds biases to integer sums, and the joint computes over integers, it is rounded
 //   to int32 of the step that the sums have, s_x * s_w[c] (ONNX's QLinearConv; "Integer Quantization
-//   for Deep Learning Inference", arXiv 2004.09602, section 3.3).
+//   for Deep Learning Inference", arXiv 2004.09602, section 3.3). What the target adds to the bias in
+//   place of joints behind (graph/tail.h) is rounded with it.
 //
 //     MSC_TRY(msc_bias_edits_create(&b, graph, sites));
 //     MSC_TRY(msc_bias_edits_fill(b, edits)); // the slots of biases, by what the others have

@@ -62,14 +62,16 @@ static enum msc_status put_elements(const char *result, struct msc_onnx_export *
                                      msc_array_dims(a), copy, n_bytes);
 }
 
-// Elements under all of an edit but a quantisation or rounding at its end, and that.
+// Elements under all of an edit but a quantisation or rounding at its end, and that. With a shift a
+// bias is integers only where it takes that (msc_onnx__shift_bias).
 static enum msc_status put_edited(const char *result, struct msc_onnx_export *e, int32_t weight,
                                   const struct msc_array *elements, const struct msc_edit *edit) {
     if (msc_edit_quant(edit) != NULL) {
         return msc_onnx__quantize_weight(result, e, weight, elements, msc_edit_quant(edit));
     }
-    return msc_edit_rounding(edit) != NULL
-               ? msc_onnx__round_bias(result, e, weight, elements, msc_edit_rounding(edit))
+    const struct msc_bias_rounding *rounding = msc_edit_rounding(edit);
+    return rounding != NULL && rounding->shift == 0
+               ? msc_onnx__round_bias(result, e, weight, elements, rounding)
                : put_elements(result, e, elements);
 }
 
@@ -81,8 +83,11 @@ static enum msc_status edit_constant(const char **out, struct msc_onnx_export *e
     if (t->data == NULL) {
         return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
     }
+    const struct msc_bias_rounding *rounding = msc_edit_rounding(edit);
+    bool is_float = rounding != NULL && rounding->shift != 0;
     MSC_TRY(name_result(out, e, weight, edit));
-    MSC_TRY(msc_edit_elements(&elements, t->data, edit));
+    MSC_TRY(is_float ? msc_edit_apply(&elements, t->data, edit)
+                     : msc_edit_elements(&elements, t->data, edit));
     enum msc_status status = put_edited(*out, e, weight, elements, edit);
     msc_array_release(elements);
     return status;

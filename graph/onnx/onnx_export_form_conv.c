@@ -216,32 +216,6 @@ static bool has_bias(const struct msc_joint *j) {
     return j->n_operands > BIAS && j->operands[BIAS] != MSC_NO_ID;
 }
 
-// What is rounded of a bias under its edit.
-struct rounded_bias {
-    const float *elements; // NULL: there is no bias
-    bool is_rounded;       // also where there is none
-};
-
-static struct rounded_bias find_bias(const struct msc_onnx_export *e, const struct msc_joint *j) {
-    struct rounded_bias b = {.is_rounded = !has_bias(j)};
-    int32_t bias = has_bias(j) ? msc_graph_weight_of(e->graph, j->operands[BIAS]) : MSC_NO_ID;
-    if (bias != MSC_NO_ID) {
-        const struct msc_edit *edit = msc_onnx__edit_at(e, j->id, BIAS);
-        bool is_replaced = edit != NULL && edit->kind == MSC_EDIT_REPLACE;
-        const struct msc_array *elements =
-            is_replaced ? edit->elements : msc_graph_tensor(e->graph, bias)->data;
-        edit = is_replaced ? edit->next : edit;
-        b.elements = msc_array_data(elements);
-        b.is_rounded = edit != NULL && edit->kind == MSC_EDIT_ROUND_BIAS;
-    }
-    return b;
-}
-
-// That of a channel, in steps of the sums; 0 without.
-static double bias_in_steps(const struct rounded_bias *b, int64_t c, float step) {
-    return b->elements == NULL ? 0 : (double)msc_bias_round(b->elements[c], step);
-}
-
 static float step_of(const struct msc_onnx_export *e, const struct msc_joint *j, int64_t c) {
     const struct msc_quant *x = &msc_onnx__byte_edit(e, j->id, DATA)->quant;
     const struct msc_quant *w = &msc_onnx__byte_edit(e, j->id, WEIGHT)->quant;
@@ -252,22 +226,45 @@ static int64_t count_outputs(const struct msc_onnx_export *e, const struct msc_j
     return msc_graph_tensor(e->graph, j->operands[WEIGHT])->dims[0];
 }
 
-static const double most_sum = 0x1.1p30; // of weights that are wide enough for most_bias, rounded
+static const float most_sum = 0x1.1p30f; // of weights that are wide enough for most_bias, rounded
 
+// The rounding of a joint's bias; NULL: there is no bias, or it is not rounded.
+static const struct msc_bias_rounding *find_rounding(const struct msc_onnx_export *e,
+                                                     const struct msc_joint *j) {
+    return has_bias(j) ? msc_edit_rounding(msc_onnx__edit_at(e, j->id, BIAS)) : NULL;
+}
+
+// A bias is rounded with what it takes, where there is one.
 bool msc_onnx__takes_shift(const struct msc_onnx_export *e, const struct msc_tail *tail) {
     const struct msc_joint *j = tail->maker;
-    const struct rounded_bias bias = find_bias(e, j);
-    if (!msc_onnx__computes_integers(e, j) || !bias.is_rounded) {
+    const struct msc_bias_rounding *rounding = find_rounding(e, j);
+    if (!msc_onnx__computes_integers(e, j)) {
         return false;
     }
+    if (has_bias(j)) {
+        return rounding != NULL && rounding->shift == msc_tail_bias(tail);
+    }
     for (int64_t c = 0; c < count_outputs(e, j); c++) {
-        float step = step_of(e, j, c);
-        double sum = bias_in_steps(&bias, c, step) + tail->shift / tail->factor / (double)step;
-        if (!(fabs(sum) < most_sum)) {
+        if (!(fabsf(msc_tail_bias(tail) / step_of(e, j, c)) < most_sum)) {
             return false;
         }
     }
     return true;
+}
+
+// [n] integers of the bias and what it takes together.
+static enum msc_status round_shifted(int32_t integers[], const struct msc_onnx_export *e,
+                                     const struct msc_joint *j, const struct msc_bias_rounding *r) {
+    const struct msc_tensor *t =
+        msc_graph_tensor(e->graph, msc_graph_weight_of(e->graph, j->operands[BIAS]));
+    struct msc_array *elements;
+    MSC_TRY(msc_edit_elements(&elements, t->data, msc_onnx__edit_at(e, j->id, BIAS)));
+    const float *from = msc_array_data(elements);
+    for (int64_t c = 0; c < msc_array_n_elements(elements); c++) {
+        integers[c] = msc_bias_round_channel(r, from[c], c);
+    }
+    msc_array_release(elements);
+    return MSC_OK;
 }
 
 enum msc_status msc_onnx__shift_bias(struct msc_onnx_joint *j) {
@@ -283,11 +280,12 @@ enum msc_status msc_onnx__shift_bias(struct msc_onnx_joint *j) {
     if (steps == NULL || bias == NULL) {
         return msc_onnx__no_memory(j->e);
     }
-    const struct rounded_bias before = find_bias(e, j->joint);
     for (size_t c = 0; c < n; c++) {
         steps[c] = step_of(e, j->joint, (int64_t)c);
-        bias[c] = (int32_t)rint(bias_in_steps(&before, (int64_t)c, steps[c]) +
-                                tail.shift / tail.factor / (double)steps[c]);
+        bias[c] = msc_bias_round(msc_tail_bias(&tail), steps[c]);
+    }
+    if (has_bias(j->joint)) {
+        MSC_TRY(round_shifted(bias, e, j->joint, find_rounding(e, j->joint)));
     }
     j->n_inputs = BIAS + 1;
     return add_bias(&j->inputs[BIAS], j, (int64_t)n, bias, steps);

@@ -13,11 +13,14 @@ int64_t msc_bias_largest(const int32_t integers[], int64_t n) {
     return largest;
 }
 
-static void round_all(struct msc_bias *b, const float x[], const struct msc_bias_rounding *r) {
+static void round_all(struct msc_bias *b, const struct msc_bias_rounding *r) {
     for (int64_t c = 0; c < b->n; c++) {
-        b->steps[c] = msc_bias_step(r, c);
-        b->integers[c] = msc_bias_round(x[c], b->steps[c]);
-        b->floats[c] = (float)b->integers[c] * b->steps[c];
+        int32_t q = msc_bias_round_channel(r, b->floats[c], c);
+        b->floats[c] = msc_bias_value(r, q, c);
+        if (b->integers) {
+            b->steps[c] = msc_bias_step(r, c);
+            b->integers[c] = q;
+        }
     }
     b->largest = msc_bias_largest(b->integers, b->n);
 }
@@ -25,22 +28,23 @@ static void round_all(struct msc_bias *b, const float x[], const struct msc_bias
 enum msc_status msc_bias_init(struct msc_bias *out, const struct msc_array *elements,
                               const struct msc_edit *edit) {
     const struct msc_bias_rounding *rounding = msc_edit_rounding(edit);
+    bool has_integers = rounding && rounding->shift == 0;
     size_t n = (size_t)msc_array_n_elements(elements);
     struct msc_array *x;
     MSC_TRY(msc_edit_elements(&x, elements, edit));
     *out = (struct msc_bias){.n = (int64_t)n, .floats = msc_alloc(n * sizeof(float) + 1)};
-    if (rounding) {
+    if (has_integers) {
         out->integers = msc_alloc(n * sizeof(int32_t) + 1);
         out->steps = msc_alloc(n * sizeof(float) + 1);
     }
-    if (!out->floats || (rounding && (!out->integers || !out->steps))) {
+    if (!out->floats || (has_integers && (!out->integers || !out->steps))) {
         msc_bias_finish(out);
         msc_array_release(x);
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a bias");
     }
     memcpy(out->floats, msc_array_data(x), n * sizeof(float));
     if (rounding) {
-        round_all(out, msc_array_data(x), rounding);
+        round_all(out, rounding);
     }
     msc_array_release(x);
     return MSC_OK;

@@ -1,5 +1,5 @@
 // A bias under edits (graph/edit.h), as kernels add it: its floats to scaled sums or, where it is
-// rounded to just the step that integer sums have, its integers to these themselves.
+// rounded to just the step that integer sums have, without a shift, its integers to these themselves.
 #ifndef MSC_KERNELS_LOWERING_BIAS_H
 #define MSC_KERNELS_LOWERING_BIAS_H
 
@@ -8,7 +8,7 @@
 struct msc_bias {
     int64_t n;
     float *floats;     // [n]; NULL: without an edit
-    int32_t *integers; // [n] that they stand for; NULL: it is not rounded
+    int32_t *integers; // [n] that they stand for; NULL: it is not rounded, or with a shift
     float *steps;      // [n] that it is rounded to
     int64_t largest;   // of the sizes of integers
 };

@@ -57,11 +57,14 @@ static void test_graph_edit__round_bias(void **state) {
     msc_array_release(b);
     // One step for all, over two rows: 0.7 / 0.25 is 2.8.
     struct msc_array *rows = array_of(2, DIMS(2, 2), (const float[]){0.7f, -0.7f, 0.1f, 0.125f});
-    e.rounding = (struct msc_bias_rounding){1, (const float[]){0.25f}};
+    e.rounding = (struct msc_bias_rounding){.n = 1, .steps = (const float[]){0.25f}};
     check_apply(rows, &e, (const float[]){0.75f, -0.75f, 0.0f, 0.0f});
     // A step for each of the last axis.
-    e.rounding = (struct msc_bias_rounding){2, (const float[]){0.25f, 0.5f}};
+    e.rounding = (struct msc_bias_rounding){.n = 2, .steps = (const float[]){0.25f, 0.5f}};
     check_apply(rows, &e, (const float[]){0.75f, -0.5f, 0.0f, 0.0f});
+    // With a shift of 0.4: 1.1, -0.3, 0.5 and 0.525 are 4, -1, 2 and 1 steps.
+    e.rounding.shift = 0.4f;
+    check_apply(rows, &e, (const float[]){1.0f - 0.4f, -0.5f - 0.4f, 0.5f - 0.4f, 0.5f - 0.4f});
     msc_array_release(rows);
 }
 

@@ -324,12 +324,12 @@ static void test_graph_onnx_export_form__tail(void **state) {
     finish_net(&n);
 }
 
-// x ── conv ── + 3 ── conv2, with a bias of 0 and 1 that is replaced by 1.5 and 2.5: 3 and 5 steps of
-// 0.5 * 1, and 6 of the number.
+// x ── conv ── + 3 ── conv2, with a bias of 0 and 1 that is replaced by 1.5 and 2.6, rounded with the
+// number: 9 and 11.2 steps of 0.5 * 1. Rounded without it the number stays what it is.
 static void test_graph_onnx_export_form__replaced_bias(void **state) {
     (void)state;
     struct net n = {0};
-    static const float values[2] = {1.5f, 2.5f}, steps[1] = {0.5f};
+    static const float values[2] = {1.5f, 2.6f}, steps[2] = {0.5f, 0.5f};
     struct msc_array *elements;
     assert_ok(msc_graph_create(&n.g, "replaced"));
     int32_t x = add_input(n.g, "x", "NCHW", 4, DIMS(1, 2, 2, 2));
@@ -346,7 +346,7 @@ static void test_graph_onnx_export_form__replaced_bias(void **state) {
     finish_graph(&n, add_conv(n.g, "conv2", t, w), "onnxruntime");
     struct msc_edit whole = make_edit(8, 0, 255, &half, &zero);
     struct msc_edit weight = make_edit(8, -127, 127, &one, &zero);
-    struct msc_edit rounded = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {.n = 1, .steps = steps}};
+    struct msc_edit rounded = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {2, steps, 3}};
     assert_ok(msc_array_create_from(&elements, MSC_DTYPE_F32, 1, DIMS(2), values));
     struct msc_edit replaced = {.kind = MSC_EDIT_REPLACE, .elements = elements, .next = &rounded};
     msc_edit_seal(&rounded);
@@ -360,6 +360,13 @@ static void test_graph_onnx_export_form__replaced_bias(void **state) {
     const Onnx__NodeProto *bias = maker(&n, maker(&n, "conv:0")->input[2]);
     check_bytes(&n, bias->input[0], MSC_ONNX_INT32, 8, (const int32_t[]){9, 11});
     check_bytes(&n, bias->input[1], MSC_ONNX_FLOAT, 8, (const float[]){half, half});
+    rounded.rounding.shift = 0;
+    msc_edit_seal(&rounded);
+    msc_edit_seal(&replaced);
+    export_net(&n);
+    assert_int_equal(count(&n, "Add"), 1);
+    bias = maker(&n, maker(&n, "conv:0")->input[2]);
+    check_bytes(&n, bias->input[0], MSC_ONNX_INT32, 8, (const int32_t[]){3, 5});
     finish_net(&n);
     msc_array_release(elements);
 }

@@ -43,7 +43,7 @@ class Joint:
         return y
 
 
-X_SCALE, X_ZERO, STEP = f(0.053), 117, f(0.03)
+X_SCALE, X_ZERO, STEP, SHIFT = f(0.053), 117, f(0.03), f(0.37)
 
 
 def masked(a, axis, period):
@@ -58,8 +58,8 @@ def quantised(a, scale, zero, low, high):
     return np.clip(np.rint((a / scale).astype(f)) + zero, low, high).astype(np.int64) - zero
 
 
-def rounded(b, step):
-    q = np.clip(np.rint((b / step).astype(f)).astype(np.float64), -2**31, 2**31 - 1)
+def rounded(b, step, shift=f(0)):
+    q = np.clip(np.rint(((b + shift) / step).astype(f)).astype(np.float64), -2**31, 2**31 - 1)
     return q.astype(np.int64)
 
 
@@ -77,8 +77,9 @@ def run(joint, case):
     b = masked(b, 0, 2) if 'B' in case else b
     by_channel = [1, -1] + [1] * (x.ndim - 2)
     channels = joint.b.size
+    shift = SHIFT if 's' in case else f(0)
     if 'q' not in case:
-        b = (rounded(b, STEP).astype(f) * STEP).astype(f) if 'r' in case else b
+        b = rounded(b, STEP, shift).astype(f) * STEP - shift if 'r' in case else b
         y = joint.sums(x.astype(np.float64), w.astype(np.float64))
         return (y + b.reshape(by_channel)).astype(f)
     qx = quantised(x, X_SCALE, X_ZERO, 0, 255)
@@ -87,10 +88,10 @@ def run(joint, case):
     t = (X_SCALE * w_scales).astype(f)
     t = np.resize(t, channels)
     if 'j' in case:  # rounded to the step of the sums
-        q = rounded(b, t)
-        if 'H' not in case:
+        q = rounded(b, t, shift)
+        if 'H' not in case and 's' not in case:
             return (t.reshape(by_channel) * (sums + q.reshape(by_channel)).astype(f)).astype(f)
-        b = (q.astype(f) * t).astype(f)
+        b = q.astype(f) * t - shift
     b = (rounded(b, STEP).astype(f) * STEP).astype(f) if 'r' in case else b
     return ((t.reshape(by_channel) * sums.astype(f)).astype(f) + b.reshape(by_channel)).astype(f)
 
@@ -103,7 +104,7 @@ JOINTS = {
     'linear': Joint((3, 9), (5, 9), 1, 0, 5, 0),
 }
 CASES = ['', 'X', 'w', 'wW', 'b', 'r', 'bB', 'wbXr', 'q', 'qX', 'qw', 'qwW', 'qb', 'qr', 'qj',
-         'qjL', 'qjH', 'qwbXWBj']
+         'qjL', 'qjH', 'qwbXWBj', 'rs', 'qjs', 'qbjs']
 
 
 def main():

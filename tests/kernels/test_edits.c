@@ -72,7 +72,7 @@ static const struct joint joints[] = {
 
 static const float x_scale = 0.053f;
 static const int32_t x_zero = 117;
-static const float coarse_step = 0.03f;
+static const float coarse_step = 0.03f, bias_shift = 0.37f;
 
 static struct msc_array *numbers(int n_dims, const int64_t dims[], int factor, int modulus,
                                  float divisor) {
@@ -156,8 +156,9 @@ static void put_mask(struct chain *c, int axis, int64_t n, const bool is_kept[])
     put(c, (struct msc_edit){.kind = MSC_EDIT_KEEP_CHANNELS, .mask = {axis, (int32_t)n, is_kept}});
 }
 
-static void put_rounding(struct chain *c, int32_t n, const float steps[]) {
-    put(c, (struct msc_edit){.kind = MSC_EDIT_ROUND_BIAS, .rounding = {n, steps}});
+static void put_rounding(struct chain *c, int32_t n, const float steps[], bool has_shift) {
+    put(c, (struct msc_edit){.kind = MSC_EDIT_ROUND_BIAS,
+                             .rounding = {n, steps, has_shift ? bias_shift : 0}});
 }
 
 static void put_elements(struct chain *c, const struct msc_array *a) {
@@ -186,10 +187,10 @@ static void make_edits(struct pool *p, const struct joint *j, int index) {
     }
     struct chain b = {.free = w.free};
     if (has(text, 'j')) {
-        put_rounding(&b, (int32_t)j->channels, p->steps);
+        put_rounding(&b, (int32_t)j->channels, p->steps, has(text, 's'));
     }
     if (has(text, 'r')) {
-        put_rounding(&b, 1, &coarse_step);
+        put_rounding(&b, 1, &coarse_step, has(text, 's'));
     }
     if (has(text, 'B')) {
         put_mask(&b, 0, j->channels, p->o_kept);

@@ -29,8 +29,14 @@ static int32_t add_joint(struct msc_graph *g, const struct msc_joint_spec *spec)
     return msc_graph_joint(g, joint)->outputs[0];
 }
 
-// x ── conv (w, b) ── hard swish ── conv2 (w2)
-static struct msc_graph *make_swish(const float w[4], const float b[CHANNELS]) {
+static int32_t add_number(struct msc_graph *g, const char *name, float value) {
+    const struct msc_weight_spec number = {"const", add_weight(g, name, "O", 1, DIMS(1), &value)};
+    return add_joint(
+        g, &(struct msc_joint_spec){.op = MSC_OP_CONSTANT, .n_weights = 1, .weights = &number});
+}
+
+// x ── conv (w, b) ── hard swish ── conv2 (w2); or * 0.5 ── + 3 in place of the hard swish.
+static struct msc_graph *make_net(const float w[4], const float b[CHANNELS], bool has_sum) {
     static const float w2[] = {1, 0, 0, 1};
     struct msc_graph *g;
     int32_t t;
@@ -48,8 +54,19 @@ static struct msc_graph *make_swish(const float w[4], const float b[CHANNELS]) {
                                               .inputs = &t,
                                               .n_weights = 2,
                                               .weights = weights});
-    t = add_joint(g, &(struct msc_joint_spec){
-                         .op = MSC_OP_HARD_SWISH, .name = "swish", .n_inputs = 1, .inputs = &t});
+    if (has_sum) {
+        int32_t factors[] = {t, add_number(g, "half", 0.5f)};
+        t = add_joint(g,
+                      &(struct msc_joint_spec){
+                          .op = MSC_OP_MULTIPLY, .name = "less", .n_inputs = 2, .inputs = factors});
+        int32_t summands[] = {t, add_number(g, "three", 3)};
+        t = add_joint(g, &(struct msc_joint_spec){
+                             .op = MSC_OP_ADD, .name = "more", .n_inputs = 2, .inputs = summands});
+    } else {
+        t = add_joint(g,
+                      &(struct msc_joint_spec){
+                          .op = MSC_OP_HARD_SWISH, .name = "swish", .n_inputs = 1, .inputs = &t});
+    }
     t = add_joint(g, &(struct msc_joint_spec){.op = MSC_OP_CONV2D,
                                               .name = "conv2",
                                               .n_inputs = 1,
@@ -68,11 +85,16 @@ static const struct msc_quant *quant_of(const struct msc_quantizer *q, const cha
     return msc_quantizer_quant(q, site, choice);
 }
 
-static void open_quantizer(struct quantize_case *c, struct msc_quantizer **q, const float w[4],
-                           const float b[CHANNELS], const char *config) {
-    quantize_case_open_graph(c, make_swish(w, b), "onnxruntime");
+static void open_net(struct quantize_case *c, struct msc_quantizer **q, struct msc_graph *g,
+                     const char *config) {
+    quantize_case_open_graph(c, g, "onnxruntime");
     assert_ok(quantize_create(q, c->g, config));
     assert_ok(msc_quantizer_calibrate(*q, c->ev, NULL, NULL));
+}
+
+static void open_quantizer(struct quantize_case *c, struct msc_quantizer **q, const float w[4],
+                           const float b[CHANNELS], const char *config) {
+    open_net(c, q, make_net(w, b, false), config);
 }
 
 // Hard swish is 0 below -3: what it reads begins there, whatever is seen below, in whole steps; what it
@@ -140,6 +162,54 @@ static void test_tools_quantizer_target__wide_biases(void **state) {
     quantize_case_close(&c);
 }
 
+// What a runtime makes part of the bias, 3 / 0.5, is rounded with it, so that the loss is that of what
+// the runtime computes; but not where the sum stays float, or the two of them would overflow.
+static void test_tools_quantizer_target__added_behind(void **state) {
+    static const float w[] = {1, 0.5f, -1, 0.25f}, b[] = {3, -2}, small[] = {1e-12f, 1e-12f};
+    struct quantize_case c;
+    struct msc_quantizer *q;
+    struct msc_bias_edits *bias_edits;
+    const struct msc_edit *edits[16] = {NULL};
+    (void)state;
+    open_net(&c, &q, make_net(w, b, true),
+             "{\"target\":\"onnxruntime\",\"sites\":\"all\",\"choices\":[{\"bits\":8}]}");
+    const struct msc_sites *sites = msc_quantizer_sites(q);
+    int32_t sum = msc_sites_find_name(sites, "more:0"), weight = msc_sites_find_name(sites, "w");
+    assert_true(sum != MSC_NO_ID && weight != MSC_NO_ID);
+    assert_in_range(sites->n_slots, 1, 16);
+    for (int32_t i = 0; i < sites->n_sites; i++) {
+        for (int32_t k = 0; k < sites->sites[i].n_slots; k++) {
+            edits[sites->sites[i].slots[k]] = msc_quantizer_edit(q, i, 0);
+        }
+    }
+    const struct msc_edit **bias = &edits[sites->n_site_slots];
+    assert_ok(msc_bias_edits_create(&bias_edits, c.g, sites));
+    assert_ok(msc_bias_edits_fill(bias_edits, edits));
+    const struct msc_bias_rounding *r = msc_edit_rounding(*bias);
+    assert_non_null(r);
+    assert_true(r->shift == 6);
+    for (int64_t k = 0; k < CHANNELS; k++) {
+        double step = (double)msc_bias_step(r, k), sum_of = (double)b[k] + 6;
+        assert_true(fabs(msc_bias_round_channel(r, b[k], k) * step - sum_of) <= 0.5001 * step);
+    }
+    struct msc_quant tiny = *quant_of(q, "w", 0);
+    tiny.scales = small;
+    const struct msc_edit narrow = msc_edit_quantize(tiny),
+                          *wide = msc_quantizer_edit(q, weight, 0);
+    edits[sites->sites[weight].slots[0]] = &narrow;
+    assert_ok(msc_bias_edits_fill(bias_edits, edits));
+    assert_true(msc_edit_rounding(*bias)->shift == 0);
+    edits[sites->sites[weight].slots[0]] = wide;
+    for (int32_t i = 0; i < sites->sites[sum].n_slots; i++) {
+        edits[sites->sites[sum].slots[i]] = NULL;
+    }
+    assert_ok(msc_bias_edits_fill(bias_edits, edits));
+    assert_true(msc_edit_rounding(*bias)->shift == 0);
+    msc_bias_edits_destroy(bias_edits);
+    msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+}
+
 // Shifts are added before the bias is rounded to int32, each pair of edits makes one edit.
 static void test_tools_quantizer_target__shifted_biases(void **state) {
     static const float w[] = {1, 0.5f, -1, 0.25f}, b[] = {3, -2}, by[] = {0.5f, -0.25f};
@@ -196,6 +266,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools_quantizer_target__hard_swish),
         cmocka_unit_test(test_tools_quantizer_target__wide_biases),
+        cmocka_unit_test(test_tools_quantizer_target__added_behind),
         cmocka_unit_test(test_tools_quantizer_target__shifted_biases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
