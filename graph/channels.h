@@ -32,7 +32,7 @@
 //     bool *is_gone = ...;                                // [channels.n_units]
 //     is_gone[channels.groups[0].first_unit] = true;
 //     MSC_TRY(msc_channels_mask(&masks, &channels, g, &sites, is_gone)); // run as if they were gone
-//     MSC_TRY(msc_graph_prune(&small, g, &channels, is_gone)); // graph/passes/prune.h: really gone
+//     MSC_TRY(msc_graph_prune(&small, g, &channels, is_gone, NULL)); // graph/passes/prune.h: really gone
 //     msc_channels_finish(&channels);
 #ifndef MSC_GRAPH_CHANNELS_H
 #define MSC_GRAPH_CHANNELS_H

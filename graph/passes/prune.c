@@ -21,21 +21,22 @@ bool msc_prune__is_cut(const struct msc_prune *p, int32_t tensor, int axis) {
 }
 
 // Copies what is left along one axis: elements lie as [outer, length, inner bytes].
-static enum msc_status cut_axis(struct msc_array **out, const struct msc_prune *p, int32_t tensor,
-                                const struct msc_array *x, int axis) {
+static enum msc_status cut_axis(struct msc_array **out, const struct msc_channels *channels,
+                                const bool is_gone[], int32_t tensor, const struct msc_array *x,
+                                int axis) {
     int64_t dims[MSC_MAX_DIMS];
     int n_dims = msc_array_n_dims(x);
     memcpy(dims, msc_array_dims(x), (size_t)n_dims * sizeof(dims[0]));
     int64_t length = dims[axis], outer = msc_dims_product(axis, dims);
     int64_t n_rows = outer * length;
     size_t row = n_rows == 0 ? 0 : msc_array_n_bytes(x) / (size_t)n_rows;
-    dims[axis] = msc_prune__count(p, tensor, axis, length);
+    dims[axis] = msc_channels_count(channels, tensor, axis, length, is_gone);
     MSC_TRY(msc_array_create(out, msc_array_dtype(x), n_dims, dims));
     const char *from = msc_array_data(x);
     char *to = msc_array_data(*out);
     for (int64_t i = 0; i < n_rows; i++, from += row) {
-        int32_t unit = msc_channels_unit(p->channels, tensor, axis, i % length);
-        if (unit == MSC_NO_ID || !p->is_gone[unit]) {
+        int32_t unit = msc_channels_unit(channels, tensor, axis, i % length);
+        if (unit == MSC_NO_ID || !is_gone[unit]) {
             memcpy(to, from, row);
             to += row;
         }
@@ -43,23 +44,47 @@ static enum msc_status cut_axis(struct msc_array **out, const struct msc_prune *
     return MSC_OK;
 }
 
-// *out is one reference, to the elements themselves where nothing goes.
-static enum msc_status cut_weight(struct msc_array **out, const struct msc_prune *p,
-                                  int32_t tensor) {
-    const struct msc_tensor *t = msc_graph_tensor(p->from, tensor);
-    *out = msc_array_retain(t->data);
-    for (int i = 0; i < t->n_dims; i++) {
+// *out is a reference to the elements themselves where nothing goes.
+enum msc_status msc_graph_prune_array(struct msc_array **out, const struct msc_array *x,
+                                      const struct msc_channels *channels, int32_t tensor,
+                                      const bool is_gone[]) {
+    *out = msc_array_retain(x);
+    for (int i = 0; i < msc_array_n_dims(x); i++) {
         struct msc_array *whole = *out;
-        if (!msc_prune__is_cut(p, tensor, i)) {
+        int64_t length = msc_array_dim(whole, i);
+        if (msc_channels_count(channels, tensor, i, length, is_gone) == length) {
             continue;
         }
-        enum msc_status status = cut_axis(out, p, tensor, whole, i);
+        enum msc_status status = cut_axis(out, channels, is_gone, tensor, whole, i);
         msc_array_release(whole);
         if (status != MSC_OK) {
             *out = NULL;
             return status;
         }
     }
+    return MSC_OK;
+}
+
+// What the weight is to hold; *out is one reference.
+static enum msc_status weight_elements(struct msc_array **out, const struct msc_prune *p,
+                                       int32_t tensor) {
+    const struct msc_tensor *t = msc_graph_tensor(p->from, tensor);
+    const struct msc_array *given = p->elements ? p->elements[tensor] : NULL;
+    int64_t dims[MSC_MAX_DIMS];
+    char expected[MSC_DIMS_TEXT_BYTES], found[MSC_DIMS_TEXT_BYTES];
+    if (!given) {
+        return msc_graph_prune_array(out, t->data, p->channels, tensor, p->is_gone);
+    }
+    int n_dims = msc_array_n_dims(given);
+    msc_prune__dims(dims, p, tensor);
+    if (n_dims != t->n_dims || msc_array_dtype(given) != t->dtype ||
+        memcmp(msc_array_dims(given), dims, (size_t)n_dims * sizeof(dims[0])) != 0) {
+        return MSC_FAIL(MSC_E_INVALID, "weight %s: replaced by %s%s, expected %s%s", t->name,
+                        msc_dtype_name(msc_array_dtype(given)),
+                        msc_dims_format(found, n_dims, msc_array_dims(given)),
+                        msc_dtype_name(t->dtype), msc_dims_format(expected, t->n_dims, dims));
+    }
+    *out = msc_array_retain(given);
     return MSC_OK;
 }
 
@@ -72,7 +97,7 @@ static enum msc_status copy_weight(struct msc_prune *p, int32_t tensor) {
         return MSC_FAIL(MSC_E_STATE, "graph '%s': weight %s has no elements", p->from->name,
                         t->name);
     }
-    MSC_TRY(cut_weight(&data, p, tensor));
+    MSC_TRY(weight_elements(&data, p, tensor));
     enum msc_status status = msc_builder_constant(&p->values[tensor], p->builder, t->name, data);
     msc_array_release(data);
     MSC_TRY(status);
@@ -271,9 +296,14 @@ static enum msc_status prune_build(struct msc_prune *p) {
 }
 
 enum msc_status msc_graph_prune(struct msc_graph **out, const struct msc_graph *g,
-                                const struct msc_channels *channels, const bool is_gone[]) {
+                                const struct msc_channels *channels, const bool is_gone[],
+                                const struct msc_array *const elements[]) {
     struct msc_builder builder = {0};
-    struct msc_prune p = {.from = g, .channels = channels, .is_gone = is_gone, .builder = &builder};
+    struct msc_prune p = {.from = g,
+                          .channels = channels,
+                          .is_gone = is_gone,
+                          .elements = elements,
+                          .builder = &builder};
     MSC_TRY(msc_channels_check(channels, is_gone));
     enum msc_status status = prune_build(&p);
     if (status == MSC_OK) {

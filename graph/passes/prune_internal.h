@@ -9,6 +9,7 @@ struct msc_prune {
     const struct msc_graph *from;
     const struct msc_channels *channels;
     const bool *is_gone;
+    const struct msc_array *const *elements; // [n_tensors] in place of weights' own; may be NULL
     struct msc_builder *builder;
     struct msc_value **values; // [n_tensors] by id in `from`
 };

@@ -249,7 +249,7 @@ static void check_one(const struct msc_graph *g, const struct msc_sites *sites,
     struct msc_graph *small;
     struct msc_array *whole[MOST_OUTPUTS], *pruned[MOST_OUTPUTS];
     assert_ok(msc_channels_mask(&masks, c, g, sites, is_gone));
-    assert_ok(msc_graph_prune(&small, g, c, is_gone));
+    assert_ok(msc_graph_prune(&small, g, c, is_gone, NULL));
     for (int32_t i = 0; i < masks.n; i++) {
         assert_ok(msc_edit_check(&masks.masks[i], g, &sites->slots[masks.slots[i]]));
     }
@@ -277,7 +277,7 @@ void check_masked_and_pruned(const struct msc_graph *g, uint64_t seed) {
     assert_ok(msc_channels_find(&channels, g, &sites));
     assert_true(channels.n_units <= MOST_UNITS);
     memset(is_gone, 0, sizeof(is_gone));
-    assert_ok(msc_graph_prune(&same, g, &channels, is_gone));
+    assert_ok(msc_graph_prune(&same, g, &channels, is_gone, NULL));
     assert_true(msc_graph_equal(g, same, true));
     msc_graph_destroy(same);
     for (size_t i = 0; i < sizeof(densities) / sizeof(densities[0]); i++) {

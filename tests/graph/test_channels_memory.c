@@ -13,7 +13,7 @@ static enum msc_status use(const struct msc_channels *c, const bool is_gone[]) {
     MSC_TRY(msc_channels_cost(&cost, c, sample, is_gone));
     MSC_TRY(msc_channels_mask(&masks, c, sample, &sites, is_gone));
     msc_channel_masks_finish(&masks);
-    MSC_TRY(msc_graph_prune(&small, sample, c, is_gone));
+    MSC_TRY(msc_graph_prune(&small, sample, c, is_gone, NULL));
     msc_graph_destroy(small);
     return MSC_OK;
 }

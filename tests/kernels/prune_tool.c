@@ -180,7 +180,7 @@ static enum msc_status run_tool(struct tool *t) {
     MSC_TRY(msc_channels_find(&t->channels, t->whole, &t->sites));
     MSC_TRY(choose(t));
     MSC_TRY(msc_channels_mask(&t->masks, &t->channels, t->whole, &t->sites, t->is_gone));
-    MSC_TRY(msc_graph_prune(&t->small, t->whole, &t->channels, t->is_gone));
+    MSC_TRY(msc_graph_prune(&t->small, t->whole, &t->channels, t->is_gone, NULL));
     MSC_TRY(msc_onnx_save(t->small, t->onnx, NULL));
     MSC_TRY(run_both(t));
     MSC_TRY(msc_npz_save(t->npz, &t->results));
