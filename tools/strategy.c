@@ -28,6 +28,8 @@ void msc_strategy_destroy(struct msc_strategy *s) {
         }
         msc_free(s->arrays);
         msc_free(s->edits);
+        msc_free(s->groups);
+        msc_free(s->replaced);
         msc_arena_finish(&s->arena);
         msc_free(s);
     }
@@ -39,7 +41,7 @@ size_t msc_strategy_n_edits(const struct msc_strategy *s) {
 
 // ---- Adding -----------------------------------------------------------------------------------
 
-static enum msc_status keep_array(struct msc_strategy *s, const struct msc_array *array) {
+enum msc_status msc_strategy__keep_array(struct msc_strategy *s, const struct msc_array *array) {
     if (array) {
         MSC_TRY(msc_grow(&s->arrays, &s->arrays_capacity, s->n_arrays + 1, sizeof(s->arrays[0])));
         s->arrays[s->n_arrays++] = msc_array_retain(array);
@@ -59,8 +61,8 @@ enum msc_status msc_strategy__copy_quant(struct msc_strategy *s, struct msc_edit
     struct msc_quant quant = *in;
     quant.scales = scales;
     quant.zero_points = zeros;
-    MSC_TRY(keep_array(s, in->integers));
-    MSC_TRY(keep_array(s, in->shifts));
+    MSC_TRY(msc_strategy__keep_array(s, in->integers));
+    MSC_TRY(msc_strategy__keep_array(s, in->shifts));
     *out = msc_edit_quantize(quant);
     return MSC_OK;
 }
@@ -193,6 +195,7 @@ static enum msc_status check_target(const struct msc_strategy *s, const struct m
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later) {
     s->target = s->n == 0 ? later->target : s->target;
     MSC_TRY(check_target(later, s->target));
+    MSC_TRY(msc_strategy__merge_prunes(s, later));
     for (size_t i = 0; i < later->n; i++) {
         MSC_TRY(msc_strategy__add(s, &later->edits[i]));
     }
@@ -306,6 +309,13 @@ enum msc_status msc_strategy_check_weights(const struct msc_strategy *s,
         return MSC_OK;
     }
     const char *name = s->name ? s->name : "the strategy";
+    if (msc_strategy_prunes(s)) {
+        return MSC_FAIL(
+            MSC_E_STATE,
+            "%s: found with other weights than this model has, and its channels are for "
+            "those; search again",
+            name);
+    }
     return MSC_FAIL(MSC_E_STATE,
                     "%s: found with other weights than this model has; mscgym export --model MODEL "
                     "--strategy %s --recalibrate --dataset INPUTS -o FILE keeps its choices and "
@@ -324,6 +334,12 @@ static enum msc_status apply_all(const struct msc_strategy *s, const struct msc_
 
 enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct msc_graph *g,
                                    const struct msc_sites *sites, const struct msc_edit *edits[]) {
+    if (msc_strategy_prunes(s)) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "%s takes channels away, which cannot be done here; export the model with "
+                        "it, and go on from that",
+                        s->name ? s->name : "the strategy");
+    }
     MSC_TRY(apply_all(s, g, sites, edits));
     return msc_strategy_check_weights(s, g);
 }
@@ -344,5 +360,5 @@ struct msc_hash msc_strategy_hash(const struct msc_strategy *s) {
         }
         h = msc_hash_combine(h, s->edits[i].edit.hash);
     }
-    return h;
+    return msc_strategy__hash_prunes(h, s);
 }

@@ -7,13 +7,15 @@
 //         "scales": [...], "zero_points": [...]},
 //        {"site": "x:0-c-conv1", "tensor": "x:0", "joints": ["conv1"], ...}]}
 //
-// "target" and "sites", "all", where present, say that a tensor's edit is for all that the target
+// "prune" and "replace", where present, say which channels go and what weights hold then; edits are for
+// what is left. "target" and "sites", "all", where present, say that a tensor's edit is for all that the target
 // gives its scale, and that biases are rounded. "joints", where present, limits an activation's edit to those that read it. Version 1 has neither
 // the hash of the weights nor what the scales came from, and is read as well.
 #ifndef MSC_TOOLS_STRATEGY_H
 #define MSC_TOOLS_STRATEGY_H
 
 #include "base/json.h"
+#include "graph/channels.h"
 #include "graph/edit.h"
 #include "graph/site.h"
 #include "tools/range.h"
@@ -57,6 +59,22 @@ enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph 
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later);
 size_t msc_strategy_n_edits(const struct msc_strategy *s);
 
+// Channels that go, and elements of weights in place of their own, all of which comes before edits:
+// these are then for what msc_strategy_prune makes of the graph.
+//
+// Which units of a group go, is_gone [group->n_units]; `label` is the choice.
+enum msc_status msc_strategy_prune_group(struct msc_strategy *s,
+                                         const struct msc_channel_group *group, const char *label,
+                                         const bool is_gone[]);
+// What a weight holds, of what is left of it (msc_graph_prune_array). A reference is kept.
+enum msc_status msc_strategy_replace(struct msc_strategy *s, const char *tensor,
+                                     const struct msc_array *elements);
+bool msc_strategy_prunes(const struct msc_strategy *s);
+// The graph without these channels, with these elements. *out is the caller's. MSC_E_STATE: it does
+// not have them, or the strategy was found with other weights.
+enum msc_status msc_strategy_prune(struct msc_graph **out, const struct msc_strategy *s,
+                                   const struct msc_graph *g);
+
 // *out is owned by the caller (cJSON_Delete).
 enum msc_status msc_strategy_to_json(const struct msc_strategy *s, const struct msc_graph *g,
                                      cJSON **out);
@@ -70,10 +88,10 @@ enum msc_status msc_strategy_save(const struct msc_strategy *s, const struct msc
 // Fills edits [sites->n_slots] with edits borrowed from the strategy; slots it does not name stay
 // as they are. MSC_E_STATE names a tensor or joint that the graph does not have, parameters that do
 // not fit its shape, or a strategy that was found with other weights; or the sites are of another
-// scheme.
+// scheme; or it prunes, and so is for another graph.
 enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct msc_graph *g,
                                    const struct msc_sites *sites, const struct msc_edit *edits[]);
-// The same whatever the weights are.
+// The same whatever the weights are, and of one that prunes, to the graph that it makes.
 enum msc_status msc_strategy_apply_to_any(const struct msc_strategy *s, const struct msc_graph *g,
                                           const struct msc_sites *sites,
                                           const struct msc_edit *edits[]);

@@ -15,6 +15,18 @@ struct msc_strategy_edit {
     struct msc_edit edit;
 };
 
+// A group that loses channels.
+struct msc_strategy_group {
+    const char *name, *label;
+    int32_t n_units, n_kept;
+    int32_t *kept; // [n_kept] rising, counted from the group's first
+};
+
+struct msc_strategy_weight {
+    const char *tensor;
+    const struct msc_array *elements;
+};
+
 struct msc_strategy {
     struct msc_arena arena;
     const char *name;                // begins error texts; NULL: it was read from nowhere
@@ -25,7 +37,21 @@ struct msc_strategy {
     size_t n, capacity;
     struct msc_array **arrays; // references of the edits'
     size_t n_arrays, arrays_capacity;
+    struct msc_strategy_group *groups;
+    size_t n_groups, groups_capacity;
+    struct msc_strategy_weight *replaced;
+    size_t n_replaced, replaced_capacity;
 };
+
+// Keeps a reference as long as the strategy.
+enum msc_status msc_strategy__keep_array(struct msc_strategy *s, const struct msc_array *array);
+// strategy_prune.c: what prunes, as members of the file, from these, of another, and in the hash.
+enum msc_status msc_strategy__prunes_to_json(const struct msc_strategy *s, cJSON *root);
+enum msc_status msc_strategy__read_prunes(struct msc_strategy *s, const cJSON *root,
+                                          const char *name);
+enum msc_status msc_strategy__merge_prunes(struct msc_strategy *s,
+                                           const struct msc_strategy *later);
+struct msc_hash msc_strategy__hash_prunes(struct msc_hash h, const struct msc_strategy *s);
 
 // Copies an edit whose text and numbers belong to somebody else, over those that are there.
 enum msc_status msc_strategy__add(struct msc_strategy *s, const struct msc_strategy_edit *model);

@@ -102,6 +102,7 @@ static enum msc_status strategy_to_json(const struct msc_strategy *s, const stru
         MSC_TRY(msc_json_add_text(root, "target", s->target->name));
         MSC_TRY(msc_json_add_text(root, "sites", "all"));
     }
+    MSC_TRY(msc_strategy__prunes_to_json(s, root));
     cJSON *edits = cJSON_CreateArray();
     MSC_TRY(msc_json_add(root, "edits", edits));
     for (size_t i = 0; i < s->n; i++) {
@@ -402,7 +403,8 @@ static enum msc_status read_sites(struct msc_strategy *s, const cJSON *json, con
 
 // Which schema it is, and what the file says of the whole.
 static enum msc_status read_head(struct msc_strategy *s, const cJSON *json, const char *name) {
-    static const char *const keys[] = {"schema", "graph", "edits", "weights", "target", "sites"};
+    static const char *const keys[] = {"schema", "graph", "edits", "weights",
+                                       "target", "sites", "prune", "replace"};
     const char *schema;
     const char *weights;
     if (!cJSON_IsString(cJSON_GetObjectItemCaseSensitive(json, "schema"))) {
@@ -416,7 +418,7 @@ static enum msc_status read_head(struct msc_strategy *s, const cJSON *json, cons
         return MSC_FAIL(MSC_E_FORMAT, "%s: schema is \"%s\", expected \"" SCHEMA "\"", name,
                         schema);
     }
-    MSC_TRY(msc_json_check_keys(json, keys, 6, name));
+    MSC_TRY(msc_json_check_keys(json, keys, sizeof(keys) / sizeof(keys[0]), name));
     MSC_TRY(read_sites(s, json, name));
     MSC_TRY(msc_json_get_text(&weights, json, "weights", name));
     s->has_weights = true;
@@ -437,6 +439,7 @@ static enum msc_status strategy_read_all(struct msc_strategy *s, const cJSON *js
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
     }
     MSC_TRY(read_head(s, json, name));
+    MSC_TRY(msc_strategy__read_prunes(s, json, name));
     MSC_TRY(msc_json_get_array(&list, json, "edits", name));
     cJSON_ArrayForEach(item, list) {
         msc_str_clear(&where);

@@ -1,0 +1,139 @@
+// The pruner: which channels go, in what order, and weights that make up for them.
+//
+// A group of channels that go together (graph/channels.h) keeps a share of its units. Which, says a
+// criterion; those of little worth go first. With W a weight that reads the channels (a consumer), C
+// the second moments of its inputs in the float model (tools/second_moment.h), around their means
+// where its joint has a bias, and c the columns of one unit:
+//
+//     l1, l2    sum of |w|, and of w^2, over the weights that make the unit
+//     energy    sum over consumers of tr(W_c C_cc W_c') / tr(W C W'): the share of what they give
+//     hessian   the same of what no other channel can make up for: units go one after the other, each
+//               time that of the least tr(W_c ((C^-1)_cc)^-1 W_c'), and W and C^-1 become those of
+//               what is left (B. Hassibi and D. Stork, "Second order derivatives for network
+//               pruning", NIPS 1992; E. Frantar and D. Alistarh, "Optimal Brain Compression",
+//               NeurIPS 2022)
+//     loss      the distill loss with the unit alone masked: measured by the environment
+//
+// Consumers are then repaired by least squares: of the columns k that stay, and those that go, g,
+//
+//     W_k' = W_k + W_g C_gk (C_kk + d I)^-1,    b' = b + W_g m_g - (W_k' - W_k) m_k
+//
+// with m the means and d = ridge times the mean of C's diagonal.
+//
+//     MSC_TRY(msc_pruner_create(&p, graph, &options, memory_bytes));
+//     MSC_TRY(msc_pruner_prepare(p, evaluator, &preparation));     // or msc_pruner_load
+//     MSC_TRY(msc_pruner_make(p, points, n));                      // edits of n points
+//     msc_pruner_fill(p, points[0], edits);
+#ifndef MSC_TOOLS_PRUNER_H
+#define MSC_TOOLS_PRUNER_H
+
+#include "base/json.h"
+#include "base/log.h"
+#include "data/npy.h"
+#include "graph/channels.h"
+#include "kernels/engine/evaluator.h"
+
+struct msc_arena;
+struct msc_pruner;
+
+#define MSC_CRITERION_LIST(X)                                                                      \
+    X(MSC_CRITERION_L1, "l1")                                                                      \
+    X(MSC_CRITERION_L2, "l2")                                                                      \
+    X(MSC_CRITERION_ENERGY, "energy")                                                              \
+    X(MSC_CRITERION_HESSIAN, "hessian")                                                            \
+    X(MSC_CRITERION_LOSS, "loss")
+
+#define MSC_CRITERION_ENUMERATOR(criterion, name) criterion,
+enum msc_criterion { MSC_CRITERION_LIST(MSC_CRITERION_ENUMERATOR) MSC_N_CRITERIA };
+#undef MSC_CRITERION_ENUMERATOR
+
+// One row of "choices".
+struct msc_prune_choice {
+    double density; // share of the units that stay, 0 < density <= 1
+    enum msc_criterion criterion;
+    const char *label; // "0.5", "0.5 l2"
+};
+
+// In the arena they were read into.
+struct msc_pruner_options {
+    size_t n_choices;
+    const struct msc_prune_choice *choices;
+    int64_t round_to; // counts of channels are multiples of it where that can be; 1: all may be
+    bool repairs;
+    double ridge;   // > 0
+    int64_t n_rows; // of second moments
+    size_t n_include, n_exclude;
+    const char *const *include, *const *exclude; // name patterns of groups
+};
+
+// Choices and patterns, from the environment's JSON object.
+enum msc_status msc_pruner_read_options(struct msc_pruner_options *out, const struct cJSON *config,
+                                        struct msc_arena *arena);
+
+// Borrows all that it is given. memory_bytes are for second moments, and for repaired weights that are
+// kept in case they come again. MSC_E_INVALID: no channel of the network can go, or none that is
+// included. *out is owned by the caller.
+enum msc_status msc_pruner_create(struct msc_pruner **out, const struct msc_graph *g,
+                                  const struct msc_pruner_options *options, uint64_t memory_bytes);
+void msc_pruner_destroy(struct msc_pruner *p); // accepts NULL
+
+const struct msc_channels *msc_pruner_channels(const struct msc_pruner *p);
+const struct msc_sites *msc_pruner_sites(const struct msc_pruner *p);
+
+// ---- Cuts: what the choices are for a group ---------------------------------------------------
+
+// A cut is what some choices, that keep as many units by one criterion, make of a group. One more, whose
+// index is the number of these, is the whole group.
+struct msc_prune_cut {
+    size_t choice; // the first of these
+    int32_t n_kept;
+};
+
+bool msc_pruner_is_included(const struct msc_pruner *p, int32_t group);
+size_t msc_pruner_n_cuts(const struct msc_pruner *p, int32_t group);
+const struct msc_prune_cut *msc_pruner_cut(const struct msc_pruner *p, int32_t group, size_t cut);
+// Which cut of the group a choice is.
+size_t msc_pruner_cut_of(const struct msc_pruner *p, int32_t group, size_t choice);
+
+// ---- Before the first trial -------------------------------------------------------------------
+
+struct msc_pruner_preparation {
+    int n_threads;
+    const struct msc_log *log;
+    const struct msc_cancel *cancel;
+};
+
+// Second moments, and the order of units by every criterion that choices name, but for `loss`. The
+// evaluator is of the same graph, its sites those of the operator table. Weights whose moments memory
+// has no room for are masked alone, which the log is told. MSC_E_CANCELLED, MSC_E_NOMEM.
+enum msc_status msc_pruner_prepare(struct msc_pruner *p, struct msc_evaluator *ev,
+                                   const struct msc_pruner_preparation *preparation);
+bool msc_pruner_uses(const struct msc_pruner *p, enum msc_criterion criterion);
+// Orders the units of a group by scores [n_units]: the least go first.
+enum msc_status msc_pruner_rank(struct msc_pruner *p, int32_t group, enum msc_criterion criterion,
+                                const double scores[]);
+// All of it as arrays, and from such. MSC_E_STATE: they are of something else.
+enum msc_status msc_pruner_save(const struct msc_pruner *p, struct msc_array_list *list);
+enum msc_status msc_pruner_load(struct msc_pruner *p, const struct msc_array_list *list);
+
+// ---- Points: cuts [n_groups], one for each group ----------------------------------------------
+
+// Which units go: is_gone [channels.n_units].
+void msc_pruner_mark(const struct msc_pruner *p, const uint32_t cuts[], bool is_gone[]);
+// Makes what the edits of points need and is not there yet, n_threads at a time; what comes of it
+// does not depend on them. MSC_E_NOMEM.
+enum msc_status msc_pruner_make(struct msc_pruner *p, const uint32_t *const points[], size_t n,
+                                int n_threads);
+// The edits [n_slots] of a point that was made, borrowed until the next msc_pruner_forget.
+void msc_pruner_fill(const struct msc_pruner *p, const uint32_t cuts[],
+                     const struct msc_edit *edits[]);
+// Forgets what was made where that has come to much.
+void msc_pruner_forget(struct msc_pruner *p);
+
+// The elements that a point replaces: calls `take` for each tensor. Of points that were made.
+enum msc_status msc_pruner_each_replaced(const struct msc_pruner *p, const uint32_t cuts[],
+                                         enum msc_status (*take)(void *payload, int32_t tensor,
+                                                                 const struct msc_array *elements),
+                                         void *payload);
+
+#endif

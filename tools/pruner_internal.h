@@ -1,0 +1,90 @@
+// What the pruner's sources share.
+#ifndef MSC_TOOLS_PRUNER_INTERNAL_H
+#define MSC_TOOLS_PRUNER_INTERNAL_H
+
+#include "base/alloc.h"
+#include "tools/pruner.h"
+#include "tools/second_moment.h"
+#include "tools/weight_rows.h"
+
+// Edits of a consumer for one cut of each group that it reads.
+struct msc_prune_made {
+    const uint32_t *cuts; // [n_groups] of the consumer
+    bool has_edit, has_bias;
+    struct msc_edit edit, bias;
+    struct msc_array *elements[2]; // of the weight and its bias; NULL: it is masked
+    bool *is_kept;                 // along the axis
+    struct msc_prune_made *next;
+};
+
+// What reads channels: a weight with all its uses, or an activation where both factors are.
+struct msc_consumer {
+    int32_t tensor;
+    int axis; // that is summed over
+    int32_t n_slots;
+    int32_t *slots;
+    int32_t n_groups; // that it reads
+    int32_t *groups;
+    bool is_weight;
+    int32_t bias_slot;        // of its joint, where the bias is its alone; MSC_NO_ID
+    struct msc_moment moment; // of all uses; n_groups 0: none
+    double energy;            // tr(W C W')
+    struct msc_prune_made *made;
+};
+
+struct msc_pruner_group {
+    bool is_included;
+    size_t n_cuts;
+    struct msc_prune_cut *cuts; // [n_cuts + 1], the whole last
+    uint32_t *cut_of;           // [n_choices]
+    // [criterion] units, counted from the group's first, in the order in which they go; NULL: not
+    // asked for.
+    int32_t *orders[MSC_N_CRITERIA];
+    int32_t n_consumers;
+    int32_t *consumers;
+};
+
+struct msc_pruner {
+    const struct msc_graph *g;
+    const struct msc_pruner_options *options;
+    struct msc_arena arena, made; // `made`: what points need
+    struct msc_sites sites;
+    struct msc_channels channels;
+    struct msc_pruner_group *groups; // [channels.n_groups]
+    int32_t n_consumers;
+    struct msc_consumer *consumers;
+    uint64_t made_bytes, memory_bytes;
+};
+
+enum msc_status msc_pruner__no_memory(void);
+
+// A consumer's weight and the moments of its inputs, ready for sums over its columns.
+struct msc_pruner_rows {
+    struct msc_weight_rows rows;
+    bool is_centred;     // moments around the means
+    const int32_t *unit; // [n_columns] or MSC_NO_ID: it stays
+};
+// For a consumer with moments. Memory is the arena's.
+enum msc_status msc_pruner__rows(struct msc_pruner_rows *out, const struct msc_pruner *p,
+                                 const struct msc_consumer *c, struct msc_arena *arena);
+// C [k][l] of a moment's group.
+static inline double msc_pruner__moment(const struct msc_pruner_rows *r,
+                                        const struct msc_consumer *c, int64_t group, int64_t k,
+                                        int64_t l) {
+    const struct msc_moment *m = &c->moment;
+    int64_t n = m->n_columns;
+    double mean = r->is_centred ? m->means[group * n + k] * m->means[group * n + l] : 0;
+    return (double)m->h[(group * n + k) * n + l] - mean;
+}
+// d of the ridge.
+double msc_pruner__damping(const struct msc_pruner_rows *r, const struct msc_consumer *c,
+                           int64_t group, double ridge);
+
+// The orders of a group by the criteria that are asked for (pruner_rank.c).
+enum msc_status msc_pruner__rank_group(struct msc_pruner *p, int32_t group);
+// Fills `made`, whose cuts are there (pruner_repair.c).
+enum msc_status msc_pruner__repair(struct msc_prune_made *made, const struct msc_pruner *p,
+                                   const struct msc_consumer *c, const bool is_gone[],
+                                   struct msc_arena *arena);
+
+#endif

@@ -1,0 +1,135 @@
+// What the pruner is to do, from the environment's JSON object.
+#include "base/alloc.h"
+#include "base/str.h"
+#include "tools/pruner.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_CHOICES = 64, N_DENSITIES = 7 };
+
+#define CRITERION_NAME(criterion, name) name,
+static const char *const criterion_names[] = {MSC_CRITERION_LIST(CRITERION_NAME)};
+#undef CRITERION_NAME
+
+static enum msc_status no_options_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for choices");
+}
+
+static enum msc_status label_choice(struct msc_prune_choice *c, bool named,
+                                    struct msc_arena *arena) {
+    struct msc_str text = {0};
+    msc_str_double(&text, c->density);
+    if (named) {
+        msc_str_printf(&text, " %s", criterion_names[c->criterion]);
+    }
+    enum msc_status status = msc_str_status(&text);
+    c->label = status == MSC_OK ? msc_arena_strdup(arena, msc_str_text(&text)) : NULL;
+    msc_str_finish(&text);
+    return c->label ? MSC_OK : no_options_memory();
+}
+
+static enum msc_status find_criterion(enum msc_criterion *out, const char *name,
+                                      const char *where) {
+    for (int i = 0; i < MSC_N_CRITERIA; i++) {
+        if (strcmp(criterion_names[i], name) == 0) {
+            *out = (enum msc_criterion)i;
+            return MSC_OK;
+        }
+    }
+    return MSC_FAIL(MSC_E_INVALID,
+                    "%s: criterion \"%s\" is not known; there are l1, l2, energy, hessian, loss",
+                    where, name);
+}
+
+static enum msc_status read_choice(struct msc_prune_choice *out, const cJSON *object,
+                                   const char *where, struct msc_arena *arena) {
+    static const char *const keys[] = {"density", "criterion"};
+    const char *name = NULL;
+    *out = (struct msc_prune_choice){.criterion = MSC_CRITERION_HESSIAN};
+    if (!cJSON_IsObject(object)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: expected an object such as {\"density\": 0.5}", where);
+    }
+    MSC_TRY(msc_json_check_keys(object, keys, 2, where));
+    MSC_TRY(msc_json_get_double(&out->density, object, "density", where));
+    if (!(out->density > 0 && out->density <= 1)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s.density: %g, expected more than 0, at most 1", where,
+                        out->density);
+    }
+    if (cJSON_GetObjectItemCaseSensitive(object, "criterion")) {
+        MSC_TRY(msc_json_get_text(&name, object, "criterion", where));
+        MSC_TRY(find_criterion(&out->criterion, name, where));
+    }
+    return label_choice(out, name != NULL && out->density < 1, arena);
+}
+
+static enum msc_status check_labels(const struct msc_pruner_options *o) {
+    for (size_t i = 0; i < o->n_choices; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(o->choices[i].label, o->choices[k].label) == 0) {
+                return MSC_FAIL(MSC_E_INVALID, "env.choices[%zu]: the same as choices[%zu]", i, k);
+            }
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_choices(struct msc_pruner_options *out, const cJSON *config,
+                                    struct msc_arena *arena) {
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(config, "choices");
+    size_t n = list ? (size_t)cJSON_GetArraySize(list) : N_DENSITIES;
+    struct msc_prune_choice *choices = msc_arena_array(arena, n + 1, sizeof(choices[0]));
+    out->choices = choices;
+    if (!choices) {
+        return no_options_memory();
+    }
+    if (list && (!cJSON_IsArray(list) || n == 0 || n > MAX_CHOICES)) {
+        return MSC_FAIL(MSC_E_INVALID, "env.choices: expected a list of 1 to %d choices",
+                        (int)MAX_CHOICES);
+    }
+    // MSC's densities.
+    for (size_t i = 0; !list && i < n; i++) {
+        choices[i] = (struct msc_prune_choice){.density = (double)(8 - (int)i) / 10,
+                                               .criterion = MSC_CRITERION_HESSIAN};
+        MSC_TRY(label_choice(&choices[i], false, arena));
+    }
+    const cJSON *item;
+    size_t i = 0;
+    cJSON_ArrayForEach(item, list) {
+        const char *where = msc_arena_printf(arena, "env.choices[%zu]", i);
+        MSC_TRY(where ? read_choice(&choices[i++], item, where, arena) : no_options_memory());
+    }
+    out->n_choices = n;
+    return check_labels(out);
+}
+
+static enum msc_status read_patterns(const char *const **out, size_t *n, const cJSON *config,
+                                     const char *key, struct msc_arena *arena) {
+    const cJSON *list;
+    const cJSON *item;
+    if (!cJSON_GetObjectItemCaseSensitive(config, key)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_array(&list, config, key, "env"));
+    const char **patterns =
+        msc_arena_array(arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(patterns[0]));
+    cJSON_ArrayForEach(item, list) {
+        if (!cJSON_IsString(item)) {
+            return MSC_FAIL(MSC_E_INVALID, "env.%s: expected a list of name patterns", key);
+        }
+        char *copy = msc_arena_strdup(arena, item->valuestring);
+        if (!patterns || !copy) {
+            return no_options_memory();
+        }
+        patterns[(*n)++] = copy;
+    }
+    *out = patterns;
+    return MSC_OK;
+}
+
+enum msc_status msc_pruner_read_options(struct msc_pruner_options *out, const struct cJSON *config,
+                                        struct msc_arena *arena) {
+    MSC_TRY(read_choices(out, config, arena));
+    MSC_TRY(read_patterns(&out->include, &out->n_include, config, "include", arena));
+    return read_patterns(&out->exclude, &out->n_exclude, config, "exclude", arena);
+}

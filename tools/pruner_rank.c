@@ -1,0 +1,433 @@
+// In which order the units of a group go, by each criterion.
+#include "tools/linear_algebra.h"
+#include "tools/pruner_internal.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Many units go a time where there are more than these, or the inverses would be updated too often.
+enum { UNITS_ONE_BY_ONE = 64 };
+
+// ---- By scores --------------------------------------------------------------------------------
+
+struct scored {
+    double score;
+    int32_t unit;
+};
+
+static int compare_scores(const void *a, const void *b) {
+    const struct scored *x = a, *y = b;
+    return x->score != y->score ? (x->score < y->score ? -1 : 1) : x->unit - y->unit;
+}
+
+static enum msc_status make_order(int32_t **out, struct msc_pruner *p, int32_t group,
+                                  enum msc_criterion criterion) {
+    size_t n = (size_t)p->channels.groups[group].n_units;
+    int32_t **order = &p->groups[group].orders[criterion];
+    *order = *order ? *order : msc_arena_array(&p->arena, n + 1, sizeof((*order)[0]));
+    *out = *order;
+    return *order ? MSC_OK : msc_pruner__no_memory();
+}
+
+enum msc_status msc_pruner_rank(struct msc_pruner *p, int32_t group, enum msc_criterion criterion,
+                                const double scores[]) {
+    int32_t n = p->channels.groups[group].n_units;
+    int32_t *order;
+    MSC_TRY(make_order(&order, p, group, criterion));
+    struct scored *ranked = msc_alloc_zero((size_t)n, sizeof(ranked[0]));
+    if (!ranked) {
+        return msc_pruner__no_memory();
+    }
+    for (int32_t i = 0; i < n; i++) {
+        ranked[i] = (struct scored){isnan(scores[i]) ? DBL_MAX : scores[i], i};
+    }
+    qsort(ranked, (size_t)n, sizeof(ranked[0]), compare_scores);
+    for (int32_t i = 0; i < n; i++) {
+        order[i] = ranked[i].unit;
+    }
+    msc_free(ranked);
+    return MSC_OK;
+}
+
+// ---- Norms ------------------------------------------------------------------------------------
+
+static void add_norms(double scores[], const struct msc_pruner *p,
+                      const struct msc_channel_group *group, const struct msc_channel_axis *at,
+                      bool is_square) {
+    const struct msc_tensor *t = msc_graph_tensor(p->g, at->tensor);
+    int64_t inner = msc_dims_product(t->n_dims - at->axis - 1, t->dims + at->axis + 1);
+    for (int64_t i = 0; i < msc_array_n_elements(t->data); i++) {
+        int32_t unit =
+            msc_channels_unit(&p->channels, at->tensor, at->axis, i / inner % t->dims[at->axis]);
+        int32_t own = unit - group->first_unit;
+        double x = msc_array_get_double(t->data, i);
+        if (unit != MSC_NO_ID && own >= 0 && own < group->n_units) {
+            scores[own] += is_square ? x * x : fabs(x);
+        }
+    }
+}
+
+static void score_norms(double scores[], const struct msc_pruner *p, int32_t index,
+                        bool is_square) {
+    const struct msc_channel_group *group = &p->channels.groups[index];
+    for (int32_t i = 0; i < group->n_axes; i++) {
+        const struct msc_tensor *t = msc_graph_tensor(p->g, group->axes[i].tensor);
+        if ((group->axes[i].roles & MSC_CHANNEL_MAKES) && t->data) {
+            add_norms(scores, p, group, &group->axes[i], is_square);
+        }
+    }
+}
+
+// ---- What consumers do with them --------------------------------------------------------------
+
+// One group of rows of a consumer that reads the units.
+struct reading {
+    const struct msc_consumer *consumer;
+    struct msc_pruner_rows rows;
+    int64_t group;    // of its moment
+    double share;     // 1 / energy of the consumer
+    int64_t *columns; // of all units, one after the other
+    int64_t *first;   // [n_units + 1] where in `columns` a unit's begin
+    double *w;        // [n_rows, n], and
+    double *c;        // [n, n] the moments, or their inverse
+};
+
+struct readings {
+    struct msc_arena arena; // of rows and columns
+    size_t n;
+    struct reading *all;
+    int32_t n_units;
+};
+
+static int64_t rows_of(const struct reading *r) {
+    return r->rows.rows.n_rows / r->rows.rows.n_groups;
+}
+
+static enum msc_status list_columns(struct reading *r, const struct msc_channel_group *group,
+                                    struct msc_arena *arena) {
+    int64_t n = r->rows.rows.n_columns, n_listed = 0;
+    r->columns = msc_arena_array(arena, (size_t)n + 1, sizeof(r->columns[0]));
+    r->first = msc_arena_array(arena, (size_t)group->n_units + 1, sizeof(r->first[0]));
+    if (!r->columns || !r->first) {
+        return msc_pruner__no_memory();
+    }
+    for (int32_t u = 0; u < group->n_units; u++) {
+        r->first[u] = n_listed;
+        for (int64_t k = 0; k < n; k++) {
+            if (r->rows.unit[k] == group->first_unit + u) {
+                r->columns[n_listed++] = k;
+            }
+        }
+    }
+    r->first[group->n_units] = n_listed;
+    return MSC_OK;
+}
+
+// Weights and moments as they are.
+static enum msc_status reading_fill(struct reading *r) {
+    int64_t n = r->rows.rows.n_columns, n_rows = rows_of(r);
+    const float *values = r->rows.rows.values + r->group * n_rows * n;
+    r->w = msc_alloc((size_t)(n_rows * n) * sizeof(r->w[0]) + 1);
+    r->c = msc_alloc((size_t)(n * n) * sizeof(r->c[0]) + 1);
+    if (!r->w || !r->c) {
+        return msc_pruner__no_memory();
+    }
+    for (int64_t i = 0; i < n_rows * n; i++) {
+        r->w[i] = values[i];
+    }
+    for (int64_t i = 0; i < n * n; i++) {
+        r->c[i] = msc_pruner__moment(&r->rows, r->consumer, r->group, i / n, i % n);
+    }
+    return MSC_OK;
+}
+
+static void reading_empty(struct reading *r) {
+    msc_free(r->w);
+    msc_free(r->c);
+    r->w = r->c = NULL;
+}
+
+// Adds tr(W C W').
+static enum msc_status add_energy(double *out, const struct reading *r) {
+    int64_t n = r->rows.rows.n_columns, n_rows = rows_of(r);
+    double *product = msc_alloc((size_t)(n_rows * n) * sizeof(product[0]) + 1);
+    if (!product) {
+        return msc_pruner__no_memory();
+    }
+    msc_product_f64(product, r->w, r->c, n_rows, n, n);
+    for (int64_t i = 0; i < n_rows * n; i++) {
+        *out += product[i] * r->w[i];
+    }
+    msc_free(product);
+    return MSC_OK;
+}
+
+static enum msc_status add_consumer(struct readings *out, const struct msc_pruner *p, int32_t group,
+                                    const struct msc_consumer *c) {
+    struct msc_pruner_rows rows;
+    double energy = 0;
+    size_t first = out->n;
+    MSC_TRY(msc_pruner__rows(&rows, p, c, &out->arena));
+    for (int64_t g = 0; g < c->moment.n_groups; g++) {
+        struct reading *r = &out->all[out->n++];
+        *r = (struct reading){.consumer = c, .rows = rows, .group = g};
+        MSC_TRY(list_columns(r, &p->channels.groups[group], &out->arena));
+        MSC_TRY(reading_fill(r));
+        MSC_TRY(add_energy(&energy, r));
+        reading_empty(r);
+    }
+    for (size_t i = first; i < out->n; i++) {
+        out->all[i].share = energy > 0 ? 1 / energy : 0;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status readings_init(struct readings *out, const struct msc_pruner *p,
+                                     int32_t group) {
+    const struct msc_pruner_group *of = &p->groups[group];
+    size_t n = 0;
+    out->n_units = p->channels.groups[group].n_units;
+    for (int32_t i = 0; i < of->n_consumers; i++) {
+        n += (size_t)p->consumers[of->consumers[i]].moment.n_groups;
+    }
+    out->all = msc_arena_array(&out->arena, n + 1, sizeof(out->all[0]));
+    if (!out->all) {
+        return msc_pruner__no_memory();
+    }
+    for (int32_t i = 0; i < of->n_consumers; i++) {
+        const struct msc_consumer *c = &p->consumers[of->consumers[i]];
+        if (c->moment.n_groups > 0) {
+            MSC_TRY(add_consumer(out, p, group, c));
+        }
+    }
+    return MSC_OK;
+}
+
+static void readings_finish(struct readings *r) {
+    for (size_t i = 0; i < r->n; i++) {
+        reading_empty(&r->all[i]);
+    }
+    msc_arena_finish(&r->arena);
+}
+
+// Columns of w [n_rows, n] one beside the other, and the square of c where they meet.
+static void take_columns(double w[], double c[], const struct reading *r, const int64_t columns[],
+                         int64_t n_taken) {
+    int64_t n = r->rows.rows.n_columns;
+    for (int64_t i = 0; i < rows_of(r) * n_taken; i++) {
+        w[i] = r->w[i / n_taken * n + columns[i % n_taken]];
+    }
+    for (int64_t i = 0; i < n_taken * n_taken; i++) {
+        c[i] = r->c[columns[i / n_taken] * n + columns[i % n_taken]];
+    }
+}
+
+static int64_t columns_of(const struct reading *r, int32_t unit) {
+    return r->first[unit + 1] - r->first[unit];
+}
+
+// Adds tr(W_c C_cc W_c'), or with the inverse in c tr(W_c C_cc^-1 W_c').
+static enum msc_status add_score(double *out, const struct reading *r, int32_t unit,
+                                 bool is_inverse) {
+    int64_t n = columns_of(r, unit), n_rows = rows_of(r);
+    double *room = msc_alloc((size_t)(2 * n_rows * n + n * n) * sizeof(room[0]) + 1);
+    double *w = room, *product = room + n_rows * n, *c = room + 2 * n_rows * n;
+    enum msc_status status = room ? MSC_OK : msc_pruner__no_memory();
+    double sum = 0;
+    if (status == MSC_OK && n > 0) {
+        take_columns(w, c, r, r->columns + r->first[unit], n);
+        memcpy(product, w, (size_t)(n_rows * n) * sizeof(w[0]));
+        if (is_inverse) {
+            status = msc_solve_right(c, product, n_rows, n);
+        } else {
+            msc_product_f64(product, w, c, n_rows, n, n);
+        }
+        for (int64_t i = 0; i < n_rows * n; i++) {
+            sum += product[i] * w[i];
+        }
+        *out += r->share * sum;
+    }
+    msc_free(room);
+    return status;
+}
+
+static enum msc_status score_energy(double scores[], struct readings *readings) {
+    for (size_t i = 0; i < readings->n; i++) {
+        struct reading *r = &readings->all[i];
+        MSC_TRY(reading_fill(r));
+        for (int32_t u = 0; u < readings->n_units; u++) {
+            MSC_TRY(add_score(&scores[u], r, u, false));
+        }
+        reading_empty(r);
+    }
+    return MSC_OK;
+}
+
+// ---- What nobody can make up for --------------------------------------------------------------
+
+static enum msc_status invert_moments(struct reading *r, double ridge) {
+    int64_t n = r->rows.rows.n_columns;
+    double damping = msc_pruner__damping(&r->rows, r->consumer, r->group, ridge);
+    MSC_TRY(reading_fill(r));
+    double *inverse = msc_alloc_zero((size_t)(n * n), sizeof(inverse[0]));
+    if (!inverse) {
+        return msc_pruner__no_memory();
+    }
+    for (int64_t i = 0; i < n; i++) {
+        r->c[i * n + i] += damping;
+        inverse[i * n + i] = 1;
+    }
+    enum msc_status status = msc_solve_right(r->c, inverse, n, n);
+    msc_free(r->c);
+    r->c = inverse;
+    return status;
+}
+
+// Weights and the inverse as they are once columns are gone.
+static enum msc_status eliminate(struct reading *r, const int64_t columns[], int64_t n_gone) {
+    int64_t n = r->rows.rows.n_columns, n_rows = rows_of(r);
+    size_t n_room = (size_t)(n_rows * n_gone + 2 * n_gone * n_gone + 2 * n * n_gone);
+    double *room = msc_alloc(n_room * sizeof(room[0]) + 1);
+    if (!room) {
+        return msc_pruner__no_memory();
+    }
+    double *w = room, *c = w + n_rows * n_gone, *again = c + n_gone * n_gone;
+    double *rows = again + n_gone * n_gone, *across = rows + n * n_gone;
+    take_columns(w, c, r, columns, n_gone);
+    memcpy(again, c, (size_t)(n_gone * n_gone) * sizeof(c[0]));
+    for (int64_t i = 0; i < n_gone; i++) {
+        memcpy(rows + i * n, r->c + columns[i] * n, (size_t)n * sizeof(rows[0]));
+    }
+    for (int64_t i = 0; i < n * n_gone; i++) {
+        across[i] = r->c[i / n_gone * n + columns[i % n_gone]];
+    }
+    enum msc_status status = msc_solve_right(c, w, n_rows, n_gone);
+    if (status == MSC_OK) {
+        status = msc_solve_right(again, across, n, n_gone);
+    }
+    if (status == MSC_OK) {
+        msc_subtract_product_f64(r->w, n, w, n_gone, rows, n, n_rows, n_gone, n);
+        msc_subtract_product_f64(r->c, n, across, n_gone, rows, n, n, n_gone, n);
+    }
+    msc_free(room);
+    return status;
+}
+
+static enum msc_status eliminate_units(struct readings *readings, const struct scored going[],
+                                       int32_t n) {
+    for (size_t i = 0; i < readings->n; i++) {
+        struct reading *r = &readings->all[i];
+        int64_t n_gone = 0;
+        int64_t *columns = msc_alloc((size_t)r->rows.rows.n_columns * sizeof(columns[0]) + 1);
+        if (!columns) {
+            return msc_pruner__no_memory();
+        }
+        for (int32_t k = 0; k < n; k++) {
+            int32_t unit = going[k].unit;
+            memcpy(columns + n_gone, r->columns + r->first[unit],
+                   (size_t)columns_of(r, unit) * sizeof(columns[0]));
+            n_gone += columns_of(r, unit);
+        }
+        enum msc_status status = n_gone > 0 ? eliminate(r, columns, n_gone) : MSC_OK;
+        msc_free(columns);
+        MSC_TRY(status);
+    }
+    return MSC_OK;
+}
+
+// Units one after the other; those that no cut lets go are left in the order of their scores then.
+static enum msc_status order_by_saliency(int32_t order[], struct readings *readings,
+                                         int32_t n_needed) {
+    int32_t n_alive = readings->n_units, n_done = 0;
+    struct scored *alive = msc_alloc_zero((size_t)n_alive, sizeof(alive[0]));
+    enum msc_status status = alive ? MSC_OK : msc_pruner__no_memory();
+    for (int32_t i = 0; alive && i < n_alive; i++) {
+        alive[i].unit = i;
+    }
+    while (status == MSC_OK && n_alive > 0) {
+        int32_t n_going = 1 + n_alive / UNITS_ONE_BY_ONE;
+        for (int32_t i = 0; status == MSC_OK && i < n_alive; i++) {
+            alive[i].score = 0;
+            for (size_t k = 0; status == MSC_OK && k < readings->n; k++) {
+                status = add_score(&alive[i].score, &readings->all[k], alive[i].unit, true);
+            }
+        }
+        qsort(alive, (size_t)n_alive, sizeof(alive[0]), compare_scores);
+        n_going = n_done + n_going >= n_needed ? n_alive : n_going;
+        for (int32_t i = 0; i < n_going; i++) {
+            order[n_done++] = alive[i].unit;
+        }
+        n_alive -= n_going;
+        if (status == MSC_OK && n_alive > 0) {
+            status = eliminate_units(readings, alive, n_going);
+            memmove(alive, alive + n_going, (size_t)n_alive * sizeof(alive[0]));
+        }
+    }
+    msc_free(alive);
+    return status;
+}
+
+// How many units go at most by the criterion.
+static int32_t most_gone(const struct msc_pruner *p, int32_t index, enum msc_criterion criterion) {
+    const struct msc_pruner_group *group = &p->groups[index];
+    int32_t most = 0, n_units = p->channels.groups[index].n_units;
+    for (size_t i = 0; i < group->n_cuts; i++) {
+        int32_t n = n_units - group->cuts[i].n_kept;
+        bool is_it = p->options->choices[group->cuts[i].choice].criterion == criterion;
+        most = is_it && n > most ? n : most;
+    }
+    return most;
+}
+
+static enum msc_status rank_by_saliency(struct msc_pruner *p, int32_t group,
+                                        struct readings *readings) {
+    int32_t *order;
+    MSC_TRY(make_order(&order, p, group, MSC_CRITERION_HESSIAN));
+    for (size_t i = 0; i < readings->n; i++) {
+        MSC_TRY(invert_moments(&readings->all[i], p->options->ridge));
+    }
+    MSC_TRY(order_by_saliency(order, readings, most_gone(p, group, MSC_CRITERION_HESSIAN)));
+    for (size_t i = 0; i < readings->n; i++) {
+        reading_empty(&readings->all[i]);
+    }
+    return MSC_OK;
+}
+
+// ---- All of them ------------------------------------------------------------------------------
+
+static enum msc_status rank_by(struct msc_pruner *p, int32_t group, enum msc_criterion criterion,
+                               struct readings *readings) {
+    double *scores = msc_alloc_zero((size_t)readings->n_units, sizeof(scores[0]));
+    enum msc_status status = scores ? MSC_OK : msc_pruner__no_memory();
+    if (status == MSC_OK && criterion == MSC_CRITERION_ENERGY && readings->n > 0) {
+        status = score_energy(scores, readings);
+    } else if (status == MSC_OK) {
+        score_norms(scores, p, group, criterion != MSC_CRITERION_L1);
+    }
+    if (status == MSC_OK) {
+        status = msc_pruner_rank(p, group, criterion, scores);
+    }
+    msc_free(scores);
+    return status;
+}
+
+enum msc_status msc_pruner__rank_group(struct msc_pruner *p, int32_t group) {
+    struct readings readings = {.n = 0};
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(readings_init(&readings, p, group));
+    for (int i = 0; i < MSC_N_CRITERIA; i++) {
+        enum msc_criterion criterion = (enum msc_criterion)i;
+        if (criterion == MSC_CRITERION_LOSS || !msc_pruner_uses(p, criterion)) {
+            continue;
+        }
+        // Where nothing is known of what consumers do, by their size.
+        MSC_TRY_OUT(criterion == MSC_CRITERION_HESSIAN && readings.n > 0
+                        ? rank_by_saliency(p, group, &readings)
+                        : rank_by(p, group, criterion, &readings));
+    }
+out:
+    readings_finish(&readings);
+    return status;
+}

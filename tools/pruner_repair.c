@@ -1,0 +1,196 @@
+// What becomes of a consumer whose channels go: weights that make up for them, or a mask.
+#include "tools/linear_algebra.h"
+#include "tools/pruner_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- Rows -------------------------------------------------------------------------------------
+
+enum msc_status msc_pruner__rows(struct msc_pruner_rows *out, const struct msc_pruner *p,
+                                 const struct msc_consumer *c, struct msc_arena *arena) {
+    const struct msc_tensor *t = msc_graph_tensor(p->g, c->tensor);
+    const struct msc_slot *slot = &p->sites.slots[c->slots[0]];
+    int64_t n = c->moment.n_columns;
+    int64_t inner = msc_dims_product(t->n_dims - c->axis - 1, t->dims + c->axis + 1);
+    int32_t *unit = msc_arena_array(arena, (size_t)n + 1, sizeof(unit[0]));
+    if (!unit) {
+        return msc_pruner__no_memory();
+    }
+    MSC_TRY(msc_weight_rows_init(&out->rows, t, slot, &c->moment, arena));
+    for (int64_t k = 0; k < n; k++) {
+        int64_t element = msc_weight_rows_element(&out->rows, 0, k);
+        unit[k] =
+            msc_channels_unit(&p->channels, c->tensor, c->axis, element / inner % t->dims[c->axis]);
+    }
+    out->unit = unit;
+    out->is_centred = c->bias_slot != MSC_NO_ID;
+    return MSC_OK;
+}
+
+double msc_pruner__damping(const struct msc_pruner_rows *r, const struct msc_consumer *c,
+                           int64_t group, double ridge) {
+    int64_t n = c->moment.n_columns;
+    double sum = 0;
+    for (int64_t k = 0; k < n; k++) {
+        sum += msc_pruner__moment(r, c, group, k, k);
+    }
+    return sum > 0 ? ridge * sum / (double)n : ridge;
+}
+
+// ---- Least squares ----------------------------------------------------------------------------
+
+// The columns that stay, and those that go.
+struct columns {
+    int64_t n_kept, n_gone;
+    int64_t *kept, *gone;
+};
+
+static enum msc_status split_columns(struct columns *out, const struct msc_pruner_rows *r,
+                                     const bool is_gone[], struct msc_arena *arena) {
+    size_t n = (size_t)r->rows.n_columns + 1;
+    out->n_kept = out->n_gone = 0;
+    out->kept = msc_arena_array(arena, n, sizeof(out->kept[0]));
+    out->gone = msc_arena_array(arena, n, sizeof(out->gone[0]));
+    if (!out->kept || !out->gone) {
+        return msc_pruner__no_memory();
+    }
+    for (int64_t k = 0; k < r->rows.n_columns; k++) {
+        if (r->unit[k] != MSC_NO_ID && is_gone[r->unit[k]]) {
+            out->gone[out->n_gone++] = k;
+        } else {
+            out->kept[out->n_kept++] = k;
+        }
+    }
+    return MSC_OK;
+}
+
+// The rows of one group of the moment, and what they are shifted by.
+static enum msc_status repair_group(double shifts[], struct msc_pruner_rows *r,
+                                    const struct msc_consumer *c, int64_t group,
+                                    const struct columns *at, double ridge) {
+    int64_t n = r->rows.n_columns, n_rows = r->rows.n_rows / r->rows.n_groups;
+    int64_t kept = at->n_kept, gone = at->n_gone;
+    float *w = r->rows.values + group * n_rows * n;
+    double *a = msc_alloc((size_t)(kept * kept) * sizeof(a[0]) + 1);
+    double *cross = msc_alloc((size_t)(gone * kept) * sizeof(cross[0]) + 1);
+    double *lost = msc_alloc((size_t)(n_rows * gone) * sizeof(lost[0]) + 1);
+    double *change = msc_alloc((size_t)(n_rows * kept) * sizeof(change[0]) + 1);
+    enum msc_status status = a && cross && lost && change ? MSC_OK : msc_pruner__no_memory();
+    double damping = msc_pruner__damping(r, c, group, ridge);
+    const double *means = c->moment.means + group * n;
+    for (int64_t i = 0; status == MSC_OK && i < kept; i++) {
+        for (int64_t k = 0; k < kept; k++) {
+            a[i * kept + k] =
+                msc_pruner__moment(r, c, group, at->kept[i], at->kept[k]) + (i == k ? damping : 0);
+        }
+        for (int64_t k = 0; k < gone; k++) {
+            cross[k * kept + i] = msc_pruner__moment(r, c, group, at->gone[k], at->kept[i]);
+        }
+    }
+    for (int64_t i = 0; status == MSC_OK && i < n_rows * gone; i++) {
+        lost[i] = w[i / gone * n + at->gone[i % gone]];
+    }
+    if (status == MSC_OK) {
+        msc_product_f64(change, lost, cross, n_rows, gone, kept);
+        status = msc_solve_right(a, change, n_rows, kept);
+    }
+    for (int64_t row = 0; status == MSC_OK && row < n_rows; row++) {
+        double shift = 0;
+        for (int64_t k = 0; k < gone; k++) {
+            shift += lost[row * gone + k] * means[at->gone[k]];
+            w[row * n + at->gone[k]] = 0;
+        }
+        for (int64_t k = 0; k < kept; k++) {
+            float *x = &w[row * n + at->kept[k]];
+            float repaired = (float)((double)*x + change[row * kept + k]);
+            shift -= ((double)repaired - (double)*x) * means[at->kept[k]];
+            *x = repaired;
+            status = isfinite(repaired) ? status : MSC_E_INVALID;
+        }
+        shifts[group * n_rows + row] = shift;
+    }
+    msc_free(change);
+    msc_free(lost);
+    msc_free(cross);
+    msc_free(a);
+    return status;
+}
+
+// ---- Edits ------------------------------------------------------------------------------------
+
+static enum msc_status give_weight(struct msc_prune_made *made, const struct msc_pruner_rows *r) {
+    const struct msc_array *from = r->rows.array;
+    MSC_TRY(msc_array_create(&made->elements[0], MSC_DTYPE_F32, msc_array_n_dims(from),
+                             msc_array_dims(from)));
+    float *to = msc_array_data(made->elements[0]);
+    for (int64_t row = 0; row < r->rows.n_rows; row++) {
+        for (int64_t k = 0; k < r->rows.n_columns; k++) {
+            to[msc_weight_rows_element(&r->rows, row, k)] =
+                r->rows.values[row * r->rows.n_columns + k];
+        }
+    }
+    made->edit = (struct msc_edit){.kind = MSC_EDIT_REPLACE, .elements = made->elements[0]};
+    msc_edit_seal(&made->edit);
+    made->has_edit = true;
+    return MSC_OK;
+}
+
+static enum msc_status give_bias(struct msc_prune_made *made, const struct msc_pruner *p,
+                                 const struct msc_consumer *c, const double shifts[]) {
+    const struct msc_array *from =
+        msc_graph_tensor(p->g, p->sites.slots[c->bias_slot].tensor)->data;
+    MSC_TRY(msc_array_create(&made->elements[1], MSC_DTYPE_F32, msc_array_n_dims(from),
+                             msc_array_dims(from)));
+    const float *x = msc_array_data(from);
+    float *to = msc_array_data(made->elements[1]);
+    for (int64_t i = 0; i < msc_array_n_elements(from); i++) {
+        to[i] = (float)((double)x[i] + shifts[i]);
+    }
+    made->bias = (struct msc_edit){.kind = MSC_EDIT_REPLACE, .elements = made->elements[1]};
+    msc_edit_seal(&made->bias);
+    made->has_bias = true;
+    return MSC_OK;
+}
+
+static enum msc_status repair(struct msc_prune_made *made, const struct msc_pruner *p,
+                              const struct msc_consumer *c, const bool is_gone[],
+                              struct msc_arena *arena) {
+    struct msc_pruner_rows r;
+    struct columns at;
+    MSC_TRY(msc_pruner__rows(&r, p, c, arena));
+    MSC_TRY(split_columns(&at, &r, is_gone, arena));
+    double *shifts = msc_arena_array(arena, (size_t)r.rows.n_rows + 1, sizeof(shifts[0]));
+    if (!shifts) {
+        return msc_pruner__no_memory();
+    }
+    for (int64_t g = 0; g < r.rows.n_groups; g++) {
+        MSC_TRY(repair_group(shifts, &r, c, g, &at, p->options->ridge));
+    }
+    MSC_TRY(give_weight(made, &r));
+    return r.is_centred ? give_bias(made, p, c, shifts) : MSC_OK;
+}
+
+enum msc_status msc_pruner__repair(struct msc_prune_made *made, const struct msc_pruner *p,
+                                   const struct msc_consumer *c, const bool is_gone[],
+                                   struct msc_arena *arena) {
+    int64_t n = msc_graph_tensor(p->g, c->tensor)->dims[c->axis];
+    bool has_gone = false;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t unit = msc_channels_unit(&p->channels, c->tensor, c->axis, i);
+        made->is_kept[i] = unit == MSC_NO_ID || !is_gone[unit];
+        has_gone = has_gone || !made->is_kept[i];
+    }
+    if (!has_gone) {
+        return MSC_OK;
+    }
+    if (p->options->repairs && c->moment.n_groups > 0) {
+        return repair(made, p, c, is_gone, arena);
+    }
+    made->edit =
+        (struct msc_edit){.kind = MSC_EDIT_KEEP_CHANNELS,
+                          .mask = {.axis = c->axis, .n = (int32_t)n, .is_kept = made->is_kept}};
+    msc_edit_seal(&made->edit);
+    made->has_edit = true;
+    return MSC_OK;
+}

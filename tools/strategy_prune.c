@@ -1,0 +1,331 @@
+// Of a strategy: channels that go, and what weights hold in place of their own.
+#include "base/base64.h"
+#include "base/str.h"
+#include "graph/passes/prune.h"
+#include "tools/strategy_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static enum msc_status strategy_no_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a strategy");
+}
+
+bool msc_strategy_prunes(const struct msc_strategy *s) {
+    return s->n_groups > 0 || s->n_replaced > 0;
+}
+
+// ---- Adding -----------------------------------------------------------------------------------
+
+static enum msc_status add_group(struct msc_strategy *s, const struct msc_strategy_group *model) {
+    struct msc_strategy_group group = *model;
+    group.name = msc_arena_strdup(&s->arena, model->name);
+    group.label = msc_arena_strdup(&s->arena, model->label);
+    group.kept = msc_arena_array(&s->arena, (size_t)model->n_kept + 1, sizeof(group.kept[0]));
+    if (!group.name || !group.label || !group.kept) {
+        return strategy_no_memory();
+    }
+    memcpy(group.kept, model->kept, (size_t)model->n_kept * sizeof(group.kept[0]));
+    MSC_TRY(msc_grow(&s->groups, &s->groups_capacity, s->n_groups + 1, sizeof(s->groups[0])));
+    s->groups[s->n_groups++] = group;
+    return MSC_OK;
+}
+
+enum msc_status msc_strategy_prune_group(struct msc_strategy *s,
+                                         const struct msc_channel_group *group, const char *label,
+                                         const bool is_gone[]) {
+    struct msc_strategy_group model = {
+        .name = group->name, .label = label, .n_units = group->n_units};
+    model.kept = msc_alloc_zero((size_t)group->n_units + 1, sizeof(model.kept[0]));
+    if (!model.kept) {
+        return strategy_no_memory();
+    }
+    for (int32_t i = 0; i < group->n_units; i++) {
+        if (!is_gone[i]) {
+            model.kept[model.n_kept++] = i;
+        }
+    }
+    enum msc_status status = add_group(s, &model);
+    msc_free(model.kept);
+    return status;
+}
+
+enum msc_status msc_strategy_replace(struct msc_strategy *s, const char *tensor,
+                                     const struct msc_array *elements) {
+    const char *name = msc_arena_strdup(&s->arena, tensor);
+    if (!name) {
+        return strategy_no_memory();
+    }
+    MSC_TRY(
+        msc_grow(&s->replaced, &s->replaced_capacity, s->n_replaced + 1, sizeof(s->replaced[0])));
+    MSC_TRY(msc_strategy__keep_array(s, elements));
+    s->replaced[s->n_replaced++] = (struct msc_strategy_weight){name, elements};
+    return MSC_OK;
+}
+
+enum msc_status msc_strategy__merge_prunes(struct msc_strategy *s,
+                                           const struct msc_strategy *later) {
+    if (msc_strategy_prunes(later) && (msc_strategy_prunes(s) || s->n > 0)) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "a strategy that prunes has to come first, and be the only one");
+    }
+    for (size_t i = 0; i < later->n_groups; i++) {
+        MSC_TRY(add_group(s, &later->groups[i]));
+    }
+    for (size_t i = 0; i < later->n_replaced; i++) {
+        MSC_TRY(msc_strategy_replace(s, later->replaced[i].tensor, later->replaced[i].elements));
+    }
+    return MSC_OK;
+}
+
+struct msc_hash msc_strategy__hash_prunes(struct msc_hash h, const struct msc_strategy *s) {
+    for (size_t i = 0; i < s->n_groups; i++) {
+        const struct msc_strategy_group *group = &s->groups[i];
+        h = msc_hash_add_text(h, group->name);
+        for (int32_t k = 0; k < group->n_kept; k++) {
+            h = msc_hash_add_u64(h, (uint64_t)group->kept[k]);
+        }
+    }
+    for (size_t i = 0; i < s->n_replaced; i++) {
+        h = msc_hash_add_text(h, s->replaced[i].tensor);
+        h = msc_hash_combine(h, msc_array_hash(s->replaced[i].elements));
+    }
+    return h;
+}
+
+// ---- Applying ---------------------------------------------------------------------------------
+
+static enum msc_status mark_group(bool is_gone[], const struct msc_strategy_group *of,
+                                  const struct msc_channels *channels) {
+    int32_t k = 0;
+    for (int32_t g = 0; g < channels->n_groups; g++) {
+        const struct msc_channel_group *group = &channels->groups[g];
+        if (strcmp(group->name, of->name) != 0 || group->n_units != of->n_units) {
+            continue;
+        }
+        for (int32_t i = 0; i < group->n_units; i++) {
+            bool is_kept = k < of->n_kept && of->kept[k] == i;
+            k += is_kept;
+            is_gone[group->first_unit + i] = !is_kept;
+        }
+        return MSC_OK;
+    }
+    return MSC_FAIL(MSC_E_STATE,
+                    "the strategy takes channels of %s, %d of %d; the model has no such group "
+                    "(mscgym graph --channels)",
+                    of->name, (int)(of->n_units - of->n_kept), (int)of->n_units);
+}
+
+static enum msc_status find_elements(const struct msc_array *elements[],
+                                     const struct msc_strategy *s, const struct msc_graph *g) {
+    for (size_t i = 0; i < s->n_replaced; i++) {
+        int32_t tensor = msc_graph_find_tensor(g, s->replaced[i].tensor);
+        if (tensor == MSC_NO_ID || !msc_graph_tensor(g, tensor)->data) {
+            return MSC_FAIL(MSC_E_STATE, "the strategy replaces weight %s, which the model lacks",
+                            s->replaced[i].tensor);
+        }
+        elements[tensor] = s->replaced[i].elements;
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_strategy_prune(struct msc_graph **out, const struct msc_strategy *s,
+                                   const struct msc_graph *g) {
+    struct msc_sites sites = {0};
+    struct msc_channels channels = {0};
+    bool *is_gone = NULL;
+    const struct msc_array **elements = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY(msc_strategy_check_weights(s, g));
+    MSC_TRY_OUT(msc_sites_find(&sites, g, NULL));
+    MSC_TRY_OUT(msc_channels_find(&channels, g, &sites));
+    is_gone = msc_alloc_zero((size_t)channels.n_units + 1, sizeof(is_gone[0]));
+    elements = msc_alloc_zero((size_t)msc_graph_n_tensors(g) + 1, sizeof(elements[0]));
+    MSC_TRY_OUT(is_gone && elements ? MSC_OK : strategy_no_memory());
+    for (size_t i = 0; i < s->n_groups; i++) {
+        MSC_TRY_OUT(mark_group(is_gone, &s->groups[i], &channels));
+    }
+    MSC_TRY_OUT(find_elements(elements, s, g));
+    status = msc_graph_prune(out, g, &channels, is_gone, elements);
+out:
+    msc_free(elements);
+    msc_free(is_gone);
+    msc_channels_finish(&channels);
+    msc_sites_finish(&sites);
+    return status == MSC_E_INVALID ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
+}
+
+// ---- JSON -------------------------------------------------------------------------------------
+
+static enum msc_status group_to_json(const struct msc_strategy_group *group, cJSON *list) {
+    cJSON *object = cJSON_CreateObject(), *kept = cJSON_CreateArray();
+    enum msc_status status = msc_json_push(list, object);
+    if (status != MSC_OK) {
+        cJSON_Delete(kept);
+        return status;
+    }
+    MSC_TRY(msc_json_add(object, "kept", kept));
+    MSC_TRY(msc_json_add_text(object, "group", group->name));
+    MSC_TRY(msc_json_add_text(object, "choice", group->label));
+    MSC_TRY(msc_json_add_number(object, "units", group->n_units));
+    for (int32_t i = 0; i < group->n_kept; i++) {
+        MSC_TRY(msc_json_push(kept, cJSON_CreateNumber(group->kept[i])));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status weight_to_json(const struct msc_strategy_weight *w, cJSON *list) {
+    const struct msc_array *a = w->elements;
+    struct msc_str text = {0};
+    cJSON *object = cJSON_CreateObject(), *shape = cJSON_CreateArray();
+    enum msc_status status = msc_json_push(list, object);
+    if (status != MSC_OK) {
+        cJSON_Delete(shape);
+        return status;
+    }
+    MSC_TRY(msc_json_add(object, "shape", shape));
+    MSC_TRY(msc_json_add_text(object, "tensor", w->tensor));
+    for (int i = 0; i < msc_array_n_dims(a); i++) {
+        MSC_TRY(msc_json_push(shape, cJSON_CreateNumber((double)msc_array_dim(a, i))));
+    }
+    status = msc_base64_write(&text, msc_array_data(a), msc_array_n_bytes(a));
+    if (status == MSC_OK) {
+        status = msc_json_add_text(object, "elements", msc_str_text(&text));
+    }
+    msc_str_finish(&text);
+    return status;
+}
+
+enum msc_status msc_strategy__prunes_to_json(const struct msc_strategy *s, cJSON *root) {
+    if (s->n_groups > 0) {
+        cJSON *groups = cJSON_CreateArray();
+        MSC_TRY(msc_json_add(root, "prune", groups));
+        for (size_t i = 0; i < s->n_groups; i++) {
+            MSC_TRY(group_to_json(&s->groups[i], groups));
+        }
+    }
+    if (s->n_replaced > 0) {
+        cJSON *replaced = cJSON_CreateArray();
+        MSC_TRY(msc_json_add(root, "replace", replaced));
+        for (size_t i = 0; i < s->n_replaced; i++) {
+            MSC_TRY(weight_to_json(&s->replaced[i], replaced));
+        }
+    }
+    return MSC_OK;
+}
+
+static bool take_kept(struct msc_strategy_group *group, const cJSON *list) {
+    const cJSON *item;
+    int32_t last = -1;
+    cJSON_ArrayForEach(item, list) {
+        if (!cJSON_IsNumber(item) || item->valuedouble <= last ||
+            item->valuedouble >= group->n_units ||
+            item->valuedouble != (double)(int32_t)item->valuedouble) {
+            return false;
+        }
+        last = (int32_t)item->valuedouble;
+        group->kept[group->n_kept++] = last;
+    }
+    return group->n_kept > 0;
+}
+
+static enum msc_status read_group(struct msc_strategy *s, const cJSON *object, const char *where) {
+    static const char *const keys[] = {"group", "choice", "units", "kept"};
+    struct msc_strategy_group group = {.n_kept = 0};
+    const cJSON *list;
+    int64_t n_units;
+    MSC_TRY(msc_json_check_keys(object, keys, 4, where));
+    MSC_TRY(msc_json_get_text(&group.name, object, "group", where));
+    MSC_TRY(msc_json_get_text(&group.label, object, "choice", where));
+    MSC_TRY(msc_json_get_i64(&n_units, object, "units", where));
+    MSC_TRY(msc_json_get_array(&list, object, "kept", where));
+    if (n_units < 1 || n_units > INT32_MAX || cJSON_GetArraySize(list) > n_units) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: %d of %lld units cannot be kept", where,
+                        cJSON_GetArraySize(list), (long long)n_units);
+    }
+    group.n_units = (int32_t)n_units;
+    group.kept = msc_alloc_zero((size_t)cJSON_GetArraySize(list) + 1, sizeof(group.kept[0]));
+    enum msc_status status = group.kept ? MSC_OK : strategy_no_memory();
+    if (status == MSC_OK && !take_kept(&group, list)) {
+        status = MSC_FAIL(MSC_E_FORMAT, "%s: kept: expected rising indices of %lld units", where,
+                          (long long)n_units);
+    }
+    if (status == MSC_OK) {
+        status = add_group(s, &group);
+    }
+    msc_free(group.kept);
+    return status;
+}
+
+static enum msc_status read_shape(int64_t dims[MSC_MAX_DIMS], int *n_dims, const cJSON *list,
+                                  const char *where) {
+    const cJSON *item;
+    *n_dims = 0;
+    cJSON_ArrayForEach(item, list) {
+        if (*n_dims == MSC_MAX_DIMS || !cJSON_IsNumber(item) || item->valuedouble < 1 ||
+            item->valuedouble > INT32_MAX ||
+            item->valuedouble != (double)(int64_t)item->valuedouble) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: shape: expected at most %d lengths", where,
+                            MSC_MAX_DIMS);
+        }
+        dims[(*n_dims)++] = (int64_t)item->valuedouble;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_weight(struct msc_strategy *s, const cJSON *object, const char *where) {
+    static const char *const keys[] = {"tensor", "shape", "elements"};
+    struct msc_array *elements = NULL;
+    const char *tensor, *text;
+    const cJSON *list;
+    int64_t dims[MSC_MAX_DIMS];
+    size_t n_bytes;
+    int n_dims;
+    MSC_TRY(msc_json_check_keys(object, keys, 3, where));
+    MSC_TRY(msc_json_get_text(&tensor, object, "tensor", where));
+    MSC_TRY(msc_json_get_text(&text, object, "elements", where));
+    MSC_TRY(msc_json_get_array(&list, object, "shape", where));
+    MSC_TRY(read_shape(dims, &n_dims, list, where));
+    if (msc_base64_count(&n_bytes, text) != MSC_OK) {
+        return msc_status_prefix(MSC_E_FORMAT, "%s: elements", where);
+    }
+    double n = sizeof(float);
+    for (int i = 0; i < n_dims; i++) {
+        n *= (double)dims[i];
+    }
+    if (n != (double)n_bytes) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: elements: %zu bytes, expected %.0f for this shape",
+                        where, n_bytes, n);
+    }
+    MSC_TRY(msc_array_create(&elements, MSC_DTYPE_F32, n_dims, dims));
+    enum msc_status status = msc_base64_read(msc_array_data(elements), n_bytes, text) == MSC_OK
+                                 ? msc_strategy_replace(s, tensor, elements)
+                                 : msc_status_prefix(MSC_E_FORMAT, "%s: elements", where);
+    msc_array_release(elements);
+    return status;
+}
+
+static enum msc_status
+read_list(struct msc_strategy *s, const cJSON *root, const char *key, const char *name,
+          enum msc_status (*read)(struct msc_strategy *s, const cJSON *object, const char *where)) {
+    const cJSON *list;
+    const cJSON *item;
+    int i = 0;
+    if (!cJSON_GetObjectItemCaseSensitive(root, key)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_array(&list, root, key, name));
+    cJSON_ArrayForEach(item, list) {
+        char where[256];
+        snprintf(where, sizeof where, "%.200s: %s[%d]", name, key, i++);
+        MSC_TRY(cJSON_IsObject(item) ? read(s, item, where)
+                                     : MSC_FAIL(MSC_E_FORMAT, "%s: expected an object", where));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_strategy__read_prunes(struct msc_strategy *s, const cJSON *root,
+                                          const char *name) {
+    MSC_TRY(read_list(s, root, "prune", name, read_group));
+    return read_list(s, root, "replace", name, read_weight);
+}
