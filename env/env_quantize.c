@@ -1,11 +1,9 @@
 #include "env/env_quantize.h"
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "env/quantize_internal.h"
 #include "tools/strategy.h"
 
-#include <math.h>
 #include <string.h>
 
 // ---- Edits ------------------------------------------------------------------------------------
@@ -14,8 +12,8 @@
 enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quantize *z) {
     const struct msc_env_host *host = msc_env_host(env);
     const struct msc_sites *sites = msc_quantizer_sites(z->quantizer);
-    z->n_slots = (size_t)sites->n_slots;
-    z->fixed = msc_arena_array(msc_env_arena(env), z->n_slots + 1, sizeof(z->fixed[0]));
+    z->runs.n_slots = (size_t)sites->n_slots;
+    z->fixed = msc_arena_array(msc_env_arena(env), z->runs.n_slots + 1, sizeof(z->fixed[0]));
     if (!z->fixed) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for edits");
     }
@@ -39,9 +37,10 @@ static int32_t quantizer_choice(const struct msc_quantize *z, int32_t task, uint
     return (int32_t)z->space.choices_of_task[task][choice];
 }
 
-static enum msc_status fill_edits(const struct msc_quantize *z, const uint32_t choices[],
+static enum msc_status fill_edits(void *payload, const uint32_t choices[],
                                   const struct msc_edit *edits[]) {
-    for (size_t s = 0; s < z->n_slots; s++) {
+    const struct msc_quantize *z = payload;
+    for (size_t s = 0; s < z->runs.n_slots; s++) {
         int32_t task = msc_quantize_task_of_slot(&z->space, (int32_t)s);
         edits[s] = task == MSC_NO_ID ? z->fixed[s]
                                      : msc_quantizer_edit(z->quantizer, z->space.site_of_slot[s],
@@ -50,12 +49,24 @@ static enum msc_status fill_edits(const struct msc_quantize *z, const uint32_t c
     return msc_bias_edits_fill(z->bias_edits, edits);
 }
 
+static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_t task,
+                                  const struct msc_edit *edits[]) {
+    const struct msc_quantize *z = payload;
+    MSC_TRY(fill_edits(payload, choices, edits));
+    for (size_t s = 0; s < z->runs.n_slots; s++) {
+        if (msc_quantize_task_of_slot(&z->space, (int32_t)s) != (int32_t)task) {
+            edits[s] = NULL;
+        }
+    }
+    return MSC_OK;
+}
+
 // ---- The environment's functions --------------------------------------------------------------
 
 static enum msc_status leave_constants(struct msc_quantize *z, const struct msc_env_host *host) {
     int32_t n_left;
-    MSC_TRY(
-        msc_quantizer_leave_constants(z->quantizer, msc_distill_evaluator(z->distill), &n_left));
+    MSC_TRY(msc_quantizer_leave_constants(z->quantizer, msc_distill_evaluator(z->runs.distill),
+                                          &n_left));
     if (n_left > 0) {
         msc_log(host->log, MSC_LOG_INFO,
                 "sites that are constant on this dataset, and stay float: %d", (int)n_left);
@@ -101,25 +112,32 @@ static enum msc_status quantize_init(struct msc_env *env) {
     struct msc_quantize *z = msc_env_state(env);
     const struct msc_env_host *host = msc_env_host(env);
     MSC_TRY(msc_quantize__read_options(env, z));
-    MSC_TRY(msc_quantize_metrics_choose(&z->metrics, host, msc_env_config(env)));
-    z->asks_for_latency = msc_quantize_metrics_has(&z->metrics, MSC_QUANTIZE_LATENCY);
-    z->distill_options.metrics = z->metrics.sampled;
-    z->distill_options.n_metrics = z->metrics.n_sampled;
+    MSC_TRY(
+        msc_metrics_choose(&z->runs.metrics, msc_quantize_metric_rows, host, msc_env_config(env)));
+    z->asks_for_latency = msc_metrics_has(&z->runs.metrics, MSC_QUANTIZE_LATENCY);
+    z->distill_options.metrics = z->runs.metrics.sampled;
+    z->distill_options.n_metrics = z->runs.metrics.n_sampled;
     z->distill_options.target = z->quantizer_options.all_sites ? z->quantizer_options.target : NULL;
     MSC_TRY(msc_quantizer_create(&z->quantizer, host->graph, &z->quantizer_options));
     tell_dominated(z, host->log);
-    MSC_TRY(msc_distill_create(&z->distill, host, host->dataset, &z->distill_options));
+    MSC_TRY(msc_distill_create(&z->runs.distill, host, host->dataset, &z->distill_options));
     MSC_TRY(leave_constants(z, host));
     MSC_TRY(msc_quantize__get_parameters(env, z));
     const struct msc_quantize_inputs inputs = {
         .host = host,
         .quantizer = z->quantizer,
-        .plan = msc_evaluator_plan(msc_distill_evaluator(z->distill), 0),
+        .plan = msc_evaluator_plan(msc_distill_evaluator(z->runs.distill), 0),
         .fixed = z->fixed,
-        .metrics = &z->metrics,
+        .metrics = &z->runs.metrics,
         .latency = z->asks_for_latency ? &z->latency : NULL,
     };
-    return msc_quantize_space_build(&z->space, &inputs, msc_env_arena(env));
+    MSC_TRY(msc_quantize_space_build(&z->space, &inputs, msc_env_arena(env)));
+    z->runs.space = &z->space.space;
+    z->runs.references = z->space.references;
+    z->runs.fill = fill_edits;
+    z->runs.fill_alone = fill_alone;
+    z->runs.payload = z;
+    return MSC_OK;
 }
 
 static const struct msc_space *quantize_space(const struct msc_env *env) {
@@ -127,101 +145,20 @@ static const struct msc_space *quantize_space(const struct msc_env *env) {
     return &z->space.space;
 }
 
-enum msc_status msc_quantize__make_room(struct msc_quantize *z, size_t n) {
-    if (n <= z->runs_capacity) {
-        return MSC_OK;
-    }
-    msc_free(z->runs);
-    msc_free(z->edits);
-    z->runs_capacity = 0;
-    z->runs = msc_alloc_zero(n, sizeof(z->runs[0]));
-    z->edits = msc_alloc_zero(n * (z->n_slots + 1), sizeof(z->edits[0]));
-    if (!z->runs || !z->edits) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
-    }
-    z->runs_capacity = n;
-    return MSC_OK;
-}
-
-enum msc_status msc_quantize__set_run(struct msc_quantize *z, size_t i, const uint32_t choices[]) {
-    const struct msc_edit **edits = z->edits + i * z->n_slots;
-    z->runs[i] = (struct msc_distill_run){.edits = edits};
-    return fill_edits(z, choices, edits);
-}
-
-static void finish_trial(void *payload, size_t i) {
-    struct msc_quantize *z = payload;
-    const struct msc_distill_run *run = &z->runs[i];
-    struct msc_outcome *o = &z->evaluation->trials[i]->outcome;
-    msc_quantize_metrics_after(o->metrics, &z->metrics, run);
-    o->reuse_ratio = run->reuse_ratio;
-    // Trials share their work, so each has its share of the time that all took so far.
-    o->time_us = (msc_clock_ns() - z->began_ns) / 1000 / z->evaluation->n;
-    if (o->state == MSC_TRIAL_FAILED) {
-        // Before it ran.
-    } else if (run->status != MSC_OK) {
-        bool is_outside = run->status == MSC_E_NOMEM || run->status == MSC_E_DEVICE;
-        msc_outcome_fail(o, is_outside ? MSC_CAUSE_ENVIRONMENT : MSC_CAUSE_TRIAL, "%s",
-                         run->message);
-    } else if (!isfinite(run->loss)) {
-        msc_outcome_fail(o, MSC_CAUSE_TRIAL, "the loss is not a finite number");
-    } else if (run->was_stopped) {
-        msc_outcome_prune(o, "over its bound after %lld samples", (long long)run->n_samples);
-    }
-    if (z->evaluation->finished) {
-        z->evaluation->finished(z->evaluation->payload, i);
-    }
-}
-
-// What a program says of a trial that it cannot do, or does too long, is that trial's failure. One that
-// cannot even be started is the machine's.
-static enum msc_status measure_before(struct msc_env *env, const struct msc_quantize *z,
-                                      struct msc_outcome *outcome,
-                                      const struct msc_edit *const edits[]) {
-    enum msc_status status = msc_quantize_metrics_before(outcome->metrics, &z->metrics, env, edits);
-    if (status == MSC_OK || status == MSC_E_CANCELLED || status == MSC_E_NOMEM) {
-        return status;
-    }
-    msc_outcome_fail(outcome, status == MSC_E_STATE ? MSC_CAUSE_TRIAL : MSC_CAUSE_ENVIRONMENT, "%s",
-                     msc_status_message());
-    return MSC_OK;
-}
-
 static enum msc_status quantize_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
     struct msc_quantize *z = msc_env_state(env);
-    MSC_TRY(msc_quantize__make_room(z, e->n));
-    z->evaluation = e;
-    z->began_ns = msc_clock_ns();
-    for (size_t i = 0; i < e->n; i++) {
-        struct msc_trial *trial = e->trials[i];
-        MSC_TRY(msc_quantize__set_run(z, i, trial->proposal.choices));
-        MSC_TRY(measure_before(env, z, &trial->outcome, z->runs[i].edits));
-        z->runs[i].is_bounded = e->bounds[i] < INFINITY;
-        z->runs[i].bound = e->bounds[i];
-    }
-    return msc_distill_run(z->distill, z->runs, e->n, finish_trial, z);
+    return msc_trial_runs_evaluate(&z->runs, env, e);
 }
 
 static enum msc_status quantize_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]) {
     struct msc_quantize *z = msc_env_state(env);
-    struct msc_distill_run run = {.edits = NULL};
-    for (size_t i = 0; i < z->space.space.n_metrics; i++) {
-        metrics[i] = z->space.references[i];
-    }
-    enum msc_status status = msc_quantize_metrics_before(metrics, &z->metrics, env, NULL);
-    if (status == MSC_E_CANCELLED || status == MSC_E_NOMEM) {
-        return status;
-    }
-    if (status != MSC_OK) {
-        msc_log(msc_env_host(env)->log, MSC_LOG_WARNING, "of the float model: %s",
-                msc_status_message());
-    }
-    if (!msc_quantize_metrics_need_float(&z->metrics)) {
-        return MSC_OK;
-    }
-    MSC_TRY(msc_distill_run(z->distill, &run, 1, NULL, NULL));
-    msc_quantize_metrics_after(metrics, &z->metrics, &run);
-    return run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message);
+    return msc_trial_runs_reference(&z->runs, env, metrics);
+}
+
+static enum msc_status quantize_reevaluate(struct msc_env *env, const uint32_t choices[],
+                                           unsigned what, cJSON **out) {
+    struct msc_quantize *z = msc_env_state(env);
+    return msc_trial_runs_reevaluate(&z->runs, env, choices, what, out);
 }
 
 int32_t msc_quantize__choice_of_site(const struct msc_quantize *z, int32_t site,
@@ -313,12 +250,9 @@ static enum msc_status quantize_describe(const struct msc_env *env, cJSON *objec
 
 static void quantize_finish(struct msc_env *env) {
     struct msc_quantize *z = msc_env_state(env);
-    msc_distill_destroy(z->validated);
-    msc_distill_destroy(z->distill);
+    msc_trial_runs_finish(&z->runs);
     msc_bias_edits_destroy(z->bias_edits);
     msc_quantizer_destroy(z->quantizer);
-    msc_free(z->runs);
-    msc_free(z->edits);
 }
 
 const struct msc_env_def msc_env_quantize = {
@@ -336,7 +270,7 @@ const struct msc_env_def msc_env_quantize = {
     .evaluate = quantize_evaluate,
     .reference = quantize_reference,
     .edits = quantize_edits,
-    .reevaluate = msc_quantize__reevaluate,
+    .reevaluate = quantize_reevaluate,
     .identity = quantize_identity,
     .describe = quantize_describe,
     .finish = quantize_finish,

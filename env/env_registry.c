@@ -4,6 +4,7 @@
 // the list, in the order users see, and to env/CMakeLists.txt, 3. run `ctest -R conformance`.
 #include "env/env.h"
 
+#include "env/env_prune.h"
 #include "env/env_quantize.h"
 
 #include <string.h>
@@ -12,6 +13,7 @@ extern const struct msc_env_def msc_env_toy;
 
 static const struct msc_env_def *const definitions[] = {
     &msc_env_quantize,
+    &msc_env_prune,
     &msc_env_toy,
     NULL,
 };

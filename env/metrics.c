@@ -1,17 +1,33 @@
-// What is done with the rows of metrics: choosing those of a search, building their costs, filling
+// What is done with rows of metrics: choosing those of a search, building their costs, filling
 // outcomes and reports.
 #include "base/alloc.h"
 #include "base/json.h"
 #include "data/dataset.h"
-#include "env/quantize_metrics.h"
+#include "env/metrics.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static bool is_of_run(const struct msc_quantize_metric *row) {
+static bool is_of_run(const struct msc_metric_row *row) {
     return row->of_run || row->sample;
+}
+
+// ---- Rows that are shared ---------------------------------------------------------------------
+
+double msc_metric_loss(const struct msc_distill_run *run) {
+    return run->loss;
+}
+
+// 1 where the greatest class score is that of the label.
+double msc_metric_is_correct(const struct msc_sample *s) {
+    struct msc_sample_tensor scores = msc_sample_class_scores(s);
+    int64_t best = 0;
+    for (int64_t i = 1; i < scores.n; i++) {
+        best = scores.z[i] > scores.z[best] ? i : best;
+    }
+    return best == msc_sample_label(s);
 }
 
 // ---- Which ------------------------------------------------------------------------------------
@@ -29,22 +45,23 @@ static bool asks_for(const struct cJSON *config, const char *metric) {
 }
 
 // Does it name the ratio of the metric?
-static bool asks_for_ratio(const struct cJSON *config, const char *metric) {
-    const struct msc_quantize_metric *row = msc_quantize_metric_rows;
+static bool asks_for_ratio(const struct cJSON *config, const struct msc_metric_row table[],
+                           const char *metric) {
+    const struct msc_metric_row *row = table;
     while (row->metric.name && (!row->ratio_of || strcmp(row->ratio_of, metric) != 0)) {
         row++;
     }
     return row->metric.name && asks_for(config, row->metric.name);
 }
 
-static enum msc_status fail_for(const struct msc_quantize_metric *row, unsigned lacking) {
+static enum msc_status fail_for(const struct msc_metric_row *row, unsigned lacking) {
     static const struct {
         unsigned need;
         const char *text;
-    } texts[] = {{MSC_QUANTIZE_NEEDS_LABELS,
+    } texts[] = {{MSC_METRIC_NEEDS_LABELS,
                   "the samples have no labels; give dataset.labels, a .npy of integers, one for "
                   "each sample"},
-                 {MSC_QUANTIZE_NEEDS_COMMAND,
+                 {MSC_METRIC_NEEDS_COMMAND,
                   "there is no program; name it in env.command: [\"./score.py\", \"{model}\"]"}};
     size_t i = 0;
     while (!(texts[i].need & lacking)) {
@@ -55,44 +72,40 @@ static enum msc_status fail_for(const struct msc_quantize_metric *row, unsigned 
                     row->metric.name, texts[i].text);
 }
 
-static void choose_metric(struct msc_quantize_metrics *m, const struct msc_quantize_metric *row,
-                          int index) {
+static void choose_metric(struct msc_metrics *m, const struct msc_metric_row *row, int index) {
     m->rows[m->n] = row;
     m->indices[m->n] = index;
     if (row->sample) {
         m->in_run[m->n] = m->n_sampled;
         m->sampled[m->n_sampled++] = (struct msc_sample_metric){
-            row->sample, row->total, (row->needs & MSC_QUANTIZE_NEEDS_LABELS) != 0};
+            row->sample, row->total, (row->needs & MSC_METRIC_NEEDS_LABELS) != 0};
     }
     m->n++;
 }
 
-enum msc_status msc_quantize_metrics_choose(struct msc_quantize_metrics *out,
-                                            const struct msc_env_host *host,
-                                            const struct cJSON *config) {
-    unsigned met = msc_dataset_has_labels(host->dataset) ? MSC_QUANTIZE_NEEDS_LABELS : 0;
+enum msc_status msc_metrics_choose(struct msc_metrics *out, const struct msc_metric_row table[],
+                                   const struct msc_env_host *host, const struct cJSON *config) {
+    unsigned met = msc_dataset_has_labels(host->dataset) ? MSC_METRIC_NEEDS_LABELS : 0;
     const cJSON *command = cJSON_GetObjectItemCaseSensitive(config, "command");
     int n_indices = 0;
-    *out =
-        (struct msc_quantize_metrics){.command_is_maximised = cJSON_IsTrue(
-                                          cJSON_GetObjectItemCaseSensitive(command, "maximise"))};
-    met |= command && !cJSON_IsNull(command) ? MSC_QUANTIZE_NEEDS_COMMAND : 0;
-    for (const struct msc_quantize_metric *row = msc_quantize_metric_rows; row->metric.name;
-         row++) {
+    *out = (struct msc_metrics){.command_is_maximised = cJSON_IsTrue(
+                                    cJSON_GetObjectItemCaseSensitive(command, "maximise"))};
+    met |= command && !cJSON_IsNull(command) ? MSC_METRIC_NEEDS_COMMAND : 0;
+    for (const struct msc_metric_row *row = table; row->metric.name; row++) {
         bool is_asked =
-            asks_for(config, row->metric.name) || asks_for_ratio(config, row->metric.name);
-        unsigned lacking = row->needs & ~(is_asked ? met | MSC_QUANTIZE_NEEDS_ASKING : met);
+            asks_for(config, row->metric.name) || asks_for_ratio(config, table, row->metric.name);
+        unsigned lacking = row->needs & ~(is_asked ? met | MSC_METRIC_NEEDS_ASKING : met);
         if (is_asked && lacking != 0) {
             return fail_for(row, lacking);
         }
-        if ((lacking & MSC_QUANTIZE_NEEDS_ASKING) == 0) {
+        if ((lacking & MSC_METRIC_NEEDS_ASKING) == 0) {
             choose_metric(out, row, lacking == 0 ? n_indices++ : -1);
         }
     }
     return MSC_OK;
 }
 
-bool msc_quantize_metrics_has(const struct msc_quantize_metrics *m, const char *name) {
+bool msc_metrics_has(const struct msc_metrics *m, const char *name) {
     size_t i = 0;
     while (i < m->n && strcmp(m->rows[i]->metric.name, name) != 0) {
         i++;
@@ -107,7 +120,7 @@ static enum msc_status no_metric_memory(void) {
 }
 
 // Room for another term, in the arena.
-static enum msc_status reserve_term(struct msc_quantize_cost *cost) {
+static enum msc_status reserve_term(struct msc_metric_cost *cost) {
     if (cost->n_terms < cost->capacity) {
         return MSC_OK;
     }
@@ -124,9 +137,8 @@ static enum msc_status reserve_term(struct msc_quantize_cost *cost) {
     return MSC_OK;
 }
 
-enum msc_status msc_quantize_add_term(struct msc_quantize_cost *cost, double scale,
-                                      size_t n_factors, const uint32_t tasks[],
-                                      const double *const by_choice[]) {
+enum msc_status msc_metric_add_term(struct msc_metric_cost *cost, double scale, size_t n_factors,
+                                    const uint32_t tasks[], const double *const by_choice[]) {
     struct msc_cost_factor *factors = msc_arena_array(cost->arena, n_factors, sizeof(factors[0]));
     if (!factors) {
         return no_metric_memory();
@@ -140,8 +152,7 @@ enum msc_status msc_quantize_add_term(struct msc_quantize_cost *cost, double sca
 }
 
 // Every scale and the constant divided by what the float model has.
-static enum msc_status build_ratio(struct msc_quantize_cost *out,
-                                   const struct msc_quantize_cost *of) {
+static enum msc_status build_ratio(struct msc_metric_cost *out, const struct msc_metric_cost *of) {
     double divisor = of->reference > 0 ? of->reference : 1;
     out->constant = of->constant / divisor;
     out->reference = 1;
@@ -155,9 +166,8 @@ static enum msc_status build_ratio(struct msc_quantize_cost *out,
 }
 
 // The exact metric whose row comes before and has this name.
-static const struct msc_quantize_cost *find_cost(const struct msc_quantize_cost built[],
-                                                 const struct msc_quantize_metrics *m,
-                                                 const char *name) {
+static const struct msc_metric_cost *find_cost(const struct msc_metric_cost built[],
+                                               const struct msc_metrics *m, const char *name) {
     size_t i = 0;
     while (strcmp(m->rows[i]->metric.name, name) != 0) {
         i++;
@@ -166,47 +176,46 @@ static const struct msc_quantize_cost *find_cost(const struct msc_quantize_cost 
     return &built[i];
 }
 
-enum msc_status msc_quantize_metrics_build(struct msc_quantize_space *s,
-                                           const struct msc_quantize_inputs *in,
-                                           struct msc_arena *arena) {
-    const struct msc_quantize_metrics *m = in->metrics;
-    struct msc_quantize_cost built[MSC_MAX_METRICS] = {{0}};
+enum msc_status msc_metrics_build(struct msc_space *space, double references[],
+                                  const struct msc_metrics *m, const void *of,
+                                  struct msc_arena *arena) {
+    struct msc_metric_cost built[MSC_MAX_METRICS] = {{0}};
     struct msc_metric *metrics = msc_arena_array(arena, m->n, sizeof(metrics[0]));
     struct msc_cost *costs = msc_arena_array(arena, m->n, sizeof(costs[0]));
     if (!metrics || !costs) {
         return no_metric_memory();
     }
     for (size_t i = 0; i < m->n; i++) {
-        const struct msc_quantize_metric *row = m->rows[i];
-        struct msc_quantize_cost *cost = &built[i];
+        const struct msc_metric_row *row = m->rows[i];
+        struct msc_metric_cost *cost = &built[i];
         int index = m->indices[i];
         if (index < 0) {
             continue;
         }
         cost->arena = arena;
         cost->reference = row->metric.is_exact || row->is_distance ? 0 : NAN;
-        MSC_TRY(row->cost       ? row->cost(cost, in, s)
+        MSC_TRY(row->cost       ? row->cost(cost, of)
                 : row->ratio_of ? build_ratio(cost, find_cost(built, m, row->ratio_of))
                                 : MSC_OK);
         if (row->metric.is_exact) {
-            costs[s->space.n_costs++] =
+            costs[space->n_costs++] =
                 (struct msc_cost){row->metric.name, cost->constant, cost->n_terms, cost->terms};
         }
-        s->references[index] = cost->reference;
-        metrics[s->space.n_metrics] = row->metric;
-        metrics[s->space.n_metrics++].is_maximised |=
-            (row->needs & MSC_QUANTIZE_NEEDS_COMMAND) && m->command_is_maximised;
+        references[index] = cost->reference;
+        metrics[space->n_metrics] = row->metric;
+        metrics[space->n_metrics++].is_maximised |=
+            (row->needs & MSC_METRIC_NEEDS_COMMAND) && m->command_is_maximised;
     }
-    s->space.metrics = metrics;
-    s->space.costs = costs;
+    space->metrics = metrics;
+    space->costs = costs;
     return MSC_OK;
 }
 
 // ---- In outcomes and reports ------------------------------------------------------------------
 
-enum msc_status msc_quantize_metrics_before(double metrics[], const struct msc_quantize_metrics *m,
-                                            const struct msc_env *env,
-                                            const struct msc_edit *const edits[]) {
+enum msc_status msc_metrics_before(double metrics[], const struct msc_metrics *m,
+                                   const struct msc_env *env,
+                                   const struct msc_edit *const edits[]) {
     for (size_t i = 0; i < m->n; i++) {
         if (m->rows[i]->measure && m->indices[i] >= 0) {
             MSC_TRY(m->rows[i]->measure(&metrics[m->indices[i]], env, edits));
@@ -215,13 +224,13 @@ enum msc_status msc_quantize_metrics_before(double metrics[], const struct msc_q
     return MSC_OK;
 }
 
-static double value_of_run(const struct msc_quantize_metrics *m, size_t i,
+static double value_of_run(const struct msc_metrics *m, size_t i,
                            const struct msc_distill_run *run) {
     return m->rows[i]->of_run ? m->rows[i]->of_run(run) : run->metrics[m->in_run[i]];
 }
 
-void msc_quantize_metrics_after(double metrics[], const struct msc_quantize_metrics *m,
-                                const struct msc_distill_run *run) {
+void msc_metrics_after(double metrics[], const struct msc_metrics *m,
+                       const struct msc_distill_run *run) {
     for (size_t i = 0; i < m->n; i++) {
         if (is_of_run(m->rows[i]) && m->indices[i] >= 0) {
             metrics[m->indices[i]] = value_of_run(m, i, run);
@@ -229,10 +238,10 @@ void msc_quantize_metrics_after(double metrics[], const struct msc_quantize_metr
     }
 }
 
-enum msc_status msc_quantize_metrics_add(struct cJSON *object, const struct msc_quantize_metrics *m,
-                                         const struct msc_distill_run *run) {
+enum msc_status msc_metrics_add(struct cJSON *object, const struct msc_metrics *m,
+                                const struct msc_distill_run *run) {
     for (size_t i = 0; i < m->n; i++) {
-        const struct msc_quantize_metric *row = m->rows[i];
+        const struct msc_metric_row *row = m->rows[i];
         // A sample's metric is NaN where the samples lack what it needs.
         if (row->of_run || (row->sample && !isnan(value_of_run(m, i, run)))) {
             MSC_TRY(msc_json_add_number(object, row->metric.name, value_of_run(m, i, run)));
@@ -241,11 +250,10 @@ enum msc_status msc_quantize_metrics_add(struct cJSON *object, const struct msc_
     return MSC_OK;
 }
 
-enum msc_status msc_quantize_metrics_add_float(struct cJSON *object,
-                                               const struct msc_quantize_metrics *m,
-                                               const struct msc_distill_run *run) {
+enum msc_status msc_metrics_add_float(struct cJSON *object, const struct msc_metrics *m,
+                                      const struct msc_distill_run *run) {
     for (size_t i = 0; i < m->n; i++) {
-        const struct msc_quantize_metric *row = m->rows[i];
+        const struct msc_metric_row *row = m->rows[i];
         double value = is_of_run(row) && !row->is_distance ? value_of_run(m, i, run) : NAN;
         char name[64];
         if (!isnan(value)) {
@@ -256,7 +264,7 @@ enum msc_status msc_quantize_metrics_add_float(struct cJSON *object,
     return MSC_OK;
 }
 
-bool msc_quantize_metrics_need_float(const struct msc_quantize_metrics *m) {
+bool msc_metrics_need_float(const struct msc_metrics *m) {
     for (size_t i = 0; i < m->n; i++) {
         if (is_of_run(m->rows[i]) && !m->rows[i]->is_distance && m->indices[i] >= 0) {
             return true;

@@ -21,7 +21,7 @@ static enum msc_status write_outputs(struct msc_command_files *files, struct msc
     const struct msc_quantize *z = msc_env_state(env);
     struct msc_array_list list = {0};
     files->outputs = msc_path_join(arena, folder, "outputs.npz");
-    enum msc_status status = files->outputs ? msc_distill_outputs(z->distill, edits, &list)
+    enum msc_status status = files->outputs ? msc_distill_outputs(z->runs.distill, edits, &list)
                                             : MSC_FAIL(MSC_E_NOMEM, "out of memory for a command");
     if (status == MSC_OK) {
         status = msc_npz_save(files->outputs, &list);

@@ -80,8 +80,8 @@ static enum msc_status split_samples(struct distilling *d) {
     d->out->n_held_back = n - n_fit;
     MSC_TRY(msc_dataset_create_part(&d->fit_samples, all, 0, n_fit));
     MSC_TRY(msc_dataset_create_part(&d->held_samples, all, n_fit, n - n_fit));
-    MSC_TRY(msc_distill_create_as(&d->fit, d->z->distill, d->fit_samples));
-    MSC_TRY(msc_distill_create_as(&d->held, d->z->distill, d->held_samples));
+    MSC_TRY(msc_distill_create_as(&d->fit, d->z->runs.distill, d->fit_samples));
+    MSC_TRY(msc_distill_create_as(&d->held, d->z->runs.distill, d->held_samples));
     return msc_distill_compute_reference(d->held);
 }
 
@@ -116,9 +116,9 @@ static enum msc_status distilling_init(struct distilling *d, const uint32_t choi
         return no_stage_memory();
     }
     MSC_TRY(msc_bias_edits_create(&d->bias_edits, msc_env_host(d->env)->graph, sites));
-    MSC_TRY(msc_quantize__make_room(d->z, 1));
-    MSC_TRY(msc_quantize__set_run(d->z, 0, choices));
-    memcpy(d->before, d->z->runs[0].edits, (size_t)sites->n_slots * sizeof(d->before[0]));
+    MSC_TRY(msc_trial_runs_make_room(&d->z->runs, 1));
+    MSC_TRY(msc_trial_runs_set(&d->z->runs, 0, choices));
+    memcpy(d->before, d->z->runs.runs[0].edits, (size_t)sites->n_slots * sizeof(d->before[0]));
     return split_samples(d);
 }
 
@@ -395,9 +395,9 @@ static enum msc_status measure_edits(double metrics[MSC_MAX_METRICS], const stru
         metrics[msc_space_find_metric(space, space->costs[i].metric)] =
             msc_cost_value(&space->costs[i], choices);
     }
-    MSC_TRY(msc_quantize_metrics_before(metrics, &z->metrics, env, edits));
-    MSC_TRY(msc_distill_run(z->distill, &run, 1, NULL, NULL));
-    msc_quantize_metrics_after(metrics, &z->metrics, &run);
+    MSC_TRY(msc_metrics_before(metrics, &z->runs.metrics, env, edits));
+    MSC_TRY(msc_distill_run(z->runs.distill, &run, 1, NULL, NULL));
+    msc_metrics_after(metrics, &z->runs.metrics, &run);
     return run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message);
 }
 
@@ -411,7 +411,7 @@ static enum msc_status take_best(struct distilling *d, struct attempt *a,
     a->weights = NULL;
     MSC_TRY(make_strategy(d, a, choices));
     MSC_TRY(measure_edits(d->out->metrics, d->env, choices, a->edits));
-    return msc_quantize__validate(&d->out->validation, d->env, d->z, a->edits);
+    return msc_trial_runs_validate(&d->out->validation, d->env, &d->z->runs, a->edits);
 }
 
 static enum msc_status check_environment(const struct msc_env *env) {

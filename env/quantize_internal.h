@@ -3,21 +3,17 @@
 #define MSC_ENV_QUANTIZE_INTERNAL_H
 
 #include "base/json.h"
-#include "env/distill.h"
 #include "env/env.h"
+#include "env/loss_options.h"
 #include "env/quantize_latency.h"
 #include "env/quantize_metrics.h"
+#include "env/trial_runs.h"
 #include "tools/bias_edits.h"
 #include "tools/command.h"
 
 struct msc_quantize {
     // Parameters. Those of the quantizer are read by msc_quantizer_read_options.
-    int strategy;
-    int loss; // enum msc_loss_kind
-    int64_t kl_axis;
-    int kl_input;
-    const char *class_scores;
-    const cJSON *loss_tensors;
+    struct msc_loss_options loss;
     const char *target, *sites, *group;
     const cJSON *choices, *observers, *weights, *activations, *include, *exclude, *fix;
     const cJSON *asked_command;
@@ -27,22 +23,13 @@ struct msc_quantize {
     struct msc_distill_options distill_options;
     struct msc_quantizer *quantizer;
     struct msc_bias_edits *bias_edits;
-    struct msc_distill *distill;   // on the calibration samples
-    struct msc_distill *validated; // on the validation samples; made when first asked for
-    struct msc_quantize_metrics metrics;
+    struct msc_trial_runs runs;
     struct msc_quantize_space space;
-    size_t n_slots;
-    const struct msc_edit **fixed; // [n_slots] edits of slots that are no task
+    const struct msc_edit **fixed; // [runs.n_slots] edits of slots that are no task
     bool asks_for_latency;
     struct msc_quantize_latency latency; // where it is asked for
     // Of scales, zero points, reference outputs and the table of latencies.
     struct msc_hash parameters;
-    // Of the call at hand.
-    const struct msc_evaluation *evaluation;
-    uint64_t began_ns;
-    struct msc_distill_run *runs;
-    const struct msc_edit **edits; // [n_runs][n_slots]
-    size_t runs_capacity;
 };
 
 // The environment's parameters; offsets are into struct msc_quantize.
@@ -61,11 +48,6 @@ enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quanti
 // `bias_edits` and `parameters`.
 enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_quantize *z);
 
-// Makes `runs` and `edits` hold at least n runs; what they held may be lost.
-enum msc_status msc_quantize__make_room(struct msc_quantize *z, size_t n);
-// Run i applies the choices, one per task.
-enum msc_status msc_quantize__set_run(struct msc_quantize *z, size_t i, const uint32_t choices[]);
-
 // What a site's choice is to the quantizer at a point: one that is fixed or searched, or MSC_NO_ID
 // and MSC_FIXED_FLOAT.
 int32_t msc_quantize__choice_of_site(const struct msc_quantize *z, int32_t site,
@@ -74,22 +56,8 @@ int32_t msc_quantize__choice_of_site(const struct msc_quantize *z, int32_t site,
 enum msc_status msc_quantize__make_strategy(struct msc_strategy **out, const struct msc_env *env,
                                             const uint32_t choices[]);
 
-// The loss on the validation samples, made when first asked for. *out is NULL where there is none,
-// and a warning says why.
-enum msc_status msc_quantize__get_validated(struct msc_distill **out, struct msc_env *env,
-                                            struct msc_quantize *z);
-
-// What a plan is worth on the validation samples, with what the float model is; *out, the caller's,
-// is NULL where there are none.
-enum msc_status msc_quantize__validate(cJSON **out, struct msc_env *env, struct msc_quantize *z,
-                                       const struct msc_edit *const edits[]);
-
 // What the user's program says of a trial with these edits, NULL: of the float model.
 enum msc_status msc_quantize__run_command(double *out, const struct msc_env *env,
                                           const struct msc_edit *const edits[]);
-
-// The environment's `reevaluate`.
-enum msc_status msc_quantize__reevaluate(struct msc_env *env, const uint32_t choices[],
-                                         unsigned what, cJSON **out);
 
 #endif

@@ -96,7 +96,7 @@ static enum msc_status take_arrays(const struct msc_array_log *kept, struct msc_
         status = msc_quantizer_load(z->quantizer, &list);
     }
     if (status == MSC_OK) {
-        status = msc_distill_load_reference(z->distill, &list);
+        status = msc_distill_load_reference(z->runs.distill, &list);
     }
     msc_array_list_finish(&list);
     return status;
@@ -132,7 +132,7 @@ static enum msc_status add_arrays(struct msc_array_log *kept, const struct msc_q
     struct msc_array *mark = NULL;
     enum msc_status status = msc_quantizer_save(z->quantizer, &list);
     if (status == MSC_OK) {
-        status = msc_distill_save_reference(z->distill, &list);
+        status = msc_distill_save_reference(z->runs.distill, &list);
     }
     for (size_t i = 0; status == MSC_OK && i < list.n; i++) {
         status = msc_array_log_add(kept, list.names[i], list.arrays[i]);

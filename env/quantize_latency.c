@@ -97,7 +97,7 @@ enum msc_status msc_latency_table_read(struct msc_latency_table *out,
 enum form { FORM_WEIGHT_BYTES, FORM_BYTES, FORM_OTHER, N_FORMS };
 
 struct coster {
-    struct msc_quantize_cost *out;
+    struct msc_metric_cost *out;
     const struct msc_quantize_inputs *in;
     const struct msc_quantize_space *s;
     double *(*is_form)[N_FORMS]; // [n_tasks][form] by choice, 1 or 0; made when first asked for
@@ -199,7 +199,7 @@ static enum msc_status add_if_all(struct coster *c, double scale, const struct m
         c->out->constant += scale;
         return MSC_OK;
     }
-    return msc_quantize_add_term(c->out, scale, n, c->tasks, c->by_choice);
+    return msc_metric_add_term(c->out, scale, n, c->tasks, c->by_choice);
 }
 
 // Adds scale where the site has this form: terms of one task are gathered.
@@ -231,7 +231,7 @@ static enum msc_status add_alone(struct coster *c) {
             bool is_weight = site_at(c, site)->kind == MSC_SITE_WEIGHT;
             if (scale != 0 && !is_weight) {
                 MSC_TRY(choices_of_form(&by_choice, c, site, (enum form)form));
-                MSC_TRY(msc_quantize_add_term(c->out, scale, 1, &its_task, &by_choice));
+                MSC_TRY(msc_metric_add_term(c->out, scale, 1, &its_task, &by_choice));
                 c->alone[task][form] = 0; // another site of the task may follow
             }
         }
@@ -239,9 +239,10 @@ static enum msc_status add_alone(struct coster *c) {
     return MSC_OK;
 }
 
-enum msc_status msc_quantize_cost_latency(struct msc_quantize_cost *out,
-                                          const struct msc_quantize_inputs *in,
-                                          const struct msc_quantize_space *s) {
+enum msc_status msc_quantize_cost_latency(struct msc_metric_cost *out, const void *of) {
+    const struct msc_quantize_costing *costing = of;
+    const struct msc_quantize_inputs *in = costing->in;
+    const struct msc_quantize_space *s = costing->s;
     const struct msc_quantize_latency *l = in->latency;
     const struct msc_latency_network *net = &l->network;
     struct coster c = {.out = out, .in = in, .s = s};

@@ -89,9 +89,7 @@ enum msc_status msc_latency_table_read(struct msc_latency_table *out,
                                        size_t length, struct msc_arena *arena);
 
 // The exact metric.
-enum msc_status msc_quantize_cost_latency(struct msc_quantize_cost *out,
-                                          const struct msc_quantize_inputs *in,
-                                          const struct msc_quantize_space *s);
+enum msc_status msc_quantize_cost_latency(struct msc_metric_cost *out, const void *of);
 // A plan that is quicker than every baseline, by this cost, without a run; *out, in the arena, is NULL
 // where none is found.
 enum msc_status msc_quantize_find_quickest(const uint32_t **out, const struct msc_space *space,

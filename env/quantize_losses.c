@@ -20,17 +20,18 @@ static enum msc_status run_points(double losses[], struct msc_quantize *z, struc
                                   const uint32_t *const points[], size_t n) {
     struct losses_progress progress = {.of = of, .n = n};
     size_t n_failed = 0;
-    MSC_TRY(msc_quantize__make_room(z, n));
+    MSC_TRY(msc_trial_runs_make_room(&z->runs, n));
     for (size_t i = 0; i < n; i++) {
-        MSC_TRY(msc_quantize__set_run(z, i, points[i]));
+        MSC_TRY(msc_trial_runs_set(&z->runs, i, points[i]));
     }
-    MSC_TRY(msc_distill_run(d, z->runs, n, of->done ? losses_tell : NULL, &progress));
+    MSC_TRY(msc_distill_run(d, z->runs.runs, n, of->done ? losses_tell : NULL, &progress));
     for (size_t i = 0; i < n; i++) {
-        bool is_there = z->runs[i].status == MSC_OK && isfinite(z->runs[i].loss);
-        losses[i] = is_there ? z->runs[i].loss : INFINITY;
-        n_failed += z->runs[i].status != MSC_OK;
+        bool is_there = z->runs.runs[i].status == MSC_OK && isfinite(z->runs.runs[i].loss);
+        losses[i] = is_there ? z->runs.runs[i].loss : INFINITY;
+        n_failed += z->runs.runs[i].status != MSC_OK;
     }
-    return n_failed < n ? MSC_OK : msc_status_restore(z->runs[0].status, z->runs[0].message);
+    return n_failed < n ? MSC_OK
+                        : msc_status_restore(z->runs.runs[0].status, z->runs.runs[0].message);
 }
 
 // As many of the first samples as are wanted.
@@ -51,7 +52,7 @@ static enum msc_status run_part(double losses[], const struct msc_env *env, stru
     struct msc_distill *d = NULL;
     enum msc_status status = msc_dataset_create_part(&part, all, 0, count_samples(all, of));
     MSC_TRY_OUT(status);
-    MSC_TRY_OUT(msc_distill_create_as(&d, z->distill, part));
+    MSC_TRY_OUT(msc_distill_create_as(&d, z->runs.distill, part));
     MSC_TRY_OUT(msc_distill_compute_reference(d));
     status = run_points(losses, z, d, of, points, n);
 out:
@@ -73,7 +74,7 @@ enum msc_status msc_quantize_measure_losses(double losses[], struct msc_env *env
         return MSC_OK;
     }
     if (of->samples == MSC_QUANTIZE_VALIDATION) {
-        MSC_TRY(msc_quantize__get_validated(&d, env, z));
+        MSC_TRY(msc_trial_runs_get_validated(&d, env, &z->runs));
     }
     if (d) {
         return run_points(losses, z, d, of, points, n);
@@ -81,5 +82,5 @@ enum msc_status msc_quantize_measure_losses(double losses[], struct msc_env *env
     const struct msc_dataset *all = msc_env_host(env)->dataset;
     return count_samples(all, of) < msc_dataset_n_samples(all)
                ? run_part(losses, env, z, of, points, n)
-               : run_points(losses, z, z->distill, of, points, n);
+               : run_points(losses, z, z->runs.distill, of, points, n);
 }

@@ -10,6 +10,11 @@
 #include "env/env.h"
 #include "env/env_quantize.h"
 
+enum msc_quantize_samples {
+    MSC_QUANTIZE_CALIBRATION, // those of the search
+    MSC_QUANTIZE_VALIDATION,  // those held out
+};
+
 struct msc_quantize_losses_of {
     enum msc_quantize_samples samples; // where there are none for validation, those of the search
     int64_t n_most;                    // of the samples of the search the first ones; 0: all

@@ -37,7 +37,7 @@ static double quant_size(const struct msc_quantize_inputs *in, int64_t elements,
     return (double)msc_packed_bytes(elements, quant->bits) + (4.0 + zero_point) * quant->n;
 }
 
-static enum msc_status add_weight_size(struct msc_quantize_cost *out,
+static enum msc_status add_weight_size(struct msc_metric_cost *out,
                                        const struct msc_quantize_inputs *in,
                                        const struct msc_quantize_space *s, int32_t site,
                                        int64_t n) {
@@ -53,11 +53,11 @@ static enum msc_status add_weight_size(struct msc_quantize_cost *out,
         bytes[c] = quant ? quant_size(in, n, quant) : 4.0 * (double)n;
     }
     const double *by_choice = bytes;
-    return msc_quantize_add_term(out, 1, 1, &task, &by_choice);
+    return msc_metric_add_term(out, 1, 1, &task, &by_choice);
 }
 
 // Weights of sites, each once, by the slots that read them.
-static enum msc_status add_site_sizes(struct msc_quantize_cost *out,
+static enum msc_status add_site_sizes(struct msc_metric_cost *out,
                                       const struct msc_quantize_inputs *in,
                                       const struct msc_quantize_space *s, bool counted[]) {
     const struct msc_plan *plan = in->plan;
@@ -99,16 +99,15 @@ static double bias_steps_size(const struct msc_quantize_inputs *in) {
     return n_bytes;
 }
 
-static enum msc_status cost_size(struct msc_quantize_cost *out,
-                                 const struct msc_quantize_inputs *in,
-                                 const struct msc_quantize_space *s) {
-    const struct msc_graph *g = in->plan->graph;
+static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
+    const struct msc_quantize_costing *c = of;
+    const struct msc_graph *g = c->in->plan->graph;
     bool *counted = msc_arena_array(out->arena, (size_t)msc_graph_n_tensors(g) + 1, sizeof(bool));
     if (!counted) {
         return no_cost_memory();
     }
-    MSC_TRY(add_site_sizes(out, in, s, counted));
-    out->constant += bias_steps_size(in);
+    MSC_TRY(add_site_sizes(out, c->in, c->s, counted));
+    out->constant += bias_steps_size(c->in);
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, i);
         if (t->data && !counted[i]) {
@@ -138,7 +137,7 @@ static int32_t operand_task(double *bits, const struct msc_quantize_inputs *in,
 }
 
 // A task that decides both operands.
-static enum msc_status add_square(struct msc_quantize_cost *out, const struct msc_quantize_space *s,
+static enum msc_status add_square(struct msc_metric_cost *out, const struct msc_quantize_space *s,
                                   double scale, uint32_t task, const double *const bits[2]) {
     uint32_t n_choices = s->space.tasks[task].n_choices;
     double *squares = msc_arena_array(out->arena, n_choices, sizeof(squares[0]));
@@ -149,10 +148,10 @@ static enum msc_status add_square(struct msc_quantize_cost *out, const struct ms
         squares[c] = bits[0][c] * bits[1][c];
     }
     const double *by_choice = squares;
-    return msc_quantize_add_term(out, scale, 1, &task, &by_choice);
+    return msc_metric_add_term(out, scale, 1, &task, &by_choice);
 }
 
-static enum msc_status add_product(struct msc_quantize_cost *out,
+static enum msc_status add_product(struct msc_metric_cost *out,
                                    const struct msc_quantize_inputs *in,
                                    const struct msc_quantize_space *s, int32_t joint,
                                    const struct msc_product *product) {
@@ -177,53 +176,36 @@ static enum msc_status add_product(struct msc_quantize_cost *out,
         return MSC_OK;
     }
     return n == 2 && tasks[0] == tasks[1] ? add_square(out, s, scale, tasks[0], by_choice)
-                                          : msc_quantize_add_term(out, scale, n, tasks, by_choice);
+                                          : msc_metric_add_term(out, scale, n, tasks, by_choice);
 }
 
-static enum msc_status cost_bit_ops(struct msc_quantize_cost *out,
-                                    const struct msc_quantize_inputs *in,
-                                    const struct msc_quantize_space *s) {
-    const struct msc_graph *g = in->plan->graph;
+static enum msc_status cost_bit_ops(struct msc_metric_cost *out, const void *of) {
+    const struct msc_quantize_costing *c = of;
+    const struct msc_graph *g = c->in->plan->graph;
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         struct msc_product products[2];
-        if (in->plan->parts[i] > 0) {
+        if (c->in->plan->parts[i] > 0) {
             continue; // chunks of a sequence are alike: counted with the first
         }
         int n = msc_joint_products(products, g, msc_graph_joint(g, i));
         for (int k = 0; k < n; k++) {
             if (products[k].macs > 0) {
-                MSC_TRY(add_product(out, in, s, i, &products[k]));
+                MSC_TRY(add_product(out, c->in, c->s, i, &products[k]));
             }
         }
     }
-    out->reference = s->macs * MSC_QUANTIZE_FLOAT_BITS * MSC_QUANTIZE_FLOAT_BITS;
+    out->reference = c->s->macs * MSC_QUANTIZE_FLOAT_BITS * MSC_QUANTIZE_FLOAT_BITS;
     return MSC_OK;
 }
 
 // ---- The others -------------------------------------------------------------------------------
 
 // Quantising changes none of them.
-static enum msc_status cost_macs(struct msc_quantize_cost *out,
-                                 const struct msc_quantize_inputs *in,
-                                 const struct msc_quantize_space *s) {
-    (void)in;
-    out->constant = s->macs;
-    out->reference = s->macs;
+static enum msc_status cost_macs(struct msc_metric_cost *out, const void *of) {
+    const struct msc_quantize_costing *c = of;
+    out->constant = c->s->macs;
+    out->reference = c->s->macs;
     return MSC_OK;
-}
-
-static double run_loss(const struct msc_distill_run *run) {
-    return run->loss;
-}
-
-// 1 where the greatest class score is that of the label.
-static double sample_accuracy(const struct msc_sample *s) {
-    struct msc_sample_tensor scores = msc_sample_class_scores(s);
-    int64_t best = 0;
-    for (int64_t i = 1; i < scores.n; i++) {
-        best = scores.z[i] > scores.z[best] ? i : best;
-    }
-    return best == msc_sample_label(s);
 }
 
 static enum msc_status measure_file(double *out, const struct msc_env *env,
@@ -245,16 +227,16 @@ static enum msc_status measure_command(double *out, const struct msc_env *env,
 // ---- The table --------------------------------------------------------------------------------
 
 // In the order of the space. The first is the objective where none is given.
-const struct msc_quantize_metric msc_quantize_metric_rows[] = {
+const struct msc_metric_row msc_quantize_metric_rows[] = {
     {.metric = {.name = "distill_loss", .unit = "", .help = "how far the outputs move, by `loss`"},
      .is_distance = true,
-     .of_run = run_loss},
+     .of_run = msc_metric_loss},
     {.metric = {.name = "accuracy",
                 .unit = "",
                 .help = "share of samples whose greatest class score is the label; with labels",
                 .is_maximised = true},
-     .needs = MSC_QUANTIZE_NEEDS_LABELS,
-     .sample = sample_accuracy},
+     .needs = MSC_METRIC_NEEDS_LABELS,
+     .sample = msc_metric_is_correct},
     {.metric = {.name = "size_bytes",
                 .unit = "bytes",
                 .help = "all weights: packed bits, scales and zero points, and what stays float",
@@ -286,24 +268,24 @@ const struct msc_quantize_metric msc_quantize_metric_rows[] = {
                     "of one run in the target's runtime where it is installed, else by mscgym's "
                     "cpu kernels: by a table that is measured first; only where it is asked for",
                 .is_exact = true},
-     .needs = MSC_QUANTIZE_NEEDS_ASKING,
+     .needs = MSC_METRIC_NEEDS_ASKING,
      .cost = msc_quantize_cost_latency},
     {.metric = {.name = "latency_ratio",
                 .unit = "",
                 .help = MSC_QUANTIZE_LATENCY " over that of the float model",
                 .is_exact = true},
-     .needs = MSC_QUANTIZE_NEEDS_ASKING,
+     .needs = MSC_METRIC_NEEDS_ASKING,
      .ratio_of = MSC_QUANTIZE_LATENCY},
     {.metric = {.name = "file_bytes",
                 .unit = "bytes",
                 .help = "of the exported file without metadata; only where it is asked for"},
-     .needs = MSC_QUANTIZE_NEEDS_ASKING,
+     .needs = MSC_METRIC_NEEDS_ASKING,
      .measure = measure_file},
     {.metric = {.name = "command",
                 .unit = "",
                 .help = "the number that a program gives, by `command`; only where it is asked for",
                 .is_measured = true},
-     .needs = MSC_QUANTIZE_NEEDS_ASKING | MSC_QUANTIZE_NEEDS_COMMAND,
+     .needs = MSC_METRIC_NEEDS_ASKING | MSC_METRIC_NEEDS_COMMAND,
      .measure = measure_command},
     {.metric = {.name = NULL}},
 };

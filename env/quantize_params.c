@@ -6,40 +6,7 @@
 #define FIELD(member) offsetof(struct msc_quantize, member)
 
 const struct msc_param msc_quantize__params[] = {
-    {.name = "strategy",
-     .help = "what a trial is measured by",
-     .offset = FIELD(strategy),
-     .type = MSC_PARAM_ENUM,
-     .text = "distill_loss",
-     .names = "distill_loss"},
-    {.name = "loss",
-     .help = "distance between outputs and those of the float model",
-     .offset = FIELD(loss),
-     .type = MSC_PARAM_ENUM,
-     .text = "mse",
-     .names = MSC_LOSS_NAMES},
-    {.name = "loss_tensors",
-     .help = "tensors to compare: a list of names, or an object of names and weights "
-             "(default: the model's outputs)",
-     .offset = FIELD(loss_tensors),
-     .type = MSC_PARAM_JSON},
-    {.name = "kl_axis",
-     .help = "axis of the classes, for kl; negative counts from the end",
-     .offset = FIELD(kl_axis),
-     .type = MSC_PARAM_I64,
-     .number = -1,
-     .min = -8,
-     .max = 7},
-    {.name = "kl_input",
-     .help = "what the compared tensors hold, for kl",
-     .offset = FIELD(kl_input),
-     .type = MSC_PARAM_ENUM,
-     .text = "logits",
-     .names = "logits|probs"},
-    {.name = "class_scores",
-     .help = "compared tensor whose greatest entry is the class, for accuracy (default: the first)",
-     .offset = FIELD(class_scores),
-     .type = MSC_PARAM_TEXT},
+    MSC_LOSS_PARAMS(FIELD(loss)),
     {.name = "target",
      .help = "runtime that the model is for: onnxruntime, onnxruntime_avx2, openvino, tensorrt, "
              "tflite, or "
@@ -98,45 +65,9 @@ const struct msc_param msc_quantize__params[] = {
     {0},
 };
 
-static enum msc_status read_loss_tensors(struct msc_quantize *z, struct msc_arena *arena) {
-    struct msc_distill_options *o = &z->distill_options;
-    const cJSON *item;
-    if (!z->loss_tensors || cJSON_IsNull(z->loss_tensors)) {
-        return MSC_OK;
-    }
-    bool is_list = cJSON_IsArray(z->loss_tensors);
-    int n = cJSON_GetArraySize(z->loss_tensors);
-    const char **names = msc_arena_array(arena, (size_t)n + 1, sizeof(names[0]));
-    double *weights = msc_arena_array(arena, (size_t)n + 1, sizeof(weights[0]));
-    if (!names || !weights) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for env.loss_tensors");
-    }
-    if ((!is_list && !cJSON_IsObject(z->loss_tensors)) || n == 0) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "env.loss_tensors: expected a list of names, or an object of "
-                        "names and weights");
-    }
-    cJSON_ArrayForEach(item, z->loss_tensors) {
-        bool fits = is_list ? cJSON_IsString(item) : cJSON_IsNumber(item) && item->valuedouble > 0;
-        if (!fits) {
-            return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: expected %s",
-                            is_list ? "names" : "positive weights");
-        }
-        names[o->n_tensors] = is_list ? item->valuestring : item->string;
-        weights[o->n_tensors++] = is_list ? 1 : item->valuedouble;
-    }
-    o->tensors = names;
-    o->weights = weights;
-    return MSC_OK;
-}
-
 enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quantize *z) {
     struct msc_arena *arena = msc_env_arena(env);
-    z->distill_options = (struct msc_distill_options){.kind = (enum msc_loss_kind)z->loss,
-                                                      .kl_axis = (int)z->kl_axis,
-                                                      .kl_is_logits = z->kl_input == 0,
-                                                      .class_scores = z->class_scores};
-    MSC_TRY(read_loss_tensors(z, arena));
+    MSC_TRY(msc_loss_options_read(&z->distill_options, &z->loss, arena));
     if (z->asked_command) {
         MSC_TRY(msc_command_read(&z->command, z->asked_command, "env.command", arena));
     }
@@ -173,15 +104,6 @@ static enum msc_status complete_scheme(cJSON *config, const char *key,
     return msc_json_add_bool(object, "float", scheme->is_float);
 }
 
-static enum msc_status complete_objectives(cJSON *config) {
-    if (cJSON_GetObjectItemCaseSensitive(config, "objectives")) {
-        return MSC_OK;
-    }
-    cJSON *list = cJSON_CreateArray();
-    MSC_TRY(msc_json_add(config, "objectives", list));
-    return msc_json_push(list, cJSON_CreateString(msc_quantize_metric_rows[0].metric.name));
-}
-
 enum msc_status msc_quantize__complete(cJSON *config) {
     struct msc_arena arena = {0};
     struct msc_quantizer_options o;
@@ -190,7 +112,7 @@ enum msc_status msc_quantize__complete(cJSON *config) {
     MSC_TRY_OUT(complete_choices(config, &o));
     MSC_TRY_OUT(complete_scheme(config, "weights", &o.weights, true));
     MSC_TRY_OUT(complete_scheme(config, "activations", &o.activations, false));
-    status = complete_objectives(config);
+    status = msc_loss_options_complete(config);
 out:
     msc_arena_finish(&arena);
     return status;

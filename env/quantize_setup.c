@@ -80,7 +80,7 @@ static enum msc_status measure_latency(struct msc_env *env, struct msc_quantize 
         .target = z->quantizer_options.target,
         .fixed = z->fixed,
         .bias_edits = z->bias_edits,
-        .plan = msc_evaluator_plan(msc_distill_evaluator(z->distill), 0),
+        .plan = msc_evaluator_plan(msc_distill_evaluator(z->runs.distill), 0),
     };
     return msc_latency_table_measure(&z->latency.table, &z->latency.network, &job,
                                      msc_env_arena(env));
@@ -110,7 +110,7 @@ static enum msc_status get_latency(struct msc_env *env, struct msc_quantize *z,
 
 static enum msc_status list_parameters(const struct msc_quantize *z, struct msc_array_list *list) {
     MSC_TRY(msc_quantizer_save(z->quantizer, list));
-    MSC_TRY(msc_distill_save_reference(z->distill, list));
+    MSC_TRY(msc_distill_save_reference(z->runs.distill, list));
     return z->asks_for_latency ? save_latency(z, list) : MSC_OK;
 }
 
@@ -128,8 +128,8 @@ static enum msc_status observe(struct msc_env *env, struct msc_quantize *z,
     if (is_there) {
         return MSC_OK;
     }
-    MSC_TRY(msc_distill_compute_reference(z->distill));
-    MSC_TRY(msc_quantizer_observe(z->quantizer, msc_distill_evaluator(z->distill), tell_stage,
+    MSC_TRY(msc_distill_compute_reference(z->runs.distill));
+    MSC_TRY(msc_quantizer_observe(z->quantizer, msc_distill_evaluator(z->runs.distill), tell_stage,
                                   progress));
     return msc_quantize_kept_add(kept, env, z);
 }
@@ -150,7 +150,8 @@ static enum msc_status calibrate(struct msc_env *env, struct msc_quantize *z) {
                                                     .progress = tell_stage,
                                                     .payload = &progress};
     if (status == MSC_OK) {
-        status = msc_quantizer_round(z->quantizer, msc_distill_evaluator(z->distill), &rounding);
+        status =
+            msc_quantizer_round(z->quantizer, msc_distill_evaluator(z->runs.distill), &rounding);
     }
     msc_array_log_close(kept);
     return status;
@@ -178,7 +179,7 @@ static enum msc_status compute_parameters(struct msc_env *env, struct msc_quanti
 static enum msc_status take_parameters(struct msc_env *env, struct msc_quantize *z,
                                        const struct msc_array_list *found) {
     MSC_TRY(msc_quantizer_load(z->quantizer, found));
-    MSC_TRY(msc_distill_load_reference(z->distill, found));
+    MSC_TRY(msc_distill_load_reference(z->runs.distill, found));
     MSC_TRY(build_edits(env, z));
     return get_latency(env, z, found);
 }

@@ -353,6 +353,7 @@ enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
     MSC_TRY(space_map_slots(&b));
     MSC_TRY(space_build_tasks(&b));
     MSC_TRY(space_build_baselines(&b));
-    MSC_TRY(msc_quantize_metrics_build(out, in, arena));
+    const struct msc_quantize_costing costing = {in, out};
+    MSC_TRY(msc_metrics_build(&out->space, out->references, in->metrics, &costing, arena));
     return space_add_quickest(&b);
 }

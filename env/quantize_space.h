@@ -1,5 +1,5 @@
 // The space of the quantize environment: tasks from sites, exact costs (the rows of
-// env/quantize_metrics.h that have them), uniform baselines.
+// env/quantize_metrics.c that have them), uniform baselines.
 #ifndef MSC_ENV_QUANTIZE_SPACE_H
 #define MSC_ENV_QUANTIZE_SPACE_H
 
@@ -9,7 +9,7 @@
 
 struct msc_arena;
 struct msc_quantize_latency;
-struct msc_quantize_metrics;
+struct msc_metrics;
 
 enum { MSC_QUANTIZE_FLOAT_BITS = 32 }; // of what stays float
 
@@ -20,7 +20,7 @@ struct msc_quantize_inputs {
     const struct msc_plan *plan; // of the first batch: it has the bound shapes
     // [n_slots] The edits of slots that are no task (NULL: float).
     const struct msc_edit *const *fixed;
-    const struct msc_quantize_metrics *metrics;
+    const struct msc_metrics *metrics;
     const struct msc_quantize_latency *latency; // where a metric asks for it
 };
 

@@ -1,8 +1,7 @@
 // Outputs that something else has computed, by the search's own metrics.
-#include "env/env_quantize.h"
-
 #include "base/alloc.h"
-#include "env/quantize_internal.h"
+#include "env/env.h"
+#include "env/trial_runs.h"
 
 #include <math.h>
 
@@ -19,7 +18,7 @@ static enum msc_status find_outputs(const struct msc_array **out, const struct m
     return MSC_OK;
 }
 
-static enum msc_status judge_outputs(cJSON *object, const struct msc_quantize *z,
+static enum msc_status judge_outputs(cJSON *object, const struct msc_trial_runs *r,
                                      struct msc_distill *d, const struct msc_array_list *list) {
     struct msc_distill_run run = {.edits = NULL};
     const struct msc_array **outputs =
@@ -28,25 +27,24 @@ static enum msc_status judge_outputs(cJSON *object, const struct msc_quantize *z
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(find_outputs(outputs, d, list));
     MSC_TRY_OUT(msc_distill_judge(d, &run, outputs));
-    status = isfinite(run.loss) ? msc_quantize_metrics_add(object, &z->metrics, &run)
+    status = isfinite(run.loss) ? msc_metrics_add(object, &r->metrics, &run)
                                 : MSC_FAIL(MSC_E_INVALID, "the loss is not a finite number");
 out:
     msc_free(outputs);
     return status;
 }
 
-enum msc_status msc_quantize_judge(struct cJSON *object, struct msc_env *env,
-                                   enum msc_quantize_samples samples,
-                                   const struct msc_array_list *outputs) {
-    if (msc_env_definition(env) != &msc_env_quantize) {
+enum msc_status msc_env_judge(struct cJSON *object, struct msc_env *env,
+                              enum msc_env_samples samples, const struct msc_array_list *outputs) {
+    struct msc_trial_runs *r = msc_trial_runs_of(env);
+    if (!r) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "environment %s has no distill loss of outputs",
                         msc_env_definition(env)->name);
     }
-    struct msc_quantize *z = msc_env_state(env);
-    struct msc_distill *d = z->distill;
-    if (samples == MSC_QUANTIZE_VALIDATION) {
-        MSC_TRY(msc_quantize__get_validated(&d, env, z));
+    struct msc_distill *d = r->distill;
+    if (samples == MSC_SAMPLES_VALIDATION) {
+        MSC_TRY(msc_trial_runs_get_validated(&d, env, r));
     }
-    return d ? judge_outputs(object, z, d, outputs)
+    return d ? judge_outputs(object, r, d, outputs)
              : MSC_FAIL(MSC_E_NOT_FOUND, "there are no validation samples");
 }

@@ -1,86 +1,85 @@
 // The winner, once more: what the report says about it beside its outcome.
-#include "env/quantize_internal.h"
+#include "env/trial_runs.h"
+
+#include "data/dataset.h"
 
 #include <math.h>
 
 enum { NOISE_RUNS = 8 };
 
-static enum msc_status add_run_metrics(cJSON *object, const struct msc_quantize *z,
+static enum msc_status add_run_metrics(cJSON *object, const struct msc_trial_runs *r,
                                        const struct msc_distill_run *run) {
-    return run->status == MSC_OK ? msc_quantize_metrics_add(object, &z->metrics, run)
+    return run->status == MSC_OK ? msc_metrics_add(object, &r->metrics, run)
                                  : msc_status_restore(run->status, run->message);
 }
 
 // The loss on the calibration samples, and how far rounding alone moves it: the greatest relative
 // change over runs with perturbed inputs.
-static enum msc_status reevaluate_noise(struct msc_quantize *z, const uint32_t choices[],
+static enum msc_status reevaluate_noise(struct msc_trial_runs *r, const uint32_t choices[],
                                         cJSON *out) {
     double noise = 0;
-    MSC_TRY(msc_quantize__make_room(z, NOISE_RUNS + 1));
+    MSC_TRY(msc_trial_runs_make_room(r, NOISE_RUNS + 1));
     for (size_t i = 0; i <= NOISE_RUNS; i++) {
-        MSC_TRY(msc_quantize__set_run(z, i, choices));
-        z->runs[i].noise_seed = i;
+        MSC_TRY(msc_trial_runs_set(r, i, choices));
+        r->runs[i].noise_seed = i;
     }
-    MSC_TRY(msc_distill_run(z->distill, z->runs, NOISE_RUNS + 1, NULL, NULL));
-    MSC_TRY(add_run_metrics(out, z, &z->runs[0]));
+    MSC_TRY(msc_distill_run(r->distill, r->runs, NOISE_RUNS + 1, NULL, NULL));
+    MSC_TRY(add_run_metrics(out, r, &r->runs[0]));
     for (size_t i = 1; i <= NOISE_RUNS; i++) {
-        double moved = fabs(z->runs[i].loss - z->runs[0].loss);
-        double relative = z->runs[0].loss > 0 ? moved / z->runs[0].loss : moved;
+        double moved = fabs(r->runs[i].loss - r->runs[0].loss);
+        double relative = r->runs[0].loss > 0 ? moved / r->runs[0].loss : moved;
         noise = relative > noise ? relative : noise;
     }
     return msc_json_add_number(out, "noise", noise);
 }
 
 // Each choice alone, everything else float: what a search that scores tensors one by one would add.
-static enum msc_status reevaluate_alone(struct msc_quantize *z, const uint32_t choices[],
+static enum msc_status reevaluate_alone(struct msc_trial_runs *r, const uint32_t choices[],
                                         cJSON *out) {
-    size_t n = z->space.space.n_tasks;
+    size_t n = r->space->n_tasks;
     double sum = 0;
-    MSC_TRY(msc_quantize__make_room(z, n));
+    MSC_TRY(msc_trial_runs_make_room(r, n));
     for (size_t t = 0; t < n; t++) {
-        MSC_TRY(msc_quantize__set_run(z, t, choices));
-        const struct msc_edit **edits = z->edits + t * z->n_slots;
-        for (size_t s = 0; s < z->n_slots; s++) {
-            int32_t task = msc_quantize_task_of_slot(&z->space, (int32_t)s);
-            edits[s] = task == (int32_t)t ? edits[s] : NULL;
-        }
+        const struct msc_edit **edits = r->edits + t * r->n_slots;
+        r->runs[t] = (struct msc_distill_run){.edits = edits};
+        MSC_TRY(r->fill_alone(r->payload, choices, t, edits));
     }
-    MSC_TRY(msc_distill_run(z->distill, z->runs, n, NULL, NULL));
+    MSC_TRY(msc_distill_run(r->distill, r->runs, n, NULL, NULL));
     for (size_t t = 0; t < n; t++) {
-        if (z->runs[t].status != MSC_OK) {
-            return msc_status_restore(z->runs[t].status, z->runs[t].message);
+        if (r->runs[t].status != MSC_OK) {
+            return msc_status_restore(r->runs[t].status, r->runs[t].message);
         }
-        sum += z->runs[t].loss;
+        sum += r->runs[t].loss;
     }
     return msc_json_add_number(out, "isolated_loss_sum", sum);
 }
 
-enum msc_status msc_quantize__get_validated(struct msc_distill **out, struct msc_env *env,
-                                            struct msc_quantize *z) {
+enum msc_status msc_trial_runs_get_validated(struct msc_distill **out, struct msc_env *env,
+                                             struct msc_trial_runs *r) {
     const struct msc_env_host *host = msc_env_host(env);
-    *out = z->validated;
+    *out = r->validated;
     if (*out || !host->validation) {
         return MSC_OK;
     }
-    enum msc_status status = msc_distill_create_as(&z->validated, z->distill, host->validation);
+    enum msc_status status = msc_distill_create_as(&r->validated, r->distill, host->validation);
     if (status == MSC_E_INVALID) {
         msc_log(host->log, MSC_LOG_WARNING, "no loss on the validation samples: %s",
                 msc_status_message());
         return MSC_OK;
     }
     MSC_TRY(status);
-    MSC_TRY(msc_distill_compute_reference(z->validated));
-    *out = z->validated;
+    MSC_TRY(msc_distill_compute_reference(r->validated));
+    *out = r->validated;
     return MSC_OK;
 }
 
-enum msc_status msc_quantize__validate(cJSON **out, struct msc_env *env, struct msc_quantize *z,
-                                       const struct msc_edit *const edits[]) {
+enum msc_status msc_trial_runs_validate(cJSON **out, struct msc_env *env, struct msc_trial_runs *r,
+                                        const struct msc_edit *const edits[]) {
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_distill_run runs[2] = {{.edits = NULL}, {.edits = edits}};
     struct msc_distill *validated = NULL;
     *out = NULL;
-    MSC_TRY(msc_quantize__get_validated(&validated, env, z));
+    MSC_TRY(msc_trial_runs_get_validated(&validated, env, r));
     if (!validated) {
         return MSC_OK;
     }
@@ -89,8 +88,8 @@ enum msc_status msc_quantize__validate(cJSON **out, struct msc_env *env, struct 
     enum msc_status status =
         object ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");
     MSC_TRY_OUT(status);
-    MSC_TRY_OUT(add_run_metrics(object, z, &runs[1]));
-    MSC_TRY_OUT(msc_quantize_metrics_add_float(object, &z->metrics, &runs[0]));
+    MSC_TRY_OUT(add_run_metrics(object, r, &runs[1]));
+    MSC_TRY_OUT(msc_metrics_add_float(object, &r->metrics, &runs[0]));
     status =
         msc_json_add_number(object, "samples", (double)msc_dataset_n_samples(host->validation));
 out:
@@ -102,21 +101,21 @@ out:
     return MSC_OK;
 }
 
-static enum msc_status reevaluate_validation(struct msc_env *env, struct msc_quantize *z,
+static enum msc_status reevaluate_validation(struct msc_env *env, struct msc_trial_runs *r,
                                              const uint32_t choices[], cJSON *out) {
     cJSON *validation = NULL;
-    MSC_TRY(msc_quantize__make_room(z, 1));
-    MSC_TRY(msc_quantize__set_run(z, 0, choices));
-    MSC_TRY(msc_quantize__validate(&validation, env, z, z->runs[0].edits));
+    MSC_TRY(msc_trial_runs_make_room(r, 1));
+    MSC_TRY(msc_trial_runs_set(r, 0, choices));
+    MSC_TRY(msc_trial_runs_validate(&validation, env, r, r->runs[0].edits));
     return validation ? msc_json_add(out, "validation", validation) : MSC_OK;
 }
 
-static enum msc_status reevaluate_memory(struct msc_quantize *z, const uint32_t choices[],
+static enum msc_status reevaluate_memory(struct msc_trial_runs *r, const uint32_t choices[],
                                          cJSON *out) {
     uint64_t n_bytes;
-    MSC_TRY(msc_quantize__make_room(z, 1));
-    MSC_TRY(msc_quantize__set_run(z, 0, choices));
-    MSC_TRY(msc_evaluator_measure_memory(msc_distill_evaluator(z->distill), z->runs[0].edits,
+    MSC_TRY(msc_trial_runs_make_room(r, 1));
+    MSC_TRY(msc_trial_runs_set(r, 0, choices));
+    MSC_TRY(msc_evaluator_measure_memory(msc_distill_evaluator(r->distill), r->runs[0].edits,
                                          &n_bytes));
     return msc_json_add_number(out, "memory_bytes", (double)n_bytes);
 }
@@ -126,7 +125,7 @@ static enum msc_status reevaluate_memory(struct msc_quantize *z, const uint32_t 
 // bits, and as long on others.
 #define ALONE_EFFORT (3.0 * 0.5)
 
-static enum msc_status reevaluate_effort(struct msc_env *env, const struct msc_quantize *z,
+static enum msc_status reevaluate_effort(struct msc_env *env, const struct msc_trial_runs *r,
                                          cJSON *out) {
     const struct msc_env_host *host = msc_env_host(env);
     double n_validation = host->validation ? (double)msc_dataset_n_samples(host->validation) : 0.0;
@@ -134,31 +133,30 @@ static enum msc_status reevaluate_effort(struct msc_env *env, const struct msc_q
     cJSON *effort = cJSON_CreateObject();
     MSC_TRY(msc_json_add(out, "effort", effort));
     MSC_TRY(msc_json_add_number(effort, "noise", NOISE_RUNS + 1));
-    MSC_TRY(msc_json_add_number(effort, "alone", ALONE_EFFORT * (double)z->space.space.n_tasks));
+    MSC_TRY(msc_json_add_number(effort, "alone", ALONE_EFFORT * (double)r->space->n_tasks));
     // The uncompressed model runs on these samples, too.
     return msc_json_add_number(effort, "validation", 2.0 * n_validation / n_samples);
 }
 
-enum msc_status msc_quantize__reevaluate(struct msc_env *env, const uint32_t choices[],
-                                         unsigned what, cJSON **out) {
-    struct msc_quantize *z = msc_env_state(env);
+enum msc_status msc_trial_runs_reevaluate(struct msc_trial_runs *r, struct msc_env *env,
+                                          const uint32_t choices[], unsigned what, cJSON **out) {
     cJSON *object = cJSON_CreateObject();
     enum msc_status status =
         object ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");
     if (status == MSC_OK && (what & MSC_REEVALUATE_NOISE)) {
-        status = reevaluate_noise(z, choices, object);
+        status = reevaluate_noise(r, choices, object);
     }
     if (status == MSC_OK && (what & MSC_REEVALUATE_ALONE)) {
-        status = reevaluate_alone(z, choices, object);
+        status = reevaluate_alone(r, choices, object);
     }
     if (status == MSC_OK && (what & MSC_REEVALUATE_VALIDATION)) {
-        status = reevaluate_validation(env, z, choices, object);
+        status = reevaluate_validation(env, r, choices, object);
     }
     if (status == MSC_OK && (what & MSC_REEVALUATE_MEMORY)) {
-        status = reevaluate_memory(z, choices, object);
+        status = reevaluate_memory(r, choices, object);
     }
     if (status == MSC_OK && (what & MSC_REEVALUATE_EFFORT)) {
-        status = reevaluate_effort(env, z, object);
+        status = reevaluate_effort(env, r, object);
     }
     if (status != MSC_OK) {
         cJSON_Delete(object);

@@ -10,23 +10,8 @@ import numpy as np
 from scipy.special import rel_entr, softmax
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0] + "/../tools")
+from case_values import SAMPLES, values  # noqa: E402
 from make_expected import by_error, by_error_of_histogram, fake, fit, whole  # noqa: E402
-
-SAMPLES = 10
-
-
-def values(shape, seed, divisor=32768.0):
-    """The same numbers as make_array in quantize_case.c: sums of four uniform ones."""
-    state = np.uint64(seed)
-    out = np.empty(int(np.prod(shape)), np.float32)
-    with np.errstate(over="ignore"):
-        for i in range(out.size):
-            total = 0
-            for _ in range(4):
-                state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-                total += int(state >> np.uint64(48))
-            out[i] = np.float32((total - 131070) / divisor)
-    return out.reshape(shape)
 
 
 def conv(x, w):

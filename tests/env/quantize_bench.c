@@ -18,7 +18,9 @@ void prepare_bench(struct bench *b, int n_threads, int64_t batch) {
 enum msc_status create(struct bench *b, const char *config) {
     cJSON_Delete(b->config);
     assert_ok(msc_json_parse(&b->config, config, strlen(config), "test"));
-    MSC_TRY(msc_env_create(&b->env, msc_env_find("quantize"), b->config, &b->host));
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(b->config, "type");
+    const char *name = cJSON_IsString(type) ? type->valuestring : "quantize";
+    MSC_TRY(msc_env_create(&b->env, msc_env_find(name), b->config, &b->host));
     return msc_env_read_goal(&b->goal, msc_env_space(b->env), b->config);
 }
 

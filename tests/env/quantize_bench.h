@@ -1,4 +1,4 @@
-// The quantize environment on the small network of tests/tools/quantize_case.h, for its tests.
+// The quantize environment, or that of "type", on the small network of tests/tools/quantize_case.h.
 #ifndef MSC_TESTS_QUANTIZE_BENCH_H
 #define MSC_TESTS_QUANTIZE_BENCH_H
 

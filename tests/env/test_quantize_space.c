@@ -30,14 +30,14 @@ static void fill_fixed(struct bench *b) {
 // With the metrics that an environment on this dataset would have.
 static enum msc_status build_on(struct bench *b, const struct msc_dataset *data) {
     const struct msc_env_host host = {.graph = b->c.g, .dataset = data};
-    struct msc_quantize_metrics metrics;
+    struct msc_metrics metrics;
     const struct msc_quantize_inputs inputs = {.host = &host,
                                                .quantizer = b->q,
                                                .plan = msc_evaluator_plan(b->c.ev, 0),
                                                .fixed = b->fixed,
                                                .metrics = &metrics};
     fill_fixed(b);
-    MSC_TRY(msc_quantize_metrics_choose(&metrics, &host, NULL));
+    MSC_TRY(msc_metrics_choose(&metrics, msc_quantize_metric_rows, &host, NULL));
     return msc_quantize_space_build(&b->space, &inputs, &b->arena);
 }
 
@@ -148,7 +148,7 @@ static void test_env_quantize_space__without_labels(void **state) {
 
 // Each row of the table says how it is measured, once; ratios are of exact ones before them.
 static void test_env_quantize_space__rows_of_metrics(void **state) {
-    const struct msc_quantize_metric *rows = msc_quantize_metric_rows;
+    const struct msc_metric_row *rows = msc_quantize_metric_rows;
     (void)state;
     for (size_t i = 0; rows[i].metric.name; i++) {
         int n_ways = (rows[i].cost != NULL) + (rows[i].ratio_of != NULL) +

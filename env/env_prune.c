@@ -1,0 +1,252 @@
+#include "env/env_prune.h"
+
+#include "base/alloc.h"
+#include "data/dataset.h"
+#include "env/prune_internal.h"
+#include "graph/passes/prune.h"
+#include "tools/strategy.h"
+
+static enum msc_status no_prune_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for pruning");
+}
+
+// ---- Edits ------------------------------------------------------------------------------------
+
+static size_t count_groups(const struct msc_prune_env *z) {
+    return (size_t)msc_pruner_channels(z->pruner)->n_groups;
+}
+
+// Repaired weights of several points at once.
+static enum msc_status begin_points(void *payload, const uint32_t *const points[], size_t n) {
+    struct msc_prune_env *z = payload;
+    size_t n_groups = count_groups(z);
+    msc_pruner_forget(z->pruner);
+    if (n == 0) {
+        return MSC_OK;
+    }
+    uint32_t *cuts = msc_alloc_zero(n * n_groups + 1, sizeof(cuts[0]));
+    const uint32_t **of_points = msc_alloc_zero(n, sizeof(of_points[0]));
+    enum msc_status status = cuts && of_points ? MSC_OK : no_prune_memory();
+    for (size_t i = 0; status == MSC_OK && i < n; i++) {
+        of_points[i] = cuts + i * n_groups;
+        msc_prune_env__cuts(cuts + i * n_groups, z, points[i]);
+    }
+    if (status == MSC_OK) {
+        status = msc_pruner_make(z->pruner, of_points, n, z->n_threads);
+    }
+    msc_free(of_points);
+    msc_free(cuts);
+    return status;
+}
+
+static enum msc_status fill_cuts(struct msc_prune_env *z, const uint32_t cuts[],
+                                 const struct msc_edit *edits[]) {
+    MSC_TRY(msc_pruner_make(z->pruner, &cuts, 1, 1));
+    msc_pruner_fill(z->pruner, cuts, edits);
+    return MSC_OK;
+}
+
+static enum msc_status fill_edits(void *payload, const uint32_t choices[],
+                                  const struct msc_edit *edits[]) {
+    struct msc_prune_env *z = payload;
+    uint32_t *cuts = msc_alloc_zero(count_groups(z) + 1, sizeof(cuts[0]));
+    if (!cuts) {
+        return no_prune_memory();
+    }
+    msc_prune_env__cuts(cuts, z, choices);
+    enum msc_status status = fill_cuts(z, cuts, edits);
+    msc_free(cuts);
+    return status;
+}
+
+static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_t task,
+                                  const struct msc_edit *edits[]) {
+    struct msc_prune_env *z = payload;
+    int32_t group = z->space.group_of_task[task];
+    uint32_t *cuts = msc_alloc_zero(count_groups(z) + 1, sizeof(cuts[0]));
+    if (!cuts) {
+        return no_prune_memory();
+    }
+    for (size_t g = 0; g < count_groups(z); g++) {
+        cuts[g] = (uint32_t)msc_pruner_n_cuts(z->pruner, (int32_t)g);
+    }
+    cuts[group] = choices[task];
+    enum msc_status status = fill_cuts(z, cuts, edits);
+    msc_free(cuts);
+    return status;
+}
+
+// ---- The environment's functions --------------------------------------------------------------
+
+// Channels are those of the model as it was trained: whatever follows goes on from what is left.
+static enum msc_status check_base(const struct msc_env_host *host) {
+    return !host->base || msc_strategy_n_edits(host->base) == 0
+               ? MSC_OK
+               : MSC_FAIL(
+                     MSC_E_UNSUPPORTED,
+                     "channels go before anything is quantised: let the prune search come first");
+}
+
+static enum msc_status prune_init(struct msc_env *env) {
+    struct msc_prune_env *z = msc_env_state(env);
+    const struct msc_env_host *host = msc_env_host(env);
+    struct msc_arena *arena = msc_env_arena(env);
+    struct msc_distill_options o;
+    MSC_TRY(check_base(host));
+    MSC_TRY(msc_loss_options_read(&o, &z->loss, arena));
+    z->options = (struct msc_pruner_options){
+        .round_to = z->round_to, .repairs = z->repairs, .ridge = z->ridge, .n_rows = z->n_rows};
+    MSC_TRY(msc_pruner_read_options(&z->options, msc_env_config(env), arena));
+    MSC_TRY(msc_metrics_choose(&z->runs.metrics, msc_prune_metric_rows, host, msc_env_config(env)));
+    o.metrics = z->runs.metrics.sampled;
+    o.n_metrics = z->runs.metrics.n_sampled;
+    z->n_threads = host->n_threads;
+    // A quarter of the memory, beside what the evaluator needs.
+    MSC_TRY(msc_pruner_create(&z->pruner, host->graph, &z->options, host->memory_bytes / 4));
+    MSC_TRY(msc_distill_create(&z->runs.distill, host, host->dataset, &o));
+    z->runs.n_slots = (size_t)msc_pruner_sites(z->pruner)->n_slots;
+    MSC_TRY(msc_prune_env__get_parameters(env, z));
+    const struct msc_prune_inputs inputs = {
+        .graph = host->graph,
+        .pruner = z->pruner,
+        .options = &z->options,
+        .plan = msc_evaluator_plan(msc_distill_evaluator(z->runs.distill), 0),
+        .n_samples = (double)msc_dataset_batch_samples(host->dataset, 0),
+        .metrics = &z->runs.metrics,
+    };
+    MSC_TRY(msc_prune_env__build_space(&z->space, &inputs, arena));
+    z->runs.space = &z->space.space;
+    z->runs.references = z->space.references;
+    z->runs.begin = begin_points;
+    z->runs.fill = fill_edits;
+    z->runs.fill_alone = fill_alone;
+    z->runs.payload = z;
+    return MSC_OK;
+}
+
+static const struct msc_space *prune_space(const struct msc_env *env) {
+    const struct msc_prune_env *z = msc_env_state(env);
+    return &z->space.space;
+}
+
+static enum msc_status prune_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
+    struct msc_prune_env *z = msc_env_state(env);
+    return msc_trial_runs_evaluate(&z->runs, env, e);
+}
+
+static enum msc_status prune_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]) {
+    struct msc_prune_env *z = msc_env_state(env);
+    return msc_trial_runs_reference(&z->runs, env, metrics);
+}
+
+static enum msc_status prune_reevaluate(struct msc_env *env, const uint32_t choices[],
+                                        unsigned what, cJSON **out) {
+    struct msc_prune_env *z = msc_env_state(env);
+    return msc_trial_runs_reevaluate(&z->runs, env, choices, what, out);
+}
+
+// ---- Strategies -------------------------------------------------------------------------------
+
+struct giving {
+    struct msc_strategy *strategy;
+    const struct msc_prune_env *z;
+    const struct msc_graph *graph;
+    const bool *is_gone; // [n_units]
+};
+
+static enum msc_status give_elements(void *payload, int32_t tensor,
+                                     const struct msc_array *elements) {
+    const struct giving *g = payload;
+    struct msc_array *left = NULL;
+    MSC_TRY(msc_graph_prune_array(&left, elements, msc_pruner_channels(g->z->pruner), tensor,
+                                  g->is_gone));
+    enum msc_status status =
+        msc_strategy_replace(g->strategy, msc_graph_tensor(g->graph, tensor)->name, left);
+    msc_array_release(left);
+    return status;
+}
+
+static enum msc_status fill_strategy(struct msc_strategy *s, const struct msc_prune_env *z,
+                                     const struct msc_graph *graph, const uint32_t cuts[],
+                                     const uint32_t choices[], bool is_gone[]) {
+    const struct msc_channels *channels = msc_pruner_channels(z->pruner);
+    const struct giving giving = {s, z, graph, is_gone};
+    MSC_TRY(msc_pruner_make(z->pruner, &cuts, 1, z->n_threads));
+    msc_pruner_mark(z->pruner, cuts, is_gone);
+    for (size_t t = 0; t < z->space.space.n_tasks; t++) {
+        const struct msc_channel_group *group = &channels->groups[z->space.group_of_task[t]];
+        const char *label = z->space.space.tasks[t].labels[choices[t]];
+        MSC_TRY(msc_strategy_prune_group(s, group, label, is_gone + group->first_unit));
+    }
+    return msc_pruner_each_replaced(z->pruner, cuts, give_elements, (void *)&giving);
+}
+
+static enum msc_status prune_edits(struct msc_env *env, const uint32_t choices[], cJSON **out) {
+    struct msc_prune_env *z = msc_env_state(env);
+    const struct msc_graph *graph = msc_env_host(env)->graph;
+    struct msc_strategy *s = NULL;
+    uint32_t *cuts = msc_alloc_zero(count_groups(z) + 1, sizeof(cuts[0]));
+    bool *is_gone =
+        msc_alloc_zero((size_t)msc_pruner_channels(z->pruner)->n_units + 1, sizeof(is_gone[0]));
+    enum msc_status status = cuts && is_gone ? MSC_OK : no_prune_memory();
+    MSC_TRY_OUT(status);
+    msc_prune_env__cuts(cuts, z, choices);
+    MSC_TRY_OUT(msc_strategy_create(&s, NULL));
+    MSC_TRY_OUT(fill_strategy(s, z, graph, cuts, choices, is_gone));
+    status = msc_strategy_to_json(s, graph, out);
+out:
+    msc_strategy_destroy(s);
+    msc_free(is_gone);
+    msc_free(cuts);
+    return status;
+}
+
+// ---- Identity ---------------------------------------------------------------------------------
+
+static struct msc_hash prune_identity(const struct msc_env *env) {
+    const struct msc_prune_env *z = msc_env_state(env);
+    const struct msc_env_host *host = msc_env_host(env);
+    struct msc_hash h = msc_graph_hash(host->graph);
+    h = msc_hash_combine(h, msc_graph_weights_hash(host->graph));
+    h = msc_hash_combine(h, msc_dataset_hash(host->dataset));
+    return msc_hash_combine(h, z->parameters);
+}
+
+static enum msc_status prune_describe(const struct msc_env *env, cJSON *object) {
+    const struct msc_prune_env *z = msc_env_state(env);
+    const struct msc_env_host *host = msc_env_host(env);
+    char text[MSC_HASH_TEXT_BYTES];
+    MSC_TRY(msc_json_add_text(object, "graph", msc_hash_format(text, msc_graph_hash(host->graph))));
+    MSC_TRY(msc_json_add_text(object, "weights",
+                              msc_hash_format(text, msc_graph_weights_hash(host->graph))));
+    MSC_TRY(msc_json_add_text(object, "dataset",
+                              msc_hash_format(text, msc_dataset_hash(host->dataset))));
+    return msc_json_add_text(object, "params_hash", msc_hash_format(text, z->parameters));
+}
+
+static void prune_finish(struct msc_env *env) {
+    struct msc_prune_env *z = msc_env_state(env);
+    msc_trial_runs_finish(&z->runs);
+    msc_pruner_destroy(z->pruner);
+}
+
+const struct msc_env_def msc_env_prune = {
+    .abi = MSC_ENV_ABI,
+    .name = "prune",
+    .summary = "how many channels stay of each group of them, by distill loss",
+    .version = 1,
+    .needs = MSC_ENV_NEEDS_GRAPH | MSC_ENV_NEEDS_DATASET | MSC_ENV_NEEDS_BACKEND,
+    .state_size = sizeof(struct msc_prune_env),
+    .params = msc_prune_env__params,
+    .complete = msc_prune_env__complete,
+    .metric = msc_prune_env__metric,
+    .init = prune_init,
+    .space = prune_space,
+    .evaluate = prune_evaluate,
+    .reference = prune_reference,
+    .edits = prune_edits,
+    .reevaluate = prune_reevaluate,
+    .identity = prune_identity,
+    .describe = prune_describe,
+    .finish = prune_finish,
+};

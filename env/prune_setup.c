@@ -1,0 +1,136 @@
+// What trials rest on: orders of channels, second moments and reference outputs, which are computed
+// once and afterwards read from RECORD.params.
+#include "base/alloc.h"
+#include "base/file.h"
+#include "data/safetensors.h"
+#include "env/prune_internal.h"
+
+#include <string.h>
+
+enum { RUNS_AT_ONCE = 64 };
+
+// ---- Loss with one unit masked ----------------------------------------------------------------
+
+static enum msc_status setup_no_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the losses of channels");
+}
+
+// Losses of the network without units first ... first + n, each alone.
+static enum msc_status run_units(double losses[], struct msc_env *env, struct msc_prune_env *z,
+                                 int32_t first, size_t n) {
+    const struct msc_channels *channels = msc_pruner_channels(z->pruner);
+    struct msc_channel_masks *masks = msc_alloc_zero(n, sizeof(masks[0]));
+    struct msc_distill_run *runs = msc_alloc_zero(n, sizeof(runs[0]));
+    bool *is_gone = msc_alloc_zero((size_t)channels->n_units, sizeof(is_gone[0]));
+    enum msc_status status = masks && runs && is_gone ? MSC_OK : setup_no_memory();
+    for (size_t i = 0; status == MSC_OK && i < n; i++) {
+        is_gone[first + (int32_t)i] = true;
+        status = msc_channels_mask(&masks[i], channels, msc_env_host(env)->graph,
+                                   msc_pruner_sites(z->pruner), is_gone);
+        is_gone[first + (int32_t)i] = false;
+        runs[i].edits = masks[i].edits;
+    }
+    if (status == MSC_OK) {
+        status = msc_distill_run(z->runs.distill, runs, n, NULL, NULL);
+    }
+    for (size_t i = 0; status == MSC_OK && i < n; i++) {
+        status =
+            runs[i].status == MSC_OK ? MSC_OK : msc_status_restore(runs[i].status, runs[i].message);
+        losses[i] = runs[i].loss;
+    }
+    for (size_t i = 0; masks && i < n; i++) {
+        msc_channel_masks_finish(&masks[i]);
+    }
+    msc_free(is_gone);
+    msc_free(runs);
+    msc_free(masks);
+    return status;
+}
+
+static enum msc_status rank_by_loss(struct msc_env *env, struct msc_prune_env *z, int32_t group) {
+    const struct msc_channel_group *of = &msc_pruner_channels(z->pruner)->groups[group];
+    double *losses = msc_alloc_zero((size_t)of->n_units, sizeof(losses[0]));
+    enum msc_status status = losses ? MSC_OK : setup_no_memory();
+    // A group with one unit has nothing to order; masked it leaves nothing.
+    for (int32_t i = 0; status == MSC_OK && of->n_units > 1 && i < of->n_units; i += RUNS_AT_ONCE) {
+        int32_t n = of->n_units - i < RUNS_AT_ONCE ? of->n_units - i : RUNS_AT_ONCE;
+        status = run_units(losses + i, env, z, of->first_unit + i, (size_t)n);
+    }
+    if (status == MSC_OK) {
+        status = msc_pruner_rank(z->pruner, group, MSC_CRITERION_LOSS, losses);
+    }
+    msc_free(losses);
+    return status;
+}
+
+static enum msc_status measure_losses(struct msc_env *env, struct msc_prune_env *z) {
+    int32_t n = msc_pruner_channels(z->pruner)->n_groups;
+    for (int32_t g = 0; g < n && msc_pruner_uses(z->pruner, MSC_CRITERION_LOSS); g++) {
+        if (msc_pruner_is_included(z->pruner, g)) {
+            msc_log(msc_env_host(env)->log, MSC_LOG_INFO,
+                    "losses without one channel: group %d of %d", (int)g + 1, (int)n);
+            MSC_TRY(rank_by_loss(env, z, g));
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- All of it --------------------------------------------------------------------------------
+
+static enum msc_status list_parameters(const struct msc_prune_env *z, struct msc_array_list *list) {
+    MSC_TRY(msc_pruner_save(z->pruner, list));
+    return msc_distill_save_reference(z->runs.distill, list);
+}
+
+static struct msc_hash hash_list(const struct msc_array_list *list) {
+    struct msc_hash h = msc_hash_bytes("params", 6);
+    for (size_t i = 0; i < list->n; i++) {
+        h = msc_hash_add_text(h, list->names[i]);
+        h = msc_hash_combine(h, msc_array_hash(list->arrays[i]));
+    }
+    return h;
+}
+
+static enum msc_status compute_parameters(struct msc_env *env, struct msc_prune_env *z) {
+    const struct msc_env_host *host = msc_env_host(env);
+    const struct msc_pruner_preparation how = {
+        .n_threads = host->n_threads, .log = host->log, .cancel = host->cancel};
+    if (host->parameters_required) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "%s is missing: it holds the order of channels that this record was made "
+                        "with, which cannot be computed again under other numerics; put it back",
+                        host->parameters_path);
+    }
+    MSC_TRY(msc_distill_compute_reference(z->runs.distill));
+    MSC_TRY(msc_pruner_prepare(z->pruner, msc_distill_evaluator(z->runs.distill), &how));
+    return measure_losses(env, z);
+}
+
+static enum msc_status load_parameters(struct msc_prune_env *z, const char *path) {
+    struct msc_array_list found = {0};
+    MSC_TRY(msc_safetensors_load(&found, path));
+    enum msc_status status = msc_pruner_load(z->pruner, &found);
+    if (status == MSC_OK) {
+        status = msc_distill_load_reference(z->runs.distill, &found);
+    }
+    msc_array_list_finish(&found);
+    return status == MSC_OK
+               ? MSC_OK
+               : msc_status_prefix(status, "%s does not belong to this configuration", path);
+}
+
+enum msc_status msc_prune_env__get_parameters(struct msc_env *env, struct msc_prune_env *z) {
+    const char *path = msc_env_host(env)->parameters_path;
+    bool is_there = path && msc_file_exists(path);
+    struct msc_array_list list = {0};
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(is_there ? load_parameters(z, path) : compute_parameters(env, z));
+    MSC_TRY_OUT(list_parameters(z, &list));
+    if (path && !is_there) {
+        MSC_TRY_OUT(msc_safetensors_save(path, &list, NULL, 0));
+    }
+    z->parameters = hash_list(&list);
+out:
+    msc_array_list_finish(&list);
+    return status;
+}

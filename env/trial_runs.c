@@ -1,0 +1,146 @@
+#include "env/trial_runs.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "env/env.h"
+#include "env/env_prune.h"
+#include "env/env_quantize.h"
+#include "env/prune_internal.h"
+#include "env/quantize_internal.h"
+
+#include <math.h>
+
+struct msc_trial_runs *msc_trial_runs_of(struct msc_env *env) {
+    return msc_env_definition(env) == &msc_env_quantize
+               ? &((struct msc_quantize *)msc_env_state(env))->runs
+           : msc_env_definition(env) == &msc_env_prune
+               ? &((struct msc_prune_env *)msc_env_state(env))->runs
+               : NULL;
+}
+
+void msc_trial_runs_finish(struct msc_trial_runs *r) {
+    msc_distill_destroy(r->validated);
+    msc_distill_destroy(r->distill);
+    msc_free(r->runs);
+    msc_free(r->edits);
+}
+
+static enum msc_status begin_points(const struct msc_trial_runs *r, const uint32_t *const points[],
+                                    size_t n) {
+    return r->begin ? r->begin(r->payload, points, n) : MSC_OK;
+}
+
+enum msc_status msc_trial_runs_make_room(struct msc_trial_runs *r, size_t n) {
+    MSC_TRY(begin_points(r, NULL, 0));
+    if (n <= r->capacity) {
+        return MSC_OK;
+    }
+    msc_free(r->runs);
+    msc_free(r->edits);
+    r->capacity = 0;
+    r->runs = msc_alloc_zero(n, sizeof(r->runs[0]));
+    r->edits = msc_alloc_zero(n * (r->n_slots + 1), sizeof(r->edits[0]));
+    if (!r->runs || !r->edits) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
+    }
+    r->capacity = n;
+    return MSC_OK;
+}
+
+enum msc_status msc_trial_runs_set(struct msc_trial_runs *r, size_t i, const uint32_t choices[]) {
+    const struct msc_edit **edits = r->edits + i * r->n_slots;
+    r->runs[i] = (struct msc_distill_run){.edits = edits};
+    return r->fill(r->payload, choices, edits);
+}
+
+// ---- Trials -----------------------------------------------------------------------------------
+
+static void finish_trial(void *payload, size_t i) {
+    struct msc_trial_runs *r = payload;
+    const struct msc_distill_run *run = &r->runs[i];
+    struct msc_outcome *o = &r->evaluation->trials[i]->outcome;
+    msc_metrics_after(o->metrics, &r->metrics, run);
+    o->reuse_ratio = run->reuse_ratio;
+    // Trials share their work, so each has its share of the time that all took so far.
+    o->time_us = (msc_clock_ns() - r->began_ns) / 1000 / r->evaluation->n;
+    if (o->state == MSC_TRIAL_FAILED) {
+        // Before it ran.
+    } else if (run->status != MSC_OK) {
+        bool is_outside = run->status == MSC_E_NOMEM || run->status == MSC_E_DEVICE;
+        msc_outcome_fail(o, is_outside ? MSC_CAUSE_ENVIRONMENT : MSC_CAUSE_TRIAL, "%s",
+                         run->message);
+    } else if (!isfinite(run->loss)) {
+        msc_outcome_fail(o, MSC_CAUSE_TRIAL, "the loss is not a finite number");
+    } else if (run->was_stopped) {
+        msc_outcome_prune(o, "over its bound after %lld samples", (long long)run->n_samples);
+    }
+    if (r->evaluation->finished) {
+        r->evaluation->finished(r->evaluation->payload, i);
+    }
+}
+
+// What a program says of a trial that it cannot do, or does too long, is that trial's failure. One that
+// cannot even be started is the machine's.
+static enum msc_status measure_before(struct msc_env *env, const struct msc_trial_runs *r,
+                                      struct msc_outcome *outcome,
+                                      const struct msc_edit *const edits[]) {
+    enum msc_status status = msc_metrics_before(outcome->metrics, &r->metrics, env, edits);
+    if (status == MSC_OK || status == MSC_E_CANCELLED || status == MSC_E_NOMEM) {
+        return status;
+    }
+    msc_outcome_fail(outcome, status == MSC_E_STATE ? MSC_CAUSE_TRIAL : MSC_CAUSE_ENVIRONMENT, "%s",
+                     msc_status_message());
+    return MSC_OK;
+}
+
+static enum msc_status begin_trials(const struct msc_trial_runs *r,
+                                    const struct msc_evaluation *e) {
+    const uint32_t **points = msc_alloc_zero(e->n + 1, sizeof(points[0]));
+    if (!points) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", e->n);
+    }
+    for (size_t i = 0; i < e->n; i++) {
+        points[i] = e->trials[i]->proposal.choices;
+    }
+    enum msc_status status = begin_points(r, points, e->n);
+    msc_free(points);
+    return status;
+}
+
+enum msc_status msc_trial_runs_evaluate(struct msc_trial_runs *r, struct msc_env *env,
+                                        const struct msc_evaluation *e) {
+    MSC_TRY(msc_trial_runs_make_room(r, e->n));
+    r->evaluation = e;
+    r->began_ns = msc_clock_ns();
+    MSC_TRY(begin_trials(r, e));
+    for (size_t i = 0; i < e->n; i++) {
+        struct msc_trial *trial = e->trials[i];
+        MSC_TRY(msc_trial_runs_set(r, i, trial->proposal.choices));
+        MSC_TRY(measure_before(env, r, &trial->outcome, r->runs[i].edits));
+        r->runs[i].is_bounded = e->bounds[i] < INFINITY;
+        r->runs[i].bound = e->bounds[i];
+    }
+    return msc_distill_run(r->distill, r->runs, e->n, finish_trial, r);
+}
+
+enum msc_status msc_trial_runs_reference(struct msc_trial_runs *r, struct msc_env *env,
+                                         double metrics[MSC_MAX_METRICS]) {
+    struct msc_distill_run run = {.edits = NULL};
+    for (size_t i = 0; i < r->space->n_metrics; i++) {
+        metrics[i] = r->references[i];
+    }
+    enum msc_status status = msc_metrics_before(metrics, &r->metrics, env, NULL);
+    if (status == MSC_E_CANCELLED || status == MSC_E_NOMEM) {
+        return status;
+    }
+    if (status != MSC_OK) {
+        msc_log(msc_env_host(env)->log, MSC_LOG_WARNING, "of the float model: %s",
+                msc_status_message());
+    }
+    if (!msc_metrics_need_float(&r->metrics)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_distill_run(r->distill, &run, 1, NULL, NULL));
+    msc_metrics_after(metrics, &r->metrics, &run);
+    return run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message);
+}

@@ -1,0 +1,337 @@
+#include "env/env.h"
+
+#include "data/npy.h"
+#include "env/distill.h"
+#include "env/trial_runs.h"
+#include "graph/channels.h"
+#include "graph/passes/prune.h"
+#include "tests/env/quantize_bench.h"
+#include "tests/trial_room.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// ---- Losses -----------------------------------------------------------------------------------
+
+// From make_prune_expected.py: how many of the 4 and 3 channels stay.
+static const struct {
+    const char *criterion;
+    int kept[2];
+    double repaired, masked;
+} plans[] = {
+    {"l1", {2, 3}, 0.0255364911, 0.252296938},      {"l1", {4, 2}, 0.0232567856, 0.201599848},
+    {"l1", {2, 2}, 0.0485314426, 0.749860865},      {"l1", {1, 1}, 0.0657527025, 0.918535091},
+    {"l2", {2, 3}, 0.0237011655, 0.374721477},      {"l2", {4, 2}, 0.00832466269, 0.481144977},
+    {"l2", {2, 2}, 0.0172039206, 0.633748156},      {"l2", {1, 1}, 0.0657527025, 0.918535091},
+    {"energy", {2, 3}, 0.0237011655, 0.374721477},  {"energy", {4, 2}, 0.0232567856, 0.201599848},
+    {"energy", {2, 2}, 0.0288461754, 0.338067645},  {"energy", {1, 1}, 0.0828668737, 1.02433153},
+    {"hessian", {2, 3}, 0.0237011655, 0.374721477}, {"hessian", {4, 2}, 0.00832466269, 0.481144977},
+    {"hessian", {2, 2}, 0.0172039206, 0.633748156}, {"hessian", {1, 1}, 0.0657527025, 0.918535091},
+};
+enum { N_PLANS = sizeof(plans) / sizeof(plans[0]) };
+
+// Choices 0 to 2 keep all, half, and one channel.
+static void write_config(char out[512], const char *criterion, bool repairs, const char *more) {
+    snprintf(out, 512,
+             "{\"type\":\"prune\",\"repair\":%s,\"choices\":[{\"density\":1},"
+             "{\"density\":0.6,\"criterion\":\"%s\"},{\"density\":0.3,\"criterion\":\"%s\"}]%s}",
+             repairs ? "true" : "false", criterion, criterion, more);
+}
+
+static void choices_of(uint32_t choices[2], const int kept[2]) {
+    choices[0] = kept[0] == 4 ? 0 : kept[0] == 2 ? 1 : 2;
+    choices[1] = kept[1] == 3 ? 0 : kept[1] == 2 ? 1 : 2;
+}
+
+static void test_env_prune__losses(void **state) {
+    char config[512];
+    (void)state;
+    for (size_t i = 0; i < N_PLANS; i++) {
+        for (int repairs = 0; repairs < 2; repairs++) {
+            struct bench b;
+            uint32_t choices[2];
+            write_config(config, plans[i].criterion, repairs, "");
+            open_bench(&b, config);
+            assert_int_equal(msc_env_space(b.env)->n_tasks, 2);
+            choices_of(choices, plans[i].kept);
+            struct msc_outcome o = evaluate(&b, choices);
+            assert_int_equal(o.state, MSC_TRIAL_COMPLETE);
+            assert_near(metric(&b, &o, "distill_loss"),
+                        repairs ? plans[i].repaired : plans[i].masked, 2e-4);
+            close_bench(&b);
+        }
+    }
+}
+
+// What goes first is what is missed least when it goes alone.
+static void test_env_prune__by_loss(void **state) {
+    char config[512];
+    struct bench b;
+    (void)state;
+    write_config(config, "loss", false, "");
+    open_bench(&b, config);
+    const uint32_t whole[] = {0, 0};
+    assert_true(metric(&b, &(struct msc_outcome){.metrics = evaluate(&b, whole).metrics},
+                       "distill_loss") < 1e-10);
+    // Two of four, of the six ways: those whose losses alone are the least two.
+    struct msc_sites sites;
+    struct msc_channels channels;
+    assert_ok(msc_sites_find(&sites, b.c.g, NULL));
+    assert_ok(msc_channels_find(&channels, b.c.g, &sites));
+    double alone[4];
+    struct msc_trial_runs *r = msc_trial_runs_of(b.env);
+    for (int u = 0; u < 4; u++) {
+        bool is_gone[7] = {false};
+        struct msc_channel_masks masks;
+        is_gone[u] = true;
+        assert_ok(msc_channels_mask(&masks, &channels, b.c.g, &sites, is_gone));
+        struct msc_distill_run run = {.edits = masks.edits};
+        assert_ok(msc_distill_run(r->distill, &run, 1, NULL, NULL));
+        alone[u] = run.loss;
+        msc_channel_masks_finish(&masks);
+    }
+    bool is_gone[7] = {false};
+    for (int n = 0; n < 2; n++) {
+        int least = -1;
+        for (int u = 0; u < 4; u++) {
+            least = !is_gone[u] && (least < 0 || alone[u] < alone[least]) ? u : least;
+        }
+        is_gone[least] = true;
+    }
+    struct msc_channel_masks masks;
+    assert_ok(msc_channels_mask(&masks, &channels, b.c.g, &sites, is_gone));
+    struct msc_distill_run run = {.edits = masks.edits};
+    assert_ok(msc_distill_run(r->distill, &run, 1, NULL, NULL));
+    const uint32_t half[] = {1, 0};
+    struct msc_outcome o = evaluate(&b, half);
+    assert_near(metric(&b, &o, "distill_loss"), run.loss, 1e-9);
+    msc_channel_masks_finish(&masks);
+    msc_channels_finish(&channels);
+    msc_sites_finish(&sites);
+    close_bench(&b);
+}
+
+// ---- Costs ------------------------------------------------------------------------------------
+
+// By hand: MACs of conv1 36 * 2 * 9 * a, of conv2 36 * 9 * a * b, of the head 5 * b; 4 bytes each for
+// 18 a + 9 a b + 5 b weights.
+static void test_env_prune__costs(void **state) {
+    static const int kept[2][3] = {{4, 2, 1}, {3, 2, 1}};
+    char config[512];
+    struct bench b;
+    (void)state;
+    write_config(config, "l2", true, "");
+    open_bench(&b, config);
+    const struct msc_space *space = msc_env_space(b.env);
+    assert_string_equal(space->tasks[0].name, "conv1.w");
+    assert_string_equal(space->tasks[1].name, "conv2.w");
+    for (uint32_t i = 0; i < 9; i++) {
+        const uint32_t choices[] = {i / 3, i % 3};
+        double a = kept[0][i / 3], c = kept[1][i % 3];
+        double macs = 36 * 2 * 9 * a + 36 * 9 * a * c + 5 * c;
+        double bytes = 4 * (18 * a + 9 * a * c + 5 * c);
+        const double all_macs = 36 * 2 * 9 * 4 + 36 * 9 * 12 + 15, all_bytes = 4 * (72 + 108 + 15);
+        const double expected[] = {macs, macs / all_macs, bytes, bytes / all_bytes};
+        static const char *const names[] = {"macs", "macs_ratio", "size_bytes", "size_ratio"};
+        for (int k = 0; k < 4; k++) {
+            const struct msc_cost *cost = msc_space_find_cost(space, names[k]);
+            assert_non_null(cost);
+            assert_near(msc_cost_value(cost, choices), expected[k], 1e-12);
+        }
+    }
+    close_bench(&b);
+}
+
+// A bound that only the smallest plan meets; the others are not run.
+static void test_env_prune__bounds(void **state) {
+    char config[512];
+    struct bench b;
+    (void)state;
+    write_config(config, "l2", true, ",\"bounds\":{\"macs\":{\"max\":1000}}");
+    open_bench(&b, config);
+    const uint32_t smallest[] = {2, 2}, whole[] = {0, 0};
+    assert_int_equal(evaluate(&b, smallest).state, MSC_TRIAL_COMPLETE);
+    assert_int_equal(evaluate(&b, whole).state, MSC_TRIAL_INFEASIBLE);
+    close_env(&b);
+    write_config(config, "l2", true, ",\"bounds\":{\"macs\":{\"max\":900}}");
+    assert_int_equal(create(&b, config), MSC_E_INVALID);
+    close_bench(&b);
+}
+
+// ---- Strategies -------------------------------------------------------------------------------
+
+// The model that a strategy makes, run by itself, is worth what the trial was: masks, repaired weights
+// and surgery agree.
+static void check_strategy(struct bench *b, const uint32_t choices[]) {
+    struct msc_strategy *s = strategy_of(b, choices);
+    struct msc_graph *small;
+    struct msc_array_list outputs = {0};
+    struct msc_distill *d;
+    const struct msc_distill_options o = {.kind = MSC_LOSS_MSE};
+    assert_true(msc_strategy_prunes(s));
+    assert_ok(msc_strategy_prune(&small, s, b->c.g));
+    struct msc_env_host host = b->host;
+    host.graph = small;
+    assert_ok(msc_distill_create(&d, &host, b->c.data, &o));
+    assert_ok(msc_distill_outputs(d, NULL, &outputs));
+    cJSON *object = cJSON_CreateObject();
+    assert_ok(msc_env_judge(object, b->env, MSC_SAMPLES_CALIBRATION, &outputs));
+    struct msc_outcome trial = evaluate(b, choices);
+    assert_near(cJSON_GetObjectItem(object, "distill_loss")->valuedouble,
+                metric(b, &trial, "distill_loss"), 1e-4);
+    int64_t n =
+        msc_tensor_n_elements(msc_graph_tensor(small, msc_graph_find_tensor(small, "conv2.w")));
+    assert_int_equal(n, 9 * (choices[0] == 1 ? 2 : 1) * (choices[1] == 1 ? 2 : 1));
+    cJSON_Delete(object);
+    msc_array_list_finish(&outputs);
+    msc_distill_destroy(d);
+    msc_graph_destroy(small);
+    msc_strategy_destroy(s);
+}
+
+static void test_env_prune__strategies(void **state) {
+    char config[512];
+    (void)state;
+    for (int repairs = 0; repairs < 2; repairs++) {
+        struct bench b;
+        write_config(config, "hessian", repairs, "");
+        open_bench(&b, config);
+        check_strategy(&b, (const uint32_t[]){1, 1});
+        check_strategy(&b, (const uint32_t[]){2, 1});
+        close_bench(&b);
+    }
+}
+
+// Written, read and written again it is the same; it is no other graph's, nor one's with other weights.
+static void test_env_prune__strategy_files(void **state) {
+    char config[512], path[] = "/tmp/msc_prune_XXXXXX";
+    struct bench b;
+    struct msc_strategy *s, *again;
+    struct msc_graph *small;
+    (void)state;
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    write_config(config, "hessian", true, "");
+    open_bench(&b, config);
+    s = strategy_of(&b, (const uint32_t[]){1, 2});
+    assert_ok(msc_strategy_save(s, b.c.g, path));
+    assert_ok(msc_strategy_load(&again, path));
+    assert_true(msc_hash_equal(msc_strategy_hash(s), msc_strategy_hash(again)));
+    assert_ok(msc_strategy_prune(&small, again, b.c.g));
+    assert_int_equal(msc_strategy_prune(&(struct msc_graph *){NULL}, again, small), MSC_E_STATE);
+    // Nothing can be quantised as if all channels were there.
+    const struct msc_edit *edits[16] = {NULL};
+    struct msc_sites sites;
+    assert_ok(msc_sites_find(&sites, b.c.g, NULL));
+    assert_int_equal(msc_strategy_apply(again, b.c.g, &sites, edits), MSC_E_STATE);
+    msc_sites_finish(&sites);
+    msc_graph_destroy(small);
+    msc_strategy_destroy(again);
+    msc_strategy_destroy(s);
+    close_bench(&b);
+    unlink(path);
+}
+
+// ---- Files and threads ------------------------------------------------------------------------
+
+static void hash_of(char out[128], struct bench *b) {
+    cJSON *object = cJSON_CreateObject();
+    assert_ok(msc_env_describe(b->env, object));
+    snprintf(out, 128, "%s", cJSON_GetObjectItem(object, "params_hash")->valuestring);
+    cJSON_Delete(object);
+}
+
+// From the file the same comes out to the bit, and with any number of threads.
+static void test_env_prune__parameters(void **state) {
+    char config[512], path[] = "/tmp/msc_prune_XXXXXX", first[128], now[128];
+    double loss = 0;
+    (void)state;
+    assert_non_null(mkdtemp(path));
+    char file[64];
+    snprintf(file, sizeof file, "%s/params", path);
+    write_config(config, "hessian", true, "");
+    for (int i = 0; i < 4; i++) {
+        struct bench b;
+        const uint32_t choices[] = {1, 1};
+        prepare_bench(&b, 1 + i % 2, 4);
+        b.host.parameters_path = i < 3 ? file : NULL;
+        assert_ok(create(&b, config));
+        hash_of(i == 0 ? first : now, &b);
+        struct msc_outcome o = evaluate(&b, choices);
+        if (i == 0) {
+            loss = metric(&b, &o, "distill_loss");
+        } else {
+            assert_string_equal(now, first);
+            assert_true(metric(&b, &o, "distill_loss") == loss);
+        }
+        close_bench(&b);
+    }
+    unlink(file);
+    rmdir(path);
+}
+
+// The same of several trials at once as of each alone.
+static void test_env_prune__together(void **state) {
+    char config[512];
+    struct bench b;
+    struct msc_trial *trials[9];
+    (void)state;
+    write_config(config, "hessian", true, "");
+    open_bench(&b, config);
+    for (uint32_t i = 0; i < 9; i++) {
+        const uint32_t choices[] = {i / 3, i % 3};
+        trials[i] = make_trial(&b, i, choices);
+    }
+    const struct msc_evaluation e = {.trials = trials, .n = 9};
+    assert_ok(msc_env_evaluate(b.env, &b.goal, &e));
+    for (uint32_t i = 0; i < 9; i++) {
+        const uint32_t choices[] = {i / 3, i % 3};
+        struct msc_outcome o = evaluate(&b, choices);
+        assert_true(metric(&b, &o, "distill_loss") ==
+                    metric(&b, &trials[i]->outcome, "distill_loss"));
+    }
+    close_bench(&b);
+}
+
+// ---- What is wrong ----------------------------------------------------------------------------
+
+static void test_env_prune__refused(void **state) {
+    static const char *const configs[] = {
+        "{\"type\":\"prune\",\"choices\":[]}",
+        "{\"type\":\"prune\",\"choices\":[{\"density\":0}]}",
+        "{\"type\":\"prune\",\"choices\":[{\"density\":1.5}]}",
+        "{\"type\":\"prune\",\"choices\":[{\"criterion\":\"l1\"}]}",
+        "{\"type\":\"prune\",\"choices\":[{\"density\":0.5,\"criterion\":\"l3\"}]}",
+        "{\"type\":\"prune\",\"choices\":[{\"density\":0.5},{\"density\":0.5}]}",
+        "{\"type\":\"prune\",\"include\":[\"nothing*\"]}",
+        "{\"type\":\"prune\",\"exclude\":[\"*\"]}",
+        "{\"type\":\"prune\",\"include\":[1]}",
+    };
+    struct bench b;
+    (void)state;
+    prepare_bench(&b, 1, 4);
+    for (size_t i = 0; i < sizeof(configs) / sizeof(configs[0]); i++) {
+        assert_int_not_equal(create(&b, configs[i]), MSC_OK);
+    }
+    assert_ok(create(&b, "{\"type\":\"prune\",\"exclude\":[\"conv1*\"]}"));
+    assert_int_equal(msc_env_space(b.env)->n_tasks, 1);
+    close_bench(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_env_prune__losses),
+        cmocka_unit_test(test_env_prune__by_loss),
+        cmocka_unit_test(test_env_prune__costs),
+        cmocka_unit_test(test_env_prune__bounds),
+        cmocka_unit_test(test_env_prune__strategies),
+        cmocka_unit_test(test_env_prune__strategy_files),
+        cmocka_unit_test(test_env_prune__parameters),
+        cmocka_unit_test(test_env_prune__together),
+        cmocka_unit_test(test_env_prune__refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
