@@ -350,10 +350,11 @@ static enum msc_status read_rerank(struct place *p, const cJSON *object) {
 static enum msc_status read_distill(struct place *p, const cJSON *object) {
     MSC_TRY(msc_config__read_distill(p->config, &p->entry->distill, object,
                                      place_of_key(p, "distill")));
-    return !p->entry->distill || p->section
+    return !p->entry->distill || p->entry->target
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s: distill is for searches of a tool, which have weights", p->path);
+                          "%s: distill is for searches that quantise, and improves their weights",
+                          p->path);
 }
 
 static enum msc_status config_read_entry(struct msc_config *c, const char *section,
@@ -384,10 +385,6 @@ static enum msc_status config_read_entry(struct msc_config *c, const char *secti
     return read_agent(&p, from.agent, &e->agent);
 }
 
-// A tool without searches still does its work: the usual choice everywhere, measured.
-static const char plain_gym[] = "[{\"env\":{\"choices\":[{\"bits\":8}]},\"budget\":{\"trials\":0},"
-                                "\"parallel\":1}]";
-
 static enum msc_status entry_read_list(struct msc_config *c, const char *section,
                                        const struct msc_config_section *of, const cJSON *list) {
     int index = 0;
@@ -406,7 +403,9 @@ static enum msc_status check_list(const struct msc_config *c, const char *sectio
                           section);
 }
 
-static enum msc_status read_section(struct msc_config *c, const char *name, const cJSON *object) {
+static enum msc_status read_section(struct msc_config *c, const struct msc_config_tool *tool,
+                                    const cJSON *object) {
+    const char *name = tool->name;
     struct msc_config_section *of = msc_arena_alloc(&c->arena, sizeof *of);
     cJSON *plain = NULL;
     if (!of) {
@@ -423,8 +422,8 @@ static enum msc_status read_section(struct msc_config *c, const char *name, cons
     if (cJSON_GetArraySize(of->gym) > 0) {
         return entry_read_list(c, name, of, of->gym);
     }
-    MSC_TRY(msc_json_parse(&plain, plain_gym, sizeof plain_gym - 1, "plain"));
-    // Whatever is read is copied, so the tree may go.
+    MSC_TRY(msc_json_parse(&plain, tool->plain_gym, strlen(tool->plain_gym), "plain"));
+    // A tool without searches still does its work. Whatever is read is copied, so the tree may go.
     enum msc_status status = entry_read_list(c, name, of, plain);
     cJSON_Delete(plain);
     return status;
@@ -486,14 +485,14 @@ enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_
     }
     for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
         if (section_of(top, t)) {
-            MSC_TRY(read_section(c, msc_config__tools[t].name, section_of(top, t)));
+            MSC_TRY(read_section(c, &msc_config__tools[t], section_of(top, t)));
         }
     }
     MSC_TRY(check_list(c, "gym", top->gym));
     MSC_TRY(entry_read_list(c, "gym", NULL, top->gym));
     if (c->n_entries == 0) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: nothing to do: add a \"quantize\" section or a \"gym\" "
+                        "%s: nothing to do: add a \"prune\" or \"quantize\" section, or a \"gym\" "
                         "list",
                         c->path);
     }

@@ -12,7 +12,7 @@ struct msc_config_top {
     int verbose;
     double log_seconds;
     const cJSON *bind, *dataset, *baseline, *profile, *gym;
-    const cJSON *quantize;
+    const cJSON *prune, *quantize;
 };
 
 struct msc_config_section {
@@ -97,8 +97,10 @@ extern const struct msc_param msc_config__profile_params[];
 struct msc_config_tool {
     const char *name; // also that of its environment
     size_t offset;    // of its section in msc_config_top
+    // Its searches where it lists none: the usual choice everywhere, measured.
+    const char *plain_gym;
 };
-#define MSC_CONFIG_TOOL_COUNT 1
+#define MSC_CONFIG_TOOL_COUNT 2
 extern const struct msc_config_tool msc_config__tools[MSC_CONFIG_TOOL_COUNT];
 // Sections of tools that MSC had and this program has not, NULL-terminated.
 extern const char *const msc_config__absent[];

@@ -60,6 +60,7 @@ const struct msc_param msc_config__top_params[] = {
      .help = "check of the backend against the reference kernels",
      .offset = TOP(baseline),
      .type = MSC_PARAM_JSON},
+    {.name = "prune", .help = "which channels go", .offset = TOP(prune), .type = MSC_PARAM_JSON},
     {.name = "quantize",
      .help = "how many bits each tensor gets",
      .offset = TOP(quantize),
@@ -91,7 +92,7 @@ const struct msc_param msc_config__section_params[] = {
      .offset = SECTION(runtime),
      .type = MSC_PARAM_JSON},
     {.name = "gym",
-     .help = "searches, in turn; without any, 8 bits everywhere are calibrated",
+     .help = "searches, in turn; without any, 8 bits or a density of 0.8 everywhere are measured",
      .offset = SECTION(gym),
      .type = MSC_PARAM_JSON},
     {0},
@@ -373,10 +374,14 @@ const struct msc_param msc_config__profile_params[] = {
 };
 
 const struct msc_config_tool msc_config__tools[MSC_CONFIG_TOOL_COUNT] = {
-    {"quantize", TOP(quantize)},
+    // 8 of 10 channels, as MSC has it.
+    {"prune", TOP(prune),
+     "[{\"env\":{\"choices\":[{\"density\":0.8}]},\"budget\":{\"trials\":0},\"parallel\":1}]"},
+    {"quantize", TOP(quantize),
+     "[{\"env\":{\"choices\":[{\"bits\":8}]},\"budget\":{\"trials\":0},\"parallel\":1}]"},
 };
 
-const char *const msc_config__absent[] = {"prune", "distill", "track", NULL};
+const char *const msc_config__absent[] = {"distill", "track", NULL};
 
 const char *const msc_config_free_keys[] = {
     "workspace",
@@ -391,6 +396,7 @@ const char *const msc_config_free_keys[] = {
     "dataset.labels",
     "dataset.validation*",
     "*.strategy_file",
+    "prune.runtime",
     "quantize.runtime",
     "*.record",
     "*.base",
@@ -412,9 +418,9 @@ static const struct {
     {"dataset.image", msc_config__image_params},
     {"dataset.validation", msc_config__validation_params},
     {"baseline.check_config", msc_config__check_params},
-    {"quantize", msc_config__section_params},
+    {"prune and quantize", msc_config__section_params},
     {"quantize.runtime", msc_config__runtime_params},
-    {"quantize.gym[N] and gym[N]", msc_config__gym_params},
+    {"quantize.gym[N], prune.gym[N] and gym[N]", msc_config__gym_params},
     {"quantize.gym[N].rerank", msc_config__rerank_params},
     {"quantize.gym[N].distill", msc_config__distill_params},
     {"quantize.gym[N].budget", msc_config__budget_params},

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "data/npy.h"
-#include "env/env_quantize.h"
+#include "env/trial_runs.h"
 #include "graph/onnx/load.h"
 #include "graph/target.h"
 #include "pipeline/processor.h"
@@ -270,12 +270,12 @@ static enum msc_status run_samples(struct msc_array_list *outputs, struct msc_de
 // Adds the metrics of a plan's outputs to `object`.
 static enum msc_status judge_samples(cJSON *object, struct msc_delivery *d,
                                      struct msc_delivery_plan *plan,
-                                     enum msc_quantize_samples which,
+                                     enum msc_env_samples which,
                                      const struct msc_runtime_samples *samples) {
     struct msc_array_list outputs = {0};
     enum msc_status status = run_samples(&outputs, d, plan, samples);
     if (status == MSC_OK) {
-        status = msc_quantize_judge(object, d->options.env, which, &outputs);
+        status = msc_env_judge(object, d->options.env, which, &outputs);
         status =
             status == MSC_E_INVALID ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
     }
@@ -298,13 +298,13 @@ enum msc_status msc_delivery_outputs(struct msc_delivery *d, struct msc_delivery
     }
     delivery_tell(d, "outputs", plan);
     MSC_TRY(runtime_object(&object, plan));
-    MSC_TRY(judge_samples(object, d, plan, MSC_QUANTIZE_CALIBRATION, &d->calibration));
+    MSC_TRY(judge_samples(object, d, plan, MSC_SAMPLES_CALIBRATION, &d->calibration));
     if (d->validation.n == 0 || plan->failure) {
         return MSC_OK;
     }
     validation = cJSON_CreateObject();
     MSC_TRY(msc_json_add(object, "validation", validation));
-    return judge_samples(validation, d, plan, MSC_QUANTIZE_VALIDATION, &d->validation);
+    return judge_samples(validation, d, plan, MSC_SAMPLES_VALIDATION, &d->validation);
 }
 
 // ---- Latency ----------------------------------------------------------------------------------

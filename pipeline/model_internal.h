@@ -23,6 +23,8 @@ struct msc_model_runner {
     struct msc_array **outputs; // [n_outputs] borrowed; the first run fills them
     size_t n_outputs;
     bool is_done;
+    struct msc_graph *pruned; // of a strategy that takes channels away; else NULL
+    int32_t *wanted;          // [n_outputs] its tensors
 };
 
 // With the strategy, wanted and outputs of `run`; model, data and run are borrowed until it is

@@ -133,6 +133,34 @@ static int compare_times(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
+// The model without the channels that the strategy takes away, and the wanted tensors there.
+static enum msc_status runner_prune(struct msc_model_runner *r, const struct msc_model *m,
+                                    const struct msc_model_run *run) {
+    MSC_TRY(msc_strategy_prune(&r->pruned, run->strategy, m->graph));
+    r->wanted = msc_alloc_zero(run->n_outputs + 1, sizeof r->wanted[0]);
+    if (!r->wanted) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for outputs", m->path);
+    }
+    for (size_t i = 0; i < run->n_outputs; i++) {
+        const char *name = msc_graph_tensor(m->graph, run->wanted[i])->name;
+        r->wanted[i] = msc_graph_find_tensor(r->pruned, name);
+        if (r->wanted[i] == MSC_NO_ID) {
+            return MSC_FAIL(MSC_E_NOT_FOUND, "%s: without its channels it has no tensor %s",
+                            m->path, name);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status runner_apply(struct msc_model_runner *r, const struct msc_graph *graph,
+                                    const struct msc_strategy *strategy) {
+    const struct msc_sites *sites = msc_evaluator_sites(r->ev);
+    MSC_TRY(r->pruned ? msc_strategy_apply_to_any(strategy, graph, sites, r->edits)
+                      : msc_strategy_apply(strategy, graph, sites, r->edits));
+    MSC_TRY(msc_bias_edits_create(&r->bias_edits, graph, sites));
+    return msc_bias_edits_fill(r->bias_edits, r->edits);
+}
+
 enum msc_status msc_model__runner_open(struct msc_model_runner *r, const struct msc_model *m,
                                        const struct msc_dataset *data,
                                        const struct msc_model_run *run) {
@@ -145,7 +173,12 @@ enum msc_status msc_model__runner_open(struct msc_model_runner *r, const struct 
     o.host_bytes = m->memory_bytes;
     o.cancel = m->cancel;
     o.log = m->log;
-    MSC_TRY_OUT(msc_evaluator_create(&r->ev, m->graph, data, run->wanted, run->n_outputs, &o));
+    if (run->strategy && msc_strategy_prunes(run->strategy)) {
+        MSC_TRY_OUT(runner_prune(r, m, run));
+    }
+    const struct msc_graph *graph = r->pruned ? r->pruned : m->graph;
+    const int32_t *wanted = r->pruned ? r->wanted : run->wanted;
+    MSC_TRY_OUT(msc_evaluator_create(&r->ev, graph, data, wanted, run->n_outputs, &o));
     const struct msc_sites *sites = msc_evaluator_sites(r->ev);
     r->edits = msc_alloc_zero((size_t)sites->n_slots + 1, sizeof *r->edits);
     if (!r->edits) {
@@ -153,9 +186,7 @@ enum msc_status msc_model__runner_open(struct msc_model_runner *r, const struct 
         goto out;
     }
     if (run->strategy) {
-        MSC_TRY_OUT(msc_strategy_apply(run->strategy, m->graph, sites, r->edits));
-        MSC_TRY_OUT(msc_bias_edits_create(&r->bias_edits, m->graph, sites));
-        MSC_TRY_OUT(msc_bias_edits_fill(r->bias_edits, r->edits));
+        MSC_TRY_OUT(runner_apply(r, graph, run->strategy));
     }
     return MSC_OK;
 out:
@@ -176,6 +207,8 @@ enum msc_status msc_model__runner_run(struct msc_model_runner *r, double *micros
 void msc_model__runner_close(struct msc_model_runner *r) {
     msc_bias_edits_destroy(r->bias_edits);
     msc_evaluator_destroy(r->ev);
+    msc_graph_destroy(r->pruned);
+    msc_free(r->wanted);
     msc_free(r->edits);
     *r = (struct msc_model_runner){0};
 }

@@ -26,6 +26,7 @@ enum msc_status msc_export_strategy(struct msc_strategy **out, struct msc_env *e
 enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc_strategy *strategy,
                                  const char *path, const struct msc_record *record, int64_t trial) {
     struct msc_sites sites = {0};
+    struct msc_graph *pruned = NULL;
     struct msc_bias_edits *bias_edits = NULL;
     const struct msc_edit **edits = NULL;
     char strategy_text[MSC_HASH_TEXT_BYTES];
@@ -38,14 +39,19 @@ enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc
     if (strategy) {
         scheme = msc_strategy_scheme(strategy);
     }
-    MSC_TRY(msc_sites_find(&sites, graph, &scheme));
+    if (strategy && msc_strategy_prunes(strategy)) {
+        MSC_TRY(msc_strategy_prune(&pruned, strategy, graph));
+        graph = pruned;
+    }
+    MSC_TRY_OUT(msc_sites_find(&sites, graph, &scheme));
     edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof *edits);
     if (!edits) {
         status = msc_processor__no_memory();
         goto out;
     }
     if (strategy) {
-        MSC_TRY_OUT(msc_strategy_apply(strategy, graph, &sites, edits));
+        MSC_TRY_OUT(pruned ? msc_strategy_apply_to_any(strategy, graph, &sites, edits)
+                           : msc_strategy_apply(strategy, graph, &sites, edits));
         MSC_TRY_OUT(msc_bias_edits_create(&bias_edits, graph, &sites));
         MSC_TRY_OUT(msc_bias_edits_fill(bias_edits, edits));
         metadata[n][0] = "mscgym.strategy";
@@ -73,6 +79,7 @@ out:
     msc_bias_edits_destroy(bias_edits);
     msc_free(edits);
     msc_sites_finish(&sites);
+    msc_graph_destroy(pruned);
     return status;
 }
 

@@ -59,6 +59,11 @@ enum msc_status msc_strategy_refit(struct msc_recalibration *out, struct msc_str
     };
     struct msc_distill *d = NULL;
     enum msc_status status = MSC_OK;
+    if (msc_strategy_prunes(strategy)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "a strategy that takes channels away holds weights, which "
+                        "are for those it was found with");
+    }
     MSC_TRY(msc_distill_create(&d, &host, model->dataset, &o));
     MSC_TRY_OUT(msc_distill_compute_reference(d));
     MSC_TRY_OUT(measure_strategy(&out->loss_before, d, strategy, model->graph));
