@@ -269,8 +269,7 @@ static enum msc_status run_samples(struct msc_array_list *outputs, struct msc_de
 
 // Adds the metrics of a plan's outputs to `object`.
 static enum msc_status judge_samples(cJSON *object, struct msc_delivery *d,
-                                     struct msc_delivery_plan *plan,
-                                     enum msc_env_samples which,
+                                     struct msc_delivery_plan *plan, enum msc_env_samples which,
                                      const struct msc_runtime_samples *samples) {
     struct msc_array_list outputs = {0};
     enum msc_status status = run_samples(&outputs, d, plan, samples);
