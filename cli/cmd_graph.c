@@ -10,6 +10,7 @@
 #include "graph/onnx/load.h"
 #include "graph/passes/bind.h"
 #include "graph/site.h"
+#include "graph/weight_graph.h"
 #include "pipeline/output.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@
 struct graph_values {
     struct msc_cli_common common;
     const char *model, *output, *target;
-    bool prototxt, placement, sites, channels;
+    bool prototxt, placement, sites, channels, weights;
 };
 
 #define GRAPH(member) offsetof(struct graph_values, member)
@@ -46,6 +47,10 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_FLAG,
      .help = "what can be pruned: channels that go together",
      .offset = GRAPH(channels)},
+    {.name = "weights",
+     .type = MSC_CLI_FLAG,
+     .help = "MSC's weight graph: which weights make channels, which follow",
+     .offset = GRAPH(weights)},
     {.name = "target",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
@@ -263,15 +268,38 @@ static enum msc_status print_form(const struct msc_graph *g,
     return status;
 }
 
+static enum msc_status print_weights(const struct msc_graph *g, const struct graph_values *v) {
+    struct msc_weight_graph weights;
+    struct msc_str text = {0};
+    cJSON *json = NULL;
+    MSC_TRY(msc_weight_graph_build(&weights, g));
+    enum msc_status status = MSC_OK;
+    if (v->common.json) {
+        MSC_TRY_OUT(msc_weight_graph_to_json(&json, &weights, g));
+        status = msc_cli_print_json(json);
+    } else {
+        (v->prototxt ? msc_weight_graph_write_prototxt : msc_weight_graph_print)(&weights, g,
+                                                                                 &text);
+        msc_str_append(&text, v->prototxt ? "\n" : "");
+        status = msc_cli_print_str(&text);
+    }
+out:
+    cJSON_Delete(json);
+    msc_str_finish(&text);
+    msc_weight_graph_finish(&weights);
+    return status;
+}
+
 // ---- The command ------------------------------------------------------------------------------
 
 #define SAVED_ENDING ".json"
 
 static enum msc_status graph_check(const struct graph_values *v) {
     const size_t n = strlen(SAVED_ENDING), length = v->output ? strlen(v->output) : 0;
-    if (v->prototxt + v->placement + v->sites + v->channels > 1) {
-        return MSC_FAIL(MSC_E_INVALID, "graph: one of --prototxt, --placement, --sites and "
-                                       "--channels at a time");
+    const int n_views = v->placement + v->sites + v->channels + v->weights;
+    if (n_views > 1 || (v->prototxt && n_views > v->weights)) {
+        return MSC_FAIL(MSC_E_INVALID, "graph: one of --prototxt, --placement, --sites, --channels "
+                                       "and --weights at a time (--weights goes with --prototxt)");
     }
     if (v->target && !v->sites) {
         return MSC_FAIL(MSC_E_INVALID, "graph: --target goes with --sites");
@@ -279,9 +307,9 @@ static enum msc_status graph_check(const struct graph_values *v) {
     if (!v->output) {
         return MSC_OK;
     }
-    if (v->prototxt || v->placement || v->sites || v->channels || v->common.json) {
+    if (v->prototxt || n_views > 0 || v->common.json) {
         return MSC_FAIL(MSC_E_INVALID, "graph: --output goes without --json, --prototxt, "
-                                       "--placement, --sites and --channels");
+                                       "--placement, --sites, --channels and --weights");
     }
     if (length <= n || strcmp(v->output + length - n, SAVED_ENDING) != 0) {
         return MSC_FAIL(MSC_E_INVALID,
@@ -320,6 +348,7 @@ static enum msc_status print_graph(const struct msc_graph *g, const struct msc_c
                                    const struct graph_values *v) {
     return v->sites         ? print_sites(g, call, v)
            : v->channels    ? msc_cli_print_channels(g, v->common.json)
+           : v->weights     ? print_weights(g, v)
            : v->prototxt    ? print_form(g, msc_graph_write_prototxt, msc_cli_print_str)
            : v->common.json ? print_form(g, msc_graph_write_json, msc_cli_print_data)
                             : print_form(g, msc_graph_print, msc_cli_print_str);
@@ -385,7 +414,8 @@ const struct msc_cli_command msc_cmd_graph = {
     .summary = "a model as MSCGraph: printed, JSON, prototxt; its steps, sites, channels",
     .usage = "MODEL [options]",
     .description =
-        "With --json the MSCGraph JSON, or the sites, channels or placement as JSON. A placement "
+        "With --json the MSCGraph JSON, or the sites, channels, weights or placement as JSON. A "
+        "placement "
         "needs\nevery symbol bound; the number of samples is 1 unless bound. Long names lose "
         "their middle\nto a star: include, exclude and fix take those of sites so. --json has "
         "them whole.\nMSCGraph JSON whose safetensors is not there is printed without weights.",

@@ -50,7 +50,7 @@ _mscgym() {
     run) options="--input --output --state --tensor --strategy --repeat $models" ;;
     bench) options="--runtime --input --batch --rounds --threads --bind" ;;
     track) options="--inputs --samples --strategy --from $models" ;;
-    graph) options="--prototxt --placement --sites --channels --target --output $models" ;;
+    graph) options="--prototxt --placement --sites --channels --weights --target --output $models" ;;
     config) options="--show --allow-plugins" ;;
     tune) options="--device --time" ;;
     esac

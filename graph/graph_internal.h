@@ -132,6 +132,10 @@ enum msc_status msc_graph__add_empty_weight(int32_t *out, struct msc_graph *g,
 enum msc_status msc_graph__set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]);
 // The scope that needs no mention: "" for inputs and constants, else "block".
 const char *msc_graph__default_scope(enum msc_op op);
+// Of prototxt: a quoted text with C escapes, and a line `KEY: "TEXT"`.
+void msc_graph__prototxt_text(struct msc_str *out, const char *text);
+void msc_graph__prototxt_line(struct msc_str *out, const char *indent, const char *key,
+                              const char *text);
 // Under what the weights of a body are stored beside those of the graph around, whose own is
 // `prefix`: "if_1/then/". NULL when memory is short.
 const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,

@@ -69,7 +69,7 @@ static void prototxt_collect(struct entries *e, const struct msc_graph *g,
 }
 
 // A quoted text with C escapes.
-static void write_text(struct msc_str *out, const char *text) {
+void msc_graph__prototxt_text(struct msc_str *out, const char *text) {
     msc_str_char(out, '"');
     for (const char *c = text; *c != '\0'; c++) {
         if (*c == '"' || *c == '\\') {
@@ -84,11 +84,12 @@ static void write_text(struct msc_str *out, const char *text) {
     msc_str_char(out, '"');
 }
 
-static void write_line(struct msc_str *out, const char *indent, const char *key, const char *text) {
+void msc_graph__prototxt_line(struct msc_str *out, const char *indent, const char *key,
+                              const char *text) {
     msc_str_append(out, indent);
     msc_shown_append(out, key);
     msc_str_append(out, ": ");
-    write_text(out, text);
+    msc_graph__prototxt_text(out, text);
     msc_str_char(out, '\n');
 }
 
@@ -105,16 +106,16 @@ static void prototxt_write_joint(struct msc_str *out, const struct msc_graph *g,
     struct entries e = {0};
     prototxt_collect(&e, g, j);
     msc_str_append(out, "\nlayer {\n");
-    write_line(out, "  ", "name", j->name);
+    msc_graph__prototxt_line(out, "  ", "name", j->name);
     write_type(out, msc_op_info(j->op)->name);
-    write_line(out, "  ", "top", j->name);
+    msc_graph__prototxt_line(out, "  ", "top", j->name);
     for (int32_t i = 0; i < j->n_parents; i++) {
-        write_line(out, "  ", "bottom", g->joints[j->parents[i]]->joint.name);
+        msc_graph__prototxt_line(out, "  ", "bottom", g->joints[j->parents[i]]->joint.name);
     }
     msc_str_append(out, "  layer_param {\n");
     for (size_t i = 0; i < e.n; i++) {
         if (e.list[i].text != NULL) {
-            write_line(out, "    ", e.list[i].key, e.list[i].text);
+            msc_graph__prototxt_line(out, "    ", e.list[i].key, e.list[i].text);
         } else {
             msc_str_printf(out, "    %s: %d\n", e.list[i].key, (int)e.list[i].number);
         }
@@ -128,21 +129,21 @@ static void prototxt_write_joint(struct msc_str *out, const struct msc_graph *g,
 static void write_prim(struct msc_str *out, const struct msc_graph *g, int32_t prim) {
     const struct msc_prim *p = g->prims[prim];
     msc_str_append(out, "\nprim {\n");
-    write_line(out, "  ", "name", p->name);
+    msc_graph__prototxt_line(out, "  ", "name", p->name);
     write_type(out, p->optype);
     for (int32_t i = 0; i < p->n_parents; i++) {
-        write_line(out, "  ", "bottom", g->prims[p->parents[i]]->name);
+        msc_graph__prototxt_line(out, "  ", "bottom", g->prims[p->parents[i]]->name);
     }
     msc_str_append(out, "  prim_param {\n");
     for (int32_t i = 0; i < p->n_attrs; i++) {
-        write_line(out, "    ", p->attrs[i].key, p->attrs[i].value);
+        msc_graph__prototxt_line(out, "    ", p->attrs[i].key, p->attrs[i].value);
     }
     msc_str_append(out, "  }\n}");
 }
 
 void msc_graph_write_prototxt(const struct msc_graph *g, struct msc_str *out) {
     msc_str_append(out, "name: ");
-    write_text(out, g->name);
+    msc_graph__prototxt_text(out, g->name);
     for (int32_t i = 0; i < g->n_prims; i++) {
         write_prim(out, g, i);
     }

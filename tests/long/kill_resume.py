@@ -13,7 +13,7 @@ record must hold stopped trials, and every one of its lines must verify.
 
 Searches that work out more than trials are killed at random times instead, so that their
 preparation, their trials and what comes after these are met: choices that replace weights with the
-stage `distill` behind them, and all sites of onnxruntime. All files that they end with must be those
+stage `distill` behind them, all sites of onnxruntime, and channels. All files that they end with must be those
 of the first one, byte by byte, and verify; on 1, 2 and 4 threads and in the least memory, too.
 
 --search takes these by name; --config kills the first search of a configuration of yours like that.
@@ -41,6 +41,7 @@ AGENTS = {  # changes of the example's: agent, batch
     "bounded greedy": ({"type": "grid_search", "mode": "greedy"}, 16),
 }
 REPLACED = [{"bits": bits, "rounding": "descent", "correct": "affine"} for bits in (8, 6, 4)]
+CHANNELS = "channels"  # of the example's prune.json
 AT_ANY_TIME = {  # changes of the example's: target, environment, entry
     "replaced weights": ("generic", {"choices": REPLACED}, {"distill": True}),
     "all sites": ("onnxruntime", {"choices": [{"bits": 8}, {"bits": 4}, {"float": True}],
@@ -75,6 +76,19 @@ def with_agent(agent, batch, trials):
     return config
 
 
+def first_search(config):
+    return next(config[section] for section in ("prune", "quantize") if section in config)["gym"][0]
+
+
+def of_channels(trials):
+    config = absolute(os.path.join(EXAMPLE, "prune.json"))
+    choices = [{"density": 1}, {"density": 0.75}, {"density": 0.5, "criterion": "loss"},
+               {"density": 0.5}, {"density": 0.25}]
+    first_search(config).update(budget={"trials": trials}, parallel=PARALLEL, env={
+        "choices": choices, "round_to": 1, "bounds": {"macs_ratio": {"max": 0.4}}})
+    return config
+
+
 def with_environment(target, env, changes, trials):
     config = example()
     config["quantize"]["target"] = target
@@ -88,7 +102,7 @@ class Searches:
     def __init__(self, mscgym, folder, config):
         self.mscgym, self.folder, self.count = mscgym, folder, 0
         self.config = config
-        self.parallel = config["quantize"]["gym"][0].get("parallel", 32)
+        self.parallel = first_search(config).get("parallel", 32)
 
     def new(self):
         """A configuration in a workspace of its own, and the path of its record."""
@@ -98,7 +112,7 @@ class Searches:
         path = os.path.join(workspace, "search.json")
         with open(path, "w") as file:
             json.dump(dict(self.config, workspace=workspace), file)
-        return path, os.path.join(workspace, self.config["quantize"]["gym"][0]["record"])
+        return path, os.path.join(workspace, first_search(self.config)["record"])
 
     def start(self, config, options=(), environment=None):
         return subprocess.Popen(
@@ -319,6 +333,7 @@ def checks_of(name, options, folder):
         searches = Searches(mscgym, folder, with_agent(agent, batch, options.trials))
         return run_checks(searches, options, name == "example")
     config = (absolute(name) if name == options.config
+              else of_channels(options.trials) if name == CHANNELS
               else with_environment(*AT_ANY_TIME[name], options.trials))
     return run_checks_at_any_time(Searches(mscgym, folder, config), options)
 
@@ -329,10 +344,10 @@ def main():
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--search", nargs="+", choices=[*AGENTS, *AT_ANY_TIME])
+    parser.add_argument("--search", nargs="+", choices=[*AGENTS, *AT_ANY_TIME, CHANNELS])
     parser.add_argument("--config")
     options = parser.parse_args()
-    names = [options.config] if options.config else options.search or [*AGENTS, *AT_ANY_TIME]
+    names = [options.config] if options.config else options.search or [*AGENTS, *AT_ANY_TIME, CHANNELS]
     failed = False
     for name in names:
         folder = tempfile.mkdtemp(prefix="kill_resume_")
