@@ -18,7 +18,7 @@
 //
 //     W_k' = W_k + W_g C_gk (C_kk + d I)^-1,    b' = b + W_g m_g - (W_k' - W_k) m_k
 //
-// with m the means and d = ridge times the mean of C's diagonal.
+// with m the means and d = ridge times the mean of C's diagonal, more where C is not definite.
 //
 //     MSC_TRY(msc_pruner_create(&p, graph, &options, memory_bytes));
 //     MSC_TRY(msc_pruner_prepare(p, evaluator, &preparation));     // or msc_pruner_load

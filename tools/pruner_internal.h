@@ -76,6 +76,8 @@ static inline double msc_pruner__moment(const struct msc_pruner_rows *r,
     double mean = r->is_centred ? m->means[group * n + k] * m->means[group * n + l] : 0;
     return (double)m->h[(group * n + k) * n + l] - mean;
 }
+// Where moments are not definite the ridge is ten times as much, so many times.
+enum { MSC_PRUNER_ATTEMPTS = 9 };
 // d of the ridge.
 double msc_pruner__damping(const struct msc_pruner_rows *r, const struct msc_consumer *c,
                            int64_t group, double ridge);

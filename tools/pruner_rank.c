@@ -381,18 +381,33 @@ static int32_t most_gone(const struct msc_pruner *p, int32_t index, enum msc_cri
     return most;
 }
 
-static enum msc_status rank_by_saliency(struct msc_pruner *p, int32_t group,
-                                        struct readings *readings) {
-    int32_t *order;
-    MSC_TRY(make_order(&order, p, group, MSC_CRITERION_HESSIAN));
-    for (size_t i = 0; i < readings->n; i++) {
-        MSC_TRY(invert_moments(&readings->all[i], p->options->ridge));
+static enum msc_status try_saliency(int32_t order[], struct readings *readings, double ridge,
+                                    int32_t n_needed) {
+    enum msc_status status = MSC_OK;
+    for (size_t i = 0; status == MSC_OK && i < readings->n; i++) {
+        status = invert_moments(&readings->all[i], ridge);
     }
-    MSC_TRY(order_by_saliency(order, readings, most_gone(p, group, MSC_CRITERION_HESSIAN)));
+    if (status == MSC_OK) {
+        status = order_by_saliency(order, readings, n_needed);
+    }
     for (size_t i = 0; i < readings->n; i++) {
         reading_empty(&readings->all[i]);
     }
-    return MSC_OK;
+    return status;
+}
+
+// Moments of few samples, rounded to float32, are not always definite: then with more damping.
+static enum msc_status rank_by_saliency(struct msc_pruner *p, int32_t group,
+                                        struct readings *readings) {
+    int32_t *order, n_needed = most_gone(p, group, MSC_CRITERION_HESSIAN);
+    double ridge = p->options->ridge;
+    enum msc_status status = MSC_E_INVALID;
+    MSC_TRY(make_order(&order, p, group, MSC_CRITERION_HESSIAN));
+    for (int i = 0; i < MSC_PRUNER_ATTEMPTS && status == MSC_E_INVALID; i++) {
+        status = try_saliency(order, readings, ridge, n_needed);
+        ridge *= 10;
+    }
+    return status;
 }
 
 // ---- All of them ------------------------------------------------------------------------------

@@ -65,55 +65,94 @@ static enum msc_status split_columns(struct columns *out, const struct msc_prune
     return MSC_OK;
 }
 
-// The rows of one group of the moment, and what they are shifted by.
+// Of a group of rows: what stays and what goes of weights and moments.
+struct solving {
+    double *lost;   // [n_rows, n_gone] the weights that go
+    double *change; // [n_rows, n_kept] of those that stay
+    double *c;      // [n_kept, n_kept]
+    double *cross;  // [n_gone, n_kept]
+};
+
+static void fill_square(double a[], const struct msc_pruner_rows *r, const struct msc_consumer *c,
+                        int64_t group, const struct columns *at, double damping) {
+    for (int64_t i = 0; i < at->n_kept; i++) {
+        for (int64_t k = 0; k < at->n_kept; k++) {
+            a[i * at->n_kept + k] =
+                msc_pruner__moment(r, c, group, at->kept[i], at->kept[k]) + (i == k ? damping : 0);
+        }
+    }
+}
+
+// Moments of few samples, rounded to float32, are not always definite: then with more damping.
+static enum msc_status solve(struct solving *s, const struct msc_pruner_rows *r,
+                             const struct msc_consumer *c, int64_t group, const struct columns *at,
+                             double ridge) {
+    int64_t n_rows = r->rows.n_rows / r->rows.n_groups;
+    enum msc_status status = MSC_E_INVALID;
+    for (int64_t i = 0; i < at->n_gone * at->n_kept; i++) {
+        s->cross[i] =
+            msc_pruner__moment(r, c, group, at->gone[i / at->n_kept], at->kept[i % at->n_kept]);
+    }
+    for (int i = 0; i < MSC_PRUNER_ATTEMPTS && status == MSC_E_INVALID; i++) {
+        msc_product_f64(s->change, s->lost, s->cross, n_rows, at->n_gone, at->n_kept);
+        fill_square(s->c, r, c, group, at, msc_pruner__damping(r, c, group, ridge));
+        status = msc_solve_right(s->c, s->change, n_rows, at->n_kept);
+        ridge *= 10;
+    }
+    return status;
+}
+
+// The changed rows, and what they are shifted by.
+static enum msc_status take_solution(double shifts[], float w[], const struct solving *s,
+                                     const struct columns *at, const double means[], int64_t n_rows,
+                                     int64_t n) {
+    for (int64_t row = 0; row < n_rows; row++) {
+        shifts[row] = 0;
+        for (int64_t k = 0; k < at->n_gone; k++) {
+            shifts[row] += s->lost[row * at->n_gone + k] * means[at->gone[k]];
+            w[row * n + at->gone[k]] = 0;
+        }
+        for (int64_t k = 0; k < at->n_kept; k++) {
+            float *x = &w[row * n + at->kept[k]];
+            float repaired = (float)((double)*x + s->change[row * at->n_kept + k]);
+            shifts[row] -= ((double)repaired - (double)*x) * means[at->kept[k]];
+            *x = repaired;
+            if (!isfinite(repaired)) {
+                return MSC_E_INVALID;
+            }
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status repair_group(double shifts[], struct msc_pruner_rows *r,
                                     const struct msc_consumer *c, int64_t group,
                                     const struct columns *at, double ridge) {
     int64_t n = r->rows.n_columns, n_rows = r->rows.n_rows / r->rows.n_groups;
     int64_t kept = at->n_kept, gone = at->n_gone;
     float *w = r->rows.values + group * n_rows * n;
-    double *a = msc_alloc((size_t)(kept * kept) * sizeof(a[0]) + 1);
-    double *cross = msc_alloc((size_t)(gone * kept) * sizeof(cross[0]) + 1);
-    double *lost = msc_alloc((size_t)(n_rows * gone) * sizeof(lost[0]) + 1);
-    double *change = msc_alloc((size_t)(n_rows * kept) * sizeof(change[0]) + 1);
-    enum msc_status status = a && cross && lost && change ? MSC_OK : msc_pruner__no_memory();
-    double damping = msc_pruner__damping(r, c, group, ridge);
-    const double *means = c->moment.means + group * n;
-    for (int64_t i = 0; status == MSC_OK && i < kept; i++) {
-        for (int64_t k = 0; k < kept; k++) {
-            a[i * kept + k] =
-                msc_pruner__moment(r, c, group, at->kept[i], at->kept[k]) + (i == k ? damping : 0);
-        }
-        for (int64_t k = 0; k < gone; k++) {
-            cross[k * kept + i] = msc_pruner__moment(r, c, group, at->gone[k], at->kept[i]);
-        }
-    }
+    struct solving s = {
+        .lost = msc_alloc((size_t)(n_rows * gone) * sizeof(s.lost[0]) + 1),
+        .change = msc_alloc((size_t)(n_rows * kept) * sizeof(s.change[0]) + 1),
+        .c = msc_alloc((size_t)(kept * kept) * sizeof(s.c[0]) + 1),
+        .cross = msc_alloc((size_t)(gone * kept) * sizeof(s.cross[0]) + 1),
+    };
+    enum msc_status status =
+        s.lost && s.change && s.c && s.cross ? MSC_OK : msc_pruner__no_memory();
     for (int64_t i = 0; status == MSC_OK && i < n_rows * gone; i++) {
-        lost[i] = w[i / gone * n + at->gone[i % gone]];
+        s.lost[i] = w[i / gone * n + at->gone[i % gone]];
     }
     if (status == MSC_OK) {
-        msc_product_f64(change, lost, cross, n_rows, gone, kept);
-        status = msc_solve_right(a, change, n_rows, kept);
+        status = solve(&s, r, c, group, at, ridge);
     }
-    for (int64_t row = 0; status == MSC_OK && row < n_rows; row++) {
-        double shift = 0;
-        for (int64_t k = 0; k < gone; k++) {
-            shift += lost[row * gone + k] * means[at->gone[k]];
-            w[row * n + at->gone[k]] = 0;
-        }
-        for (int64_t k = 0; k < kept; k++) {
-            float *x = &w[row * n + at->kept[k]];
-            float repaired = (float)((double)*x + change[row * kept + k]);
-            shift -= ((double)repaired - (double)*x) * means[at->kept[k]];
-            *x = repaired;
-            status = isfinite(repaired) ? status : MSC_E_INVALID;
-        }
-        shifts[group * n_rows + row] = shift;
+    if (status == MSC_OK) {
+        status = take_solution(shifts + group * n_rows, w, &s, at, c->moment.means + group * n,
+                               n_rows, n);
     }
-    msc_free(change);
-    msc_free(lost);
-    msc_free(cross);
-    msc_free(a);
+    msc_free(s.cross);
+    msc_free(s.c);
+    msc_free(s.change);
+    msc_free(s.lost);
     return status;
 }
 
