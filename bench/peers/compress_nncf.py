@@ -8,12 +8,21 @@ from nncf.quantization.range_estimator import RangeEstimatorParametersSet
 
 import compress
 
-PRESETS = {  # what differs from zero points, ranges from least to greatest, fast bias correction
-    "mixed": {},
-    "histogram": {"activations_range_estimator_params": RangeEstimatorParametersSet.HISTOGRAM},
-    "without bias correction": {"disable_bias_correction": True},
-    "transformer": {"model_type": nncf.ModelType.TRANSFORMER},
-    "accurate bias correction": {"fast_bias_correction": False},
+MINMAX = {"activations_range_estimator_params": RangeEstimatorParametersSet.MINMAX}
+HISTOGRAM = {"activations_range_estimator_params": RangeEstimatorParametersSet.HISTOGRAM}
+WITHOUT = {"disable_bias_correction": True}
+# What differs from zero points and fast bias correction; what mostly loses least comes first. Without an
+# estimator NNCF takes the mean of the samples' least and greatest values for a range, which cuts it short.
+PRESETS = {
+    "minmax": MINMAX,
+    "minmax, without bias correction": {**MINMAX, **WITHOUT},
+    "histogram": HISTOGRAM,
+    "histogram, without bias correction": {**HISTOGRAM, **WITHOUT},
+    "mean of minmax": {},
+    "mean of minmax, without bias correction": WITHOUT,
+    "mean of minmax, transformer": {"model_type": nncf.ModelType.TRANSFORMER},
+    "minmax, accurate bias correction": {**MINMAX, "fast_bias_correction": False},
+    "mean of minmax, accurate bias correction": {"fast_bias_correction": False},
 }
 
 
