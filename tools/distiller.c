@@ -30,26 +30,21 @@ static int64_t rows_of_group(const struct distilling *d) {
     return d->rows.n_rows / d->rows.n_groups;
 }
 
-// Products of two columns around their means: a bias makes up for these.
-static float *centre(const float products[], const double a[], const double b[],
-                     const struct msc_moment *m, struct msc_arena *arena) {
-    int64_t n = m->n_columns;
-    float *out = msc_arena_array(arena, (size_t)(m->n_groups * n * n) + 1, sizeof(out[0]));
-    for (int64_t i = 0; out && i < m->n_groups * n * n; i++) {
-        int64_t group = i / (n * n), row = i / n % n, column = i % n;
-        out[i] = (float)(products[i] - a[group * n + row] * b[group * n + column]);
-    }
-    return out;
-}
-
 static enum msc_status take_moments(struct distilling *d, struct msc_arena *arena) {
     const struct msc_moment *m = d->job->moment;
     d->h = m->h;
     d->cross = m->cross;
     d->means = msc_arena_array(arena, (size_t)d->rows.n_rows + 1, sizeof(d->means[0]));
     if (d->job->has_shifts) {
-        d->h = centre(m->h, m->means, m->means, m, arena);
-        d->cross = centre(m->cross, m->float_means, m->means, m, arena);
+        size_t n = (size_t)(m->n_groups * m->n_columns * m->n_columns);
+        float *h = msc_arena_array(arena, n + 1, sizeof(h[0]));
+        float *cross = msc_arena_array(arena, n + 1, sizeof(cross[0]));
+        if (h && cross) { // a bias makes up for the means
+            msc_moment_centre(h, m->h, m->means, m->means, m);
+            msc_moment_centre(cross, m->cross, m->float_means, m->means, m);
+        }
+        d->h = h;
+        d->cross = cross;
     }
     return d->h && d->cross && d->means ? MSC_OK : no_distiller_memory();
 }

@@ -6,6 +6,7 @@
 #include "tools/weight_rows.h"
 
 #define DESCENT_PASSES 4
+#define REFITS 2
 
 // One weight at work, with the second moment of its inputs.
 struct rounded_weight {
@@ -13,7 +14,12 @@ struct rounded_weight {
     int32_t site;
     struct msc_moment moment;
     struct msc_weight_rows rows;
-    struct msc_gptq_order **orders; // [n_groups]; NULL: no choice asks for them
+    // By what the rows are rounded: second moments as they are, and around the means for choices with
+    // shifts, which make up for the rest.
+    struct rounded_by {
+        const float *h;                 // NULL: no choice asks for it
+        struct msc_gptq_order **orders; // [n_groups]; the same
+    } by[2];
     int n_threads;
 };
 
@@ -21,6 +27,7 @@ struct rounded_weight {
 struct rounded_choice {
     const struct rounded_weight *w;
     const struct msc_choice *choice;
+    const struct rounded_by *by;
     struct msc_rounded_rows rounded;
 };
 
@@ -60,19 +67,67 @@ static enum msc_status round_rows(const struct rounded_choice *c, struct msc_rou
                                                        : MSC_OK;
 }
 
+// A gain and a shift of each row, and its integers once more for the scales that it comes to by that.
+static enum msc_status correct_rows(const struct rounded_choice *c, struct msc_rounding_rows *rows,
+                                    float shifts[], const double means[]) {
+    bool is_descent = c->choice->rounding == MSC_ROUNDING_DESCENT;
+    for (int i = 0; is_descent && i < REFITS; i++) {
+        MSC_TRY(msc_rounding_fit_affine(NULL, rows, means));
+        MSC_TRY(msc_rounding_descend(rows, DESCENT_PASSES));
+    }
+    return msc_rounding_fit_affine(shifts, rows, means);
+}
+
 static enum msc_status round_some(void *payload, struct msc_rounding_rows *rows, int64_t group,
                                   int64_t first) {
     const struct rounded_choice *c = payload;
-    const struct rounded_weight *w = c->w;
     float *shifts = c->rounded.shifts;
-    MSC_TRY(round_rows(c, rows, w->orders ? w->orders[group] : NULL));
+    MSC_TRY(round_rows(c, rows, c->by->orders ? c->by->orders[group] : NULL));
     return is_corrected(c->choice, &c->rounded.form)
-               ? msc_rounding_fit_affine(shifts ? shifts + first : NULL, rows,
-                                         w->moment.means + group * rows->n_columns)
+               ? correct_rows(c, rows, shifts ? shifts + first : NULL,
+                              c->w->moment.means + group * rows->n_columns)
                : MSC_OK;
 }
 
-static enum msc_status round_choice(const struct rounded_weight *w, int32_t choice) {
+// Columns that are always the same count for nothing: of their difference only rounding is left.
+static void forget_constants(float h[], const struct msc_moment *m) {
+    int64_t n = m->n_columns;
+    for (int64_t i = 0; i < m->n_groups * n; i++) {
+        float *of_group = h + i / n * n * n;
+        int64_t column = i % n;
+        if (of_group[column * n + column] > 1e-5F * m->h[i * n + column]) {
+            continue;
+        }
+        for (int64_t k = 0; k < n; k++) {
+            of_group[column * n + k] = of_group[k * n + column] = 0;
+        }
+    }
+}
+
+// What a choice's rows are rounded by, made when the first choice asks for it.
+static enum msc_status round_by(struct rounded_weight *w, bool has_shifts, bool has_orders,
+                                struct msc_arena *arena) {
+    struct rounded_by *by = &w->by[has_shifts];
+    const struct msc_moment *m = &w->moment;
+    if (!by->h && has_shifts) {
+        size_t n = (size_t)(m->n_groups * m->n_columns * m->n_columns);
+        float *centred = msc_arena_array(arena, n + 1, sizeof(centred[0]));
+        if (!centred) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for rounding weights");
+        }
+        msc_moment_centre(centred, m->h, m->means, m->means, m);
+        forget_constants(centred, m);
+        by->h = centred;
+    } else if (!by->h) {
+        by->h = m->h;
+    }
+    return by->orders || !has_orders
+               ? MSC_OK
+               : msc_weight_rows_factor(&by->orders, &w->rows, by->h, w->n_threads);
+}
+
+static enum msc_status round_choice(struct rounded_weight *w, int32_t choice,
+                                    struct msc_arena *of_weight) {
     struct msc_quantizer *q = w->q;
     struct rounded_choice c = {.w = w, .choice = &q->choices[choice]};
     // What the calibration has put there already.
@@ -83,9 +138,11 @@ static enum msc_status round_choice(const struct rounded_weight *w, int32_t choi
     struct msc_quant found = {0};
     struct msc_arena arena = {0};
     enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(round_by(w, has_shifts, c.choice->rounding != MSC_ROUNDING_NEAREST, of_weight));
+    c.by = &w->by[has_shifts];
     MSC_TRY_OUT(
         msc_rounded_rows_init(&c.rounded, &w->rows, now, observation.scheme, has_shifts, &arena));
-    MSC_TRY_OUT(msc_weight_rows_each(&c.rounded, w->moment.h, w->n_threads, round_some, &c));
+    MSC_TRY_OUT(msc_weight_rows_each(&c.rounded, c.by->h, w->n_threads, round_some, &c));
     MSC_TRY_OUT(msc_rounded_rows_give(&found, &c.rounded, has_integers(c.choice)));
     status = msc_quantizer__set(q, w->site, choice, &found);
 out:
@@ -96,16 +153,11 @@ out:
 
 // ---- One weight -------------------------------------------------------------------------------
 
-static enum msc_status round_choices(struct rounded_weight *w) {
-    struct msc_quantizer *q = w->q;
-    for (size_t i = 0; i < q->n_choices; i++) {
-        if (!needs_moments(q, i)) {
-            continue;
+static enum msc_status round_choices(struct rounded_weight *w, struct msc_arena *arena) {
+    for (size_t i = 0; i < w->q->n_choices; i++) {
+        if (needs_moments(w->q, i)) {
+            MSC_TRY(round_choice(w, (int32_t)i, arena));
         }
-        if (!w->orders && q->choices[i].rounding != MSC_ROUNDING_NEAREST) {
-            MSC_TRY(msc_weight_rows_factor(&w->orders, &w->rows, w->moment.h, w->n_threads));
-        }
-        MSC_TRY(round_choice(w, (int32_t)i));
     }
     return MSC_OK;
 }
@@ -117,8 +169,10 @@ static enum msc_status round_weight(struct msc_quantizer *q, int32_t site,
     struct msc_arena arena = {0};
     enum msc_status status = msc_weight_rows_init(&w.rows, msc_graph_tensor(q->graph, slot->tensor),
                                                   slot, moment, &arena);
-    status = status == MSC_OK ? round_choices(&w) : status;
-    msc_gptq_orders_destroy(w.orders, moment->n_groups);
+    status = status == MSC_OK ? round_choices(&w, &arena) : status;
+    for (int i = 0; i < 2; i++) {
+        msc_gptq_orders_destroy(w.by[i].orders, moment->n_groups);
+    }
     msc_arena_finish(&arena);
     return status == MSC_OK ? MSC_OK
                             : msc_status_prefix(status, "weight %s", q->sites.sites[site].name);

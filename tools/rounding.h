@@ -18,7 +18,8 @@
 //
 // At last the outputs of a row may be made up for by a gain, which goes into its scales, and a shift,
 // which goes into a bias: those with which w x is met best in the mean square over what comes in
-// (least squares, with the means of the columns). M. Nagel et al., "Data-Free Quantization Through
+// (least squares, with the means of the columns). What a shift makes up for need not be kept small before:
+// H is then that around the means. M. Nagel et al., "Data-Free Quantization Through
 // Weight Equalization and Bias Correction", arXiv 1906.04721, has the shift alone.
 //
 // All of it is deterministic. What comes of a row does not depend on the rows beside it, and may be
@@ -46,7 +47,8 @@ struct msc_rounding_rows {
 };
 
 // Fills scales and zero points: of MSC_ROUNDING_RANGES ranges, shrunken and a little widened ones of
-// the row's own, that with the least error (of long rows, close to the least). Groups are fitted one by one, each by its own block of H.
+// the row's own, that with the least error. Of long rows only the ranges are tried whose errors, with
+// the diagonal and the first eigenvector for H, are among the least. Groups are fitted one by one, each by its own block of H.
 enum msc_status msc_rounding_fit(struct msc_rounding_rows *rows);
 #define MSC_ROUNDING_RANGES 80
 
@@ -62,7 +64,7 @@ enum msc_status msc_rounding_descend(struct msc_rounding_rows *rows, int n_passe
 enum msc_status msc_rounding_errors(double errors[], const struct msc_rounding_rows *rows);
 
 // Multiplies the scales of each row by its gain, 0.5 to 2, and fills shifts [n_rows]. What comes in
-// has these means [n_columns] and the second moment H. Without shifts (NULL) by a gain alone.
+// has these means [n_columns], and H is around them. Without shifts (NULL) by a gain alone, H as it is.
 enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows *rows,
                                         const double means[]);
 

@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "tools/linear_algebra.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 // One group of columns of all rows, side by side.
@@ -15,12 +17,19 @@ struct fit {
     struct msc_range *ranges;
     float *scales; // [n_rows] of the range that is tried
     int32_t *zero_points;
-    int *tried;         // [n_rows] range
-    int *best;          // [n_rows]
-    int *centre;        // [n_rows] the best of the first round
-    double *least;      // [n_rows] its error
-    float *kept;        // [n_rows] its scale
-    int32_t *kept_zero; // [n_rows]
+    int *tried;               // [n_rows] range
+    int *best;                // [n_rows]
+    double *least;            // [n_rows] its error
+    struct guess *guesses;    // [n_rows, MSC_ROUNDING_RANGES]
+    float *direction, *image; // [n] the first eigenvector of h, and h times it
+    float *kept;              // [n_rows] its scale
+    int32_t *kept_zero;       // [n_rows]
+};
+
+// What a range's error may be.
+struct guess {
+    double error;
+    int range;
 };
 
 // Candidate i of MSC_ROUNDING_RANGES: 1.1 down to 0.31 of the row's own range.
@@ -91,39 +100,92 @@ static enum msc_status fit_init(struct fit *f, const struct msc_rounding_rows *r
     f->scales = msc_arena_array(arena, n_rows + 1, sizeof(float));
     f->zero_points = msc_arena_array(arena, n_rows + 1, sizeof(int32_t));
     f->least = msc_arena_array(arena, n_rows + 1, sizeof(double));
-    f->tried = msc_arena_array(arena, 3 * n_rows + 1, sizeof(int));
+    f->tried = msc_arena_array(arena, 2 * n_rows + 1, sizeof(int));
     f->best = f->tried + n_rows;
-    f->centre = f->best + n_rows;
+    f->guesses = msc_arena_array(arena, n_rows * MSC_ROUNDING_RANGES + 1, sizeof(f->guesses[0]));
+    f->direction = msc_arena_array(arena, 2 * n + 1, sizeof(float));
+    f->image = f->direction + n;
     f->kept = msc_arena_array(arena, n_rows + 1, sizeof(float));
     f->kept_zero = msc_arena_array(arena, n_rows + 1, sizeof(int32_t));
     return f->w && f->h && f->off && f->moved && f->ranges && f->scales && f->zero_points &&
-                   f->least && f->tried && f->kept && f->kept_zero
+                   f->least && f->tried && f->guesses && f->direction && f->kept && f->kept_zero
                ? MSC_OK
                : msc_rounding__no_memory();
 }
 
-// Every range; of many columns, whose error hardly jumps from one range to the next, every fourth
-// first, then each row's own around the best of these.
-static void fit_group(struct fit *f) {
-    enum { MANY = 256 };
-    int64_t n_rows = f->rows->n_rows;
-    int stride = f->n < MANY ? 1 : 4;
-    for (int range = 0; range < MSC_ROUNDING_RANGES; range += stride) {
-        for (int64_t i = 0; i < n_rows; i++) {
+// ---- Guessing ---------------------------------------------------------------------------------
+
+// The first eigenvector, about: most of h may be in one direction, that of the means.
+static double find_direction(struct fit *f) {
+    enum { ROUNDS = 8 };
+    float *v = f->direction;
+    double value = 0;
+    for (int64_t k = 0; k < f->n; k++) {
+        v[k] = f->h[k * f->n + k];
+    }
+    for (int round = 0; round <= ROUNDS; round++) {
+        double length = sqrt(msc_dot(v, v, f->n));
+        for (int64_t k = 0; length > 0 && k < f->n; k++) {
+            v[k] = (float)(v[k] / length);
+        }
+        msc_product_f32(f->image, v, f->h, 1, f->n, f->n);
+        value = msc_dot(v, f->image, f->n);
+        if (round < ROUNDS) {
+            memcpy(v, f->image, (size_t)f->n * sizeof(v[0]));
+        }
+    }
+    return value;
+}
+
+static int compare_guesses(const void *a, const void *b) {
+    const struct guess *x = a, *y = b;
+    if (x->error != y->error) {
+        return x->error < y->error ? -1 : 1;
+    }
+    return (x->range > y->range) - (x->range < y->range);
+}
+
+// Errors of all ranges as if h were a diagonal and one direction, and those of each row in their order.
+static void guess_errors(struct fit *f) {
+    double value = find_direction(f);
+    const float *v = f->direction;
+    float *rest = f->image; // of the diagonal
+    for (int64_t k = 0; k < f->n; k++) {
+        double left = f->h[k * f->n + k] - value * v[k] * v[k];
+        rest[k] = left > 0 ? (float)left : 0;
+    }
+    for (int range = 0; range < MSC_ROUNDING_RANGES; range++) {
+        for (int64_t i = 0; i < f->rows->n_rows; i++) {
             f->tried[i] = range;
         }
-        try_ranges(f);
+        round_to_ranges(f);
+        for (int64_t i = 0; i < f->rows->n_rows; i++) {
+            const float *off = f->off + i * f->n;
+            double along = msc_dot(off, v, f->n), error = value * along * along;
+            for (int64_t k = 0; k < f->n; k++) {
+                error += (double)rest[k] * off[k] * off[k];
+            }
+            f->guesses[i * MSC_ROUNDING_RANGES + range] = (struct guess){error, range};
+        }
     }
-    int *centre = f->centre;
-    memcpy(centre, f->best, (size_t)n_rows * sizeof(centre[0]));
-    for (int step = 1 - stride; step < stride; step++) {
-        for (int64_t i = 0; i < n_rows; i++) {
-            int range = centre[i] + step;
-            f->tried[i] = range < 0 ? 0 : range;
+    for (int64_t i = 0; i < f->rows->n_rows; i++) {
+        qsort(f->guesses + i * MSC_ROUNDING_RANGES, MSC_ROUNDING_RANGES, sizeof(f->guesses[0]),
+              compare_guesses);
+    }
+}
+
+// Every range; of many columns, for which an error takes long, those that are likely the best.
+static void fit_group(struct fit *f) {
+    enum { MANY = 256, LIKELY = 16 };
+    bool is_guessed = f->n >= MANY;
+    if (is_guessed) {
+        guess_errors(f);
+    }
+    for (int k = 0; k < (is_guessed ? LIKELY : MSC_ROUNDING_RANGES); k++) {
+        for (int64_t i = 0; i < f->rows->n_rows; i++) {
+            f->tried[i] = is_guessed ? f->guesses[i * MSC_ROUNDING_RANGES + k].range : k;
         }
-        if (step != 0) {
-            try_ranges(f);
-        }
+        try_ranges(f);
     }
 }
 
@@ -141,17 +203,15 @@ enum msc_status msc_rounding_fit_affine(float shifts[], struct msc_rounding_rows
     msc_product_f32(moved, rounded, r->h, r->n_rows, n, n);
     for (int64_t i = 0; i < r->n_rows; i++) {
         const float *w = r->weights + i * n, *q = rounded + i * n;
-        double mean = shifts ? msc_dot_means(w, means, n) : 0;
-        double mean_of_q = shifts ? msc_dot_means(q, means, n) : 0;
-        double covariance = msc_dot(w, moved + i * n, n) - mean * mean_of_q;
-        double variance = msc_dot(q, moved + i * n, n) - mean_of_q * mean_of_q;
+        double covariance = msc_dot(w, moved + i * n, n);
+        double variance = msc_dot(q, moved + i * n, n);
         double gain = variance > 0 ? covariance / variance : 1;
         gain = gain < 0.5 ? 0.5 : gain > 2 ? 2 : gain;
         for (int64_t g = 0; g < n_groups; g++) {
             r->scales[i * n_groups + g] *= (float)gain;
         }
         if (shifts) {
-            shifts[i] = (float)(mean - gain * mean_of_q);
+            shifts[i] = (float)(msc_dot_means(w, means, n) - gain * msc_dot_means(q, means, n));
         }
     }
     msc_free(rounded);

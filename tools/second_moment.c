@@ -298,6 +298,15 @@ bool msc_moment_add(struct msc_moment *sum, const struct msc_moment *m) {
     return true;
 }
 
+void msc_moment_centre(float out[], const float products[], const double a[], const double b[],
+                       const struct msc_moment *m) {
+    int64_t n = m->n_columns;
+    for (int64_t i = 0; i < m->n_groups * n * n; i++) {
+        int64_t row = i / n, column = row / n * n + i % n;
+        out[i] = (float)(products[i] - a[row] * b[column]);
+    }
+}
+
 void msc_moment_finish(struct msc_moment *m) {
     msc_free(m->h);
     msc_free(m->means);

@@ -61,6 +61,10 @@ enum msc_status msc_moments_measure(struct msc_moment moments[], size_t *n_done,
 // Makes the moments of two uses of one weight those of both: each counts by its rows. False, with
 // nothing done, where they have not the same groups and columns, or one has no moments.
 bool msc_moment_add(struct msc_moment *sum, const struct msc_moment *m);
+// Products of columns [n_groups, n_columns, n_columns] around the means of the two: what no bias makes
+// up for.
+void msc_moment_centre(float out[], const float products[], const double a[], const double b[],
+                       const struct msc_moment *m);
 void msc_moment_finish(struct msc_moment *m); // accepts zeroed
 
 #endif

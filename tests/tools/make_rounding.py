@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the expected values of test_rounding.c, computed with numpy.
+"""Prints the expected values of test_rounding.c and test_quantizer_affine.c, computed with numpy.
 
 GPTQ is column by column as in the paper's algorithm, without blocks, by the inverse itself;
 coordinate descent tries all integers of each weight; scales are found by brute force.
@@ -7,6 +7,7 @@ coordinate descent tries all integers of each weight; scales are found by brute 
 import numpy as np
 
 ROWS, COLUMNS, SAMPLES = 3, 70, 160
+LONG, LONG_SAMPLES = 300, 400
 RANGES = 80
 
 
@@ -47,11 +48,24 @@ def error(w, q, h):
 
 
 def best_scales(w, h, low, high):
-    best = np.full(ROWS, np.inf)
+    """The least errors of rounding to nearest, and the scales that have them."""
+    best, scales = np.full(len(w), np.inf), np.zeros(len(w))
     for i in range(RANGES):
-        s = (np.abs(w).max(1).astype(np.float64) * (1.1 - 0.8 * i / RANGES) / high)[:, None]
-        best = np.minimum(best, error(w, np.clip(np.rint(w / s), low, high) * s, h))
-    return best
+        s = np.abs(w).max(1).astype(np.float64) * (1.1 - 0.8 * i / RANGES) / high
+        found = error(w, np.clip(np.rint(w / s[:, None]), low, high) * s[:, None], h)
+        scales[found < best] = s[found < best]
+        best = np.minimum(best, found)
+    return best, scales
+
+
+def long_rows():
+    """Of inputs that are not negative: much of their second moment is in one direction."""
+    w = numbers(ROWS * LONG, 3).reshape(ROWS, LONG)
+    x = numbers(LONG_SAMPLES * LONG, 4).reshape(LONG_SAMPLES, LONG).astype(np.float64)
+    for k in range(1, LONG):
+        x[:, k] += 0.8 * x[:, k - 1]
+    x = np.maximum(x + 0.3, 0)
+    return w, (x.T @ x / LONG_SAMPLES).astype(np.float32)
 
 
 def gptq(w, h, s, low, high):
@@ -59,11 +73,11 @@ def gptq(w, h, s, low, high):
     dead = np.diag(a) <= 0
     a[dead, dead] = 1
     order = np.argsort(-np.diag(a), kind="stable")
-    a += 0.01 * np.diag(a).mean() * np.eye(COLUMNS)
+    a += 0.01 * np.diag(a).mean() * np.eye(len(a))
     inverse = np.linalg.inv(a[np.ix_(order, order)])
     left = w.astype(np.float64)[:, order]
     codes = np.zeros(w.shape, int)
-    for k in range(COLUMNS):
+    for k in range(len(order)):
         codes[:, order[k]] = np.clip(np.rint(left[:, k] / s), low, high)
         e = (left[:, k] - codes[:, order[k]] * s) / inverse[0, 0]
         left[:, k:] -= np.outer(e, inverse[0])
@@ -76,8 +90,8 @@ def descend(w, h, s, codes, low, high):
     codes = codes.copy()
     for _ in range(50):
         before = codes.copy()
-        for r in range(ROWS):
-            for k in range(COLUMNS):
+        for r in range(len(w)):
+            for k in range(len(h)):
                 if h[k, k] <= 0:
                     continue
                 trials = np.repeat(codes[r][None].astype(np.float64), high - low + 1, 0)
@@ -87,6 +101,39 @@ def descend(w, h, s, codes, low, high):
         if (codes == before).all():
             return codes
     raise SystemExit("no end")
+
+
+def affine_windows():
+    """The windows that test_quantizer_affine.c's convolution sums up, and its weights."""
+    def values(n, seed):
+        parts, state = [], seed
+        for _ in range(4 * n):
+            state = (state * 6364136223846793005 + 1442695040888963407) % 2 ** 64
+            parts.append(state >> 48)
+        return (np.array(parts).reshape(n, 4).sum(1) - 131070) / 32768
+    x = values(10 * 2 * 36, 11).reshape(10, 2, 6, 6) + 3
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+    return windows.transpose(0, 2, 3, 1, 4, 5).reshape(160, 18), values(4 * 18, 21).reshape(4, 18)
+
+
+def affine_errors(bits):
+    """Mean squares of what outputs are off by: rounded by the second moments
+    around the means, by turns with the best gain, at last with the best line."""
+    x, w = affine_windows()
+    high, low = 2 ** (bits - 1) - 1, -2 ** (bits - 1)
+    around = x - x.mean(0)
+    h = around.T @ around / len(x)
+    s = best_scales(w, h, low, high)[1]
+    codes = descend(w, h, s, gptq(w, h, s, low, high), low, high)
+    for _ in range(2):
+        q = codes * s[:, None]
+        s = s * np.einsum("ri,ij,rj->r", w, h, q) / np.einsum("ri,ij,rj->r", q, h, q)
+        codes = descend(w, h, s, codes, low, high)
+    found = []
+    for r in range(len(w)):
+        line = np.polyfit(x @ codes[r], x @ w[r], 1)
+        found.append(np.mean((np.polyval(line, x @ codes[r]) - x @ w[r]) ** 2))
+    return found
 
 
 def show(name, codes):
@@ -108,7 +155,10 @@ def main():
         print(f"{name}_errors", [float(f"{e:.9g}") for e in error(w, q * s[:, None], h)])
     lines = affine(w, nearest * s[:, None])
     print("gains, shifts", [[float(f"{v:.9g}") for v in line] for line in lines])
-    print("least_errors", [float(f"{e:.9g}") for e in best_scales(w, h, low, high)])
+    print("least_errors", [float(f"{e:.9g}") for e in best_scales(w, h, low, high)[0]])
+    w, h = long_rows()
+    print("least_errors_of_long_rows", [float(f"{e:.9g}") for e in best_scales(w, h, -128, 127)[0]])
+    print("affine_errors", [float(f"{e:.9g}") for e in affine_errors(3)])
 
 
 if __name__ == "__main__":

@@ -112,10 +112,15 @@ void quantize_case_open_with(struct quantize_case *c, int n_threads, int64_t bat
 
 void quantize_case_open_graph(struct quantize_case *c, struct msc_graph *g, const char *target) {
     struct msc_array *x = quantize_array(4, DIMS(QUANTIZE_SAMPLES, 2, 6, 6), 11);
+    quantize_case_open_graph_with(c, g, target, x);
+    msc_array_release(x);
+}
+
+void quantize_case_open_graph_with(struct quantize_case *c, struct msc_graph *g, const char *target,
+                                   struct msc_array *inputs) {
     memset(c, 0, sizeof(*c));
     c->g = g;
-    open_graph(c, 1, QUANTIZE_SAMPLES, x, target);
-    msc_array_release(x);
+    open_graph(c, 1, QUANTIZE_SAMPLES, inputs, target);
 }
 
 void quantize_case_open(struct quantize_case *c, int n_threads, int64_t batch) {

@@ -28,6 +28,8 @@ void quantize_case_open_with(struct quantize_case *c, int n_threads, int64_t bat
                              struct msc_array *inputs);
 // With another graph of such inputs, owned by the case from then on, and all sites of a target.
 void quantize_case_open_graph(struct quantize_case *c, struct msc_graph *g, const char *target);
+void quantize_case_open_graph_with(struct quantize_case *c, struct msc_graph *g, const char *target,
+                                   struct msc_array *inputs);
 void quantize_case_close(struct quantize_case *c);
 
 // A quantizer from the text of an environment's configuration.

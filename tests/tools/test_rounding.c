@@ -10,7 +10,7 @@
 
 // Expected values are printed by make_rounding.py.
 
-enum { ROWS = 3, COLUMNS = 70, SAMPLES = 160 };
+enum { ROWS = 3, COLUMNS = 70, SAMPLES = 160, LONG = 300, LONG_SAMPLES = 400 };
 
 static const int8_t gptq_integers[] = {
     -1, 0,  1,  0,  1,  0,  0,  -2, 2,  -2, 2, -1, 2,  -1, -1, 1,  0,  0,  1,  -2, 2,  3,  0,  1,
@@ -38,6 +38,7 @@ static const double descended_errors[] = {0.244373376, 0.253856053, 0.217268059}
 static const double gains[] = {0.934452736, 0.990349912, 0.910363661};
 static const double shifts[] = {0.208481299, 0.394040116, -0.392943449};
 static const double least_errors[] = {0.223113432, 0.242968514, 0.162632354};
+static const double least_errors_of_long_rows[] = {0.000576721726, 0.000602396088, 0.000571387512};
 
 // The same numbers as `numbers` in make_rounding.py.
 static void fill(float out[], int64_t n, uint64_t seed) {
@@ -175,6 +176,58 @@ static void test_tools_rounding__scales(void **state) {
     assert_errors(&p, least_errors);
 }
 
+// The second moment of inputs of which neighbours go together, and none is negative.
+static void fill_long_moment(float h[]) {
+    static float x[LONG_SAMPLES * LONG];
+    static double row[LONG], sums[LONG * LONG];
+    fill(x, LONG_SAMPLES * LONG, 4);
+    for (int i = 0; i < LONG_SAMPLES; i++) {
+        for (int k = 0; k < LONG; k++) {
+            row[k] = (double)x[i * LONG + k] + (k > 0 ? 0.8 * row[k - 1] : 0);
+        }
+        for (int k = 0; k < LONG; k++) {
+            x[i * LONG + k] = (float)fmax(row[k] + 0.3, 0);
+        }
+        for (int k = 0; k < LONG * LONG; k++) {
+            sums[k] += (double)x[i * LONG + k / LONG] * (double)x[i * LONG + k % LONG];
+        }
+    }
+    for (int k = 0; k < LONG * LONG; k++) {
+        h[k] = (float)(sums[k] / LONG_SAMPLES);
+    }
+}
+
+// Not all ranges of long rows are tried: the best is among those that are.
+static void test_tools_rounding__scales_of_long_rows(void **state) {
+    static float w[ROWS * LONG], h[LONG * LONG];
+    static int32_t integers[ROWS * LONG];
+    float scales[ROWS];
+    int32_t zero_points[ROWS];
+    struct msc_rounding_rows rows = {
+        .n_rows = ROWS,
+        .n_columns = LONG,
+        .weights = w,
+        .h = h,
+        .scheme = {.bits = 8, .is_symmetric = true, .is_weight = true, .has_lowest = true},
+        .scales = scales,
+        .zero_points = zero_points,
+        .integers = integers};
+    double errors[ROWS];
+    (void)state;
+    fill(w, ROWS * LONG, 3);
+    fill_long_moment(h);
+    assert_ok(msc_rounding_fit(&rows));
+    msc_rounding_nearest(&rows);
+    assert_ok(msc_rounding_errors(errors, &rows));
+    for (int r = 0; r < ROWS; r++) {
+        if (!(errors[r] < 1.005 * least_errors_of_long_rows[r])) {
+            print_error("row %d: error %.9g, the least %.9g\n", r, errors[r],
+                        least_errors_of_long_rows[r]);
+            fail();
+        }
+    }
+}
+
 // Each group has a scale of its own: rows whose halves differ by a factor of 100 lose little.
 static void test_tools_rounding__groups(void **state) {
     struct problem p;
@@ -220,6 +273,13 @@ static void test_tools_rounding__zero_points(void **state) {
     }
 }
 
+// Around the means.
+static void centre(struct problem *p) {
+    for (int i = 0; i < COLUMNS * COLUMNS; i++) {
+        p->h[i] = (float)(p->h[i] - p->means[i / COLUMNS] * p->means[i % COLUMNS]);
+    }
+}
+
 // The lines that numpy fits through the outputs; without shifts, the gain through the origin.
 static void test_tools_rounding__affine(void **state) {
     struct problem p;
@@ -227,6 +287,7 @@ static void test_tools_rounding__affine(void **state) {
     (void)state;
     set_up(&p);
     fill_moment(p.h, p.means, 0.7);
+    centre(&p);
     memcpy(scales, p.scales, sizeof(scales));
     msc_rounding_nearest(&p.rows);
     assert_ok(msc_rounding_fit_affine(found, &p.rows, p.means));
@@ -235,6 +296,7 @@ static void test_tools_rounding__affine(void **state) {
         assert_true(fabs((double)found[r] - shifts[r]) < 1e-3);
     }
     double before[ROWS], after[ROWS];
+    fill_moment(p.h, p.means, 0.7);
     memcpy(p.scales, scales, sizeof(scales));
     assert_ok(msc_rounding_errors(before, &p.rows));
     assert_ok(msc_rounding_fit_affine(NULL, &p.rows, p.means));
@@ -260,6 +322,7 @@ int main(void) {
         cmocka_unit_test(test_tools_rounding__gptq),
         cmocka_unit_test(test_tools_rounding__descent),
         cmocka_unit_test(test_tools_rounding__scales),
+        cmocka_unit_test(test_tools_rounding__scales_of_long_rows),
         cmocka_unit_test(test_tools_rounding__groups),
         cmocka_unit_test(test_tools_rounding__zero_points),
         cmocka_unit_test(test_tools_rounding__affine),
