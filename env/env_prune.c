@@ -78,13 +78,13 @@ static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_
 
 // ---- The environment's functions --------------------------------------------------------------
 
-// Channels are those of the model as it was trained: whatever follows goes on from what is left.
+// Channels are those of the model as it was trained.
 static enum msc_status check_base(const struct msc_env_host *host) {
-    return !host->base || msc_strategy_n_edits(host->base) == 0
+    return !host->base ||
+                   (msc_strategy_n_edits(host->base) == 0 && !msc_strategy_prunes(host->base))
                ? MSC_OK
-               : MSC_FAIL(
-                     MSC_E_UNSUPPORTED,
-                     "channels go before anything is quantised: let the prune search come first");
+               : MSC_FAIL(MSC_E_UNSUPPORTED, "channels cannot go from a model that a strategy has "
+                                             "changed already; leave `base` out");
 }
 
 static enum msc_status prune_init(struct msc_env *env) {

@@ -472,6 +472,24 @@ static enum msc_status entry_check_needs(const struct msc_config *c) {
     return MSC_OK;
 }
 
+// What follows a search would start from what it found, and channels that are gone are no edits: the
+// pruned model is another one.
+static enum msc_status check_prunes(const struct msc_config *c) {
+    const struct msc_config_entry *prunes = NULL;
+    size_t n_tools = 0;
+    for (size_t i = 0; i < c->n_entries; i++) {
+        bool is_prune = strcmp(c->entries[i].env_def->name, "prune") == 0;
+        prunes = is_prune ? &c->entries[i] : prunes;
+        n_tools += c->entries[i].strategy_file != NULL;
+    }
+    return !prunes || n_tools <= 1
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: %s takes channels away, and has to be the only search: give the "
+                          "others the pruned model, in a configuration of their own",
+                          c->path, prunes->name);
+}
+
 enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_config_top *top) {
     // One for each section that lists none.
     size_t n = (size_t)cJSON_GetArraySize(top->gym) + MSC_CONFIG_TOOL_COUNT;
@@ -497,5 +515,6 @@ enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_
                         c->path);
     }
     MSC_TRY(entry_check_names(c));
-    return entry_check_needs(c);
+    MSC_TRY(entry_check_needs(c));
+    return check_prunes(c);
 }

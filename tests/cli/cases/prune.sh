@@ -55,6 +55,13 @@ digits d '"bounds": {"macs_ratio": {"max": 0.1}}'
 sed -i 's/"bounds": {"macs_ratio": {"max": 0.4}}, //' d.json
 try mscgym search d.json
 
+jq '.quantize = {}' a.json >both.json
+try mscgym search both.json
+jq '.prune.gym += [.prune.gym[0] + {record: "other.jsonl"}]' a.json >twice.json
+try mscgym search twice.json
+jq '.prune.strategy_file = "other.json" | .prune.gym[0] += {base: "a/msc_prune.json", record: "based.jsonl"}' a.json >based.json
+try mscgym search based.json
+
 echo "== as the RFC has it"
 cat >rfc.json <<END_OF_CONFIG
 {
