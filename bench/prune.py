@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""What channels are worth under a bound of multiply-accumulates: accuracies on samples that nothing was
+chosen by, in onnxruntime, of the winner of a search without training, and of uniform plans by each criterion
+with and without repair of the weights that read the channels.
+
+    prune.py MSCGYM [NETWORK...] [--trials N] [--seeds 0,...]
+
+Networks and samples are those of methods_data.py: digits at 0.40 of the float model's multiply-accumulates,
+fashion at 0.30. Seeds draw the calibration samples anew. Exit code 1 if by the median over seeds the winner
+of digits loses more than a point, or that of fashion has an accuracy below 86 %.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import numpy
+
+import methods
+import methods_data
+
+MACS = {"digits": 0.40, "fashion": 0.30}
+CRITERIA = ("hessian", "energy", "l2", "l1", "loss")
+DENSITIES = (1, 0.75, 0.5, 0.25)
+
+
+def run(mscgym, network, samples, env, trials):
+    """Loss and score of the winner of a search on unseen samples, and its share of MACs."""
+    with tempfile.TemporaryDirectory() as folder:
+        inputs = os.path.join(folder, "inputs.npy")
+        numpy.save(inputs, samples)
+        entry = {"record": "r.jsonl", "agent": {"type": "evolutionary"},
+                 "budget": {"trials": trials}, "env": env}
+        config = {"workspace": folder, "model": os.path.abspath(network.path), "verbose": "error",
+                  "dataset": {"inputs": inputs}, "prune": {"gym": [entry]}}
+        path, model = os.path.join(folder, "search.json"), os.path.join(folder, "small.onnx")
+        with open(path, "w") as file:
+            json.dump(config, file)
+        made = subprocess.run([mscgym, "search", path, "--quiet", "--json"], check=True,
+                              stdout=subprocess.PIPE, text=True)
+        subprocess.run([mscgym, "export", os.path.join(folder, "r.jsonl"), "-o", model, "--quiet"],
+                       check=True, stdout=subprocess.DEVNULL)
+        return (*network.judge(network.outputs(model)),
+                json.loads(made.stdout)[0]["winner"]["metrics"]["macs_ratio"])
+
+
+def measure(mscgym, network, seed, trials):
+    samples = methods_data.calibration(network.name, seed)
+    choices = [{"density": density} for density in DENSITIES]
+    yield ("search", *run(mscgym, network, samples, {
+        "choices": choices, "bounds": {"macs_ratio": {"max": MACS[network.name]}}}, trials))
+    for criterion in CRITERIA:
+        for repair in True, False:
+            env = {"choices": [{"density": 0.5, "criterion": criterion}], "repair": repair}
+            yield (f"0.5 {criterion}{'' if repair else ', no repair'}",
+                   *run(mscgym, network, samples, env, 0))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("mscgym")
+    parser.add_argument("networks", nargs="*", default=list(MACS))
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--seeds", default="0")
+    args = parser.parse_args()
+    holds = True
+    for name in args.networks:
+        network = methods.Network(name)
+        whole, found = network.judge(network.truth)[1], []
+        for seed in map(int, args.seeds.split(",")):
+            for plan, loss, score, macs in measure(args.mscgym, network, seed, args.trials):
+                print(f"{name:8} seed {seed} {plan:22} macs {macs:.3f} loss {loss:.4g} "
+                      f"score {score:.2f} % ({score - whole:+.2f})", flush=True)
+                found += [score] if plan == "search" else []
+        median = statistics.median(found)
+        is_enough = median >= 86 if name == "fashion" else median >= whole - 1
+        print(f"{name:8} median {median:.2f} of {whole:.2f} %{'' if is_enough else ': FAILED'}",
+              flush=True)
+        holds = holds and is_enough
+    sys.exit(0 if holds else 1)
+
+
+if __name__ == "__main__":
+    main()
