@@ -3,6 +3,7 @@
 #include <math.h>
 
 #define ROUNDING 0.01
+#define TIMES_MOVED 10 // a sum of thousands of terms rounds that much more than each of them
 #define INTEGERS_FOR_ONE 100
 
 static double greatest_magnitude(const struct msc_array *array) {
@@ -14,12 +15,18 @@ static double greatest_magnitude(const struct msc_array *array) {
     return most;
 }
 
+// By how much what should be b may differ.
+static double limit_at(double b, double least, const struct msc_closeness *limits) {
+    return limits->atol < 0 ? -1 : fmax(limits->atol + limits->rtol * fabs(b), least);
+}
+
 static bool floats_allclose(int64_t *place, double *worst, const struct msc_array *found,
-                            const struct msc_array *truth, double atol, double rtol) {
-    double least = ROUNDING * rtol * greatest_magnitude(truth);
+                            const struct msc_array *truth, const struct msc_closeness *limits) {
+    double least =
+        fmax(ROUNDING * limits->rtol * greatest_magnitude(truth), TIMES_MOVED * limits->moved);
     for (int64_t i = 0; i < msc_array_n_elements(truth); i++) {
         double a = msc_array_get_double(found, i), b = msc_array_get_double(truth, i);
-        double difference = fabs(a - b), limit = fmax(atol + rtol * fabs(b), least);
+        double difference = fabs(a - b), limit = limit_at(b, least, limits);
         // Equal covers infinities, which nothing else is near; two NaN are close as well.
         if (a != b && !(isnan(a) && isnan(b)) && !(isfinite(b) && difference <= limit)) {
             *place = i;
@@ -43,8 +50,18 @@ static bool integers_allclose(int64_t *place, const struct msc_array *found,
 }
 
 bool msc_outputs_allclose(int64_t *place, double *worst, const struct msc_array *found,
-                          const struct msc_array *truth, double atol, double rtol) {
+                          const struct msc_array *truth, const struct msc_closeness *limits) {
     return msc_dtype_is_float(msc_array_dtype(truth))
-               ? floats_allclose(place, worst, found, truth, atol, rtol)
+               ? floats_allclose(place, worst, found, truth, limits)
                : integers_allclose(place, found, truth);
+}
+
+double msc_outputs_distance(const struct msc_array *a, const struct msc_array *b) {
+    double most = 0;
+    for (int64_t i = 0; msc_dtype_is_float(msc_array_dtype(a)) && i < msc_array_n_elements(a);
+         i++) {
+        double difference = fabs(msc_array_get_double(a, i) - msc_array_get_double(b, i));
+        most = isfinite(difference) ? fmax(most, difference) : most;
+    }
+    return most;
 }

@@ -2,7 +2,7 @@
 //
 // Floats a and b are close when |a - b| <= atol + rtol * |b|, or when their difference may be what
 // rounding makes of sums whose terms cancel: at most rtol / 100 of the output's greatest finite
-// magnitude. Integers and booleans often come of comparing floats (classes, indices): of each
+// magnitude, or so many times what the inputs' own rounding makes of it. Integers and booleans often come of comparing floats (classes, indices): of each
 // hundred one may differ, so of fewer none.
 //
 // Nobody outside pipeline/ includes this.
@@ -11,9 +11,17 @@
 
 #include "data/array.h"
 
+struct msc_closeness {
+    double atol, rtol; // atol < 0: what is not equal is not close
+    // How far floats of the output move where the inputs do by a unit in the last place; 0: not known.
+    double moved;
+};
+
 // Both have as many elements. *worst becomes the greatest finite difference of floats if that is
 // more; false: *place is the first element that should be nearer.
 bool msc_outputs_allclose(int64_t *place, double *worst, const struct msc_array *found,
-                          const struct msc_array *truth, double atol, double rtol);
+                          const struct msc_array *truth, const struct msc_closeness *limits);
+// The greatest finite difference of floats; 0 for others.
+double msc_outputs_distance(const struct msc_array *a, const struct msc_array *b);
 
 #endif

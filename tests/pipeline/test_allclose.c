@@ -5,17 +5,23 @@
 
 #include <math.h>
 
-static bool allclose(enum msc_dtype dtype, int64_t n, const void *found, const void *truth,
-                     int64_t *place) {
+static bool allclose_moved(enum msc_dtype dtype, int64_t n, const void *found, const void *truth,
+                           double moved, int64_t *place) {
     struct msc_array *a, *b;
     double worst = 0;
     assert_ok(msc_array_create_from(&a, dtype, 1, &n, found));
     assert_ok(msc_array_create_from(&b, dtype, 1, &n, truth));
     *place = -1;
-    bool is_same = msc_outputs_allclose(place, &worst, a, b, 1e-3, 1e-3);
+    bool is_same = msc_outputs_allclose(
+        place, &worst, a, b, &(struct msc_closeness){.atol = 1e-3, .rtol = 1e-3, .moved = moved});
     msc_array_release(a);
     msc_array_release(b);
     return is_same;
+}
+
+static bool allclose(enum msc_dtype dtype, int64_t n, const void *found, const void *truth,
+                     int64_t *place) {
+    return allclose_moved(dtype, n, found, truth, 0, place);
 }
 
 static void test_pipeline_allclose__floats(void **state) {
@@ -52,6 +58,17 @@ static void test_pipeline_allclose__sums_that_cancel(void **state) {
     assert_int_equal(place, 2);
 }
 
+// A network that makes 0.02 of its inputs' last places may make ten times that of sums.
+static void test_pipeline_allclose__moved(void **state) {
+    static const float truth[] = {1, 2, 3}, near[] = {1.19f, 2, 2.81f}, far[] = {1, 2.21f, 3};
+    (void)state;
+    int64_t place;
+    assert_false(allclose(MSC_DTYPE_F32, 3, near, truth, &place));
+    assert_true(allclose_moved(MSC_DTYPE_F32, 3, near, truth, 0.02, &place));
+    assert_false(allclose_moved(MSC_DTYPE_F32, 3, far, truth, 0.02, &place));
+    assert_int_equal(place, 1);
+}
+
 static void test_pipeline_allclose__integers(void **state) {
     enum { N = 200 };
     int64_t truth[N] = {0}, found[N] = {0}, place;
@@ -71,6 +88,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pipeline_allclose__floats),
         cmocka_unit_test(test_pipeline_allclose__sums_that_cancel),
+        cmocka_unit_test(test_pipeline_allclose__moved),
         cmocka_unit_test(test_pipeline_allclose__integers),
     };
     msc_test_select(argc, argv);

@@ -217,6 +217,19 @@ static void test_pipeline_model__discontinuous_outputs(void **state) {
     msc_model_close(m);
 }
 
+// Sums whose terms cancel to nothing, times 2^18: rounding decides all of it, and no tolerance beside
+// the size of the output allows for that.
+static void test_pipeline_model__sums_that_cancel(void **state) {
+    (void)state;
+    struct msc_model *m = open_model(FILES "cancel.onnx", 1, false);
+    struct msc_config_dataset from = {.options = MSC_DATASET_OPTIONS_INIT};
+    from.options.inputs = FILES "cancel_x.npy";
+    from.options.batch = 1;
+    assert_ok(msc_model_load_dataset(m, &from));
+    assert_ok(msc_model_check(m, &from, 1e-3, 1e-3));
+    msc_model_close(m);
+}
+
 static void test_pipeline_model__refused(void **state) {
     (void)state;
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
@@ -245,6 +258,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_pipeline_model__named_tensors),
         cmocka_unit_test(test_pipeline_model__dataset),
         cmocka_unit_test(test_pipeline_model__discontinuous_outputs),
+        cmocka_unit_test(test_pipeline_model__sums_that_cancel),
         cmocka_unit_test(test_pipeline_model__refused),
     };
     msc_test_select(argc, argv);

@@ -11,7 +11,9 @@ positions.onnx: x [1,T,4] plus positions [T] times a row, as one product; querie
 table that T alone decides, as another; y [1,T,4]. Samples have 3 or 5 rows.
 jump.onnx: the parity of a convolution of x [1,16,8,8] times 2^18, which the last bit of a sum decides:
 y [1,4,6,6] of zeros and ones, and other orders of adding give others.
-But for the last one all numbers are small and whole, so that every order of adding gives the same:
+cancel.onnx: y [1,4,1,1] is a convolution of x [1,16,8,8] whose terms cancel in pairs of channels, times
+2^18: 0, or what is left by another order of adding.
+But for these two all numbers are small and whole, so that every order of adding gives the same:
 NAME_*.npy are ONNX Runtime's outputs, bit by bit.
 """
 import os
@@ -159,6 +161,16 @@ def make_jump(rng):
     numpy.save(os.path.join(HERE, "jump_x.npy"), rng.random((1, 16, 8, 8), "float32"))
 
 
+def make_cancel(rng):
+    x = rng.random((1, 8, 8, 8), "float32")
+    w = rng.random((4, 8, 8, 8), "float32") - numpy.float32(0.5)
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], name="conv"),
+             helper.make_node("Mul", ["c", "large"], ["y"], name="scale")]
+    save("cancel", nodes, [value("x", FLOAT, [1, 16, 8, 8])], [value("y", FLOAT, [1, 4, 1, 1])],
+         {"w": numpy.stack([w, -w], 2).reshape(4, 16, 8, 8), "large": numpy.array(2 ** 18, "float32")})
+    numpy.save(os.path.join(HERE, "cancel_x.npy"), numpy.repeat(x, 2, 1))
+
+
 def main():
     rng = numpy.random.default_rng(5)
     x = whole(rng, -4, 5, (6, 2, 4, 4))
@@ -167,6 +179,7 @@ def main():
     make_positions(numpy.random.default_rng(6))
     make_steps(numpy.random.default_rng(7))
     make_jump(numpy.random.default_rng(8))
+    make_cancel(numpy.random.default_rng(9))
     session = save("fixed", [helper.make_node("Add", ["a", "b"], ["y"], name="add")], [],
                    [value("y", FLOAT, [3])], {"a": numpy.array([1, 2, 3], "float32"),
                                               "b": numpy.array([4, 4, 4], "float32")})
