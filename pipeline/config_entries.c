@@ -85,10 +85,27 @@ static bool has_param(const struct msc_param params[], const char *name) {
     return false;
 }
 
+static bool is_prune(const struct msc_config_entry *e) {
+    return strcmp(e->env_def->name, "prune") == 0;
+}
+
+// Channels go as they do whatever runs the model: it says where the winner is measured.
+static enum msc_status set_prune_target(struct place *p) {
+    const struct msc_config_section *of = p->section;
+    p->entry->target = of->is_target_default ? "onnxruntime" : of->target;
+    return msc_target_find(p->entry->target)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "%s: there is no target \"%s\"", p->path,
+                          p->entry->target);
+}
+
 // The runtime to quantise for may be said once for the section, or by an entry for itself.
 static enum msc_status set_target(struct place *p) {
     struct msc_config_entry *e = p->entry;
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->env, "target");
+    if (p->section && is_prune(e)) {
+        return set_prune_target(p);
+    }
     if (!p->section || !has_param(e->env_def->params, "target")) {
         return MSC_OK;
     }
@@ -350,7 +367,7 @@ static enum msc_status read_rerank(struct place *p, const cJSON *object) {
 static enum msc_status read_distill(struct place *p, const cJSON *object) {
     MSC_TRY(msc_config__read_distill(p->config, &p->entry->distill, object,
                                      place_of_key(p, "distill")));
-    return !p->entry->distill || p->entry->target
+    return !p->entry->distill || (p->section && !is_prune(p->entry))
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
                           "%s: distill is for searches that quantise, and improves their weights",
@@ -478,8 +495,7 @@ static enum msc_status check_prunes(const struct msc_config *c) {
     const struct msc_config_entry *prunes = NULL;
     size_t n_tools = 0;
     for (size_t i = 0; i < c->n_entries; i++) {
-        bool is_prune = strcmp(c->entries[i].env_def->name, "prune") == 0;
-        prunes = is_prune ? &c->entries[i] : prunes;
+        prunes = is_prune(&c->entries[i]) ? &c->entries[i] : prunes;
         n_tools += c->entries[i].strategy_file != NULL;
     }
     return !prunes || n_tools <= 1

@@ -397,6 +397,7 @@ const char *const msc_config_free_keys[] = {
     "dataset.validation*",
     "*.strategy_file",
     "prune.runtime",
+    "prune.target",
     "quantize.runtime",
     "*.record",
     "*.base",
