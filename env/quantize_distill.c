@@ -4,6 +4,7 @@
 #include "env/quantize_internal.h"
 #include "tools/distiller.h"
 #include "tools/strategy.h"
+#include "tools/weight_steps.h"
 
 #include <math.h>
 #include <string.h>
@@ -196,6 +197,45 @@ static struct msc_distiller_job job_of(const struct distilling *d, int32_t site,
     };
 }
 
+struct plan {
+    const struct msc_sites *sites;
+    const struct msc_edit *const *edits; // [n_slots]
+};
+
+// The least scale of what a joint multiplies; 0: that is no integer.
+static double scale_in_plan(const void *payload, int32_t joint) {
+    const struct plan *plan = payload;
+    const struct msc_sites *sites = plan->sites;
+    double least = INFINITY;
+    for (int32_t i = 0; i < sites->n_site_slots; i++) {
+        const struct msc_slot *slot = &sites->slots[i];
+        const struct msc_quant *quant = msc_edit_quant(plan->edits[i]);
+        if (slot->joint == joint && slot->kind == MSC_SITE_ACTIVATION && quant &&
+            msc_quant_is_integer(quant)) {
+            least = fmin(least, (double)quant->scales[0]);
+        }
+    }
+    return isfinite(least) ? least : 0;
+}
+
+// Steps that the target can add a bias in.
+static enum msc_status widen_candidate(struct candidate *c, const struct distilling *d,
+                                       const struct attempt *a, int32_t site) {
+    const struct plan plan = {sites_of(d), a->edits};
+    const struct msc_weight_steps beside = {.graph = msc_env_host(d->env)->graph,
+                                            .sites = plan.sites,
+                                            .site = site,
+                                            .scale_of = scale_in_plan,
+                                            .payload = &plan};
+    struct msc_quant wider;
+    MSC_TRY(msc_weight_steps_widen(&wider, &c->quant, &beside));
+    if (wider.n > 0) {
+        msc_quant_finish(&c->quant);
+        c->quant = wider;
+    }
+    return MSC_OK;
+}
+
 static enum msc_status make_candidates(const struct distilling *d, const struct attempt *a,
                                        int32_t site, const struct msc_moment *moment) {
     struct msc_distiller_job job = job_of(d, site, moment);
@@ -204,6 +244,7 @@ static enum msc_status make_candidates(const struct distilling *d, const struct 
         struct candidate *c = candidate_of(d, a, site, i);
         job.ridge = d->options->ridges[i];
         MSC_TRY(msc_distiller_improve(&c->quant, &job));
+        MSC_TRY(widen_candidate(c, d, a, site));
         c->edit = msc_edit_quantize(c->quant);
     }
     return MSC_OK;

@@ -4,15 +4,25 @@
 
 #include <math.h>
 
-void prepare_bench(struct bench *b, int n_threads, int64_t batch) {
-    memset(b, 0, sizeof(*b));
-    quantize_case_open(&b->c, n_threads, batch);
+static void prepare_host(struct bench *b, int n_threads) {
     b->host = (struct msc_env_host){.abi = MSC_ENV_ABI,
                                     .graph = b->c.g,
                                     .dataset = b->c.data,
                                     .backend = b->c.backend,
                                     .n_threads = n_threads,
                                     .memory_bytes = (uint64_t)1 << 30};
+}
+
+void prepare_bench(struct bench *b, int n_threads, int64_t batch) {
+    memset(b, 0, sizeof(*b));
+    quantize_case_open(&b->c, n_threads, batch);
+    prepare_host(b, n_threads);
+}
+
+void prepare_bench_of(struct bench *b, struct msc_graph *g, const char *target) {
+    memset(b, 0, sizeof(*b));
+    quantize_case_open_graph(&b->c, g, target);
+    prepare_host(b, 1);
 }
 
 enum msc_status create(struct bench *b, const char *config) {

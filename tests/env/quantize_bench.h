@@ -20,6 +20,8 @@ struct bench {
 
 // Without an environment yet.
 void prepare_bench(struct bench *b, int n_threads, int64_t batch);
+// Of another graph of such inputs, for all sites of a target.
+void prepare_bench_of(struct bench *b, struct msc_graph *g, const char *target);
 // Makes the environment from the text of its configuration.
 enum msc_status create(struct bench *b, const char *config);
 void open_bench(struct bench *b, const char *config); // both, with one thread and batches of 4

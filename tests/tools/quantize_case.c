@@ -4,6 +4,8 @@
 #include "kernels/backend.h"
 #include "kernels/engine/backends.h"
 
+#include <stdio.h>
+
 #define DIMS(...)                                                                                  \
     (const int64_t[]) {                                                                            \
         __VA_ARGS__                                                                                \
@@ -50,15 +52,20 @@ static int32_t add_weight(struct msc_graph *g, const char *name, const char *lay
     return tensor;
 }
 
-static void build(struct quantize_case *c) {
+static struct msc_graph *create_graph(int32_t *x, const char *name) {
     const int64_t dims[4] = {-1, 2, 6, 6};
     int32_t prims[4] = {0, MSC_NO_ID, MSC_NO_ID, MSC_NO_ID};
     struct msc_graph *g;
-    int32_t x;
-    assert_ok(msc_graph_create(&g, "main"));
+    assert_ok(msc_graph_create(&g, name));
     assert_ok(msc_graph_add_symbol(&prims[0], g, "N"));
     assert_ok(
-        msc_graph_add_symbolic_input(&x, g, "x", "image", MSC_DTYPE_F32, "NCHW", 4, dims, prims));
+        msc_graph_add_symbolic_input(x, g, "x", "image", MSC_DTYPE_F32, "NCHW", 4, dims, prims));
+    return g;
+}
+
+static void build(struct quantize_case *c) {
+    int32_t x;
+    struct msc_graph *g = create_graph(&x, "main");
     int32_t w1 = add_weight(g, "conv1.w", "OIHW", 4, DIMS(4, 2, 3, 3), 12);
     int32_t w2 = add_weight(g, "conv2.w", "OIHW", 4, DIMS(3, 4, 3, 3), 13);
     int32_t w3 = add_weight(g, "head.w", "OI", 2, DIMS(5, 3), 14);
@@ -71,6 +78,74 @@ static void build(struct quantize_case *c) {
     assert_ok(msc_graph_set_outputs(g, 1, &x));
     assert_ok(msc_graph_finalize(g));
     c->g = g;
+}
+
+static int32_t add_constant(struct msc_graph *g, const char *name, const char *layout, int n_dims,
+                            const int64_t dims[], const float values[]) {
+    struct msc_array *a;
+    int32_t tensor;
+    assert_ok(msc_array_create_from(&a, MSC_DTYPE_F32, n_dims, dims, values));
+    assert_ok(msc_graph_add_weight(&tensor, g, name, NULL, layout, a));
+    msc_array_release(a);
+    return tensor;
+}
+
+// x -> conv
+static struct msc_graph *begin_conv(int32_t *x, const float w[4], const float b[2]) {
+    struct msc_graph *g = create_graph(x, "conv");
+    const struct msc_weight_spec weights[] = {
+        {"weight", add_constant(g, "w", "OIHW", 4, DIMS(2, 2, 1, 1), w)},
+        {"bias", add_constant(g, "b", "O", 1, DIMS(2), b)}};
+    const struct msc_joint_spec conv = {.op = MSC_OP_CONV2D_BIAS,
+                                        .name = "conv",
+                                        .n_inputs = 1,
+                                        .inputs = x,
+                                        .n_weights = 2,
+                                        .weights = weights};
+    int32_t joint;
+    assert_ok(msc_graph_add_joint(&joint, g, &conv));
+    *x = msc_graph_joint(g, joint)->outputs[0];
+    return g;
+}
+
+static void end_conv(struct msc_graph *g, int32_t x) {
+    static const float w2[] = {1, 0, 0, 1};
+    int32_t weight = add_constant(g, "w2", "OIHW", 4, DIMS(2, 2, 1, 1), w2);
+    x = add(g, MSC_OP_CONV2D, "conv2", x, weight, NULL);
+    assert_ok(msc_graph_set_outputs(g, 1, &x));
+    assert_ok(msc_graph_finalize(g));
+}
+
+struct msc_graph *quantize_make_swish(const float w[4], const float b[2]) {
+    int32_t x;
+    struct msc_graph *g = begin_conv(&x, w, b);
+    end_conv(g, add(g, MSC_OP_HARD_SWISH, "swish", x, MSC_NO_ID, NULL));
+    return g;
+}
+
+static int32_t add_with_number(struct msc_graph *g, enum msc_op op, const char *name, int32_t x,
+                               float number) {
+    int32_t inputs[2] = {x}, joint;
+    char of_number[32];
+    snprintf(of_number, sizeof of_number, "%s.number", name);
+    const struct msc_weight_spec value = {"const",
+                                          add_constant(g, of_number, "O", 1, DIMS(1), &number)};
+    const struct msc_joint_spec constant = {
+        .op = MSC_OP_CONSTANT, .n_weights = 1, .weights = &value};
+    assert_ok(msc_graph_add_joint(&joint, g, &constant));
+    inputs[1] = msc_graph_joint(g, joint)->outputs[0];
+    const struct msc_joint_spec spec = {.op = op, .name = name, .n_inputs = 2, .inputs = inputs};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    return msc_graph_joint(g, joint)->outputs[0];
+}
+
+struct msc_graph *quantize_make_sum(const float w[4], const float b[2], float factor,
+                                    float number) {
+    int32_t x;
+    struct msc_graph *g = begin_conv(&x, w, b);
+    x = add_with_number(g, MSC_OP_MULTIPLY, "less", x, factor);
+    end_conv(g, add_with_number(g, MSC_OP_ADD, "more", x, number));
+    return g;
 }
 
 // The float model's own classes, but for two samples.

@@ -32,6 +32,13 @@ void quantize_case_open_graph_with(struct quantize_case *c, struct msc_graph *g,
                                    struct msc_array *inputs);
 void quantize_case_close(struct quantize_case *c);
 
+// Graphs for that: w is [2,2], b [2], and conv2 hands on what it is given.
+//
+//     x [N,2,6,6] -> conv (w, b) -> swish (hard swish) -> conv2 (w2)
+//     x [N,2,6,6] -> conv (w, b) -> less (* factor) -> more (+ number) -> conv2 (w2)
+struct msc_graph *quantize_make_swish(const float w[4], const float b[2]);
+struct msc_graph *quantize_make_sum(const float w[4], const float b[2], float factor, float number);
+
 // A quantizer from the text of an environment's configuration.
 enum msc_status quantize_create(struct msc_quantizer **out, const struct msc_graph *g,
                                 const char *config);

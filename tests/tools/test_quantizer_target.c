@@ -13,71 +13,6 @@
 
 enum { CHANNELS = 2 };
 
-static int32_t add_weight(struct msc_graph *g, const char *name, const char *layout, int n_dims,
-                          const int64_t dims[], const float values[]) {
-    struct msc_array *a;
-    int32_t tensor;
-    assert_ok(msc_array_create_from(&a, MSC_DTYPE_F32, n_dims, dims, values));
-    assert_ok(msc_graph_add_weight(&tensor, g, name, NULL, layout, a));
-    msc_array_release(a);
-    return tensor;
-}
-
-static int32_t add_joint(struct msc_graph *g, const struct msc_joint_spec *spec) {
-    int32_t joint;
-    assert_ok(msc_graph_add_joint(&joint, g, spec));
-    return msc_graph_joint(g, joint)->outputs[0];
-}
-
-static int32_t add_number(struct msc_graph *g, const char *name, float value) {
-    const struct msc_weight_spec number = {"const", add_weight(g, name, "O", 1, DIMS(1), &value)};
-    return add_joint(
-        g, &(struct msc_joint_spec){.op = MSC_OP_CONSTANT, .n_weights = 1, .weights = &number});
-}
-
-// x ── conv (w, b) ── hard swish ── conv2 (w2); or * 0.5 ── + 3 in place of the hard swish.
-static struct msc_graph *make_net(const float w[4], const float b[CHANNELS], bool has_sum) {
-    static const float w2[] = {1, 0, 0, 1};
-    struct msc_graph *g;
-    int32_t t;
-    assert_ok(msc_graph_create(&g, "swish"));
-    assert_ok(
-        msc_graph_add_input(&t, g, "x", NULL, MSC_DTYPE_F32, "NCHW", 4, DIMS(10, CHANNELS, 6, 6)));
-    const struct msc_weight_spec weights[] = {
-        {"weight", add_weight(g, "w", "OIHW", 4, DIMS(CHANNELS, CHANNELS, 1, 1), w)},
-        {"bias", add_weight(g, "b", "O", 1, DIMS(CHANNELS), b)}};
-    const struct msc_weight_spec second = {
-        "weight", add_weight(g, "w2", "OIHW", 4, DIMS(CHANNELS, CHANNELS, 1, 1), w2)};
-    t = add_joint(g, &(struct msc_joint_spec){.op = MSC_OP_CONV2D_BIAS,
-                                              .name = "conv",
-                                              .n_inputs = 1,
-                                              .inputs = &t,
-                                              .n_weights = 2,
-                                              .weights = weights});
-    if (has_sum) {
-        int32_t factors[] = {t, add_number(g, "half", 0.5f)};
-        t = add_joint(g,
-                      &(struct msc_joint_spec){
-                          .op = MSC_OP_MULTIPLY, .name = "less", .n_inputs = 2, .inputs = factors});
-        int32_t summands[] = {t, add_number(g, "three", 3)};
-        t = add_joint(g, &(struct msc_joint_spec){
-                             .op = MSC_OP_ADD, .name = "more", .n_inputs = 2, .inputs = summands});
-    } else {
-        t = add_joint(g,
-                      &(struct msc_joint_spec){
-                          .op = MSC_OP_HARD_SWISH, .name = "swish", .n_inputs = 1, .inputs = &t});
-    }
-    t = add_joint(g, &(struct msc_joint_spec){.op = MSC_OP_CONV2D,
-                                              .name = "conv2",
-                                              .n_inputs = 1,
-                                              .inputs = &t,
-                                              .n_weights = 1,
-                                              .weights = &second});
-    assert_ok(msc_graph_set_outputs(g, 1, &t));
-    assert_ok(msc_graph_finalize(g));
-    return g;
-}
-
 static const struct msc_quant *quant_of(const struct msc_quantizer *q, const char *name,
                                         int32_t choice) {
     int32_t site = msc_sites_find_name(msc_quantizer_sites(q), name);
@@ -94,7 +29,7 @@ static void open_net(struct quantize_case *c, struct msc_quantizer **q, struct m
 
 static void open_quantizer(struct quantize_case *c, struct msc_quantizer **q, const float w[4],
                            const float b[CHANNELS], const char *config) {
-    open_net(c, q, make_net(w, b, false), config);
+    open_net(c, q, quantize_make_swish(w, b), config);
 }
 
 // Hard swish is 0 below -3: what it reads begins there, whatever is seen below, in whole steps; what it
@@ -171,7 +106,7 @@ static void test_tools_quantizer_target__added_behind(void **state) {
     struct msc_bias_edits *bias_edits;
     const struct msc_edit *edits[16] = {NULL};
     (void)state;
-    open_net(&c, &q, make_net(w, b, true),
+    open_net(&c, &q, quantize_make_sum(w, b, 0.5f, 3),
              "{\"target\":\"onnxruntime\",\"sites\":\"all\",\"choices\":[{\"bits\":8}]}");
     const struct msc_sites *sites = msc_quantizer_sites(q);
     int32_t sum = msc_sites_find_name(sites, "more:0"), weight = msc_sites_find_name(sites, "w");
