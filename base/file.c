@@ -154,6 +154,15 @@ enum msc_status msc_file_remove(const char *path) {
     return MSC_OK;
 }
 
+enum msc_status msc_file_rename(const char *from, const char *to) {
+    if (rename(from, to) == 0) {
+        return MSC_OK;
+    }
+    int cause = errno;
+    return cause == ENOENT && !msc_file_exists(from) ? MSC_OK
+                                                     : msc_file__fail("rename", from, cause);
+}
+
 enum msc_status msc_file_free_bytes(uint64_t *out, const char *path) {
     enum msc_status status = MSC_OK;
     struct msc_arena arena = {0};

@@ -8,6 +8,13 @@
 //     MSC_TRY(msc_quantize_kept_add(&kept, env, z));
 //     msc_array_log_close(kept);
 //     msc_quantize_kept_remove(env);
+//
+// RECORD.prepared: RECORD.params of a launch that was ended before its record began, renamed by whoever
+// begins the record now. What it holds is taken where it says that it came of all that this would come
+// of.
+//
+//     MSC_TRY(msc_quantize_kept_take_prepared(&is_there, env, z));    // or calibrate, and
+//     MSC_TRY(msc_quantize_kept_save(list, env, z));                  // RECORD.params itself
 #ifndef MSC_ENV_QUANTIZE_KEPT_H
 #define MSC_ENV_QUANTIZE_KEPT_H
 
@@ -24,7 +31,14 @@ enum msc_status msc_quantize_kept_take(bool *is_there, const struct msc_array_lo
 // Adds them. Where that cannot be done the log is told, and *kept closed. MSC_E_NOMEM.
 enum msc_status msc_quantize_kept_add(struct msc_array_log **kept, const struct msc_env *env,
                                       const struct msc_quantize *z);
-// The file, if there is one.
+// Scales, integers and reference outputs of RECORD.prepared. What it says of latencies does not count:
+// these are a record's own. MSC_E_NOMEM.
+enum msc_status msc_quantize_kept_take_prepared(bool *is_there, const struct msc_env *env,
+                                                struct msc_quantize *z);
+// RECORD.params, with what it came of.
+enum msc_status msc_quantize_kept_save(const struct msc_array_list *list, const struct msc_env *env,
+                                       const struct msc_quantize *z);
+// The first file, if there is one.
 void msc_quantize_kept_remove(const struct msc_env *env);
 
 #endif

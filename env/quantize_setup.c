@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static struct msc_hash hash_list(const struct msc_array_list *list) {
+struct msc_hash msc_quantize__hash_list(const struct msc_array_list *list) {
     struct msc_hash h = msc_hash_bytes("params", 6);
     for (size_t i = 0; i < list->n; i++) {
         h = msc_hash_add_text(h, list->names[i]);
@@ -168,12 +168,13 @@ static enum msc_status compute_parameters(struct msc_env *env, struct msc_quanti
                                             : "scales that this record was made with, which cannot "
                                               "be computed again under other numerics");
     }
-    MSC_TRY(calibrate(env, z));
+    bool is_there;
+    MSC_TRY(msc_quantize_kept_take_prepared(&is_there, env, z));
+    MSC_TRY(is_there ? MSC_OK : calibrate(env, z));
     MSC_TRY(build_edits(env, z));
     MSC_TRY(get_latency(env, z, NULL));
     MSC_TRY(list_parameters(z, list));
-    return host->parameters_path ? msc_safetensors_save(host->parameters_path, list, NULL, 0)
-                                 : MSC_OK;
+    return host->parameters_path ? msc_quantize_kept_save(list, env, z) : MSC_OK;
 }
 
 static enum msc_status take_parameters(struct msc_env *env, struct msc_quantize *z,
@@ -206,7 +207,7 @@ enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_qua
         MSC_TRY_OUT(compute_parameters(env, z, &own));
     }
     msc_quantize_kept_remove(env);
-    z->parameters = hash_list(&own);
+    z->parameters = msc_quantize__hash_list(&own);
     status = MSC_OK;
 out:
     msc_array_list_finish(&found);

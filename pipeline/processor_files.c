@@ -15,6 +15,7 @@ static const struct {
 } companions[] = {
     {".params", "the scales of a record", false},
     {".moments", "what a search has worked out so far before its first trial", false},
+    {".prepared", "what a search had prepared when it was ended before its first trial", false},
     {".base.json", "what a record started from", true},
     {".result.json", "what a search worked out", false},
     {".rerank.json", "what was measured of a search's best trials", false},

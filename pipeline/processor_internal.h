@@ -27,7 +27,7 @@ struct msc_processor {
 
     // The entry at hand.
     size_t index;
-    const char *parameters_path;
+    const char *parameters_path, *prepared_path;
     struct msc_strategy *base; // what it starts from; NULL: nothing
     struct msc_env *env;
     struct msc_goal goal;

@@ -362,13 +362,15 @@ static enum msc_status set_parameters(struct msc_processor *p, struct msc_env_ho
                                       const struct msc_record *record,
                                       enum msc_processor_mode mode) {
     const char *path = msc_processor__entry(p)->record;
+    p->prepared_path = msc_arena_printf(&p->arena, "%s.prepared", path);
     p->parameters_path = msc_arena_printf(&p->arena, "%s.params", path);
-    if (!p->parameters_path) {
+    if (!p->prepared_path || !p->parameters_path) {
         return msc_processor__no_memory();
     }
     host->parameters_required = record && (is_foreign(p, record) || is_measured(record));
     if (!record && mode == MSC_PROCESSOR_RUN) {
-        MSC_TRY(msc_file_remove(p->parameters_path)); // of a record that is gone
+        // Of a record that is gone, or was never begun: the environment knows what it can take.
+        MSC_TRY(msc_file_rename(p->parameters_path, p->prepared_path));
     }
     bool is_there = record && msc_file_exists(p->parameters_path);
     if (mode == MSC_PROCESSOR_LOOK && !is_there && !host->parameters_required) {
@@ -412,6 +414,9 @@ static enum msc_status processor_enter(struct msc_processor *p, const struct msc
     }
     if (status != MSC_OK) {
         return msc_status_prefix(status, "%s", e->name);
+    }
+    if (!record && mode == MSC_PROCESSOR_RUN) {
+        MSC_TRY(msc_file_remove(p->prepared_path));
     }
     return record ? check_parameters(p, record, was_there) : MSC_OK;
 }

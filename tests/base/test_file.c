@@ -65,6 +65,22 @@ static void test_base_file__write_and_read(void **state) {
     assert_false(msc_file_exists("file_a"));
 }
 
+static void test_base_file__rename(void **state) {
+    (void)state;
+    assert_ok(msc_file_write("file_from", "new", 3));
+    assert_ok(msc_file_write("file_to", "old", 3));
+    assert_ok(msc_file_rename("file_from", "file_to"));
+    expect_content("file_to", "new");
+    assert_ok(msc_file_rename("file_from", "file_to"));
+    expect_content("file_to", "new");
+    assert_int_equal(msc_file_rename("file_to", "file_absent/to"), MSC_E_NOT_FOUND);
+    assert_message("file_to");
+    expect_content("file_to", "new");
+    assert_int_equal(msc_file_rename("file_to", "."), MSC_E_IO);
+    assert_message("file_to");
+    assert_ok(msc_file_remove("file_to"));
+}
+
 static void test_base_file__odd_sources(void **state) {
     (void)state;
     char *data = NULL;
@@ -188,6 +204,7 @@ static void test_base_file__folders(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_file__write_and_read),
+        cmocka_unit_test(test_base_file__rename),
         cmocka_unit_test(test_base_file__odd_sources),
         cmocka_unit_test(test_base_file__neither_pipes_nor_devices),
         cmocka_unit_test(test_base_file__writer),

@@ -17,7 +17,7 @@
 struct kept_case {
     struct bench b;
     struct msc_log log;
-    char folder[32], parameters[64], moments[64];
+    char folder[32], parameters[64], moments[64], prepared[64];
     char told[4096];
 };
 
@@ -33,6 +33,7 @@ static void open_case(struct kept_case *c) {
     assert_non_null(mkdtemp(c->folder));
     snprintf(c->parameters, sizeof c->parameters, "%s/record.params", c->folder);
     snprintf(c->moments, sizeof c->moments, "%s/record.moments", c->folder);
+    snprintf(c->prepared, sizeof c->prepared, "%s/record.prepared", c->folder);
     prepare_bench(&c->b, 2, 4);
     c->log = (struct msc_log){.level = MSC_LOG_INFO, .write = keep_told, .payload = c};
     c->b.host.log = &c->log;
@@ -42,11 +43,12 @@ static void open_case(struct kept_case *c) {
 static void close_case(struct kept_case *c) {
     unlink(c->parameters);
     unlink(c->moments);
+    unlink(c->prepared);
     rmdir(c->folder);
     close_bench(&c->b);
 }
 
-// Of an environment made with what lies there; .params goes again, .moments has gone.
+// Of an environment made with what lies there; .params and .prepared go again, .moments has gone.
 static struct msc_hash prepare(struct kept_case *c) {
     struct msc_hash identity;
     c->told[0] = 0;
@@ -54,6 +56,7 @@ static struct msc_hash prepare(struct kept_case *c) {
     assert_ok(msc_env_identity(&identity, c->b.env));
     close_env(&c->b);
     assert_false(msc_file_exists(c->moments));
+    unlink(c->prepared);
     assert_int_equal(unlink(c->parameters), 0);
     return identity;
 }
@@ -128,10 +131,55 @@ static void test_env_quantize_kept__of_any_file(void **state) {
     close_case(&c);
 }
 
+// What an earlier launch has prepared is taken if it came of the same, and is whole.
+static void test_env_quantize_kept__prepared(void **state) {
+    static const char taken[] = "an earlier launch has prepared";
+    struct kept_case c;
+    char *bytes;
+    size_t n_bytes;
+    (void)state;
+    open_case(&c);
+    struct msc_hash whole = prepare(&c);
+    assert_ok(create(&c.b, ROUNDED));
+    close_env(&c.b);
+    assert_ok(msc_file_read(&bytes, &n_bytes, c.parameters));
+    assert_ok(msc_file_rename(c.parameters, c.prepared));
+    assert_true(msc_hash_equal(prepare(&c), whole));
+    assert_true(was_told(&c, taken));
+    for (size_t i = 0; i < 12; i++) {
+        size_t at = (n_bytes - 1) * i / 11;
+        bytes[at] ^= 0x10;
+        assert_ok(msc_file_write(c.prepared, bytes, n_bytes));
+        bytes[at] ^= 0x10;
+        assert_true(msc_hash_equal(prepare(&c), whole));
+        assert_false(was_told(&c, taken));
+        assert_true(was_told(&c, "worked out anew"));
+    }
+    msc_free(bytes);
+    // Of other choices, then of other samples.
+    assert_ok(create(&c.b, "{\"choices\":[{\"bits\":6,\"rounding\":\"gptq\"}]}"));
+    close_env(&c.b);
+    assert_ok(msc_file_rename(c.parameters, c.prepared));
+    assert_true(msc_hash_equal(prepare(&c), whole));
+    assert_false(was_told(&c, taken));
+    struct msc_dataset *part, *all = c.b.c.data;
+    assert_ok(msc_dataset_create_part(&part, all, 0, 8));
+    c.b.host.dataset = part;
+    assert_ok(create(&c.b, ROUNDED));
+    close_env(&c.b);
+    c.b.host.dataset = all;
+    assert_ok(msc_file_rename(c.parameters, c.prepared));
+    assert_true(msc_hash_equal(prepare(&c), whole));
+    assert_false(was_told(&c, taken));
+    msc_dataset_destroy(part);
+    close_case(&c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_quantize_kept__goes_on),
         cmocka_unit_test(test_env_quantize_kept__of_any_file),
+        cmocka_unit_test(test_env_quantize_kept__prepared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
