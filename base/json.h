@@ -16,8 +16,9 @@
 
 MSC_PUBLIC_BEGIN
 
-struct msc_str;
+struct msc_arena;
 struct msc_hash;
+struct msc_str;
 
 // *out is owned by the caller (cJSON_Delete). `name` stands in the error text: "name:line:column:
 // ...". Duplicate keys, trailing text and nesting beyond 200 are errors.
@@ -51,6 +52,11 @@ enum msc_status msc_json_get_object(const cJSON **out, const cJSON *object, cons
                                     const char *where);
 enum msc_status msc_json_get_array(const cJSON **out, const cJSON *object, const char *key,
                                    const char *where);
+// The strings of a list, copied into the arena; none where there is no such key. `what`, as "name
+// patterns", says of what a list is expected.
+enum msc_status msc_json_get_texts(const char *const **out, size_t *n, const cJSON *object,
+                                   const char *key, const char *what, const char *where,
+                                   struct msc_arena *arena);
 // MSC_E_INVALID that `key` is none of those known; suggests one, or lists them.
 enum msc_status msc_json_fail_key(const char *key, const char *const known[], size_t n,
                                   const char *where);

@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include "base/alloc.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -117,6 +118,32 @@ enum msc_status msc_json_get_array(const cJSON **out, const cJSON *object, const
         return fail_kind(value, key, where, "an array");
     }
     *out = value;
+    return MSC_OK;
+}
+
+enum msc_status msc_json_get_texts(const char *const **out, size_t *n, const cJSON *object,
+                                   const char *key, const char *what, const char *where,
+                                   struct msc_arena *arena) {
+    const cJSON *list, *item;
+    *out = NULL;
+    *n = 0;
+    if (!cJSON_GetObjectItemCaseSensitive(object, key)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_array(&list, object, key, where));
+    const char **texts =
+        msc_arena_array(arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(texts[0]));
+    cJSON_ArrayForEach(item, list) {
+        if (!cJSON_IsString(item)) {
+            return MSC_FAIL(MSC_E_INVALID, "%s.%s: expected a list of %s", where, key, what);
+        }
+        char *copy = msc_arena_strdup(arena, item->valuestring);
+        if (!texts || !copy) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for %s", what);
+        }
+        texts[(*n)++] = copy;
+    }
+    *out = texts;
     return MSC_OK;
 }
 

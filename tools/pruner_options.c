@@ -103,33 +103,11 @@ static enum msc_status read_choices(struct msc_pruner_options *out, const cJSON 
     return check_labels(out);
 }
 
-static enum msc_status read_patterns(const char *const **out, size_t *n, const cJSON *config,
-                                     const char *key, struct msc_arena *arena) {
-    const cJSON *list;
-    const cJSON *item;
-    if (!cJSON_GetObjectItemCaseSensitive(config, key)) {
-        return MSC_OK;
-    }
-    MSC_TRY(msc_json_get_array(&list, config, key, "env"));
-    const char **patterns =
-        msc_arena_array(arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(patterns[0]));
-    cJSON_ArrayForEach(item, list) {
-        if (!cJSON_IsString(item)) {
-            return MSC_FAIL(MSC_E_INVALID, "env.%s: expected a list of name patterns", key);
-        }
-        char *copy = msc_arena_strdup(arena, item->valuestring);
-        if (!patterns || !copy) {
-            return no_options_memory();
-        }
-        patterns[(*n)++] = copy;
-    }
-    *out = patterns;
-    return MSC_OK;
-}
-
 enum msc_status msc_pruner_read_options(struct msc_pruner_options *out, const struct cJSON *config,
                                         struct msc_arena *arena) {
     MSC_TRY(read_choices(out, config, arena));
-    MSC_TRY(read_patterns(&out->include, &out->n_include, config, "include", arena));
-    return read_patterns(&out->exclude, &out->n_exclude, config, "exclude", arena);
+    MSC_TRY(msc_json_get_texts(&out->include, &out->n_include, config, "include", "name patterns",
+                               "env", arena));
+    return msc_json_get_texts(&out->exclude, &out->n_exclude, config, "exclude", "name patterns",
+                              "env", arena);
 }

@@ -334,30 +334,6 @@ static enum msc_status read_scheme(struct msc_operand_scheme *out, const cJSON *
     return MSC_OK;
 }
 
-static enum msc_status read_patterns(const char *const **out, size_t *n, const cJSON *config,
-                                     const char *key, struct msc_arena *arena) {
-    const cJSON *list;
-    const cJSON *item;
-    if (!cJSON_GetObjectItemCaseSensitive(config, key)) {
-        return MSC_OK;
-    }
-    MSC_TRY(msc_json_get_array(&list, config, key, "env"));
-    const char **patterns =
-        msc_arena_array(arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(patterns[0]));
-    cJSON_ArrayForEach(item, list) {
-        if (!cJSON_IsString(item)) {
-            return MSC_FAIL(MSC_E_INVALID, "env.%s: expected a list of name patterns", key);
-        }
-        char *copy = msc_arena_strdup(arena, item->valuestring);
-        if (!patterns || !copy) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for name patterns");
-        }
-        patterns[(*n)++] = copy;
-    }
-    *out = patterns;
-    return MSC_OK;
-}
-
 static bool is_label(const struct msc_quantizer_options *o, const char *label) {
     for (size_t i = 0; i < o->n_choices; i++) {
         if (strcmp(o->choices[i].label, label) == 0) {
@@ -498,7 +474,9 @@ enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, co
     MSC_TRY(read_sites(out, config));
     MSC_TRY(options_read_choices(out, config, arena));
     MSC_TRY(apply_target(out, config));
-    MSC_TRY(read_patterns(&out->include, &out->n_include, config, "include", arena));
-    MSC_TRY(read_patterns(&out->exclude, &out->n_exclude, config, "exclude", arena));
+    MSC_TRY(msc_json_get_texts(&out->include, &out->n_include, config, "include", "name patterns",
+                               "env", arena));
+    MSC_TRY(msc_json_get_texts(&out->exclude, &out->n_exclude, config, "exclude", "name patterns",
+                               "env", arena));
     return read_fixed(out, config, arena);
 }
