@@ -259,6 +259,27 @@ static void test_base_json__get(void **state) {
     cJSON_Delete(tree);
 }
 
+static void test_base_json__texts(void **state) {
+    struct msc_arena arena = {0};
+    const char *const *texts = NULL;
+    size_t n = 7;
+    (void)state;
+    cJSON *tree = parse("{\"a\":[\"x\",\"y*\"],\"mixed\":[\"x\",1],\"t\":\"x\"}");
+    assert_ok(msc_json_get_texts(&texts, &n, tree, "absent", "names", "cfg", &arena));
+    assert_true(n == 0 && texts == NULL);
+    assert_ok(msc_json_get_texts(&texts, &n, tree, "a", "names", "cfg", &arena));
+    assert_int_equal(n, 2);
+    assert_string_equal(texts[0], "x");
+    assert_string_equal(texts[1], "y*");
+    assert_int_equal(msc_json_get_texts(&texts, &n, tree, "mixed", "names", "cfg", &arena),
+                     MSC_E_INVALID);
+    assert_message("cfg.mixed: expected a list of names");
+    assert_int_equal(msc_json_get_texts(&texts, &n, tree, "t", "names", "cfg", &arena),
+                     MSC_E_FORMAT);
+    cJSON_Delete(tree);
+    msc_arena_finish(&arena);
+}
+
 static void test_base_json__check_keys(void **state) {
     static const char *const known[] = {"bits", "observer"};
     (void)state;
@@ -306,6 +327,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_base_json__not_finite_is_null),
         cmocka_unit_test(test_base_json__load),
         cmocka_unit_test(test_base_json__get),
+        cmocka_unit_test(test_base_json__texts),
         cmocka_unit_test(test_base_json__check_keys),
         cmocka_unit_test(test_base_json__add),
     };
