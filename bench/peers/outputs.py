@@ -30,6 +30,14 @@ def loss(truth, found):
     return float(numpy.mean([one(y, x) for y, x in zip(truth, found)]))
 
 
+def losses(truth, found):
+    """What each sample has in the loss: an array whose mean that is."""
+    def one(y, x):
+        y, x = y.astype(numpy.float64), x.astype(numpy.float64).reshape(y.shape)
+        return numpy.mean(((y - x) ** 2).reshape(len(y), -1), 1) / numpy.mean(y ** 2)
+    return numpy.mean([one(y, x) for y, x in zip(truth, found)], 0)
+
+
 def decode(scores):
     """Of scores [samples, steps, classes]: the greatest of each step, without repeats and blanks (0)."""
     best = scores.argmax(-1)
