@@ -52,6 +52,7 @@ static inline void finish_graph(struct net *n, int32_t output, const char *targe
 static inline void export_net(struct net *n) {
     struct msc_onnx_export_options options = {.sites = &n->sites, .slot_edits = n->edits};
     assert_ok(msc_onnx_save(n->g, scratch, &options));
+    msc_onnx_model_free(n->model); // of an export before
     assert_ok(msc_onnx_model_read(&n->model, scratch));
 }
 
