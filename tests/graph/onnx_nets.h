@@ -38,6 +38,7 @@ struct net {
 
 static inline void finish_outputs(struct net *n, int32_t n_outputs, const int32_t outputs[],
                                   const char *target) {
+    n->model = NULL;
     assert_ok(msc_graph_set_outputs(n->g, n_outputs, outputs));
     assert_ok(msc_graph_finalize(n->g));
     const struct msc_site_scheme scheme = {.target = msc_target_find(target)};
