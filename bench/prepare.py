@@ -160,5 +160,4 @@ def main():
                 common.save_rows(options.json, rows)
 
 
-if __name__ == "__main__":
-    main()
+main()

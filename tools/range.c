@@ -69,12 +69,11 @@ void msc_histogram_add(struct msc_histogram *h, const float x[], int64_t n) {
     }
 }
 
-// Integer kernels take weights from -127 on (oneDNN's and ours for x86): -128 would make their sums
-// those of wider integers, at half the speed, and one level of 256 is worth next to nothing.
 void msc_scheme_limits(const struct msc_scheme *scheme, int32_t *low, int32_t *high) {
     int32_t half = (int32_t)1 << (scheme->bits - 1);
-    bool has_lowest = !scheme->is_weight || (scheme->has_lowest && scheme->bits < 8);
-    *low = !scheme->is_symmetric ? 0 : has_lowest ? -half : -(half - 1);
+    *low = !scheme->is_symmetric                      ? 0
+           : scheme->is_weight && !scheme->has_lowest ? -(half - 1)
+                                                      : -half;
     *high = scheme->is_symmetric ? half - 1 : 2 * half - 1;
 }
 

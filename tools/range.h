@@ -73,7 +73,7 @@ struct msc_scheme {
     int32_t bits;      // 2 … 16
     bool is_symmetric; // zero point 0
     bool is_weight;    // symmetric weights leave out the lowest integer
-    bool has_lowest;   // but for these, below 8 bits
+    bool has_lowest;   // but for these
     // Positive: all below -cut is the same to what reads the tensor, and -cut is to be an integer
     // number of steps; without symmetry the range begins there.
     float cut;

@@ -157,7 +157,7 @@ def main():
     print("gains, shifts", [[float(f"{v:.9g}") for v in line] for line in lines])
     print("least_errors", [float(f"{e:.9g}") for e in best_scales(w, h, low, high)[0]])
     w, h = long_rows()
-    print("least_errors_of_long_rows", [float(f"{e:.9g}") for e in best_scales(w, h, -127, 127)[0]])
+    print("least_errors_of_long_rows", [float(f"{e:.9g}") for e in best_scales(w, h, -128, 127)[0]])
     print("affine_errors", [float(f"{e:.9g}") for e in affine_errors(3)])
 
 

@@ -127,7 +127,7 @@ static void check_scaled(const struct shape *s) {
         add_means(&c);
     }
     improve(&q, &c, ridge, 2);
-    assert_int_equal(q.low, -127);
+    assert_int_equal(q.low, -128);
     assert_int_equal(q.n, c.now.n);
     assert_true(!s->has_one_scale || q.scales[0] == 0.02f);
     assert_ok(msc_fake_quantize_array(&improved, c.w, &q));

@@ -49,7 +49,7 @@ static void test_tools_range__scheme_limits(void **state) {
         {{8, true, true, false, 0}, -127, 127},   {{8, false, true, false, 0}, 0, 255},
         {{4, true, true, false, 0}, -7, 7},       {{4, true, false, false, 0}, -8, 7},
         {{2, true, true, false, 0}, -1, 1},       {{2, false, false, false, 0}, 0, 3},
-        {{8, true, true, true, 0}, -127, 127},    {{2, true, true, true, 0}, -2, 1},
+        {{8, true, true, true, 0}, -128, 127},    {{2, true, true, true, 0}, -2, 1},
         {{16, false, false, false, 0}, 0, 65535}, {{16, true, true, false, 0}, -32767, 32767},
     };
     (void)state;
