@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-// Room for the products: weights are wide enough for 2^30 of a bias, rounded (tools/quantizer.h).
+// Room for the products: weights are wide enough for 2^30 of a bias, rounded (tools/weight_steps.h).
 static const double most_sum = 0x1.1p30;
 
 // What a bias becomes beside an activation and a weight that are edited so.
