@@ -160,4 +160,5 @@ def main():
                 common.save_rows(options.json, rows)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -60,10 +60,10 @@ float msc_cpu_gemm_largest_scale(const struct msc_cpu_gemm_variant *v) {
     return v->largest_scale;
 }
 
-// Does every q - z lie in -127 ... 127?
+// Is every q - z an int8?
 static bool fits_int8(const struct msc_quant *q) {
     for (int32_t i = 0; i < q->n; i++) {
-        if (q->low - q->zero_points[i] < -127 || q->high - q->zero_points[i] > 127) {
+        if (q->low - q->zero_points[i] < INT8_MIN || q->high - q->zero_points[i] > INT8_MAX) {
             return false;
         }
     }

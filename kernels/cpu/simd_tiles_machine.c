@@ -35,7 +35,7 @@ static bool tiles_machine_multiply(int32_t sums[], const struct msc_simd_product
         in[i] = (uint8_t)(i * 7 % 256);
     }
     for (int i = 0; i < CHANNELS * DEPTH; i++) {
-        weights[i] = (int8_t)(i * 5 % 255 - 127);
+        weights[i] = (int8_t)(i * 5 % 256 - 128);
     }
     for (int i = 0; i < WINDOWS; i++) {
         at[i] = i * DEPTH;

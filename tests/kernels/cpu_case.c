@@ -164,10 +164,9 @@ static void set_range(struct cpu_quant *q, int index, struct cpu_edit_kind kind,
         low = -1.0f;
         high = 1.0f;
     }
-    float most = -low > high ? -low : high;
-    float scale = kind.is_symmetric
-                      ? most / (float)q->edit.quant.high
-                      : (high - low) / (float)(q->edit.quant.high - q->edit.quant.low);
+    float least = (float)q->edit.quant.low, most = (float)q->edit.quant.high;
+    float scale =
+        kind.is_symmetric ? fmaxf(low / least, high / most) : (high - low) / (most - least);
     q->scales[index] = scale > 0.0f ? scale : 1.0f;
     q->zero_points[index] =
         kind.is_symmetric ? 0 : (int32_t)rintf(-low / q->scales[index]) + q->edit.quant.low;
@@ -182,7 +181,7 @@ void cpu__set_quant(struct cpu_quant *q, struct cpu_edit_kind kind, const struct
     q->edit = (struct msc_edit){.kind = MSC_EDIT_QUANTIZE};
     q->edit.quant = (struct msc_quant){
         .bits = kind.bits,
-        .low = kind.is_symmetric ? (is_weight ? 1 - half : -half) : 0,
+        .low = kind.is_symmetric ? (is_weight && !by_channel ? 1 - half : -half) : 0,
         .high = kind.is_symmetric ? half - 1 : 2 * half - 1,
         .axis = by_channel ? axis : -1,
         .n = by_channel ? (int32_t)dims[axis] : 1,

@@ -82,7 +82,7 @@ static void set_operands(struct windows *t, struct msc_rng *rng, int round) {
         t->x[i] = (uint8_t)below(rng, 256);
     }
     for (size_t i = 0; i < sizeof(t->weights); i++) {
-        t->weights[i] = (int8_t)(below(rng, 255) - 127);
+        t->weights[i] = (int8_t)(below(rng, 256) - 128);
     }
     for (int64_t i = 0; i < t->n * t->channels; i++) {
         const int8_t *weight = t->weights + i % t->channels * t->n_runs * t->depth;
@@ -271,7 +271,7 @@ static void test_kernels_cpu_indirect__many(void **state) {
         in[i] = (uint8_t)(i * i % 251);
     }
     for (size_t i = 0; i < sizeof(weights); i++) {
-        weights[i] = (int8_t)((int)(i * 7 % 255) - 127);
+        weights[i] = (int8_t)((int)(i * 7 % 256) - 128);
     }
     for (int64_t i = 0; i < WINDOWS; i++) {
         at[i] = i * 8 - i % 7; // not even

@@ -130,7 +130,7 @@ static struct msc_simd_taps random_taps(struct taps *t, struct msc_rng *rng, int
         t->x[i] = (uint8_t)msc_rng_below(rng, 256);
     }
     for (size_t i = 0; i < sizeof(t->weights); i++) {
-        t->weights[i] = (int8_t)((int)msc_rng_below(rng, 255) - 127);
+        t->weights[i] = (int8_t)((int)msc_rng_below(rng, 256) - 128);
     }
     for (int i = 0; i < 12; i++) {
         t->at[i] = t->x + msc_rng_below(rng, 5000);

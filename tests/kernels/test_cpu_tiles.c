@@ -36,7 +36,7 @@ static void draw(struct operands *o, struct msc_rng *rng) {
         o->in[i] = (uint8_t)msc_rng_below(rng, 256);
     }
     for (size_t i = 0; i < sizeof(o->weights); i++) {
-        o->weights[i] = (int8_t)((int)msc_rng_below(rng, 255) - 127);
+        o->weights[i] = (int8_t)((int)msc_rng_below(rng, 256) - 128);
     }
     for (int64_t i = 0; i < o->n; i++) {
         o->at[i] = i * o->depth;
