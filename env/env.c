@@ -2,13 +2,15 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "tools/strategy.h"
 
 #include <math.h>
 
 struct msc_env {
     const struct msc_env_def *def;
     void *state;
-    struct msc_env_host host;
+    struct msc_env_host host, whole;
+    struct msc_graph *pruned; // what `base` leaves of the graph; NULL: all of it
     const struct cJSON *config;
     struct msc_arena arena;
     // What one evaluation needs, kept between calls: the trials left to measure and their bounds,
@@ -29,6 +31,10 @@ void *msc_env_state(const struct msc_env *env) {
 
 const struct msc_env_host *msc_env_host(const struct msc_env *env) {
     return &env->host;
+}
+
+const struct msc_env_host *msc_env_whole_host(const struct msc_env *env) {
+    return &env->whole;
 }
 
 const struct cJSON *msc_env_config(const struct msc_env *env) {
@@ -66,10 +72,22 @@ static enum msc_status check_needs(const struct msc_env_def *def, const struct m
     return MSC_OK;
 }
 
+// A search that starts from a strategy that prunes is one of what that leaves.
+static enum msc_status prune_graph(struct msc_env *env) {
+    const struct msc_strategy *base = env->host.base;
+    if (!base || !env->host.graph || !msc_strategy_prunes(base)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_strategy_prune(&env->pruned, base, env->host.graph));
+    env->host.graph = env->pruned;
+    return MSC_OK;
+}
+
 static enum msc_status env_start(struct msc_env *env) {
     static const char *const ignore[] = {"type", "objectives", "bounds", NULL};
     const struct msc_env_def *def = env->def;
     MSC_TRY(check_needs(def, &env->host));
+    MSC_TRY(prune_graph(env));
     env->state = msc_alloc_zero(1, def->state_size ? def->state_size : 1);
     if (!env->state) {
         return MSC_FAIL(MSC_E_NOMEM, "environment %s: out of memory for its state", def->name);
@@ -98,6 +116,7 @@ enum msc_status msc_env_create(struct msc_env **out, const struct msc_env_def *d
     env->config = config;
     env->host = *host;
     env->host.abi = MSC_ENV_ABI;
+    env->whole = env->host;
     enum msc_status status = env_start(env);
     if (status != MSC_OK) {
         msc_env_destroy(env);
@@ -120,6 +139,7 @@ void msc_env_destroy(struct msc_env *env) {
     msc_free(env->places);
     msc_free(env->reported);
     msc_arena_finish(&env->arena);
+    msc_graph_destroy(env->pruned);
     msc_free(env);
 }
 

@@ -42,6 +42,10 @@ enum msc_status msc_env_create(struct msc_env **out, const struct msc_env_def *d
                                const struct cJSON *config, const struct msc_env_host *host);
 void msc_env_destroy(struct msc_env *env); // accepts NULL
 
+// The host as it was given: its graph is the model's, of which msc_env_host has what the strategy that
+// the search starts from leaves.
+const struct msc_env_host *msc_env_whole_host(const struct msc_env *env);
+
 const struct msc_env_def *msc_env_definition(const struct msc_env *env);
 const struct msc_space *msc_env_space(const struct msc_env *env); // borrowed until destroy
 

@@ -2,9 +2,13 @@
 
 #include "base/alloc.h"
 #include "data/dataset.h"
+#include "env/env.h"
 #include "env/prune_internal.h"
+#include "env/whole.h"
 #include "graph/passes/prune.h"
 #include "tools/strategy.h"
+
+#include <string.h>
 
 static enum msc_status no_prune_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for pruning");
@@ -78,13 +82,12 @@ static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_
 
 // ---- The environment's functions --------------------------------------------------------------
 
-// Channels are those of the model as it was trained.
+// Weights that make up for channels are found as floats.
 static enum msc_status check_base(const struct msc_env_host *host) {
-    return !host->base ||
-                   (msc_strategy_n_edits(host->base) == 0 && !msc_strategy_prunes(host->base))
+    return !host->base || msc_strategy_n_edits(host->base) == 0
                ? MSC_OK
                : MSC_FAIL(MSC_E_UNSUPPORTED, "channels cannot go from a model that a strategy has "
-                                             "changed already; leave `base` out");
+                                             "quantised already: prune first, then quantise");
 }
 
 static enum msc_status prune_init(struct msc_env *env) {
@@ -106,6 +109,9 @@ static enum msc_status prune_init(struct msc_env *env) {
     MSC_TRY(msc_distill_create(&z->runs.distill, host, host->dataset, &o));
     z->runs.n_slots = (size_t)msc_pruner_sites(z->pruner)->n_slots;
     MSC_TRY(msc_prune_env__get_parameters(env, z));
+    struct msc_whole_cost whole;
+    bool is_more = msc_whole_is_more(env);
+    MSC_TRY(is_more ? msc_whole_measure_cost(&whole, z->runs.distill, env) : MSC_OK);
     const struct msc_prune_inputs inputs = {
         .graph = host->graph,
         .pruner = z->pruner,
@@ -113,6 +119,7 @@ static enum msc_status prune_init(struct msc_env *env) {
         .plan = msc_evaluator_plan(msc_distill_evaluator(z->runs.distill), 0),
         .n_samples = (double)msc_dataset_batch_samples(host->dataset, 0),
         .metrics = &z->runs.metrics,
+        .whole = is_more ? &whole : NULL,
     };
     MSC_TRY(msc_prune_env__build_space(&z->space, &inputs, arena));
     z->runs.space = &z->space.space;
@@ -181,9 +188,31 @@ static enum msc_status fill_strategy(struct msc_strategy *s, const struct msc_pr
     return msc_pruner_each_replaced(z->pruner, cuts, give_elements, (void *)&giving);
 }
 
+static bool is_replaced(const struct msc_strategy *s, const char *tensor) {
+    size_t i = 0, n = msc_strategy_n_replaced(s);
+    while (i < n && strcmp(msc_strategy_replaced(s, i), tensor) != 0) {
+        i++;
+    }
+    return i < n;
+}
+
+// What the base has replaced stays so, but for channels that go now.
+static enum msc_status add_base(struct msc_strategy *s, const struct msc_prune_env *z,
+                                const struct msc_env_host *host, const bool is_gone[]) {
+    struct giving giving = {s, z, host->graph, is_gone};
+    for (size_t i = 0; i < msc_strategy_n_replaced(host->base); i++) {
+        const char *name = msc_strategy_replaced(host->base, i);
+        int32_t tensor = msc_graph_find_tensor(host->graph, name);
+        if (!is_replaced(s, name)) {
+            MSC_TRY(give_elements(&giving, tensor, msc_graph_tensor(host->graph, tensor)->data));
+        }
+    }
+    return msc_strategy_prune_after(s, host->base);
+}
+
 static enum msc_status prune_edits(struct msc_env *env, const uint32_t choices[], cJSON **out) {
     struct msc_prune_env *z = msc_env_state(env);
-    const struct msc_graph *graph = msc_env_host(env)->graph;
+    const struct msc_env_host *host = msc_env_host(env);
     struct msc_strategy *s = NULL;
     uint32_t *cuts = msc_alloc_zero(count_groups(z) + 1, sizeof(cuts[0]));
     bool *is_gone =
@@ -192,8 +221,9 @@ static enum msc_status prune_edits(struct msc_env *env, const uint32_t choices[]
     MSC_TRY_OUT(status);
     msc_prune_env__cuts(cuts, z, choices);
     MSC_TRY_OUT(msc_strategy_create(&s, NULL));
-    MSC_TRY_OUT(fill_strategy(s, z, graph, cuts, choices, is_gone));
-    status = msc_strategy_to_json(s, graph, out);
+    MSC_TRY_OUT(fill_strategy(s, z, host->graph, cuts, choices, is_gone));
+    MSC_TRY_OUT(host->base ? add_base(s, z, host, is_gone) : MSC_OK);
+    status = msc_strategy_to_json(s, msc_env_whole_host(env)->graph, out);
 out:
     msc_strategy_destroy(s);
     msc_free(is_gone);
@@ -205,22 +235,27 @@ out:
 
 static struct msc_hash prune_identity(const struct msc_env *env) {
     const struct msc_prune_env *z = msc_env_state(env);
-    const struct msc_env_host *host = msc_env_host(env);
+    const struct msc_env_host *host = msc_env_whole_host(env);
     struct msc_hash h = msc_graph_hash(host->graph);
     h = msc_hash_combine(h, msc_graph_weights_hash(host->graph));
     h = msc_hash_combine(h, msc_dataset_hash(host->dataset));
+    h = host->base ? msc_hash_combine(h, msc_strategy_hash(host->base)) : h;
     return msc_hash_combine(h, z->parameters);
 }
 
 static enum msc_status prune_describe(const struct msc_env *env, cJSON *object) {
     const struct msc_prune_env *z = msc_env_state(env);
-    const struct msc_env_host *host = msc_env_host(env);
+    const struct msc_env_host *host = msc_env_whole_host(env);
     char text[MSC_HASH_TEXT_BYTES];
     MSC_TRY(msc_json_add_text(object, "graph", msc_hash_format(text, msc_graph_hash(host->graph))));
     MSC_TRY(msc_json_add_text(object, "weights",
                               msc_hash_format(text, msc_graph_weights_hash(host->graph))));
     MSC_TRY(msc_json_add_text(object, "dataset",
                               msc_hash_format(text, msc_dataset_hash(host->dataset))));
+    if (host->base) {
+        MSC_TRY(msc_json_add_text(object, "base_strategy",
+                                  msc_hash_format(text, msc_strategy_hash(host->base))));
+    }
     return msc_json_add_text(object, "params_hash", msc_hash_format(text, z->parameters));
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "env/quantize_internal.h"
+#include "env/whole.h"
 #include "tools/strategy.h"
 
 #include <string.h>
@@ -18,7 +19,8 @@ enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quanti
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for edits");
     }
     if (host->base) {
-        MSC_TRY(msc_strategy_apply(host->base, host->graph, sites, z->fixed));
+        MSC_TRY(msc_strategy_apply_to_any(host->base, host->graph, sites, z->fixed));
+        MSC_TRY(msc_strategy_check_weights(host->base, msc_env_whole_host(env)->graph));
     }
     for (int32_t i = 0; i < sites->n_sites; i++) {
         int32_t choice = msc_quantizer_fixed_choice(z->quantizer, i);
@@ -123,6 +125,9 @@ static enum msc_status quantize_init(struct msc_env *env) {
     MSC_TRY(msc_distill_create(&z->runs.distill, host, host->dataset, &z->distill_options));
     MSC_TRY(leave_constants(z, host));
     MSC_TRY(msc_quantize__get_parameters(env, z));
+    struct msc_whole_cost whole;
+    bool is_more = msc_whole_is_more(env);
+    MSC_TRY(is_more ? msc_whole_measure_cost(&whole, z->runs.distill, env) : MSC_OK);
     const struct msc_quantize_inputs inputs = {
         .host = host,
         .quantizer = z->quantizer,
@@ -130,6 +135,7 @@ static enum msc_status quantize_init(struct msc_env *env) {
         .fixed = z->fixed,
         .metrics = &z->runs.metrics,
         .latency = z->asks_for_latency ? &z->latency : NULL,
+        .whole = is_more ? &whole : NULL,
     };
     MSC_TRY(msc_quantize_space_build(&z->space, &inputs, msc_env_arena(env)));
     z->runs.space = &z->space.space;
@@ -211,7 +217,7 @@ enum msc_status msc_quantize__make_strategy(struct msc_strategy **out, const str
 static enum msc_status quantize_edits(struct msc_env *env, const uint32_t choices[], cJSON **out) {
     struct msc_strategy *s;
     MSC_TRY(msc_quantize__make_strategy(&s, env, choices));
-    enum msc_status status = msc_strategy_to_json(s, msc_env_host(env)->graph, out);
+    enum msc_status status = msc_strategy_to_json(s, msc_env_whole_host(env)->graph, out);
     msc_strategy_destroy(s);
     return status;
 }
@@ -224,7 +230,7 @@ static struct msc_hash base_hash(const struct msc_env_host *host) {
 
 static struct msc_hash quantize_identity(const struct msc_env *env) {
     const struct msc_quantize *z = msc_env_state(env);
-    const struct msc_env_host *host = msc_env_host(env);
+    const struct msc_env_host *host = msc_env_whole_host(env);
     struct msc_hash h = msc_graph_hash(host->graph);
     h = msc_hash_combine(h, msc_graph_weights_hash(host->graph));
     h = msc_hash_combine(h, msc_dataset_hash(host->dataset));
@@ -234,7 +240,7 @@ static struct msc_hash quantize_identity(const struct msc_env *env) {
 
 static enum msc_status quantize_describe(const struct msc_env *env, cJSON *object) {
     const struct msc_quantize *z = msc_env_state(env);
-    const struct msc_env_host *host = msc_env_host(env);
+    const struct msc_env_host *host = msc_env_whole_host(env);
     char text[MSC_HASH_TEXT_BYTES];
     MSC_TRY(msc_json_add_text(object, "graph", msc_hash_format(text, msc_graph_hash(host->graph))));
     MSC_TRY(msc_json_add_text(object, "weights",

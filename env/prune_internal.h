@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "env/loss_options.h"
 #include "env/trial_runs.h"
+#include "env/whole.h"
 #include "tools/pruner.h"
 
 // A number that depends on how many units each group keeps: constant + sum of linear and square
@@ -48,6 +49,7 @@ const struct msc_metric *msc_prune_env__metric(size_t index);
 struct msc_prune_costing {
     const struct msc_pruner *pruner;
     const struct msc_prune_space *space;
+    const struct msc_whole_cost *whole; // NULL: that of the space
 };
 
 enum msc_status msc_prune_env__complete(cJSON *config);
@@ -64,6 +66,7 @@ struct msc_prune_inputs {
     const struct msc_plan *plan; // of the first batch: it has the bound shapes
     double n_samples;            // that it computes at once
     const struct msc_metrics *metrics;
+    const struct msc_whole_cost *whole; // of more than the graph; NULL: of no more
 };
 enum msc_status msc_prune_env__build_space(struct msc_prune_space *out,
                                            const struct msc_prune_inputs *in,

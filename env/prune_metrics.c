@@ -113,12 +113,16 @@ static enum msc_status add_amount(struct msc_metric_cost *out, const struct msc_
 
 static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     const struct msc_prune_costing *c = of;
-    return add_amount(out, c, &c->space->n_bytes);
+    MSC_TRY(add_amount(out, c, &c->space->n_bytes));
+    out->reference = c->whole ? c->whole->n_model_bytes : out->reference;
+    return MSC_OK;
 }
 
 static enum msc_status cost_macs(struct msc_metric_cost *out, const void *of) {
     const struct msc_prune_costing *c = of;
-    return add_amount(out, c, &c->space->macs);
+    MSC_TRY(add_amount(out, c, &c->space->macs));
+    out->reference = c->whole ? c->whole->macs : out->reference;
+    return MSC_OK;
 }
 
 // In the order of the space. The first is the objective where none is given.

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "data/safetensors.h"
 #include "env/prune_internal.h"
+#include "env/whole.h"
 
 #include <string.h>
 
@@ -101,7 +102,7 @@ static enum msc_status compute_parameters(struct msc_env *env, struct msc_prune_
                         "with, which cannot be computed again under other numerics; put it back",
                         host->parameters_path);
     }
-    MSC_TRY(msc_distill_compute_reference(z->runs.distill));
+    MSC_TRY(msc_whole_compute_reference(z->runs.distill, env));
     MSC_TRY(msc_pruner_prepare(z->pruner, msc_distill_evaluator(z->runs.distill), &how));
     return measure_losses(env, z);
 }

@@ -137,7 +137,7 @@ enum msc_status msc_prune_env__build_space(struct msc_prune_space *out,
                                            struct msc_arena *arena) {
     struct builder b = {
         .out = out, .in = in, .channels = msc_pruner_channels(in->pruner), .arena = arena};
-    const struct msc_prune_costing costing = {in->pruner, out};
+    const struct msc_prune_costing costing = {in->pruner, out, in->whole};
     *out = (struct msc_prune_space){0};
     MSC_TRY(msc_prune_env__count(&out->n_bytes, &out->macs, in, arena));
     MSC_TRY(build_tasks(&b));

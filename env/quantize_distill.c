@@ -2,6 +2,7 @@
 
 #include "env/env_quantize.h"
 #include "env/quantize_internal.h"
+#include "env/whole.h"
 #include "tools/distiller.h"
 #include "tools/strategy.h"
 #include "tools/weight_steps.h"
@@ -83,7 +84,7 @@ static enum msc_status split_samples(struct distilling *d) {
     MSC_TRY(msc_dataset_create_part(&d->held_samples, all, n_fit, n - n_fit));
     MSC_TRY(msc_distill_create_as(&d->fit, d->z->runs.distill, d->fit_samples));
     MSC_TRY(msc_distill_create_as(&d->held, d->z->runs.distill, d->held_samples));
-    return msc_distill_compute_reference(d->held);
+    return msc_whole_compute_reference(d->held, d->env);
 }
 
 static enum msc_status begin_attempt(struct distilling *d, enum way way, struct msc_arena *arena) {
@@ -473,7 +474,8 @@ enum msc_status msc_quantize_measure_plan(double metrics[MSC_MAX_METRICS], struc
     const struct msc_edit **edits = msc_alloc_zero((size_t)sites->n_slots + 1, sizeof(edits[0]));
     enum msc_status status = edits ? MSC_OK : no_stage_memory();
     MSC_TRY_OUT(status);
-    MSC_TRY_OUT(msc_strategy_apply(plan, graph, sites, edits));
+    MSC_TRY_OUT(msc_strategy_apply_to_any(plan, graph, sites, edits));
+    MSC_TRY_OUT(msc_strategy_check_weights(plan, msc_env_whole_host(env)->graph));
     MSC_TRY_OUT(msc_bias_edits_create(&bias_edits, graph, sites));
     MSC_TRY_OUT(msc_bias_edits_fill(bias_edits, edits));
     status = measure_edits(metrics, env, choices, edits);

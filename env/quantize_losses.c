@@ -1,6 +1,7 @@
 #include "env/quantize_losses.h"
 
 #include "env/quantize_internal.h"
+#include "env/whole.h"
 
 #include <math.h>
 
@@ -53,7 +54,7 @@ static enum msc_status run_part(double losses[], const struct msc_env *env, stru
     enum msc_status status = msc_dataset_create_part(&part, all, 0, count_samples(all, of));
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(msc_distill_create_as(&d, z->runs.distill, part));
-    MSC_TRY_OUT(msc_distill_compute_reference(d));
+    MSC_TRY_OUT(msc_whole_compute_reference(d, env));
     status = run_points(losses, z, d, of, points, n);
 out:
     msc_distill_destroy(d);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "env/quantize_internal.h"
 #include "env/quantize_latency.h"
+#include "env/whole.h"
 #include "graph/cost.h"
 #include "graph/onnx/onnx.h"
 #include "graph/packing.h"
@@ -116,6 +117,7 @@ static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
             out->constant += bytes;
         }
     }
+    out->reference = c->in->whole ? c->in->whole->n_bytes : out->reference;
     return MSC_OK;
 }
 
@@ -179,6 +181,10 @@ static enum msc_status add_product(struct msc_metric_cost *out,
                                           : msc_metric_add_term(out, scale, n, tasks, by_choice);
 }
 
+static double whole_macs(const struct msc_quantize_costing *c) {
+    return c->in->whole ? c->in->whole->macs : c->s->macs;
+}
+
 static enum msc_status cost_bit_ops(struct msc_metric_cost *out, const void *of) {
     const struct msc_quantize_costing *c = of;
     const struct msc_graph *g = c->in->plan->graph;
@@ -194,7 +200,7 @@ static enum msc_status cost_bit_ops(struct msc_metric_cost *out, const void *of)
             }
         }
     }
-    out->reference = c->s->macs * MSC_QUANTIZE_FLOAT_BITS * MSC_QUANTIZE_FLOAT_BITS;
+    out->reference = whole_macs(c) * MSC_QUANTIZE_FLOAT_BITS * MSC_QUANTIZE_FLOAT_BITS;
     return MSC_OK;
 }
 
@@ -204,7 +210,7 @@ static enum msc_status cost_bit_ops(struct msc_metric_cost *out, const void *of)
 static enum msc_status cost_macs(struct msc_metric_cost *out, const void *of) {
     const struct msc_quantize_costing *c = of;
     out->constant = c->s->macs;
-    out->reference = c->s->macs;
+    out->reference = whole_macs(c);
     return MSC_OK;
 }
 

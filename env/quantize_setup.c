@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "data/safetensors.h"
+#include "env/whole.h"
 
 #include <string.h>
 
@@ -128,7 +129,7 @@ static enum msc_status observe(struct msc_env *env, struct msc_quantize *z,
     if (is_there) {
         return MSC_OK;
     }
-    MSC_TRY(msc_distill_compute_reference(z->runs.distill));
+    MSC_TRY(msc_whole_compute_reference(z->runs.distill, env));
     MSC_TRY(msc_quantizer_observe(z->quantizer, msc_distill_evaluator(z->runs.distill), tell_stage,
                                   progress));
     return msc_quantize_kept_add(kept, env, z);

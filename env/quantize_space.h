@@ -10,6 +10,7 @@
 struct msc_arena;
 struct msc_quantize_latency;
 struct msc_metrics;
+struct msc_whole_cost;
 
 enum { MSC_QUANTIZE_FLOAT_BITS = 32 }; // of what stays float
 
@@ -22,6 +23,7 @@ struct msc_quantize_inputs {
     const struct msc_edit *const *fixed;
     const struct msc_metrics *metrics;
     const struct msc_quantize_latency *latency; // where a metric asks for it
+    const struct msc_whole_cost *whole;         // of more than the plan has; NULL: of no more
 };
 
 struct msc_quantize_space {

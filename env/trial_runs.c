@@ -7,6 +7,7 @@
 #include "env/env_quantize.h"
 #include "env/prune_internal.h"
 #include "env/quantize_internal.h"
+#include "env/whole.h"
 
 #include <math.h>
 
@@ -125,7 +126,7 @@ enum msc_status msc_trial_runs_evaluate(struct msc_trial_runs *r, struct msc_env
 
 enum msc_status msc_trial_runs_reference(struct msc_trial_runs *r, struct msc_env *env,
                                          double metrics[MSC_MAX_METRICS]) {
-    struct msc_distill_run run = {.edits = NULL};
+    struct msc_distill_run run;
     for (size_t i = 0; i < r->space->n_metrics; i++) {
         metrics[i] = r->references[i];
     }
@@ -140,7 +141,7 @@ enum msc_status msc_trial_runs_reference(struct msc_trial_runs *r, struct msc_en
     if (!msc_metrics_need_float(&r->metrics)) {
         return MSC_OK;
     }
-    MSC_TRY(msc_distill_run(r->distill, &run, 1, NULL, NULL));
+    MSC_TRY(msc_whole_run(&run, r->distill, env));
     msc_metrics_after(metrics, &r->metrics, &run);
     return run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message);
 }

@@ -2,6 +2,7 @@
 #include "env/trial_runs.h"
 
 #include "data/dataset.h"
+#include "env/whole.h"
 
 #include <math.h>
 
@@ -68,7 +69,7 @@ enum msc_status msc_trial_runs_get_validated(struct msc_distill **out, struct ms
         return MSC_OK;
     }
     MSC_TRY(status);
-    MSC_TRY(msc_distill_compute_reference(r->validated));
+    MSC_TRY(msc_whole_compute_reference(r->validated, env));
     *out = r->validated;
     return MSC_OK;
 }
@@ -76,20 +77,21 @@ enum msc_status msc_trial_runs_get_validated(struct msc_distill **out, struct ms
 enum msc_status msc_trial_runs_validate(cJSON **out, struct msc_env *env, struct msc_trial_runs *r,
                                         const struct msc_edit *const edits[]) {
     const struct msc_env_host *host = msc_env_host(env);
-    struct msc_distill_run runs[2] = {{.edits = NULL}, {.edits = edits}};
+    struct msc_distill_run run = {.edits = edits}, whole;
     struct msc_distill *validated = NULL;
     *out = NULL;
     MSC_TRY(msc_trial_runs_get_validated(&validated, env, r));
     if (!validated) {
         return MSC_OK;
     }
-    MSC_TRY(msc_distill_run(validated, runs, 2, NULL, NULL));
+    MSC_TRY(msc_distill_run(validated, &run, 1, NULL, NULL));
+    MSC_TRY(msc_whole_run(&whole, validated, env));
     cJSON *object = cJSON_CreateObject();
     enum msc_status status =
         object ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");
     MSC_TRY_OUT(status);
-    MSC_TRY_OUT(add_run_metrics(object, r, &runs[1]));
-    MSC_TRY_OUT(msc_metrics_add_float(object, &r->metrics, &runs[0]));
+    MSC_TRY_OUT(add_run_metrics(object, r, &run));
+    MSC_TRY_OUT(msc_metrics_add_float(object, &r->metrics, &whole));
     status =
         msc_json_add_number(object, "samples", (double)msc_dataset_n_samples(host->validation));
 out:
@@ -146,7 +148,8 @@ enum msc_status msc_trial_runs_reevaluate(struct msc_trial_runs *r, struct msc_e
     if (status == MSC_OK && (what & MSC_REEVALUATE_NOISE)) {
         status = reevaluate_noise(r, choices, object);
     }
-    if (status == MSC_OK && (what & MSC_REEVALUATE_ALONE)) {
+    // Where channels are gone to begin with, no choice is alone.
+    if (status == MSC_OK && (what & MSC_REEVALUATE_ALONE) && !msc_whole_is_more(env)) {
         status = reevaluate_alone(r, choices, object);
     }
     if (status == MSC_OK && (what & MSC_REEVALUATE_VALIDATION)) {

@@ -489,21 +489,19 @@ static enum msc_status entry_check_needs(const struct msc_config *c) {
     return MSC_OK;
 }
 
-// What follows a search would start from what it found, and channels that are gone are no edits: the
-// pruned model is another one.
+// Weights that make up for channels that go are found as floats: bits come after.
 static enum msc_status check_prunes(const struct msc_config *c) {
-    const struct msc_config_entry *prunes = NULL;
-    size_t n_tools = 0;
+    const struct msc_config_entry *before = NULL;
     for (size_t i = 0; i < c->n_entries; i++) {
-        prunes = is_prune(&c->entries[i]) ? &c->entries[i] : prunes;
-        n_tools += c->entries[i].strategy_file != NULL;
+        const struct msc_config_entry *e = &c->entries[i];
+        if (is_prune(e) && before && !e->base) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: %s takes channels away, which has to come before %s", c->path,
+                            e->name, before->name);
+        }
+        before = e->strategy_file && !is_prune(e) ? e : before;
     }
-    return !prunes || n_tools <= 1
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID,
-                          "%s: %s takes channels away, and has to be the only search: give the "
-                          "others the pruned model, in a configuration of their own",
-                          c->path, prunes->name);
+    return MSC_OK;
 }
 
 enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_config_top *top) {

@@ -193,7 +193,9 @@ static enum msc_status check_target(const struct msc_strategy *s, const struct m
 }
 
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later) {
-    s->target = s->n == 0 ? later->target : s->target;
+    // One that prunes alone is for any sites.
+    bool has_sites = later->n > 0 || !msc_strategy_prunes(later);
+    s->target = s->n == 0 && has_sites ? later->target : s->target;
     MSC_TRY(check_target(later, s->target));
     MSC_TRY(msc_strategy__merge_prunes(s, later));
     for (size_t i = 0; i < later->n; i++) {

@@ -70,6 +70,11 @@ enum msc_status msc_strategy_prune_group(struct msc_strategy *s,
 enum msc_status msc_strategy_replace(struct msc_strategy *s, const char *tensor,
                                      const struct msc_array *elements);
 bool msc_strategy_prunes(const struct msc_strategy *s);
+size_t msc_strategy_n_replaced(const struct msc_strategy *s);
+const char *msc_strategy_replaced(const struct msc_strategy *s, size_t index); // the tensor's name
+// Of one that prunes what `before` leaves of a graph, and replaces all that `before` does: makes it one
+// for that graph. MSC_E_UNSUPPORTED: what is left of a group is none of its groups.
+enum msc_status msc_strategy_prune_after(struct msc_strategy *s, const struct msc_strategy *before);
 // The graph without these channels, with these elements. *out is the caller's. MSC_E_STATE: it does
 // not have them, or the strategy was found with other weights.
 enum msc_status msc_strategy_prune(struct msc_graph **out, const struct msc_strategy *s,

@@ -63,6 +63,46 @@ enum msc_status msc_strategy_replace(struct msc_strategy *s, const char *tensor,
     return MSC_OK;
 }
 
+size_t msc_strategy_n_replaced(const struct msc_strategy *s) {
+    return s->n_replaced;
+}
+
+const char *msc_strategy_replaced(const struct msc_strategy *s, size_t index) {
+    return s->replaced[index].tensor;
+}
+
+static struct msc_strategy_group *find_group(const struct msc_strategy *s, const char *name) {
+    for (size_t i = 0; i < s->n_groups; i++) {
+        if (strcmp(s->groups[i].name, name) == 0) {
+            return &s->groups[i];
+        }
+    }
+    return NULL;
+}
+
+enum msc_status msc_strategy_prune_after(struct msc_strategy *s,
+                                         const struct msc_strategy *before) {
+    for (size_t i = 0; i < before->n_groups; i++) {
+        const struct msc_strategy_group *first = &before->groups[i];
+        struct msc_strategy_group *group = find_group(s, first->name);
+        if (!group) {
+            MSC_TRY(add_group(s, first));
+            continue;
+        }
+        if (group->n_units != first->n_kept) {
+            return MSC_FAIL(MSC_E_UNSUPPORTED,
+                            "channels of %s cannot go once more: %d of them were left, and %d are "
+                            "one group now; exclude it",
+                            group->name, (int)first->n_kept, (int)group->n_units);
+        }
+        for (int32_t k = 0; k < group->n_kept; k++) {
+            group->kept[k] = first->kept[group->kept[k]];
+        }
+        group->n_units = first->n_units;
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_strategy__merge_prunes(struct msc_strategy *s,
                                            const struct msc_strategy *later) {
     if (msc_strategy_prunes(later) && (msc_strategy_prunes(s) || s->n > 0)) {

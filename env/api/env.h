@@ -48,7 +48,8 @@ struct msc_strategy;
 // environment's definition does not ask for them (`needs`).
 struct msc_env_host {
     unsigned abi;
-    const struct msc_graph *graph;        // fused, with its weights
+    // Fused, with its weights: what `base` leaves of it, where that takes channels away.
+    const struct msc_graph *graph;
     const struct msc_dataset *dataset;    // calibration samples
     const struct msc_dataset *validation; // held-out samples, or NULL
     struct msc_backend *backend;          // what computes

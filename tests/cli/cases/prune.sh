@@ -55,12 +55,9 @@ digits d '"bounds": {"macs_ratio": {"max": 0.1}}'
 sed -i 's/"bounds": {"macs_ratio": {"max": 0.4}}, //' d.json
 try mscgym search d.json
 
-jq '.quantize = {}' a.json >both.json
-try mscgym search both.json
-jq '.prune.gym += [.prune.gym[0] + {record: "other.jsonl"}]' a.json >twice.json
-try mscgym search twice.json
-jq '.prune.strategy_file = "other.json" | .prune.gym[0] += {base: "a/msc_prune.json", record: "based.jsonl"}' a.json >based.json
-try mscgym search based.json
+jq '.quantize = {gym: [{base: "a/msc_prune.json"}]} | .gym = []' a.json |
+    jq '.quantize.gym += [{record: "late.jsonl", env: (.quantize.gym[0].env + {type: "prune"})}]' >late.json
+try mscgym search late.json
 
 echo "== as the RFC has it"
 cat >rfc.json <<END_OF_CONFIG

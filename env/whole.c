@@ -1,0 +1,101 @@
+#include "env/whole.h"
+
+#include "data/dataset.h"
+#include "env/distill_internal.h"
+#include "env/env.h"
+#include "graph/cost.h"
+
+bool msc_whole_is_more(const struct msc_env *env) {
+    return msc_env_whole_host(env)->graph != msc_env_host(env)->graph;
+}
+
+// The same loss of the whole model, which is there for a call alone. It says nothing that the
+// environment's own has not said.
+struct whole {
+    struct msc_env_host host;
+    struct msc_distill *distill;
+};
+
+static enum msc_status whole_open(struct whole *w, const struct msc_distill *d,
+                                  const struct msc_env *env) {
+    w->host = *msc_env_whole_host(env);
+    w->host.log = NULL;
+    w->host.memory_bytes /= 2; // the other has an evaluator, too
+    return msc_distill_create(&w->distill, &w->host, d->dataset, &d->options);
+}
+
+// From one loss to the other; they compare the same tensors.
+static enum msc_status copy_reference(struct msc_distill *to, const struct msc_distill *from) {
+    struct msc_array_list list = {0};
+    enum msc_status status = msc_distill_save_reference(from, &list);
+    if (status == MSC_OK) {
+        status = msc_distill_load_reference(to, &list);
+    }
+    msc_array_list_finish(&list);
+    return status == MSC_E_STATE
+               ? MSC_FAIL(MSC_E_INVALID,
+                          "env.loss_tensors: the strategy that the search starts from takes "
+                          "channels of one of them away, so that it cannot be compared with what "
+                          "the whole model has there")
+               : status;
+}
+
+enum msc_status msc_whole_compute_reference(struct msc_distill *d, const struct msc_env *env) {
+    struct whole w;
+    if (!msc_whole_is_more(env)) {
+        return msc_distill_compute_reference(d);
+    }
+    MSC_TRY(whole_open(&w, d, env));
+    enum msc_status status = msc_distill_compute_reference(w.distill);
+    if (status == MSC_OK) {
+        status = copy_reference(d, w.distill);
+    }
+    msc_distill_destroy(w.distill);
+    return status;
+}
+
+enum msc_status msc_whole_run(struct msc_distill_run *run, struct msc_distill *d,
+                              const struct msc_env *env) {
+    struct whole w;
+    *run = (struct msc_distill_run){.edits = NULL};
+    if (!msc_whole_is_more(env)) {
+        return msc_distill_run(d, run, 1, NULL, NULL);
+    }
+    MSC_TRY(whole_open(&w, d, env));
+    enum msc_status status = copy_reference(w.distill, d);
+    if (status == MSC_OK) {
+        status = msc_distill_run(w.distill, run, 1, NULL, NULL);
+    }
+    msc_distill_destroy(w.distill);
+    return status;
+}
+
+static double model_bytes(const struct msc_graph *g) {
+    double n_bytes = 0;
+    for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, i);
+        n_bytes += t->data ? (double)msc_array_n_bytes(t->data) : 0;
+    }
+    return n_bytes;
+}
+
+static void add_costs(struct msc_whole_cost *out, const struct msc_plan *plan, double n_samples) {
+    const struct msc_graph *g = plan->graph;
+    out->n_bytes = model_bytes(g);
+    // Chunks of a sequence are alike: the first counts for all.
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+        double macs = plan->parts[i] > 0 ? 0 : msc_joint_macs(g, msc_graph_joint(g, i));
+        out->macs += macs * plan->n_parts / n_samples;
+    }
+}
+
+enum msc_status msc_whole_measure_cost(struct msc_whole_cost *out, const struct msc_distill *d,
+                                       const struct msc_env *env) {
+    struct whole w;
+    *out = (struct msc_whole_cost){.n_model_bytes = model_bytes(msc_env_whole_host(env)->graph)};
+    MSC_TRY(whole_open(&w, d, env));
+    add_costs(out, msc_evaluator_plan(w.distill->evaluator, 0),
+              (double)msc_dataset_batch_samples(d->dataset, 0));
+    msc_distill_destroy(w.distill);
+    return MSC_OK;
+}
