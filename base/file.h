@@ -35,6 +35,11 @@ struct msc_file_writer {
 };
 enum msc_status msc_file_writer_begin(struct msc_file_writer *w, const char *path);
 enum msc_status msc_file_writer_write(struct msc_file_writer *w, const void *data, size_t n_bytes);
+// At a place of its own, for what is not written in order; and what was written there.
+enum msc_status msc_file_writer_write_at(struct msc_file_writer *w, uint64_t place,
+                                         const void *data, size_t n_bytes);
+enum msc_status msc_file_writer_read_at(struct msc_file_writer *w, uint64_t place, void *data,
+                                        size_t n_bytes);
 enum msc_status msc_file_writer_commit(struct msc_file_writer *w);
 void msc_file_writer_abort(struct msc_file_writer *w);
 

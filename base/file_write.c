@@ -99,7 +99,7 @@ static enum msc_status make_temporary(struct msc_file_writer *w, mode_t mode) {
         msc_free(w->temporary);
         w->temporary = NULL;
         MSC_TRY(choose_name(&w->temporary, w->path));
-        const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+        const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
         w->descriptor = open(w->temporary, flags, mode);
         if (w->descriptor < 0) {
             return msc_file__fail("write", w->path, errno);
@@ -158,6 +158,42 @@ enum msc_status msc_file_writer_write(struct msc_file_writer *w, const void *dat
         }
     }
     w->n_bytes += n_bytes;
+    return MSC_OK;
+}
+
+enum msc_status msc_file_writer_write_at(struct msc_file_writer *w, uint64_t place,
+                                         const void *data, size_t n_bytes) {
+    const char *rest = data;
+    size_t n_left = n_bytes;
+    while (n_left > 0) {
+        ssize_t n = pwrite(w->descriptor, rest, n_left, (off_t)place);
+        if (n < 0 && errno != EINTR) {
+            return msc_file__fail("write", w->path, errno);
+        }
+        if (n > 0) {
+            rest += n;
+            n_left -= (size_t)n;
+            place += (uint64_t)n;
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_file_writer_read_at(struct msc_file_writer *w, uint64_t place, void *data,
+                                        size_t n_bytes) {
+    char *rest = data;
+    size_t n_left = n_bytes;
+    while (n_left > 0) {
+        ssize_t n = pread(w->descriptor, rest, n_left, (off_t)place);
+        if (n == 0 || (n < 0 && errno != EINTR)) {
+            return msc_file__fail("read back", w->path, n == 0 ? EIO : errno);
+        }
+        if (n > 0) {
+            rest += n;
+            n_left -= (size_t)n;
+            place += (uint64_t)n;
+        }
+    }
     return MSC_OK;
 }
 

@@ -45,6 +45,7 @@ set(public_headers
     base/status.h
     base/str.h
     data/array.h
+    data/array_file.h
     data/dataset.h
     data/dtype.h
     data/npy.h

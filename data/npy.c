@@ -19,7 +19,8 @@ enum msc_status msc_npy_save(const char *path, const struct msc_array *array) {
     struct msc_array *known = NULL;
     MSC_TRY_OUT(msc_npy__known_to_numpy(&known, array));
     char header[MSC_NPY_HEADER_BYTES];
-    size_t n = msc_npy__format_header(header, known);
+    size_t n = msc_npy__format_header(header, msc_array_dtype(known), msc_array_n_dims(known),
+                                      msc_array_dims(known));
     MSC_TRY_OUT(msc_file_writer_begin(&writer, path));
     MSC_TRY_OUT(msc_file_writer_write(&writer, header, n));
     MSC_TRY_OUT(msc_file_writer_write(&writer, msc_array_data(known), msc_array_n_bytes(known)));

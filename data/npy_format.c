@@ -153,17 +153,17 @@ out:
     return status;
 }
 
-size_t msc_npy__format_header(char text[MSC_NPY_HEADER_BYTES], const struct msc_array *array) {
-    const char *code = msc_npy__code(msc_array_dtype(array));
+size_t msc_npy__format_header(char text[MSC_NPY_HEADER_BYTES], enum msc_dtype dtype, int n_dims,
+                              const int64_t dims[]) {
+    const char *code = msc_npy__code(dtype);
     assert(code);
     enum { PREFIX_BYTES = MAGIC_BYTES + 4 };
     size_t n = PREFIX_BYTES;
     n += (size_t)snprintf(text + n, MSC_NPY_HEADER_BYTES - n,
                           "{'descr': '%s', 'fortran_order': False, 'shape': (", code);
-    int n_dims = msc_array_n_dims(array);
     for (int i = 0; i < n_dims; i++) {
         n += (size_t)snprintf(text + n, MSC_NPY_HEADER_BYTES - n, "%s%" PRId64, i ? ", " : "",
-                              msc_array_dim(array, i));
+                              dims[i]);
     }
     n += (size_t)snprintf(text + n, MSC_NPY_HEADER_BYTES - n, "%s), }", n_dims == 1 ? "," : "");
     size_t end = (n + 1 + 63) / 64 * 64;

@@ -26,7 +26,8 @@ const char *msc_npy__code(enum msc_dtype dtype);
 
 #define MSC_NPY_HEADER_BYTES 512
 // Magic, version, length and dict, padded to 64 bytes. Returns the number of bytes.
-size_t msc_npy__format_header(char text[MSC_NPY_HEADER_BYTES], const struct msc_array *array);
+size_t msc_npy__format_header(char text[MSC_NPY_HEADER_BYTES], enum msc_dtype dtype, int n_dims,
+                              const int64_t dims[]);
 // The array in a type that numpy knows: itself with one more reference, or bfloat16 as float32.
 enum msc_status msc_npy__known_to_numpy(struct msc_array **out, const struct msc_array *array);
 

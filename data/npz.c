@@ -1,6 +1,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "data/array_file.h"
 #include "data/npy.h"
 #include "data/npy_format.h"
 
@@ -177,118 +178,25 @@ enum msc_status msc_npz_load(struct msc_array_list *out, const char *path) {
     return status;
 }
 
-// What must stay in memory until the archive is closed.
-struct member {
-    struct msc_array *array;
-    char header[MSC_NPY_HEADER_BYTES];
-};
-
-static enum msc_status fail_archive(zip_t *archive, const char *path) {
-    return MSC_FAIL(MSC_E_IO, "%s: the archive cannot be made: %s", path, zip_strerror(archive));
-}
-
-static enum msc_status add_member(zip_t *archive, struct member *member, const char *name,
-                                  const struct msc_array *array, const char *path) {
-    MSC_TRY(msc_npy__known_to_numpy(&member->array, array));
-    zip_buffer_fragment_t parts[2] = {
-        {(zip_uint8_t *)member->header, msc_npy__format_header(member->header, member->array)},
-        {msc_array_data(member->array), msc_array_n_bytes(member->array)},
-    };
-    struct msc_str file_name = {0};
-    msc_str_printf(&file_name, "%s" SUFFIX, name);
-    enum msc_status status = msc_str_status(&file_name);
-    if (status != MSC_OK) {
-        goto out;
-    }
-    zip_source_t *source = zip_source_buffer_fragment(archive, parts, parts[1].length ? 2 : 1, 0);
-    zip_int64_t index =
-        source ? zip_file_add(archive, msc_str_text(&file_name), source, ZIP_FL_ENC_UTF_8) : -1;
-    if (index < 0) {
-        zip_source_free(source);
-        status = fail_archive(archive, path);
-        goto out;
-    }
-    // The first date that zip knows, so that equal arrays give equal files.
-    const uint16_t first_date = 1 << 5 | 1;
-    if (zip_set_file_compression(archive, (zip_uint64_t)index, ZIP_CM_STORE, 0) != 0 ||
-        zip_file_set_dostime(archive, (zip_uint64_t)index, 0, first_date, 0) != 0) {
-        status = fail_archive(archive, path);
-    }
-out:
-    msc_str_finish(&file_name);
-    return status;
-}
-
-static enum msc_status write_source(zip_source_t *source, const char *path) {
-    enum msc_status status = MSC_OK;
-    struct msc_file_writer writer = {0};
-    enum { CHUNK_BYTES = 1 << 16 };
-    char *chunk = msc_alloc(CHUNK_BYTES);
-    if (!chunk || zip_source_open(source) != 0) {
-        msc_free(chunk);
-        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory to write the archive", path);
-    }
-    MSC_TRY_OUT(msc_file_writer_begin(&writer, path));
-    for (;;) {
-        zip_int64_t n = zip_source_read(source, chunk, CHUNK_BYTES);
-        if (n < 0) {
-            status = MSC_FAIL(MSC_E_IO, "%s: the archive cannot be read back: %s", path,
-                              zip_error_strerror(zip_source_error(source)));
-            goto out;
-        }
-        if (n == 0) {
-            break;
-        }
-        MSC_TRY_OUT(msc_file_writer_write(&writer, chunk, (size_t)n));
-    }
-    MSC_TRY_OUT(msc_file_writer_commit(&writer));
-out:
-    msc_file_writer_abort(&writer);
-    zip_source_close(source);
-    msc_free(chunk);
-    return status;
-}
-
 enum msc_status msc_npz_save(const char *path, const struct msc_array_list *list) {
-    if (list->n == 0) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: there is no array to save", path);
-    }
     enum msc_status status = MSC_OK;
-    zip_t *archive = NULL;
-    zip_error_t error;
-    zip_error_init(&error);
-    struct member *members = msc_alloc_zero(list->n, sizeof *members);
-    // The archive grows in memory, so that only a complete one reaches the disk.
-    zip_source_t *buffer = zip_source_buffer_create(NULL, 0, 0, &error);
-    if (!members || !buffer) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: no memory for an archive of %zu arrays", path, list->n);
-        goto out;
+    struct msc_array_file *file = NULL;
+    struct msc_array_form *forms = msc_alloc_zero(list->n + 1, sizeof *forms);
+    if (!forms) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for an archive of %zu arrays", path, list->n);
     }
-    archive = zip_open_from_source(buffer, ZIP_CREATE | ZIP_TRUNCATE, &error);
-    if (!archive) {
-        status = MSC_FAIL(MSC_E_IO, "%s: the archive cannot be made: %s", path,
-                          zip_error_strerror(&error));
-        goto out;
-    }
-    zip_source_keep(buffer); // the archive takes the first reference, writing the second
     for (size_t i = 0; i < list->n; i++) {
-        MSC_TRY_OUT(add_member(archive, &members[i], list->names[i], list->arrays[i], path));
+        msc_array_form_of(&forms[i], list->names[i], list->arrays[i]);
     }
-    if (zip_close(archive) != 0) {
-        status = fail_archive(archive, path);
-        goto out;
+    MSC_TRY_OUT(msc_array_file_begin(&file, MSC_ARRAY_FILE_NPZ, path, forms, list->n));
+    for (size_t i = 0; i < list->n; i++) {
+        const struct msc_array *array = list->arrays[i];
+        MSC_TRY_OUT(
+            msc_array_file_put(file, i, 0, msc_array_data(array), msc_array_n_elements(array)));
     }
-    archive = NULL;
-    MSC_TRY_OUT(write_source(buffer, path));
+    status = msc_array_file_commit(file);
 out:
-    if (archive) {
-        zip_discard(archive);
-    }
-    zip_source_free(buffer);
-    for (size_t i = 0; members && i < list->n; i++) {
-        msc_array_release(members[i].array);
-    }
-    msc_free(members);
-    zip_error_fini(&error);
+    msc_array_file_close(file);
+    msc_free(forms);
     return status;
 }

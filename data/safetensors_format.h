@@ -2,6 +2,8 @@
 #ifndef MSC_DATA_SAFETENSORS_FORMAT_H
 #define MSC_DATA_SAFETENSORS_FORMAT_H
 
+#include "base/str.h"
+#include "data/array_file.h"
 #include "data/dtype.h"
 
 // The header's length, little-endian, comes first.
@@ -9,5 +11,12 @@
 
 // "F32", "BOOL", ...; never NULL for a type that arrays can have.
 const char *msc_safetensors__code(enum msc_dtype dtype);
+
+// Appends all that comes before the elements, and says where those of each array begin behind it.
+// `metadata` and errors as msc_safetensors_save has them.
+enum msc_status msc_safetensors__lay_out(struct msc_str *header, uint64_t places[],
+                                         const struct msc_array_form forms[], size_t n,
+                                         const char *const (*metadata)[2], size_t n_metadata,
+                                         const char *path);
 
 #endif

@@ -10,14 +10,14 @@
 
 #define ALIGN_BYTES 64u
 
-// Wider elements first, else as in the list: so every tensor is aligned to its own elements without
-// gaps, which the reference implementation refuses.
-static void order_by_width(size_t order[], const struct msc_array_list *list) {
-    size_t n = 0;
+// Wider elements first, else as given: so every tensor is aligned to its own elements without gaps,
+// which the reference implementation refuses.
+static void order_by_width(size_t order[], const struct msc_array_form forms[], size_t n) {
+    size_t k = 0;
     for (size_t n_bytes = 8; n_bytes > 0; n_bytes /= 2) {
-        for (size_t i = 0; i < list->n; i++) {
-            if (msc_dtype_bytes(msc_array_dtype(list->arrays[i])) == n_bytes) {
-                order[n++] = i;
+        for (size_t i = 0; i < n; i++) {
+            if (msc_dtype_bytes(forms[i].dtype) == n_bytes) {
+                order[k++] = i;
             }
         }
     }
@@ -34,83 +34,116 @@ static void write_metadata(struct msc_str *header, const char *const (*metadata)
     msc_str_char(header, '}');
 }
 
-static void write_entry(struct msc_str *header, const char *name, const struct msc_array *array,
-                        uint64_t begin) {
-    msc_json_write_text(header, name);
-    msc_str_printf(header, ":{\"dtype\":\"%s\",\"shape\":[",
-                   msc_safetensors__code(msc_array_dtype(array)));
-    for (int i = 0; i < msc_array_n_dims(array); i++) {
+static void write_entry(struct msc_str *header, const struct msc_array_form *form, uint64_t begin,
+                        uint64_t n_bytes) {
+    msc_json_write_text(header, form->name);
+    msc_str_printf(header, ":{\"dtype\":\"%s\",\"shape\":[", msc_safetensors__code(form->dtype));
+    for (int i = 0; i < form->n_dims; i++) {
         msc_str_append(header, i ? "," : "");
-        msc_str_i64(header, msc_array_dim(array, i));
+        msc_str_i64(header, form->dims[i]);
     }
     msc_str_append(header, "],\"data_offsets\":[");
     msc_str_u64(header, begin);
     msc_str_char(header, ',');
-    msc_str_u64(header, begin + msc_array_n_bytes(array));
+    msc_str_u64(header, begin + n_bytes);
     msc_str_append(header, "]}");
 }
 
-static enum msc_status safetensors_write_header(struct msc_str *header,
-                                                const struct msc_array_list *list,
-                                                const size_t order[],
-                                                const char *const (*metadata)[2],
-                                                size_t n_metadata) {
+static uint64_t form_bytes(const struct msc_array_form *form) {
+    return (uint64_t)msc_dims_product(form->n_dims, form->dims) * msc_dtype_bytes(form->dtype);
+}
+
+static void safetensors_write_header(struct msc_str *header, uint64_t places[],
+                                     const struct msc_array_form forms[], const size_t order[],
+                                     size_t n, const char *const (*metadata)[2],
+                                     size_t n_metadata) {
+    uint64_t place = 0;
     msc_str_char(header, '{');
     if (metadata && n_metadata > 0) {
         write_metadata(header, metadata, n_metadata);
     }
-    uint64_t place = 0;
-    for (size_t i = 0; i < list->n; i++) {
-        const struct msc_array *array = list->arrays[order[i]];
+    for (size_t k = 0; k < n; k++) {
+        const struct msc_array_form *form = &forms[order[k]];
         msc_str_append(header, header->length > 1 ? "," : "");
-        write_entry(header, list->names[order[i]], array, place);
-        place += msc_array_n_bytes(array);
+        write_entry(header, form, place, form_bytes(form));
+        places[order[k]] = place;
+        place += form_bytes(form);
     }
     msc_str_char(header, '}');
     while (!header->failed && (MSC_SAFETENSORS_LENGTH_BYTES + header->length) % ALIGN_BYTES != 0) {
         msc_str_char(header, ' ');
     }
-    return msc_str_status(header);
 }
 
-static enum msc_status check_names(const struct msc_array_list *list, const char *path) {
-    for (size_t i = 0; i < list->n; i++) {
-        if (strcmp(list->names[i], "__metadata__") == 0) {
+static enum msc_status check_names(const struct msc_array_form forms[], size_t n,
+                                   const char *path) {
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(forms[i].name, "__metadata__") == 0) {
             return MSC_FAIL(MSC_E_INVALID, "%s: a tensor cannot be named \"__metadata__\"", path);
         }
     }
     return MSC_OK;
 }
 
+enum msc_status msc_safetensors__lay_out(struct msc_str *header, uint64_t places[],
+                                         const struct msc_array_form forms[], size_t n,
+                                         const char *const (*metadata)[2], size_t n_metadata,
+                                         const char *path) {
+    enum msc_status status = MSC_OK;
+    struct msc_str text = {0};
+    size_t *order = msc_alloc_zero(n + 1, sizeof *order);
+    if (!order) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory to order %zu tensors", path, n);
+    }
+    MSC_TRY_OUT(check_names(forms, n, path));
+    order_by_width(order, forms, n);
+    safetensors_write_header(&text, places, forms, order, n, metadata, n_metadata);
+    MSC_TRY_OUT(msc_str_status(&text));
+    for (unsigned i = 0; i < MSC_SAFETENSORS_LENGTH_BYTES; i++) {
+        msc_str_char(header, (char)(uint8_t)((uint64_t)text.length >> (8 * i)));
+    }
+    msc_str_append_n(header, text.data, text.length);
+    status = msc_str_status(header);
+out:
+    msc_str_finish(&text);
+    msc_free(order);
+    return status;
+}
+
+static enum msc_status write_tensors(struct msc_file_writer *writer, const struct msc_str *header,
+                                     const uint64_t places[], const struct msc_array_list *list) {
+    MSC_TRY(msc_file_writer_write_at(writer, 0, header->data, header->length));
+    for (size_t i = 0; i < list->n; i++) {
+        const struct msc_array *array = list->arrays[i];
+        MSC_TRY(msc_file_writer_write_at(writer, header->length + places[i], msc_array_data(array),
+                                         msc_array_n_bytes(array)));
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_safetensors_save(const char *path, const struct msc_array_list *list,
                                      const char *const (*metadata)[2], size_t n_metadata) {
-    MSC_TRY(check_names(list, path));
     enum msc_status status = MSC_OK;
+    struct msc_arena arena = {0};
     struct msc_str header = {0};
     struct msc_file_writer writer = {0};
-    size_t *order = msc_alloc_zero(list->n + 1, sizeof *order);
-    if (!order) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: no memory to order %zu tensors", path, list->n);
+    struct msc_array_form *forms = msc_arena_array(&arena, list->n + 1, sizeof *forms);
+    uint64_t *places = msc_arena_array(&arena, list->n + 1, sizeof *places);
+    if (!forms || !places) {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: no memory for %zu tensors", path, list->n);
         goto out;
     }
-    order_by_width(order, list);
-    MSC_TRY_OUT(safetensors_write_header(&header, list, order, metadata, n_metadata));
-    uint8_t length[MSC_SAFETENSORS_LENGTH_BYTES];
-    for (unsigned i = 0; i < MSC_SAFETENSORS_LENGTH_BYTES; i++) {
-        length[i] = (uint8_t)((uint64_t)header.length >> (8 * i));
-    }
-    MSC_TRY_OUT(msc_file_writer_begin(&writer, path));
-    MSC_TRY_OUT(msc_file_writer_write(&writer, length, sizeof length));
-    MSC_TRY_OUT(msc_file_writer_write(&writer, header.data, header.length));
     for (size_t i = 0; i < list->n; i++) {
-        const struct msc_array *array = list->arrays[order[i]];
-        MSC_TRY_OUT(
-            msc_file_writer_write(&writer, msc_array_data(array), msc_array_n_bytes(array)));
+        msc_array_form_of(&forms[i], list->names[i], list->arrays[i]);
     }
-    MSC_TRY_OUT(msc_file_writer_commit(&writer));
+    MSC_TRY_OUT(
+        msc_safetensors__lay_out(&header, places, forms, list->n, metadata, n_metadata, path));
+    MSC_TRY_OUT(msc_file_writer_begin(&writer, path));
+    MSC_TRY_OUT(write_tensors(&writer, &header, places, list));
+    status = msc_file_writer_commit(&writer);
 out:
     msc_file_writer_abort(&writer);
     msc_str_finish(&header);
-    msc_free(order);
+    msc_arena_finish(&arena);
     return status;
 }

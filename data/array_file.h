@@ -1,0 +1,52 @@
+// Named arrays written in pieces that come in any order, as a .npz or .safetensors file: complete or
+// absent. Memory is needed for no more than their names.
+//
+//     const struct msc_array_form forms[] = {{"conv1", MSC_DTYPE_F32, 2, {1000, 64}}};
+//     MSC_TRY(msc_array_file_begin(&file, MSC_ARRAY_FILE_NPZ, "out.npz", forms, 1));
+//     MSC_TRY_OUT(msc_array_file_put(file, 0, sample * 64, values, 64));
+//     status = msc_array_file_commit(file);
+// out:
+//     msc_array_file_close(file);
+//
+// A .npz is a zip archive of .npy, stored, with sizes of 64 bits (PKWARE's APPNOTE 6.3, 4.3 and
+// 4.5.3), as numpy writes it. Equal arrays give equal files.
+#ifndef MSC_DATA_ARRAY_FILE_H
+#define MSC_DATA_ARRAY_FILE_H
+
+#include "data/array.h"
+
+MSC_PUBLIC_BEGIN
+
+struct msc_array_file;
+
+enum msc_array_file_kind { MSC_ARRAY_FILE_NONE, MSC_ARRAY_FILE_NPZ, MSC_ARRAY_FILE_SAFETENSORS };
+
+struct msc_array_form {
+    const char *name;
+    enum msc_dtype dtype;
+    int n_dims;
+    int64_t dims[MSC_MAX_DIMS];
+};
+
+// Of an array; the name is borrowed.
+void msc_array_form_of(struct msc_array_form *out, const char *name, const struct msc_array *array);
+
+// By the path's ending: .npz, .safetensors.
+enum msc_array_file_kind msc_array_file_kind_of(const char *path);
+// Names differ. In a .npz bfloat16 becomes float32. Nothing is borrowed. *out is owned by the caller.
+enum msc_status msc_array_file_begin(struct msc_array_file **out, enum msc_array_file_kind kind,
+                                     const char *path, const struct msc_array_form forms[],
+                                     size_t n);
+// Elements [first, first + n) of array `i`; what is put again replaces. All have to come.
+enum msc_status msc_array_file_put(struct msc_array_file *file, size_t i, int64_t first,
+                                   const void *elements, int64_t n);
+// Makes it the file at `path`.
+enum msc_status msc_array_file_commit(struct msc_array_file *file);
+uint64_t
+msc_array_file_bytes(const struct msc_array_file *file); // of the whole file, once committed
+// Without a commit nothing is left of it. NULL is accepted.
+void msc_array_file_close(struct msc_array_file *file);
+
+MSC_PUBLIC_END
+
+#endif
