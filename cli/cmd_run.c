@@ -3,7 +3,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "data/array_file.h"
 #include "data/npy.h"
+#include "data/safetensors.h"
+#include "pipeline/collect.h"
 #include "pipeline/output.h"
 #include "pipeline/strategies.h"
 
@@ -11,9 +14,9 @@
 
 struct run_values {
     struct msc_cli_common common;
-    const char *model, *output, *strategy;
+    const char *model, *output, *strategy, *dataset;
     struct msc_cli_list inputs, states, tensors;
-    int64_t repeat;
+    int64_t repeat, samples;
 };
 
 #define RUN(member) offsetof(struct run_values, member)
@@ -30,6 +33,16 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_LIST,
      .help = "a .npy for an input; for every input",
      .offset = RUN(inputs)},
+    {.name = "inputs",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "in their place samples: a .npz, a .npy, or a folder of images; all are run",
+     .offset = RUN(dataset)},
+    {.name = "samples",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "of these the first so many (default: all)",
+     .offset = RUN(samples)},
     {.name = "state",
      .argument = "INPUT=OUTPUT",
      .type = MSC_CLI_LIST,
@@ -39,12 +52,13 @@ static const struct msc_cli_option options[] = {
      .letter = 'o',
      .argument = "FOLDER",
      .type = MSC_CLI_TEXT,
-     .help = "where the outputs go, as NAME.npy; or one file, when it ends in .npz",
+     .help = "where the outputs go, as NAME.npy; or a file that ends in .npz or .safetensors",
      .offset = RUN(output)},
     {.name = "tensor",
      .argument = "NAME",
      .type = MSC_CLI_LIST,
-     .help = "write this tensor in place of the outputs; may be repeated",
+     .help = "write this tensor, or with --inputs those that a pattern such as '*' fits, in place "
+             "of the outputs; may be repeated",
      .offset = RUN(tensors)},
     {.name = "strategy",
      .argument = "FILE",
@@ -199,7 +213,7 @@ static enum msc_status save_files(const struct msc_model *m, const struct msc_mo
     return MSC_OK;
 }
 
-// All outputs in one .npz, under their own names.
+// All outputs in one file, under their own names.
 static enum msc_status save_archive(const struct msc_model *m, const struct msc_model_run *run,
                                     const char *path) {
     struct msc_array_list list = {0};
@@ -207,16 +221,16 @@ static enum msc_status save_archive(const struct msc_model *m, const struct msc_
     for (size_t i = 0; status == MSC_OK && i < run->n_outputs; i++) {
         status = msc_array_list_add(&list, output_name(m, run, i), run->outputs[i]);
     }
+    bool is_npz = msc_array_file_kind_of(path) == MSC_ARRAY_FILE_NPZ;
     if (status == MSC_OK) {
-        status = msc_npz_save(path, &list);
+        status = is_npz ? msc_npz_save(path, &list) : msc_safetensors_save(path, &list, NULL, 0);
     }
     msc_array_list_finish(&list);
     return status;
 }
 
 static bool is_archive(const char *output) {
-    size_t length = strlen(output);
-    return length > 4 && strcmp(output + length - 4, ".npz") == 0;
+    return msc_array_file_kind_of(output) != MSC_ARRAY_FILE_NONE;
 }
 
 static enum msc_status save_outputs(const struct msc_model *m, const struct msc_model_run *run,
@@ -238,40 +252,24 @@ static const char *cmd_run_wanted_name(const struct msc_model *m, const struct r
                                   m->graph, msc_graph_output(m->graph, (int32_t)i)));
 }
 
-static bool is_wanted(const struct msc_model *m, const struct run_values *v, const char *name) {
-    for (size_t i = 0; i < n_wanted(m, v); i++) {
-        if (strcmp(cmd_run_wanted_name(m, v, i), name) == 0) {
-            return true;
-        }
+// An archive may be replaced by outputs of the same names.
+static enum msc_status check_archive(const struct msc_model *m, const struct run_values *v,
+                                     struct msc_arena *arena) {
+    size_t n = n_wanted(m, v);
+    const char **names = msc_arena_array(arena, n + 1, sizeof *names);
+    if (!names) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
-    return false;
-}
-
-// An archive may be replaced by outputs of the same names; one that holds anything else is not what
-// an earlier run has written.
-static enum msc_status check_archive(const struct msc_model *m, const struct run_values *v) {
-    struct msc_array_list old = {0};
-    if (!msc_file_exists(v->output)) {
-        return MSC_OK;
+    for (size_t i = 0; i < n; i++) {
+        names[i] = cmd_run_wanted_name(m, v, i);
     }
-    enum msc_status status = msc_npz_load(&old, v->output);
-    const char *other = NULL;
-    for (size_t i = 0; status == MSC_OK && !other && i < old.n; i++) {
-        other = is_wanted(m, v, old.names[i]) ? NULL : old.names[i];
-    }
-    if (other || (status != MSC_OK && status != MSC_E_NOMEM)) {
-        status = MSC_FAIL(MSC_E_INVALID,
-                          "%s: --output would replace this file, which holds no outputs of this "
-                          "model%s%s; name another, or remove it first",
-                          v->output, other ? " but " : "", other ? other : "");
-    }
-    msc_array_list_finish(&old);
-    return status;
+    return msc_output_check_arrays(v->output, names, n);
 }
 
 static enum msc_status run_read_inputs(struct msc_file_set *files, const struct run_values *v) {
     MSC_TRY(msc_output_read_model(files, v->model));
     MSC_TRY(msc_file_set_read(files, "the strategy", v->strategy));
+    MSC_TRY(msc_file_set_read(files, "the inputs", v->dataset));
     for (size_t i = 0; i < v->inputs.n; i++) {
         const char *equals = strchr(v->inputs.items[i], '=');
         MSC_TRY(msc_file_set_read(files, "an input", equals ? equals + 1 : NULL));
@@ -286,7 +284,7 @@ static enum msc_status run_claim_outputs(const struct msc_model *m, const struct
     MSC_TRY_OUT(run_read_inputs(&files, v));
     if (is_archive(v->output)) {
         MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_ANY, "--output", v->output));
-        status = check_archive(m, v);
+        status = check_archive(m, v, arena);
         goto out;
     }
     for (size_t i = 0; i < n_wanted(m, v); i++) {
@@ -424,15 +422,90 @@ out:
     return status;
 }
 
+// ---- All samples of a dataset -----------------------------------------------------------------
+
+static enum msc_status check_collect(const struct run_values *v) {
+    if (v->inputs.n > 0 || v->repeat >= 0) {
+        return MSC_FAIL(MSC_E_INVALID, "run: --inputs goes without --input and --repeat");
+    }
+    return v->output && is_archive(v->output)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "run: --inputs needs --output FILE.npz or FILE.safetensors");
+}
+
+static enum msc_status print_collected(const struct msc_model *m, const struct msc_collect *collect,
+                                       bool as_json) {
+    if (!as_json) {
+        struct msc_str text = {0};
+        msc_str_printf(&text, "%s: %zu tensor%s of %lld sample%s, %.3g MB\n", collect->path,
+                       collect->n_tensors, collect->n_tensors == 1 ? "" : "s",
+                       (long long)collect->n_samples, collect->n_samples == 1 ? "" : "s",
+                       (double)collect->n_bytes * 1e-6);
+        enum msc_status status = msc_cli_print_str(&text);
+        msc_str_finish(&text);
+        return status;
+    }
+    cJSON *json = cJSON_CreateObject();
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_json_add_text(json, "numerics", msc_model_numerics(m)));
+    MSC_TRY_OUT(msc_json_add_text(json, "file", collect->path));
+    MSC_TRY_OUT(msc_json_add_number(json, "tensors", (double)collect->n_tensors));
+    MSC_TRY_OUT(msc_json_add_number(json, "samples", (double)collect->n_samples));
+    MSC_TRY_OUT(msc_json_add_number(json, "bytes", (double)collect->n_bytes));
+    status = msc_cli_print_json(json);
+out:
+    cJSON_Delete(json);
+    return status;
+}
+
+static enum msc_status load_samples(struct msc_model *m, const struct run_values *v) {
+    static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
+    struct msc_config_dataset dataset = {.options = init};
+    dataset.options.inputs = v->dataset;
+    dataset.options.samples = v->samples >= 0 ? v->samples : 0;
+    dataset.options.batch = m->has_state ? 0 : 1;
+    return msc_model_load_dataset(m, &dataset);
+}
+
+static enum msc_status collect_model(const struct msc_cli_call *call, const struct run_values *v) {
+    struct msc_model *m = NULL;
+    struct msc_strategy *strategy = NULL;
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    struct msc_file_set files = {0};
+    struct msc_collect collect = {
+        .patterns = v->tensors.items, .n_patterns = v->tensors.n, .path = v->output};
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(check_collect(v));
+    MSC_TRY_OUT(run_read_inputs(&files, v));
+    MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_ANY, "--output", v->output));
+    if (v->strategy) {
+        MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->console->log));
+    }
+    MSC_TRY_OUT(msc_cli_fill_model_options(&o, call, &v->common));
+    MSC_TRY_OUT(msc_model_open(&m, v->model, &o));
+    MSC_TRY_OUT(set_states(m, v, call->arena));
+    MSC_TRY_OUT(load_samples(m, v));
+    collect.strategy = strategy;
+    MSC_TRY_OUT(msc_collect(m, &collect));
+    status = print_collected(m, &collect, v->common.json);
+out:
+    msc_file_set_finish(&files);
+    msc_strategy_destroy(strategy);
+    msc_model_close(m);
+    return status;
+}
+
 static int cmd_run(const struct msc_cli_call *call, void *payload) {
-    enum msc_status status = run_model(call, payload);
+    const struct run_values *v = payload;
+    enum msc_status status = v->dataset ? collect_model(call, v) : run_model(call, v);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
 
 const struct msc_cli_command msc_cmd_run = {
     .name = "run",
-    .summary = "runs a network once, writes its outputs, measures its latency",
-    .usage = "MODEL --input NAME=FILE.npy ... --output FOLDER [options]",
+    .summary = "runs a network, writes outputs or any tensors, measures its latency",
+    .usage = "MODEL --input NAME=FILE.npy ... | --inputs FILE  --output FOLDER [options]",
     .description =
         "Slashes and colons in names become underscores. Without a strategy the threads "
         "work\ninside the kernels; with one, each kernel runs on one thread, as in the "
@@ -442,7 +515,8 @@ const struct msc_cli_command msc_cmd_run = {
                 "  mscgym run digits.onnx --input image=image.npy --output out \\\n"
                 "      --strategy msc_workspace/msc_quantize.json --repeat 1000\n"
                 "  mscgym run vad.onnx --input input=chunks.npy --input sr=rate.npy \\\n"
-                "      --state state=stateN --output out\n",
+                "      --state state=stateN --output out\n"
+                "  mscgym run digits.onnx --inputs calibration.npz --tensor '*' -o tensors.npz\n",
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct run_values),

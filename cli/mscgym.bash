@@ -47,7 +47,7 @@ _mscgym() {
         options="--trial --model --strategy --recalibrate --dataset --save-strategy --output
             --allow-plugins $models"
         ;;
-    run) options="--input --output --state --tensor --strategy --repeat $models" ;;
+    run) options="--inputs --samples --input --output --state --tensor --strategy --repeat $models" ;;
     bench) options="--runtime --input --batch --rounds --threads --bind" ;;
     track) options="--inputs --samples --strategy --from $models" ;;
     graph) options="--prototxt --placement --sites --channels --weights --target --output $models" ;;

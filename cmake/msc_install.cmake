@@ -76,6 +76,7 @@ set(public_headers
     kernels/engine/backends.h
     kernels/engine/evaluator.h
     kernels/plan.h
+    pipeline/collect.h
     pipeline/config.h
     pipeline/model.h
     pipeline/processor.h

@@ -1,6 +1,5 @@
 #include "data/array_file.h"
 
-#include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "data/npy_format.h"
@@ -136,6 +135,13 @@ enum msc_status msc_array_file_begin(struct msc_array_file **out, enum msc_array
 out:
     msc_array_file_close(f);
     return status;
+}
+
+enum msc_status msc_array_file_names(const char ***out, size_t *n, struct msc_arena *arena,
+                                     const char *path) {
+    return msc_array_file_kind_of(path) == MSC_ARRAY_FILE_NPZ
+               ? msc_npz__names(out, n, arena, path)
+               : msc_safetensors__names(out, n, arena, path);
 }
 
 // ---- Elements ---------------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #ifndef MSC_DATA_ARRAY_FILE_H
 #define MSC_DATA_ARRAY_FILE_H
 
+#include "base/alloc.h"
 #include "data/array.h"
 
 MSC_PUBLIC_BEGIN
@@ -33,6 +34,10 @@ void msc_array_form_of(struct msc_array_form *out, const char *name, const struc
 
 // By the path's ending: .npz, .safetensors.
 enum msc_array_file_kind msc_array_file_kind_of(const char *path);
+// The names of the arrays that a .npz or .safetensors holds, without reading them; both in the arena.
+// MSC_E_FORMAT: it is none, or damaged.
+enum msc_status msc_array_file_names(const char ***out, size_t *n, struct msc_arena *arena,
+                                     const char *path);
 // Names differ. In a .npz bfloat16 becomes float32. Nothing is borrowed. *out is owned by the caller.
 enum msc_status msc_array_file_begin(struct msc_array_file **out, enum msc_array_file_kind kind,
                                      const char *path, const struct msc_array_form forms[],

@@ -2,6 +2,7 @@
 #ifndef MSC_DATA_NPY_FORMAT_H
 #define MSC_DATA_NPY_FORMAT_H
 
+#include "base/alloc.h"
 #include "data/array.h"
 #include "data/stream.h"
 
@@ -30,5 +31,8 @@ size_t msc_npy__format_header(char text[MSC_NPY_HEADER_BYTES], enum msc_dtype dt
                               const int64_t dims[]);
 // The array in a type that numpy knows: itself with one more reference, or bfloat16 as float32.
 enum msc_status msc_npy__known_to_numpy(struct msc_array **out, const struct msc_array *array);
+// Of the members of an archive, without their endings; in the arena.
+enum msc_status msc_npz__names(const char ***out, size_t *n, struct msc_arena *arena,
+                               const char *path);
 
 #endif

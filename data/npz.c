@@ -178,6 +178,30 @@ enum msc_status msc_npz_load(struct msc_array_list *out, const char *path) {
     return status;
 }
 
+enum msc_status msc_npz__names(const char ***out, size_t *n, struct msc_arena *arena,
+                               const char *path) {
+    zip_t *archive;
+    uint64_t n_bytes;
+    enum msc_status status = MSC_OK;
+    MSC_TRY(open_archive(&archive, &n_bytes, path));
+    *n = (size_t)zip_get_num_entries(archive, 0);
+    *out = msc_arena_array(arena, *n + 1, sizeof **out);
+    for (size_t i = 0; *out && i < *n; i++) {
+        zip_stat_t info;
+        MSC_TRY_OUT(stat_member(&info, archive, i, n_bytes, path));
+        (*out)[i] = msc_arena_strndup(arena, info.name, strlen(info.name) - SUFFIX_BYTES);
+        if (!(*out)[i]) {
+            break;
+        }
+    }
+    if (!*out || (*n > 0 && !(*out)[*n - 1])) {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: no memory for %zu names", path, *n);
+    }
+out:
+    zip_discard(archive);
+    return status;
+}
+
 enum msc_status msc_npz_save(const char *path, const struct msc_array_list *list) {
     enum msc_status status = MSC_OK;
     struct msc_array_file *file = NULL;

@@ -312,3 +312,28 @@ out:
     reader_finish(&r);
     return status;
 }
+
+enum msc_status msc_safetensors__names(const char ***out, size_t *n, struct msc_arena *arena,
+                                       const char *path) {
+    struct reader r;
+    const cJSON *item = NULL;
+    enum msc_status status = reader_init(&r, path);
+    if (status != MSC_OK) {
+        goto out;
+    }
+    *n = 0;
+    *out = msc_arena_array(arena, (size_t)cJSON_GetArraySize(r.header) + 1, sizeof **out);
+    cJSON_ArrayForEach(item, r.header) {
+        char *name = *out ? msc_arena_strdup(arena, item->string) : NULL;
+        if (!name) {
+            status = MSC_FAIL(MSC_E_NOMEM, "%s: no memory for its names", path);
+            goto out;
+        }
+        if (!is_metadata(item)) {
+            (*out)[(*n)++] = name;
+        }
+    }
+out:
+    reader_finish(&r);
+    return status;
+}

@@ -18,5 +18,8 @@ enum msc_status msc_safetensors__lay_out(struct msc_str *header, uint64_t places
                                          const struct msc_array_form forms[], size_t n,
                                          const char *const (*metadata)[2], size_t n_metadata,
                                          const char *path);
+// Of all tensors, as the header lists them; in the arena.
+enum msc_status msc_safetensors__names(const char ***out, size_t *n, struct msc_arena *arena,
+                                       const char *path);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef MSC_PIPELINE_MODEL_INTERNAL_H
 #define MSC_PIPELINE_MODEL_INTERNAL_H
 
+#include "kernels/engine/evaluator.h"
 #include "pipeline/model.h"
 
 // What an input is called in datasets; borrowed from the graph.
@@ -32,6 +33,11 @@ struct msc_model_runner {
 enum msc_status msc_model__runner_open(struct msc_model_runner *r, const struct msc_model *m,
                                        const struct msc_dataset *data,
                                        const struct msc_model_run *run);
+// All batches of the dataset, within the model's memory. The sink gets the wanted tensors [n] of the
+// model's graph; `strategy` NULL: float.
+enum msc_status msc_model__feed(const struct msc_model *m, const struct msc_strategy *strategy,
+                                const struct msc_dataset *data, const int32_t wanted[], size_t n,
+                                const struct msc_sink *sink);
 // What it took. The first time packs the weights, too.
 enum msc_status msc_model__runner_run(struct msc_model_runner *r, double *microseconds);
 void msc_model__runner_close(struct msc_model_runner *r); // accepts a zeroed one

@@ -161,15 +161,15 @@ static enum msc_status runner_apply(struct msc_model_runner *r, const struct msc
     return msc_bias_edits_fill(r->bias_edits, r->edits);
 }
 
-enum msc_status msc_model__runner_open(struct msc_model_runner *r, const struct msc_model *m,
-                                       const struct msc_dataset *data,
-                                       const struct msc_model_run *run) {
+static enum msc_status runner_open_within(struct msc_model_runner *r, const struct msc_model *m,
+                                          const struct msc_dataset *data,
+                                          const struct msc_model_run *run, uint64_t memory_bytes) {
     struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
     *r = (struct msc_model_runner){.outputs = run->outputs, .n_outputs = run->n_outputs};
     enum msc_status status = MSC_OK;
     o.target = run->strategy ? msc_strategy_scheme(run->strategy).target : NULL;
     o.backend = m->backend;
-    o.memory_bytes = RUN_MEMORY_BYTES;
+    o.memory_bytes = memory_bytes;
     o.host_bytes = m->memory_bytes;
     o.cancel = m->cancel;
     o.log = m->log;
@@ -191,6 +191,29 @@ enum msc_status msc_model__runner_open(struct msc_model_runner *r, const struct 
     return MSC_OK;
 out:
     msc_model__runner_close(r);
+    return status;
+}
+
+enum msc_status msc_model__runner_open(struct msc_model_runner *r, const struct msc_model *m,
+                                       const struct msc_dataset *data,
+                                       const struct msc_model_run *run) {
+    return runner_open_within(r, m, data, run, RUN_MEMORY_BYTES);
+}
+
+enum msc_status msc_model__feed(const struct msc_model *m, const struct msc_strategy *strategy,
+                                const struct msc_dataset *data, const int32_t wanted[], size_t n,
+                                const struct msc_sink *sink) {
+    // The runner only reads them.
+    const struct msc_model_run run = {
+        .strategy = strategy, .wanted = (int32_t *)wanted, .n_outputs = n};
+    struct msc_model_runner r = {0};
+    MSC_TRY(runner_open_within(&r, m, data, &run, m->memory_bytes));
+    struct msc_eval_trial trial = {.edits = r.edits};
+    enum msc_status status = msc_evaluator_run(r.ev, &trial, 1, sink, MSC_EVAL_FRESH);
+    if (status == MSC_OK && trial.status != MSC_OK) {
+        status = msc_status_restore(trial.status, trial.message);
+    }
+    msc_model__runner_close(&r);
     return status;
 }
 

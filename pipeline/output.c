@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "data/array_file.h"
 #include "graph/graph.h"
 #include "graph/onnx/load.h"
 
@@ -162,4 +163,48 @@ enum msc_status msc_output_claim(struct msc_file_set *files, enum msc_output kin
                                  const char *path) {
     MSC_TRY(msc_file_set_write(files, what, path));
     return path ? check_kind(&files->arena, kind, what, path) : MSC_OK;
+}
+
+// ---- Arrays -----------------------------------------------------------------------------------
+
+// "NAME", or "NAME/12".
+static bool is_name_or_part(const char *old, const char *name) {
+    size_t length = strlen(name);
+    if (strncmp(old, name, length) != 0) {
+        return false;
+    }
+    const char *digits = old + length + 1;
+    return old[length] == '\0' || (old[length] == '/' && digits[0] != '\0' &&
+                                   digits[strspn(digits, "0123456789")] == '\0');
+}
+
+static bool is_any_of(const char *old, const char *const names[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (is_name_or_part(old, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum msc_status msc_output_check_arrays(const char *path, const char *const names[], size_t n) {
+    struct msc_arena arena = {0};
+    const char **old = NULL;
+    const char *other = NULL;
+    size_t n_old = 0;
+    if (!msc_file_exists(path)) {
+        return MSC_OK;
+    }
+    enum msc_status status = msc_array_file_names(&old, &n_old, &arena, path);
+    for (size_t i = 0; status == MSC_OK && !other && i < n_old; i++) {
+        other = is_any_of(old[i], names, n) ? NULL : old[i];
+    }
+    if (other || (status != MSC_OK && status != MSC_E_NOMEM)) {
+        status = MSC_FAIL(MSC_E_INVALID,
+                          "%s: --output would replace this file, which holds no outputs of this "
+                          "model%s%s; name another, or remove it first",
+                          path, other ? " but " : "", other ? other : "");
+    }
+    msc_arena_finish(&arena);
+    return status;
 }

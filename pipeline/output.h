@@ -26,5 +26,9 @@ enum msc_status msc_processor_files(struct msc_file_set *files, const struct msc
 // and is of another kind. NULL is passed over.
 enum msc_status msc_output_claim(struct msc_file_set *files, enum msc_output kind, const char *what,
                                  const char *path);
+// A .npz or .safetensors may be replaced by one that has arrays of the same names (or of NAME/0, NAME/1,
+// ... where the samples of NAME have different shapes). MSC_E_INVALID: the file at `path` holds
+// anything else.
+enum msc_status msc_output_check_arrays(const char *path, const char *const names[], size_t n);
 
 #endif

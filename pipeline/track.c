@@ -136,18 +136,8 @@ typedef enum msc_status (*take_batch)(void *payload, size_t trial, size_t batch,
 static enum msc_status run_side(struct tracking *t, int side, const struct msc_dataset *data,
                                 take_batch take) {
     const struct msc_track_side *s = &t->sides[side];
-    const struct msc_model_run run = {
-        .strategy = s->strategy, .wanted = t->tensors[side] + t->first, .n_outputs = t->n};
     const struct msc_sink sink = {.batch = take, .payload = t};
-    struct msc_model_runner runner = {0};
-    MSC_TRY(msc_model__runner_open(&runner, s->model, data, &run));
-    struct msc_eval_trial trial = {.edits = runner.edits};
-    enum msc_status status = msc_evaluator_run(runner.ev, &trial, 1, &sink, MSC_EVAL_FRESH);
-    if (status == MSC_OK && trial.status != MSC_OK) {
-        status = msc_status_restore(trial.status, trial.message);
-    }
-    msc_model__runner_close(&runner);
-    return status;
+    return msc_model__feed(s->model, s->strategy, data, t->tensors[side] + t->first, t->n, &sink);
 }
 
 static enum msc_status measure_sizes(struct tracking *t) {

@@ -37,6 +37,22 @@ static void put_all(struct msc_array_file *file) {
     assert_int_equal(msc_array_file_put(file, 4, 0, NULL, 0), MSC_OK);
 }
 
+static void check_names(const char *path) {
+    struct msc_arena arena = {0};
+    const char **names;
+    size_t n;
+    assert_int_equal(msc_array_file_names(&names, &n, &arena, path), MSC_OK);
+    assert_int_equal(n, N_FORMS);
+    for (size_t i = 0; i < N_FORMS; i++) {
+        size_t found = 0;
+        for (size_t k = 0; k < n; k++) {
+            found += strcmp(names[k], forms[i].name) == 0;
+        }
+        assert_int_equal(found, 1);
+    }
+    msc_arena_finish(&arena);
+}
+
 static void check(const struct msc_array_list *list, enum msc_dtype half) {
     assert_int_equal(list->n, N_FORMS);
     test_is_ramp(msc_array_list_find(list, "bytes"), MSC_DTYPE_U8, 1, (const int64_t[]){3}, 0, 1);
@@ -67,6 +83,7 @@ static void test_data_array_file__pieces_in_any_order(void **state) {
     msc_array_file_close(file);
     assert_int_equal(msc_npz_load(&list, path), MSC_OK);
     check(&list, MSC_DTYPE_F32);
+    check_names(path);
     msc_array_list_finish(&list);
 }
 
@@ -85,6 +102,7 @@ static void test_data_array_file__safetensors(void **state) {
     assert_int_equal(msc_array_file_commit(file), MSC_OK);
     assert_int_equal(msc_safetensors_load(&list, path), MSC_OK);
     check(&list, MSC_DTYPE_BF16);
+    check_names(path);
     assert_int_equal(
         msc_safetensors_save(test_path(whole, state, "whole.safetensors"), &list, NULL, 0), MSC_OK);
     assert_int_equal(msc_file_read(&bytes[0], &n_bytes[0], path), MSC_OK);
