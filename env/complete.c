@@ -3,8 +3,9 @@
 #include "env/env.h"
 
 // The space says its first metric, and it is known once the environment is made.
-static enum msc_status add_first_metric(const struct msc_env_def *def, cJSON *config) {
-    const struct msc_env_host host = {.n_threads = 1};
+static enum msc_status add_first_metric(const struct msc_env_def *def, cJSON *config,
+                                        const char *folder) {
+    const struct msc_env_host host = {.n_threads = 1, .folder = folder};
     struct msc_env *env = NULL;
     if (cJSON_GetObjectItemCaseSensitive(config, "objectives")) {
         return MSC_OK;
@@ -24,12 +25,13 @@ static enum msc_status move_to_end(cJSON *config, const char *key) {
     return item ? msc_json_add(config, key, item) : MSC_OK;
 }
 
-enum msc_status msc_env_complete(const struct msc_env_def *def, struct cJSON *config) {
+enum msc_status msc_env_complete(const struct msc_env_def *def, struct cJSON *config,
+                                 const char *folder) {
     if (def->complete) {
         MSC_TRY(def->complete(config));
     }
     if (def->needs == 0) {
-        MSC_TRY(add_first_metric(def, config));
+        MSC_TRY(add_first_metric(def, config, folder));
     }
     for (const struct msc_param *p = def->params; p->name; p++) {
         MSC_TRY(move_to_end(config, p->name));

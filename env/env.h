@@ -58,8 +58,10 @@ enum msc_status msc_env_read_goal(struct msc_goal *goal, const struct msc_space 
 // Adds what is absent from the environment's JSON object and has a default that its parameters'
 // table cannot hold (the definition's `complete`), and puts its keys in the table's order. Without
 // "objectives" an environment that needs nothing of its host gets its space's first metric; any
-// other keeps its metrics to itself until it is made. Errors are those of reading the object.
-enum msc_status msc_env_complete(const struct msc_env_def *def, struct cJSON *config);
+// other keeps its metrics to itself until it is made. Files that the object names are found from
+// `folder` (NULL: the current one). Errors are those of reading the object.
+enum msc_status msc_env_complete(const struct msc_env_def *def, struct cJSON *config,
+                                 const char *folder);
 
 // Evaluates trials: begins every outcome anew (msc_trial_begin), lets the environment measure, then
 // judges it against the goal. A trial that breaks a bound by its exact costs becomes INFEASIBLE

@@ -9,11 +9,13 @@
 
 #include <string.h>
 
+extern const struct msc_env_def msc_env_table;
 extern const struct msc_env_def msc_env_toy;
 
 static const struct msc_env_def *const definitions[] = {
     &msc_env_quantize,
     &msc_env_prune,
+    &msc_env_table,
     &msc_env_toy,
     NULL,
 };

@@ -27,9 +27,9 @@ static const struct {
 
 // ---- What is read -----------------------------------------------------------------------------
 
-// A program, a library, or an argument that names a file.
-static enum msc_status read_code(struct msc_file_set *files, const struct msc_config_entry *e,
-                                 const char *what, const cJSON *path) {
+// A program, a library, a table, or an argument that names a file.
+static enum msc_status read_named(struct msc_file_set *files, const struct msc_config_entry *e,
+                                  const char *what, const cJSON *path) {
     char *joined = NULL;
     if (!cJSON_IsString(path)) {
         return MSC_OK;
@@ -43,13 +43,15 @@ static enum msc_status files_read_entry(struct msc_file_set *files,
     const cJSON *word = NULL;
     MSC_TRY(msc_file_set_read(files, "the strategy to start from", e->base));
     if (e->library) {
-        MSC_TRY(read_code(files, e, "the environment's library",
-                          cJSON_GetObjectItemCaseSensitive(e->env, "type")));
+        MSC_TRY(read_named(files, e, "the environment's library",
+                           cJSON_GetObjectItemCaseSensitive(e->env, "type")));
     }
-    MSC_TRY(read_code(files, e, "the agent's library",
-                      cJSON_GetObjectItemCaseSensitive(e->agent, "path")));
+    MSC_TRY(read_named(files, e, "the environment's table",
+                       cJSON_GetObjectItemCaseSensitive(e->env, "file")));
+    MSC_TRY(read_named(files, e, "the agent's library",
+                       cJSON_GetObjectItemCaseSensitive(e->agent, "path")));
     cJSON_ArrayForEach(word, cJSON_GetObjectItemCaseSensitive(e->agent, "command")) {
-        MSC_TRY(read_code(files, e, "a file of the agent's command", word));
+        MSC_TRY(read_named(files, e, "a file of the agent's command", word));
     }
     const cJSON *const commands[] = {cJSON_GetObjectItemCaseSensitive(e->rerank, "command"),
                                      cJSON_GetObjectItemCaseSensitive(e->env, "command")};
@@ -57,7 +59,7 @@ static enum msc_status files_read_entry(struct msc_file_set *files,
         const cJSON *argv = cJSON_GetObjectItemCaseSensitive(commands[i], "argv");
         const cJSON *words = argv ? argv : commands[i];
         cJSON_ArrayForEach(word, words) {
-            MSC_TRY(read_code(files, e, "a file of a command", word));
+            MSC_TRY(read_named(files, e, "a file of a command", word));
         }
     }
     return MSC_OK;

@@ -260,7 +260,7 @@ static enum msc_status complete_envs(const struct msc_config_entry *e, const cJS
     cJSON *envs[] = {find_env(stored, e), find_env(wanted, e)};
     bool differ = envs[0] && envs[1] && !cJSON_Compare(envs[0], envs[1], true);
     for (size_t i = 0; differ && i < 2; i++) {
-        if (msc_env_complete(e->env_def, envs[i]) == MSC_E_NOMEM) {
+        if (msc_env_complete(e->env_def, envs[i], e->folder) == MSC_E_NOMEM) {
             return MSC_E_NOMEM;
         }
     }

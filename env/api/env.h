@@ -59,7 +59,8 @@ struct msc_env_host {
     const char *parameters_path;          // RECORD.params: what must not be computed twice, or NULL
     // MSC_E_STATE when the file must exist already: the record was made under other numerics.
     bool parameters_required;
-    const char *folder; // that programs named in its configuration run in; NULL: the current one
+    const char *
+        folder; // of its configuration: files are found from it, and programs run in it; NULL: the current one
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };

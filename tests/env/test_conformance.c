@@ -2,17 +2,36 @@
 // the registry.
 #include "env/env.h"
 
+#include "base/json.h"
 #include "base/rng.h"
 #include "tests/msc_test.h"
 #include "tests/trial_room.h"
 
 #include <math.h>
 
-static const struct msc_env_host nothing = {0};
+static const struct msc_env_host host = {.folder = MSC_TESTS_FOLDER "/env/files"};
+
+// Of those that cannot be made of defaults.
+static const struct {
+    const char *name, *json;
+} configs[] = {
+    {"table", "{\"file\":\"table.json\"}"},
+};
+
+static cJSON *find_config(const struct msc_env_def *def) {
+    for (size_t i = 0; i < sizeof configs / sizeof configs[0]; i++) {
+        if (strcmp(configs[i].name, def->name) == 0) {
+            return cJSON_Parse(configs[i].json);
+        }
+    }
+    return NULL;
+}
 
 static struct msc_env *create(const struct msc_env_def *def) {
     struct msc_env *env = NULL;
-    assert_ok(msc_env_create(&env, def, NULL, &nothing));
+    cJSON *config = find_config(def);
+    assert_ok(msc_env_create(&env, def, config, &host));
+    cJSON_Delete(config); // none of these looks at it once it is made
     return env;
 }
 

@@ -1,0 +1,27 @@
+// Shared by the readers of environment `table`.
+#ifndef MSC_ENV_TABLE_INTERNAL_H
+#define MSC_ENV_TABLE_INTERNAL_H
+
+#include "env/table_file.h"
+
+// More is not a choice, but a number that was measured.
+#define MSC_TABLE_MAX_CHOICES 4096
+
+// The text of a file with a NUL after its end, owned by the caller; the table's hash takes it in.
+enum msc_status msc_table__read(char **text, size_t *n_bytes, struct msc_table_file *table,
+                                const char *path);
+enum msc_status msc_table__read_json(struct msc_table_file *table, const char *path,
+                                     struct msc_arena *arena);
+// The tasks are the columns that are no metrics, their choices what stands there.
+enum msc_status msc_table__read_csv(struct msc_table_file *table, const char *path,
+                                    const struct cJSON *metrics, struct msc_arena *arena);
+// The rows of a table whose tasks are there. columns [n_columns] are those of the metrics.
+enum msc_status msc_table__read_rows(struct msc_table_file *table, const char *path,
+                                     const char *const columns[], size_t n_columns,
+                                     struct msc_arena *arena);
+struct msc_hash msc_table__hash_point(const uint32_t choices[], size_t n_tasks);
+
+// Order of choices and uniform baselines of a space that has all else.
+enum msc_status msc_table__finish_space(struct msc_space *space, struct msc_arena *arena);
+
+#endif
