@@ -7,11 +7,8 @@
 #include "graph/onnx/load.h"
 #include "graph/passes/bind.h"
 #include "pipeline/output.h"
+#include "pipeline/record_plan.h"
 #include "pipeline/strategies.h"
-#include "records/record_query.h"
-#include "search/distilled.h"
-#include "search/kept.h"
-#include "search/reranked.h"
 
 #include <string.h>
 
@@ -72,26 +69,6 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-static enum msc_status find_trial(const struct msc_trial **out, const struct msc_record *record,
-                                  const struct export_values *v, const struct msc_log *log) {
-    size_t n = msc_record_n_trials(record);
-    if (v->trial >= 0 && (size_t)v->trial >= n) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: there is no trial %lld, it has %zu", v->record,
-                        (long long)v->trial, n);
-    }
-    const struct msc_record_line *line = NULL;
-    if (v->trial >= 0) {
-        line = msc_record_trial(record, (size_t)v->trial);
-    } else {
-        MSC_TRY(msc_reranked_winner(&line, record, log));
-    }
-    if (!line) {
-        return MSC_FAIL(MSC_E_STATE, "%s: no trial of it has a result yet", v->record);
-    }
-    *out = &line->trial;
-    return MSC_OK;
-}
-
 // What the exported plan measures, and how far rounding alone moves its loss.
 static enum msc_status print_reevaluated(struct msc_env *env, const struct msc_trial *trial) {
     cJSON *json = NULL;
@@ -111,86 +88,27 @@ static enum msc_status export_claim_outputs(struct msc_file_set *files,
     return msc_output_claim(files, MSC_OUTPUT_STRATEGY, "--save-strategy", v->save_strategy);
 }
 
-// Scales beside a record are, like those of a strategy, for the weights that they were found with.
-static enum msc_status export_check_weights(const struct msc_processor *p,
-                                            const struct msc_record *record) {
-    static const char key[] = "weights";
-    const cJSON *header = msc_record_header(record);
-    const cJSON *old =
-        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(header, "env"), key);
-    cJSON *now = cJSON_CreateObject();
-    enum msc_status status =
-        now ? msc_env_describe(msc_processor_env(p), now) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    const cJSON *new = cJSON_GetObjectItemCaseSensitive(now, key);
-    if (status == MSC_OK && cJSON_IsString(old) && cJSON_IsString(new) &&
-        strcmp(old->valuestring, new->valuestring) != 0) {
-        status =
-            MSC_FAIL(MSC_E_STATE,
-                     "%s: found with other weights than %s has, or this version of the program "
-                     "reads it otherwise; put that model back, or keep the choices of its "
-                     "strategy file: mscgym export --model MODEL --strategy FILE "
-                     "--recalibrate --dataset INPUTS -o FILE",
-                     msc_record_path(record), msc_processor_config(p)->model);
-    }
-    cJSON_Delete(now);
-    return status;
-}
-
-// What the winner has become, or the plan of its choices.
-static enum msc_status make_strategy(struct msc_strategy **out, const struct msc_processor *p,
-                                     const struct msc_record *record, const struct msc_trial *trial,
-                                     const struct export_values *v, const struct msc_log *log) {
-    cJSON *plan = NULL;
-    if (v->trial < 0) {
-        MSC_TRY(msc_distilled_delivered(&plan, record, trial->id, log));
-    }
-    enum msc_status status =
-        plan ? msc_strategy_from_json(out, plan, v->record)
-             : msc_export_strategy(out, msc_processor_env(p), trial->proposal.choices);
-    cJSON_Delete(plan);
-    return status;
-}
-
 static enum msc_status export_record(const struct msc_cli_call *call,
                                      const struct export_values *v) {
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
-    struct msc_processor *p = NULL;
-    struct msc_record *record = NULL;
-    struct msc_strategy *strategy = NULL;
-    const struct msc_trial *trial = NULL;
+    struct msc_record_plan plan = {0};
     struct msc_file_set files = {0};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_cli_fill_options(&o, call, &v->common));
-    MSC_TRY_OUT(msc_record_open(&record, v->record, MSC_RECORD_READ, o.log));
-    MSC_TRY_OUT(msc_kept_leave_out(record, o.log));
-    MSC_TRY_OUT(find_trial(&trial, record, v, o.log));
     o.allow_plugins = v->allow_plugins;
-    MSC_TRY_OUT(msc_processor_open_record(&p, v->record, &o));
-    MSC_TRY_OUT(msc_processor_files(&files, p));
+    MSC_TRY_OUT(msc_record_plan_open(&plan, v->record, v->trial, &o));
+    MSC_TRY_OUT(msc_processor_files(&files, plan.processor));
     MSC_TRY_OUT(export_claim_outputs(&files, v));
-    MSC_TRY_OUT(msc_processor_prepare(p));
-    if (!msc_processor_graph(p)) {
-        status =
-            MSC_FAIL(MSC_E_UNSUPPORTED, "%s: its environment has no model to export", v->record);
-        goto out;
-    }
-    MSC_TRY_OUT(export_check_weights(p, record));
-    if (trial->outcome.state != MSC_TRIAL_COMPLETE) {
-        msc_log(o.log, MSC_LOG_WARNING, "trial %lld is %s%s", (long long)trial->id,
-                msc_trial_state_name(trial->outcome.state),
-                trial->outcome.state == MSC_TRIAL_INFEASIBLE ? ": it does not meet every bound"
-                                                             : "");
-    }
-    MSC_TRY_OUT(make_strategy(&strategy, p, record, trial, v, o.log));
+    MSC_TRY_OUT(msc_record_plan_make(&plan));
+    const struct msc_graph *graph = msc_processor_graph(plan.processor);
     if (v->save_strategy) {
-        MSC_TRY_OUT(msc_strategy_save(strategy, msc_processor_graph(p), v->save_strategy));
+        MSC_TRY_OUT(msc_strategy_save(plan.strategy, graph, v->save_strategy));
     }
-    MSC_TRY_OUT(msc_export_model(msc_processor_graph(p), strategy, v->output, record, trial->id));
-    status = v->common.json ? print_reevaluated(msc_processor_env(p), trial) : MSC_OK;
+    MSC_TRY_OUT(msc_export_model(graph, plan.strategy, v->output, plan.record, plan.trial->id));
+    status =
+        v->common.json ? print_reevaluated(msc_processor_env(plan.processor), plan.trial) : MSC_OK;
 out:
-    msc_strategy_destroy(strategy);
-    msc_processor_close(p);
-    msc_record_close(record);
+    msc_record_plan_close(&plan);
     msc_file_set_finish(&files);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "pipeline/collect.h"
 #include "pipeline/output.h"
 #include "pipeline/strategies.h"
+#include "pipeline/subject.h"
 
 #include <string.h>
 
@@ -24,7 +25,8 @@ struct run_values {
 static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
-     .help = "ONNX, or MSCGraph JSON",
+     .help = "ONNX, or MSCGraph JSON; with --inputs also RECORD, RECORD:TRIAL, CONFIG or "
+             "CONFIG:STAGE (mscgym track --help)",
      .offset = RUN(model),
      .is_positional = true,
      .is_required = true},
@@ -269,7 +271,6 @@ static enum msc_status check_archive(const struct msc_model *m, const struct run
 static enum msc_status run_read_inputs(struct msc_file_set *files, const struct run_values *v) {
     MSC_TRY(msc_output_read_model(files, v->model));
     MSC_TRY(msc_file_set_read(files, "the strategy", v->strategy));
-    MSC_TRY(msc_file_set_read(files, "the inputs", v->dataset));
     for (size_t i = 0; i < v->inputs.n; i++) {
         const char *equals = strchr(v->inputs.items[i], '=');
         MSC_TRY(msc_file_set_read(files, "an input", equals ? equals + 1 : NULL));
@@ -468,31 +469,58 @@ static enum msc_status load_samples(struct msc_model *m, const struct run_values
     return msc_model_load_dataset(m, &dataset);
 }
 
+static enum msc_status run_open_subject(struct msc_subject *out, const struct msc_cli_call *call,
+                                        const struct run_values *v) {
+    struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
+    MSC_TRY(msc_cli_fill_options(&o, call, &v->common));
+    MSC_TRY(msc_subject_open(out, v->model, &o));
+    if (!out->model) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "run: %s is a strategy file; expected a model, and it as "
+                        "--strategy",
+                        v->model);
+    }
+    return out->strategy && v->strategy
+               ? MSC_FAIL(MSC_E_INVALID, "run: %s is compressed already, --strategy %s is too many",
+                          v->model, v->strategy)
+               : MSC_OK;
+}
+
 static enum msc_status collect_model(const struct msc_cli_call *call, const struct run_values *v) {
     struct msc_model *m = NULL;
     struct msc_strategy *strategy = NULL;
+    struct msc_subject subject = {.model = NULL};
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
     struct msc_file_set files = {0};
     struct msc_collect collect = {
         .patterns = v->tensors.items, .n_patterns = v->tensors.n, .path = v->output};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(check_collect(v));
-    MSC_TRY_OUT(run_read_inputs(&files, v));
+    MSC_TRY_OUT(run_open_subject(&subject, call, v));
+    MSC_TRY_OUT(msc_output_read_model(&files, subject.model));
+    MSC_TRY_OUT(msc_file_set_read(&files, "what it was found by", v->model));
+    MSC_TRY_OUT(msc_file_set_read(&files, "the strategy", v->strategy));
+    MSC_TRY_OUT(msc_file_set_read(&files, "the inputs", v->dataset));
     MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_ANY, "--output", v->output));
     if (v->strategy) {
         MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->console->log));
     }
     MSC_TRY_OUT(msc_cli_fill_model_options(&o, call, &v->common));
-    MSC_TRY_OUT(msc_model_open(&m, v->model, &o));
+    if (o.n_bindings == 0 && subject.config) {
+        o.bindings = subject.config->bindings;
+        o.n_bindings = subject.config->n_bindings;
+    }
+    MSC_TRY_OUT(msc_model_open(&m, subject.model, &o));
     MSC_TRY_OUT(set_states(m, v, call->arena));
     MSC_TRY_OUT(load_samples(m, v));
-    collect.strategy = strategy;
+    collect.strategy = strategy ? strategy : subject.strategy;
     MSC_TRY_OUT(msc_collect(m, &collect));
     status = print_collected(m, &collect, v->common.json);
 out:
     msc_file_set_finish(&files);
     msc_strategy_destroy(strategy);
     msc_model_close(m);
+    msc_subject_close(&subject);
     return status;
 }
 

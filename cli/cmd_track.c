@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/table.h"
 #include "pipeline/strategies.h"
+#include "pipeline/subject.h"
 #include "pipeline/track.h"
 
 #include <inttypes.h>
@@ -18,6 +19,7 @@ struct track_values {
     struct msc_cli_common common;
     const char *model, *other, *inputs, *strategy, *other_strategy;
     int64_t samples;
+    bool allow_plugins;
 };
 
 #define TRACK(member) offsetof(struct track_values, member)
@@ -26,19 +28,21 @@ struct track_values {
 static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
-     .help = "ONNX, or MSCGraph JSON: how it should be",
+     .help = "how it should be: ONNX or MSCGraph JSON; or as OTHER is named",
      .offset = TRACK(model),
      .is_positional = true,
      .is_required = true},
     {.name = "OTHER",
      .type = MSC_CLI_TEXT,
-     .help = "what is held beside it (default: the same model)",
+     .help = "what is held beside it: a model, a strategy file, RECORD or RECORD:TRIAL, CONFIG or "
+             "CONFIG:STAGE (default: what MODEL is compressed as)",
      .offset = TRACK(other),
      .is_positional = true},
     {.name = "inputs",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "a .npz with samples for the inputs; or a .npy, or a folder of images",
+     .help = "a .npz with samples for the inputs; or a .npy, or a folder of images (default: of a "
+             "record or configuration its own)",
      .offset = TRACK(inputs)},
     {.name = "samples",
      .argument = "N",
@@ -55,6 +59,10 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_TEXT,
      .help = "and MODEL as this one does",
      .offset = TRACK(strategy)},
+    {.name = "allow-plugins",
+     .type = MSC_CLI_FLAG,
+     .help = "trust records: libraries and programs that they name may run",
+     .offset = TRACK(allow_plugins)},
     {0},
 };
 
@@ -188,45 +196,129 @@ out:
 
 // ---- The command ------------------------------------------------------------------------------
 
-// Sample by sample, as any model can be run.
-static enum msc_status open_side(struct msc_model **out, const struct msc_cli_call *call,
-                                 const struct track_values *v, const char *path) {
+// Where samples come from: the command line, or who was named with a dataset of its own.
+static const struct msc_config *find_config(const struct msc_subject subjects[2]) {
+    for (int i = 1; i >= 0; i--) {
+        if (subjects[i].config && subjects[i].config->dataset.options.inputs) {
+            return subjects[i].config;
+        }
+    }
+    return NULL;
+}
+
+// Sample by sample, as any model can be run; of sequences whole ones.
+static enum msc_status choose_dataset(struct msc_config_dataset *out, const struct track_values *v,
+                                      const struct msc_config *config) {
     static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
-    struct msc_config_dataset dataset = {.options = init};
+    *out = (struct msc_config_dataset){.options = init};
+    if (!v->inputs && !config) {
+        return MSC_FAIL(MSC_E_INVALID, "track: --inputs is missing: --inputs SAMPLES.npz");
+    }
+    out->options.inputs = v->inputs;
+    if (!v->inputs) {
+        *out = config->dataset;
+        out->validation_fraction = 0;
+        out->validation_inputs = NULL;
+        out->options.labels = NULL;
+    }
+    if (out->n_states == 0) {
+        out->options.batch = 1;
+        out->options.samples = DEFAULT_SAMPLES;
+    }
+    if (v->samples >= 0) {
+        out->options.samples = v->samples;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status open_side(struct msc_model **out, const struct msc_cli_call *call,
+                                 const struct track_values *v, const struct msc_subject *subject,
+                                 const struct msc_config *config) {
+    struct msc_config_dataset dataset;
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    MSC_TRY(choose_dataset(&dataset, v, config));
     MSC_TRY(msc_cli_fill_model_options(&o, call, &v->common));
-    dataset.options.inputs = v->inputs;
-    dataset.options.samples = v->samples >= 0 ? v->samples : DEFAULT_SAMPLES;
-    MSC_TRY(msc_model_open(out, path, &o));
+    if (o.n_bindings == 0 && subject->config) {
+        o.bindings = subject->config->bindings;
+        o.n_bindings = subject->config->n_bindings;
+    }
+    MSC_TRY(msc_model_open(out, subject->model, &o));
     return msc_model_load_dataset(*out, &dataset);
 }
 
-static enum msc_status load_strategy(struct msc_strategy **out, const struct msc_cli_call *call,
-                                     const char *path) {
-    return path ? msc_strategy_open(out, path, &call->console->log) : MSC_OK;
+static enum msc_status track_open_subjects(struct msc_subject subjects[2],
+                                           const struct msc_cli_call *call,
+                                           const struct track_values *v) {
+    const char *const words[2][2] = {{v->model, v->strategy}, {v->other, v->other_strategy}};
+    struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
+    MSC_TRY(msc_cli_fill_options(&o, call, &v->common));
+    o.allow_plugins = v->allow_plugins;
+    for (int i = 0; i < 2; i++) {
+        if (words[i][0]) {
+            MSC_TRY(msc_subject_open(&subjects[i], words[i][0], &o));
+        }
+        if (words[i][1] && subjects[i].strategy) {
+            return MSC_FAIL(MSC_E_INVALID, "track: %s is compressed already, --%s %s is too many",
+                            words[i][0], i == 0 ? "from" : "strategy", words[i][1]);
+        }
+        if (words[i][1]) {
+            MSC_TRY(msc_strategy_open(&subjects[i].own, words[i][1], o.log));
+            subjects[i].strategy = subjects[i].own;
+        }
+    }
+    if (!subjects[0].model) {
+        return MSC_FAIL(MSC_E_INVALID, "track: %s is a strategy file; expected a model first",
+                        v->model);
+    }
+    return MSC_OK;
 }
 
-static enum msc_status track_models(const struct msc_cli_call *call, const struct track_values *v) {
-    struct msc_model *model = NULL, *other = NULL;
-    struct msc_strategy *strategy = NULL, *other_strategy = NULL;
-    struct msc_track *track = NULL;
-    enum msc_status status = MSC_OK;
-    if (!v->inputs) {
-        return MSC_FAIL(MSC_E_INVALID, "track: --inputs is missing: --inputs SAMPLES.npz");
+// What is not said of the second side is as on the first; one word alone says what becomes of a model.
+static enum msc_status complete_sides(struct msc_subject subjects[2],
+                                      const struct track_values *v) {
+    if (!v->other && !subjects[1].strategy && !v->strategy) {
+        subjects[1].strategy = subjects[0].strategy;
+        subjects[0].strategy = NULL;
     }
-    if (!v->other && !v->strategy && !v->other_strategy) {
+    if (!v->other && !subjects[0].strategy && !subjects[1].strategy) {
         return MSC_FAIL(MSC_E_INVALID,
                         "track: expected another model, or --strategy FILE for this one");
     }
-    MSC_TRY_OUT(load_strategy(&strategy, call, v->strategy));
-    MSC_TRY_OUT(load_strategy(&other_strategy, call, v->other_strategy));
-    MSC_TRY_OUT(open_side(&model, call, v, v->model));
-    if (v->other) {
-        MSC_TRY_OUT(open_side(&other, call, v, v->other));
+    if (!subjects[1].model) {
+        subjects[1].model = subjects[0].model;
+        subjects[1].config = subjects[1].config ? subjects[1].config : subjects[0].config;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status is_same_file(bool *out, struct msc_arena *arena,
+                                    const struct msc_subject subjects[2]) {
+    char *paths[2];
+    for (int i = 0; i < 2; i++) {
+        MSC_TRY(msc_path_absolute(&paths[i], arena, subjects[i].model));
+    }
+    *out = strcmp(paths[0], paths[1]) == 0;
+    return MSC_OK;
+}
+
+static enum msc_status track_subjects(const struct msc_cli_call *call,
+                                      const struct track_values *v) {
+    struct msc_subject subjects[2] = {{.model = NULL}, {.model = NULL}};
+    struct msc_model *model = NULL, *other = NULL;
+    struct msc_track *track = NULL;
+    bool is_same = false;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(track_open_subjects(subjects, call, v));
+    MSC_TRY_OUT(complete_sides(subjects, v));
+    const struct msc_config *config = find_config(subjects);
+    MSC_TRY_OUT(is_same_file(&is_same, call->arena, subjects));
+    MSC_TRY_OUT(open_side(&model, call, v, &subjects[0], config));
+    if (!is_same) {
+        MSC_TRY_OUT(open_side(&other, call, v, &subjects[1], config));
     }
     const struct msc_track_side sides[2] = {
-        {.model = model, .strategy = strategy},
-        {.model = other ? other : model, .strategy = other_strategy}};
+        {.model = model, .strategy = subjects[0].strategy},
+        {.model = other ? other : model, .strategy = subjects[1].strategy}};
     MSC_TRY_OUT(msc_track_make(&track, sides));
     status =
         v->common.json ? print_track_json(track, model->graph) : print_track(track, model->graph);
@@ -234,27 +326,30 @@ out:
     msc_track_destroy(track);
     msc_model_close(other);
     msc_model_close(model);
-    msc_strategy_destroy(other_strategy);
-    msc_strategy_destroy(strategy);
+    msc_subject_close(&subjects[1]);
+    msc_subject_close(&subjects[0]);
     return status;
 }
 
 static int cmd_track(const struct msc_cli_call *call, void *payload) {
-    enum msc_status status = track_models(call, payload);
+    enum msc_status status = track_subjects(call, payload);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
 
 const struct msc_cli_command msc_cmd_track = {
     .name = "track",
     .summary = "tells where two models differ, tensor by tensor, and which joint goes wrong",
-    .usage = "MODEL [OTHER] --inputs FILE [--strategy FILE] [options]",
+    .usage = "MODEL [OTHER] [--inputs FILE] [--strategy FILE] [options]",
     .description =
         "The signal-to-noise ratio (SNR) of a tensor is 10 log10 of its sum of squares by that\n"
         "of what differs. A joint is at fault where it falls most below that of what the joint\n"
-        "reads. Of two models the tensors of one name are compared, as exported ones keep them.",
+        "reads. Of two models the tensors of one name are compared, as exported ones keep them.\n"
+        "Stages of a configuration: baseline, the name of a search, export.",
     .examples = "  mscgym track digits.onnx small.onnx --inputs calibration.npz\n"
                 "  mscgym track digits.onnx --strategy msc_workspace/msc_quantize.json \\\n"
-                "      --inputs calibration.npz --samples 64 --json\n",
+                "      --inputs calibration.npz --samples 64 --json\n"
+                "  mscgym track msc_workspace/digits.jsonl:12 msc_workspace/digits.jsonl\n"
+                "  mscgym track digits.json:baseline digits.json:export\n",
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct track_values),

@@ -49,7 +49,7 @@ _mscgym() {
         ;;
     run) options="--inputs --samples --input --output --state --tensor --strategy --repeat $models" ;;
     bench) options="--runtime --input --batch --rounds --threads --bind" ;;
-    track) options="--inputs --samples --strategy --from $models" ;;
+    track) options="--inputs --samples --strategy --from --allow-plugins $models" ;;
     graph) options="--prototxt --placement --sites --channels --weights --target --output $models" ;;
     config) options="--show --allow-plugins" ;;
     tune) options="--device --time" ;;

@@ -14,6 +14,28 @@ mscgym track tiny.onnx --strategy a/msc_quantize.json $inputs --json |
     sed 's/: *-*[0-9][0-9.e-]*/: N/' | grep -v '"joint"\|"tensor"' | sort | uniq -c
 mscgym track tiny.onnx --from a/msc_quantize.json --strategy a/msc_quantize.json $inputs | tail -n 1
 
+echo "== records, trials, strategies and stages"
+# table WORD ...: the same numbers by whatever name.
+table() {
+    mscgym track "$@" --quiet | sha256sum | cut -c 1-8
+}
+mscgym track tiny.onnx --strategy a/msc_quantize.json $inputs | sha256sum | cut -c 1-8 >numbers
+best=$(mscgym show a/tiny.jsonl --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["winner"]["id"])')
+for words in "tiny.onnx a/msc_quantize.json --inputs inputs.npz" "a/tiny.jsonl" "a/tiny.jsonl:$best" "a.json" \
+    "tiny.onnx a/tiny.jsonl" "a.json:baseline a.json:quantize[0]" "a.json:baseline a.json:export"; do
+    table $words >>numbers
+done
+uniq -c numbers | sed 's/ [^ ]*$//'
+mscgym track a/tiny.jsonl:0 a/tiny.jsonl:1 $inputs | tail -n 1 | sed 's/, to .*//'
+mscgym run a.json:quantize $inputs --tensor '*' -o compressed.npz
+mscgym run tiny.onnx --strategy a/msc_quantize.json $inputs --tensor '*' -o same.npz >/dev/null
+cmp compressed.npz same.npz && echo "the same tensors"
+try mscgym track a.json:nothing $inputs
+try mscgym track a/tiny.jsonl:99 $inputs
+try mscgym track a/tiny.jsonl:x $inputs
+try mscgym track a/msc_quantize.json a/tiny.jsonl $inputs
+try mscgym track a/tiny.jsonl --from a/msc_quantize.json $inputs
+
 echo "== what does not go"
 try mscgym track tiny.onnx tiny.onnx
 try mscgym track tiny.onnx $inputs
