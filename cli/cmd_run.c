@@ -25,8 +25,7 @@ struct run_values {
 static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
-     .help = "ONNX, or MSCGraph JSON; with --inputs also RECORD, RECORD:TRIAL, CONFIG or "
-             "CONFIG:STAGE (mscgym track --help)",
+     .help = "ONNX, or MSCGraph JSON; with --inputs also a RECORD or CONFIG:STAGE",
      .offset = RUN(model),
      .is_positional = true,
      .is_required = true},
