@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""How good what agents find is: agents x problems x budgets x seeds, as regret.
+
+    quality.py MSCGYM [PROBLEM.problem.json...] [--agents A,B,...] [--groups WORD,...] [--seeds 10]
+               [--budgets 50,150,500] [--csv FILE] [--beside FILE.csv] [--shares 0.3,...]
+
+Without files the problems are those of quality_problems.py, written to --folder and kept there; a file of
+one's own has {"name", "group", "env", "optimum", "reference"}, the environment with paths beside it.
+Regret is (loss - optimum) / (reference - optimum), cut to 0 ... 1: 0 is the optimum, 1 the median of random
+feasible points. It is that of the best feasible trial among the first so many that were evaluated: baselines
+count, what the record answers and what exact costs rule out do not (--count lines: all lines do).
+
+The table has a row for each group and budget, of medians over problems of medians over seeds; below it stands
+in how many rows (problem x budget) an agent is within 0.01 of the best one, and by how much it is behind at
+worst. `--csv` has every search; `--beside` takes agents that are not run from such a file. An agent is a name
+of AGENTS below, or NAME={"type": ...}. Peers: Optuna by --optuna PYTHON, a (1+1)-EA; those are slow, `--agents`
+asks for them.
+"""
+import argparse
+import concurrent.futures
+import csv
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import quality_problems
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PEERS = os.path.join(HERE, "peers")
+OWN = ("auto", "evolutionary", "evolutionary_8", "grid_search", "greedy", "random")
+AGENTS = {
+    "auto": {"type": "auto"},
+    "evolutionary": {"type": "evolutionary"},
+    "evolutionary_8": {"type": "evolutionary", "population": 8},
+    "grid_search": {"type": "grid_search"},
+    "greedy": {"type": "grid_search", "mode": "greedy"},
+    "random": {"type": "random"},
+    "optuna_tpe": {"type": "process", "command": ["OPTUNA", f"{PEERS}/search_optuna.py"],
+                   "params": {"sampler": "tpe"}, "timeout": 600},
+    "optuna_tpe_ordinal": {"type": "process", "command": ["OPTUNA", f"{PEERS}/search_optuna.py"],
+                           "params": {"sampler": "tpe", "ordinal": True}, "timeout": 600},
+    "optuna_nsga2": {"type": "process", "command": ["OPTUNA", f"{PEERS}/search_optuna.py"],
+                     "params": {"sampler": "nsga2"}, "timeout": 600},
+    "one_plus_one": {"type": "process",
+                     "command": [sys.executable, f"{PEERS}/search_one_plus_one.py"]},
+}
+# Records are synced round by round, which is not what is measured here.
+MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
+COLUMNS = ("problem", "group", "budget", "agent", "seed", "loss", "regret", "trials", "seconds")
+
+
+def is_counted(line, count):
+    if count == "lines":
+        return True
+    is_measured = line["state"] in ("complete", "pruned", "failed") or \
+        line["metrics"].get("distill_loss") is not None
+    return is_measured and "repeat_of" not in line
+
+
+def best_after(lines, objective, sign, budgets, count):
+    """For each budget the best feasible value of the first so many trials, or None."""
+    found, best, n = {}, None, 0
+    for line in lines:
+        if not is_counted(line, count):
+            continue
+        n += 1
+        value = line["metrics"].get(objective)
+        if line["state"] == "complete" and (best is None or sign * value < sign * best):
+            best = value
+        found.update((b, best) for b in budgets if b == n)
+    found.update((b, best) for b in budgets if b > n)  # ended before
+    return found
+
+
+def regret(problem, value):
+    if value is None:
+        return 1.0
+    scale = problem["reference"] - problem["optimum"]
+    return min(1.0, max(0.0, (value - problem["optimum"]) / scale))
+
+
+def budgets_of(problem, options):
+    return sorted(set(options.budgets + problem.get("more_budgets", [])))
+
+
+def search(options, problem, name, seed):
+    """Rows of one search."""
+    budgets = budgets_of(problem, options)
+    # What is not counted needs lines beyond the budget.
+    trials = max(budgets) if options.count == "lines" else 2 * max(budgets)
+    with tempfile.TemporaryDirectory(prefix="bench_quality_", dir=MEMORY) as folder:
+        config = {"workspace": folder, "verbose": "error",
+                  "gym": [{"record": "r.jsonl", "env": problem["env"], "agent": options.agents[name],
+                           "budget": {"trials": trials}, "seed": seed,
+                           "parallel": options.parallel}]}
+        path = os.path.join(folder, "search.json")
+        with open(path, "w") as file:
+            json.dump(config, file)
+        start = time.perf_counter()
+        run = subprocess.run([options.mscgym, "search", path, "--quiet", "--threads", "1"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        seconds = time.perf_counter() - start
+        # 1: no trial meets every bound; the record tells as much.
+        if run.returncode not in (0, 1) or not os.path.exists(os.path.join(folder, "r.jsonl")):
+            raise RuntimeError(f"{name}, {problem['name']}, seed {seed}: {run.stderr.strip()}")
+        with open(os.path.join(folder, "r.jsonl")) as file:
+            lines = [json.loads(line) for line in file]
+    header, lines = lines[0], [line for line in lines if line["kind"] == "trial"]
+    objective = header["objectives"][0]
+    found = best_after(lines, objective["metric"], -1 if objective["maximise"] else 1, budgets,
+                       options.count)
+    return [{"problem": problem["name"], "group": problem["group"], "budget": budget, "agent": name,
+             "seed": seed, "loss": found[budget], "regret": regret(problem, found[budget]),
+             "trials": len(lines), "seconds": round(seconds, 3)} for budget in budgets]
+
+
+def run_all(options, problems):
+    """Every search, two at once; agents go in turn, so that all are there when it is stopped."""
+    work = [(problem, name, seed) for problem in problems for seed in range(options.seeds)
+            for name in options.agents]
+    rows = []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        jobs = [pool.submit(search, options, *item) for item in work]
+        for n, job in enumerate(jobs):
+            try:
+                rows += job.result()
+            except RuntimeError as error:
+                sys.exit(str(error))
+            if sys.stderr.isatty():
+                print(f"\r{n + 1} of {len(jobs)} searches", end="", file=sys.stderr, flush=True)
+    return rows
+
+
+def medians(rows):
+    """{(problem, budget): {agent: median regret over seeds}}, and each problem's group."""
+    found, groups = {}, {}
+    for row in rows:
+        key = row["problem"], row["budget"]
+        groups[row["problem"]] = row["group"]
+        found.setdefault(key, {}).setdefault(row["agent"], []).append(row["regret"])
+    return {key: {name: statistics.median(values) for name, values in agents.items()}
+            for key, agents in found.items()}, groups
+
+
+def report(rows, names):
+    cells, groups = medians(rows)
+    table = {}
+    for (problem, budget), agents in cells.items():
+        for name, value in agents.items():
+            table.setdefault((groups[problem], budget), {}).setdefault(name, []).append(value)
+    print("| problems | trials | " + " | ".join(names) + " |")
+    print("|---|---|" + "---|" * len(names))
+    for (group, budget), agents in table.items():
+        print(f"| {group} | {budget} | " + " | ".join(
+            f"{statistics.median(agents[name]):.4f}" if name in agents else "-" for name in names) +
+            " |")
+    rated = [agents for agents in cells.values() if len(agents) == len(names)]
+    print(f"\n| agent | within 0.01 of the best, of {len(rated)} rows | furthest behind | "
+          "ms a search |\n|---|---|---|---|")
+    for name in names if rated else []:
+        behind = [agents[name] - min(agents.values()) for agents in rated]
+        near = sum(b <= 0.01 for b in behind) / len(behind)
+        seconds = [float(row["seconds"]) for row in rows if row["agent"] == name]
+        print(f"| {name} | {100 * near:.0f} % | {max(behind):.3f} | "
+              f"{1000 * statistics.median(seconds):.0f} |")
+
+
+def load_csv(path, without):
+    with open(path, newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["agent"] not in without]
+    for row in rows:
+        row["budget"], row["regret"] = int(row["budget"]), float(row["regret"])
+    return rows
+
+
+def save_csv(path, rows):
+    with open(path + ".part", "w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    os.replace(path + ".part", path)
+
+
+def read_problem(path):
+    with open(path) as file:
+        problem = json.load(file)
+    env = dict(problem["env"], file=os.path.join(os.path.dirname(os.path.abspath(path)),
+                                                 problem["env"]["file"]))
+    return dict(problem, env=env)
+
+
+def make_problems(options):
+    if options.problems:
+        return [read_problem(path) for path in options.problems]
+    made = [p for p in quality_problems.make_all(options.problem_seeds, options.shares)
+            if any(word in p.group for word in options.groups)]
+    made.sort(key=lambda p: p.group)
+    return [read_problem(quality_problems.write(p, options.folder)) for p in made]
+
+
+def choose_agents(options):
+    listed = json.loads(subprocess.run([options.mscgym, "agents", "--json"], check=True,
+                                       capture_output=True, text=True).stdout)
+    known = {agent["name"] for agent in listed}
+    chosen = {}
+    for text in options.names or OWN:
+        name, _, given = text.partition("=")
+        agent = json.loads(given) if given else dict(AGENTS[name])
+        if agent["type"] not in known:
+            print(f"{name}: skipped: there is no agent {agent['type']}", file=sys.stderr)
+            continue
+        if agent.get("command", [""])[0] == "OPTUNA":
+            if not options.optuna:
+                print(f"{name}: skipped: --optuna names a Python that has it", file=sys.stderr)
+                continue
+            agent["command"] = [options.optuna, *agent["command"][1:]]
+        chosen[name] = agent
+    return chosen
+
+
+def parse():
+    words = [lambda text: text.split(","), lambda text: [int(w) for w in text.split(",")],
+             lambda text: [float(w) for w in text.split(",")]]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mscgym", type=os.path.abspath)
+    parser.add_argument("problems", nargs="*")
+    parser.add_argument("--agents", dest="names", action="append")
+    parser.add_argument("--groups", type=words[0], default=[""])
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--problem-seeds", type=int, default=10)
+    parser.add_argument("--budgets", type=words[1], default=[50, 150, 500])
+    parser.add_argument("--shares", type=words[2], default=[])
+    parser.add_argument("--count", choices=("evaluated", "lines"), default="evaluated")
+    parser.add_argument("--parallel", type=int, default=8)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--optuna")
+    parser.add_argument("--csv")
+    parser.add_argument("--beside")
+    parser.add_argument("--folder", default=os.path.expanduser("~/.cache/mscgym/quality"))
+    options = parser.parse_intermixed_args()
+    # A list of names, or one definition, which has commas of its own.
+    options.names = [name for text in options.names or []
+                     for name in ([text] if "=" in text else text.split(","))]
+    return options
+
+
+def main():
+    options = parse()
+    options.agents = choose_agents(options)
+    problems = make_problems(options)
+    rows = run_all(options, problems)
+    beside = load_csv(options.beside, options.agents) if options.beside else []
+    if options.csv:
+        save_csv(options.csv, rows + beside)
+    names = [*options.agents, *sorted({row["agent"] for row in beside})]
+    report(rows + beside, names)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""Search problems with known optima, as files of environment `table` (docs/table.md).
+
+A task has choices from the most expensive, with the least loss, to the cheapest. Losses add up, with terms
+of pairs; one cost adds up, too, and has an upper bound. Draws are those of
+numpy.random.default_rng(seed), in the order of the code: changing one changes a problem.
+
+Of a point of loss v, regret = (v - optimum) / (reference - optimum), cut to 0 … 1: 0 is the optimum, 1 the
+reference, which is the median loss of 400 random feasible points.
+"""
+import json
+import os
+
+import numpy
+
+VERSION = 1  # of what is cached: rises with any change below
+PAIRWISE_STRENGTHS = (0.5, 1.0, 2.0)
+ADDITIVE_TASKS = (18, 50, 200)
+
+
+class Problem:
+    def __init__(self, name, group, alone, pairs, cost, share):
+        self.name, self.group = name, group
+        self.alone = [numpy.asarray(row, float) for row in alone]
+        self.pairs = [(i, j, numpy.asarray(matrix, float)) for i, j, matrix in pairs]
+        self.cost = [numpy.asarray(row, float) for row in cost]
+        greatest = sum(row[0] for row in self.cost)
+        least = sum(row[-1] for row in self.cost)
+        self.bound = float(least + share * (greatest - least))
+
+    def loss(self, points):
+        """Of points [n, tasks]."""
+        total = sum(row[points[:, t]] for t, row in enumerate(self.alone))
+        for i, j, matrix in self.pairs:
+            total = total + matrix[points[:, i], points[:, j]]
+        return total
+
+    def is_feasible(self, points):
+        return sum(row[points[:, t]] for t, row in enumerate(self.cost)) <= self.bound
+
+    def table(self):
+        return {
+            "schema": "mscgym.table.1",
+            "tasks": [{"name": f"task_{t}", "choices": [str(len(row) - c) for c in range(len(row))]}
+                      for t, row in enumerate(self.alone)],
+            "metrics": [{"name": "distill_loss", "alone": [row.tolist() for row in self.alone],
+                         "pairs": [{"tasks": [i, j], "values": matrix.tolist()}
+                                   for i, j, matrix in self.pairs]}],
+            "costs": [{"name": "size_bytes", "alone": [row.tolist() for row in self.cost]}],
+        }
+
+
+def pairwise(seed, strength, share=0.5):
+    """Twelve tasks of three choices, any two of which interact, with random sign."""
+    random = numpy.random.default_rng(5000 + seed)
+    sensitivity = numpy.exp(random.normal(0, 1, 12))
+    sizes = numpy.exp(random.normal(0, 1, 12))
+    alone = [[0, s * random.uniform(.08, .25), s * random.uniform(.6, 1.4)] for s in sensitivity]
+    pairs = []
+    for i in range(12):
+        for j in range(i + 1, 12):
+            matrix = numpy.zeros((3, 3))
+            for a in (1, 2):
+                for b in (1, 2):
+                    scale = numpy.sqrt(alone[i][a] * alone[j][b])
+                    matrix[a, b] = strength * random.normal() * scale * .5
+            pairs.append((i, j, matrix))
+    cost = [[size * bits for bits in (8, 5, 3)] for size in sizes]
+    return Problem(f"pairwise_{strength:g}_{seed}", f"pairwise {strength:g}", alone, pairs, cost,
+                   share)
+
+
+def trap(seed, share=0.45):
+    """Six couples: half look expensive alone and cancel together, half look harmless and are not."""
+    random = numpy.random.default_rng(6000 + seed)
+    order = random.permutation(12)
+    sizes = numpy.exp(random.normal(0, .5, 12))
+    alone, pairs = [[0, 0, 0] for _ in range(12)], []
+    for couple in range(6):
+        i, j = sorted(int(t) for t in order[2 * couple:2 * couple + 2])
+        unit = random.uniform(.7, 1.3)
+        matrix = numpy.zeros((3, 3))
+        if couple % 2 == 0:
+            alone[i] = alone[j] = [0, .5 * unit, unit]
+            matrix[1, 1], matrix[2, 2] = -.92 * unit, -1.85 * unit
+            matrix[1, 2] = matrix[2, 1] = -.2 * unit
+        else:
+            alone[i] = alone[j] = [0, .05 * unit, .12 * unit]
+            matrix[1, 1], matrix[2, 2] = .5 * unit, 2 * unit
+            matrix[1, 2] = matrix[2, 1] = 1.1 * unit
+        pairs.append((i, j, matrix))
+    for i in range(12):
+        for j in range(i + 1, 12):
+            matrix = numpy.zeros((3, 3))
+            matrix[1:, 1:] = numpy.abs(random.normal(0, .01, (2, 2)))
+            pairs.append((i, j, matrix))
+    cost = [[size * bits for bits in (8, 5, 3)] for size in sizes]
+    return Problem(f"trap_{seed}", "trap", alone, pairs, cost, share)
+
+
+def additive(seed, n_tasks, n_choices=8, share=0.35):
+    """No interaction; a bit more has a quarter of the loss."""
+    random = numpy.random.default_rng(7000 + seed)
+    scale = numpy.exp(random.normal(0, 1.2, n_tasks))
+    sizes = numpy.exp(random.normal(0, 1, n_tasks))
+    bits = range(n_choices + 1, 1, -1)
+    alone = [[s * 4.0 ** (2 - b) for b in bits] for s in scale]
+    cost = [[size * b for b in bits] for size in sizes]
+    return Problem(f"additive_{n_tasks}_{seed}", f"additive {n_tasks}", alone, [], cost, share)
+
+
+def optimum_of_all(problem):
+    """By trying every point, a million at a time."""
+    counts = [len(row) for row in problem.alone]
+    n_points = int(numpy.prod(counts))
+    best = numpy.inf
+    for first in range(0, n_points, 1 << 20):
+        points = numpy.stack(numpy.unravel_index(
+            numpy.arange(first, min(first + (1 << 20), n_points)), counts), axis=1)
+        loss = problem.loss(points)[problem.is_feasible(points)]
+        best = min(best, loss.min(initial=numpy.inf))
+    return float(best)
+
+
+def optimum_of_sums(problem):
+    """Of a problem without pairs: a multiple-choice knapsack, as an integer programme."""
+    import scipy.optimize
+    import scipy.sparse
+    counts = [len(row) for row in problem.alone]
+    owner = numpy.repeat(numpy.arange(len(counts)), counts)
+    loss, cost = numpy.concatenate(problem.alone), numpy.concatenate(problem.cost)
+    one_each = scipy.sparse.csr_matrix((numpy.ones(len(owner)), (owner, numpy.arange(len(owner)))))
+    found = scipy.optimize.milp(
+        loss, integrality=numpy.ones(len(owner)), bounds=scipy.optimize.Bounds(0, 1),
+        constraints=[scipy.optimize.LinearConstraint(one_each, 1, 1),
+                     scipy.optimize.LinearConstraint(cost[None], -numpy.inf, problem.bound)],
+        options={"mip_rel_gap": 0})
+    if not found.success:
+        raise RuntimeError(f"{problem.name}: {found.message}")
+    points = numpy.array([[int(numpy.argmax(found.x[owner == t])) for t in range(len(counts))]])
+    assert problem.is_feasible(points)[0]
+    return float(problem.loss(points)[0])
+
+
+def reference(problem):
+    """Median loss of 400 random feasible points. Where 100 draws break the bound, random tasks of the last
+    become cheaper by one choice until it is met."""
+    random = numpy.random.default_rng(12345)
+    counts = numpy.array([len(row) for row in problem.alone])
+    points = []
+    while len(points) < 400:
+        for _ in range(100):
+            point = random.integers(counts)
+            if problem.is_feasible(point[None])[0]:
+                break
+        while not problem.is_feasible(point[None])[0]:
+            task = random.integers(len(counts))
+            point[task] = min(point[task] + 1, counts[task] - 1)
+        points.append(point)
+    return float(numpy.median(problem.loss(numpy.array(points))))
+
+
+def make_all(seeds, shares=()):
+    """All of them, each by its own bound, and by those of `shares`."""
+    made = []
+    for seed in range(seeds):
+        makers = [lambda strength=s, **kw: pairwise(seed, strength, **kw) for s in PAIRWISE_STRENGTHS]
+        makers.append(lambda **kw: trap(seed, **kw))
+        if seed < 3:
+            makers += [lambda n=n, **kw: additive(seed, n, **kw) for n in ADDITIVE_TASKS]
+        for make in makers:
+            made.append(make())
+            for share in shares:
+                problem = make(share=share)
+                problem.name += f"_{share:g}"
+                problem.group += f", bound {share:g}"
+                made.append(problem)
+    return made
+
+
+def write(problem, folder):
+    """The table, and NAME.problem.json with environment, optimum and reference, unless they are there."""
+    path = os.path.join(folder, problem.name + ".problem.json")
+    if os.path.exists(path):
+        with open(path) as file:
+            if json.load(file).get("version") == VERSION:
+                return path
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, problem.name + ".json"), "w") as file:
+        json.dump(problem.table(), file)
+    about = {
+        "name": problem.name, "group": problem.group, "version": VERSION,
+        "env": {"type": "table", "file": problem.name + ".json",
+                "bounds": {"size_bytes": {"max": problem.bound}}},
+        "optimum": optimum_of_all(problem) if problem.pairs else optimum_of_sums(problem),
+        "reference": reference(problem),
+    }
+    if not problem.pairs:  # what a knapsack of measured losses needs
+        about["more_budgets"] = [sum(len(row) for row in problem.alone) + 20]
+    with open(path + ".part", "w") as file:
+        json.dump(about, file, indent=1)
+    os.replace(path + ".part", path)
+    return path
