@@ -24,7 +24,9 @@ static size_t count_groups(const struct msc_prune_env *z) {
 static enum msc_status begin_points(void *payload, const uint32_t *const points[], size_t n) {
     struct msc_prune_env *z = payload;
     size_t n_groups = count_groups(z);
-    msc_pruner_forget(z->pruner);
+    if (msc_pruner_is_full(z->pruner)) {
+        msc_pruner_forget(z->pruner);
+    }
     if (n == 0) {
         return MSC_OK;
     }
@@ -83,11 +85,18 @@ static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_
 // ---- The environment's functions --------------------------------------------------------------
 
 // Weights that make up for channels are found as floats.
-static enum msc_status check_base(const struct msc_env_host *host) {
+enum msc_status msc_prune_env__check_base(const struct msc_env_host *host) {
     return !host->base || msc_strategy_n_edits(host->base) == 0
                ? MSC_OK
                : MSC_FAIL(MSC_E_UNSUPPORTED, "channels cannot go from a model that a strategy has "
                                              "quantised already: prune first, then quantise");
+}
+
+enum msc_status msc_prune_env__read_options(struct msc_prune_env *z, const cJSON *config,
+                                            struct msc_arena *arena) {
+    z->options = (struct msc_pruner_options){
+        .round_to = z->round_to, .repairs = z->repairs, .ridge = z->ridge, .n_rows = z->n_rows};
+    return msc_pruner_read_options(&z->options, config, arena);
 }
 
 static enum msc_status prune_init(struct msc_env *env) {
@@ -95,11 +104,9 @@ static enum msc_status prune_init(struct msc_env *env) {
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_arena *arena = msc_env_arena(env);
     struct msc_distill_options o;
-    MSC_TRY(check_base(host));
+    MSC_TRY(msc_prune_env__check_base(host));
     MSC_TRY(msc_loss_options_read(&o, &z->loss, arena));
-    z->options = (struct msc_pruner_options){
-        .round_to = z->round_to, .repairs = z->repairs, .ridge = z->ridge, .n_rows = z->n_rows};
-    MSC_TRY(msc_pruner_read_options(&z->options, msc_env_config(env), arena));
+    MSC_TRY(msc_prune_env__read_options(z, msc_env_config(env), arena));
     MSC_TRY(msc_metrics_choose(&z->runs.metrics, msc_prune_metric_rows, host, msc_env_config(env)));
     o.metrics = z->runs.metrics.sampled;
     o.n_metrics = z->runs.metrics.n_sampled;
@@ -173,21 +180,6 @@ static enum msc_status give_elements(void *payload, int32_t tensor,
     return status;
 }
 
-static enum msc_status fill_strategy(struct msc_strategy *s, const struct msc_prune_env *z,
-                                     const struct msc_graph *graph, const uint32_t cuts[],
-                                     const uint32_t choices[], bool is_gone[]) {
-    const struct msc_channels *channels = msc_pruner_channels(z->pruner);
-    const struct giving giving = {s, z, graph, is_gone};
-    MSC_TRY(msc_pruner_make(z->pruner, &cuts, 1, z->n_threads));
-    msc_pruner_mark(z->pruner, cuts, is_gone);
-    for (size_t t = 0; t < z->space.space.n_tasks; t++) {
-        const struct msc_channel_group *group = &channels->groups[z->space.group_of_task[t]];
-        const char *label = z->space.space.tasks[t].labels[choices[t]];
-        MSC_TRY(msc_strategy_prune_group(s, group, label, is_gone + group->first_unit));
-    }
-    return msc_pruner_each_replaced(z->pruner, cuts, give_elements, (void *)&giving);
-}
-
 static bool is_replaced(const struct msc_strategy *s, const char *tensor) {
     size_t i = 0, n = msc_strategy_n_replaced(s);
     while (i < n && strcmp(msc_strategy_replaced(s, i), tensor) != 0) {
@@ -210,6 +202,21 @@ static enum msc_status add_base(struct msc_strategy *s, const struct msc_prune_e
     return msc_strategy_prune_after(s, host->base);
 }
 
+enum msc_status msc_prune_env__fill_strategy(struct msc_strategy *s, const struct msc_prune_env *z,
+                                             const struct msc_env_host *host, const uint32_t cuts[],
+                                             const uint32_t choices[], bool is_gone[]) {
+    const struct msc_channels *channels = msc_pruner_channels(z->pruner);
+    const struct giving giving = {s, z, host->graph, is_gone};
+    msc_pruner_mark(z->pruner, cuts, is_gone);
+    for (size_t t = 0; t < z->space.space.n_tasks; t++) {
+        const struct msc_channel_group *group = &channels->groups[z->space.group_of_task[t]];
+        const char *label = z->space.space.tasks[t].labels[choices[t]];
+        MSC_TRY(msc_strategy_prune_group(s, group, label, is_gone + group->first_unit));
+    }
+    MSC_TRY(msc_pruner_each_replaced(z->pruner, cuts, give_elements, (void *)&giving));
+    return host->base ? add_base(s, z, host, is_gone) : MSC_OK;
+}
+
 static enum msc_status prune_edits(struct msc_env *env, const uint32_t choices[], cJSON **out) {
     struct msc_prune_env *z = msc_env_state(env);
     const struct msc_env_host *host = msc_env_host(env);
@@ -221,8 +228,8 @@ static enum msc_status prune_edits(struct msc_env *env, const uint32_t choices[]
     MSC_TRY_OUT(status);
     msc_prune_env__cuts(cuts, z, choices);
     MSC_TRY_OUT(msc_strategy_create(&s, NULL));
-    MSC_TRY_OUT(fill_strategy(s, z, host->graph, cuts, choices, is_gone));
-    MSC_TRY_OUT(host->base ? add_base(s, z, host, is_gone) : MSC_OK);
+    MSC_TRY_OUT(msc_pruner_make(z->pruner, (const uint32_t *const[]){cuts}, 1, z->n_threads));
+    MSC_TRY_OUT(msc_prune_env__fill_strategy(s, z, host, cuts, choices, is_gone));
     status = msc_strategy_to_json(s, msc_env_whole_host(env)->graph, out);
 out:
     msc_strategy_destroy(s);

@@ -39,15 +39,20 @@ static int32_t quantizer_choice(const struct msc_quantize *z, int32_t task, uint
     return (int32_t)z->space.choices_of_task[task][choice];
 }
 
-static enum msc_status fill_edits(void *payload, const uint32_t choices[],
-                                  const struct msc_edit *edits[]) {
-    const struct msc_quantize *z = payload;
+void msc_quantize__fill_sites(const struct msc_quantize *z, const uint32_t choices[],
+                              const struct msc_edit *edits[]) {
     for (size_t s = 0; s < z->runs.n_slots; s++) {
         int32_t task = msc_quantize_task_of_slot(&z->space, (int32_t)s);
         edits[s] = task == MSC_NO_ID ? z->fixed[s]
                                      : msc_quantizer_edit(z->quantizer, z->space.site_of_slot[s],
                                                           quantizer_choice(z, task, choices[task]));
     }
+}
+
+static enum msc_status fill_edits(void *payload, const uint32_t choices[],
+                                  const struct msc_edit *edits[]) {
+    const struct msc_quantize *z = payload;
+    msc_quantize__fill_sites(z, choices, edits);
     return msc_bias_edits_fill(z->bias_edits, edits);
 }
 
@@ -65,7 +70,8 @@ static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_
 
 // ---- The environment's functions --------------------------------------------------------------
 
-static enum msc_status leave_constants(struct msc_quantize *z, const struct msc_env_host *host) {
+enum msc_status msc_quantize__leave_constants(struct msc_quantize *z,
+                                              const struct msc_env_host *host) {
     int32_t n_left;
     MSC_TRY(msc_quantizer_leave_constants(z->quantizer, msc_distill_evaluator(z->runs.distill),
                                           &n_left));
@@ -90,7 +96,7 @@ static int32_t find_dominating(const struct msc_quantizer *q, size_t choice, boo
     return MSC_NO_ID;
 }
 
-static void tell_dominated(const struct msc_quantize *z, const struct msc_log *log) {
+void msc_quantize__tell_dominated(const struct msc_quantize *z, const struct msc_log *log) {
     const struct msc_quantizer *q = z->quantizer;
     const struct msc_quantizer_options *o = &z->quantizer_options;
     const struct msc_target *target = msc_quantizer_sites(q)->scheme.target;
@@ -121,9 +127,9 @@ static enum msc_status quantize_init(struct msc_env *env) {
     z->distill_options.n_metrics = z->runs.metrics.n_sampled;
     z->distill_options.target = z->quantizer_options.all_sites ? z->quantizer_options.target : NULL;
     MSC_TRY(msc_quantizer_create(&z->quantizer, host->graph, &z->quantizer_options));
-    tell_dominated(z, host->log);
+    msc_quantize__tell_dominated(z, host->log);
     MSC_TRY(msc_distill_create(&z->runs.distill, host, host->dataset, &z->distill_options));
-    MSC_TRY(leave_constants(z, host));
+    MSC_TRY(msc_quantize__leave_constants(z, host));
     MSC_TRY(msc_quantize__get_parameters(env, z));
     struct msc_whole_cost whole;
     bool is_more = msc_whole_is_more(env);

@@ -54,6 +54,19 @@ struct msc_metric_row {
 double msc_metric_loss(const struct msc_distill_run *run);     // of_run: the distill loss
 double msc_metric_is_correct(const struct msc_sample *sample); // sample: for accuracy
 
+// clang-format off
+#define MSC_METRIC_ROWS_OF_RUNS                                                                    \
+    {.metric = {.name = "distill_loss", .unit = "", .help = "how far the outputs move, by `loss`"}, \
+     .is_distance = true,                                                                          \
+     .of_run = msc_metric_loss},                                                                   \
+    {.metric = {.name = "accuracy",                                                                \
+                .unit = "",                                                                        \
+                .help = "share of samples whose greatest class score is the label; with labels",   \
+                .is_maximised = true},                                                             \
+     .needs = MSC_METRIC_NEEDS_LABELS,                                                             \
+     .sample = msc_metric_is_correct}
+// clang-format on
+
 // For functions of `cost`: adds scale * product of n_factors factors, by_choice[i] [n_choices] being
 // that of tasks[i], and borrowed.
 enum msc_status msc_metric_add_term(struct msc_metric_cost *cost, double scale, size_t n_factors,

@@ -19,7 +19,7 @@ struct counted_axis {
     int32_t n; // indices of a unit
 };
 
-struct counter {
+struct msc_prune_counter {
     const struct msc_graph *g;
     const struct msc_channels *channels;
     int32_t *first; // [n_tensors + 1] where in `axes` a tensor's begin
@@ -38,7 +38,7 @@ static enum msc_status no_amount_memory(void) {
 
 // ---- Lengths ----------------------------------------------------------------------------------
 
-static enum msc_status list_axes(struct counter *c, struct msc_arena *arena) {
+static enum msc_status list_axes(struct msc_prune_counter *c, struct msc_arena *arena) {
     int32_t n_tensors = msc_graph_n_tensors(c->g), n = 0;
     for (int32_t g = 0; g < c->channels->n_groups; g++) {
         n += c->channels->groups[g].n_axes;
@@ -68,7 +68,7 @@ static enum msc_status list_axes(struct counter *c, struct msc_arena *arena) {
     return MSC_OK;
 }
 
-static enum msc_status list_lengths(struct counter *c, struct msc_arena *arena) {
+static enum msc_status list_lengths(struct msc_prune_counter *c, struct msc_arena *arena) {
     int32_t n_tensors = msc_graph_n_tensors(c->g);
     c->dims = msc_arena_array(arena, (size_t)n_tensors + 1, sizeof(c->dims[0]));
     c->rest = msc_arena_array(arena, (size_t)n_tensors + 1, sizeof(c->rest[0]));
@@ -90,7 +90,7 @@ static enum msc_status list_lengths(struct counter *c, struct msc_arena *arena) 
     return MSC_OK;
 }
 
-static void set_lengths(struct counter *c, int32_t tensor) {
+static void set_lengths(struct msc_prune_counter *c, int32_t tensor) {
     memcpy(c->dims[tensor], c->rest[tensor], sizeof(c->dims[tensor]));
     for (int32_t k = c->first[tensor]; k < c->first[tensor + 1]; k++) {
         const struct counted_axis *a = &c->axes[k];
@@ -100,13 +100,7 @@ static void set_lengths(struct counter *c, int32_t tensor) {
 
 // ---- Functions --------------------------------------------------------------------------------
 
-// What is counted: a tensor's elements, or, where joint is not NULL, its MACs.
-struct counted {
-    int32_t tensor;
-    const struct msc_joint *joint;
-};
-
-static void list_tensor(struct counter *c, int32_t tensor) {
+static void list_tensor(struct msc_prune_counter *c, int32_t tensor) {
     for (int32_t k = c->first[tensor]; k < c->first[tensor + 1]; k++) {
         int32_t group = c->axes[k].group;
         if (!c->is_listed[group]) {
@@ -116,12 +110,13 @@ static void list_tensor(struct counter *c, int32_t tensor) {
     }
 }
 
-static double value_at(struct counter *c, const struct counted *of) {
+static double value_at(struct msc_prune_counter *c, const struct msc_prune_counted *of) {
     const struct msc_joint *j = of->joint;
     if (!j) {
         set_lengths(c, of->tensor);
-        return (double)msc_dims_product(msc_graph_tensor(c->g, of->tensor)->n_dims,
-                                        c->dims[of->tensor]);
+        return of->has_axis ? (double)c->dims[of->tensor][of->axis]
+                            : (double)msc_dims_product(msc_graph_tensor(c->g, of->tensor)->n_dims,
+                                                       c->dims[of->tensor]);
     }
     for (int32_t i = 0; i < j->n_operands; i++) {
         if (j->operands[i] != MSC_NO_ID) {
@@ -131,11 +126,14 @@ static double value_at(struct counter *c, const struct counted *of) {
     for (int32_t i = 0; i < j->n_outputs; i++) {
         set_lengths(c, j->outputs[i]);
     }
-    return msc_joint_macs_of(c->g, j, (const int64_t(*)[MSC_MAX_DIMS])c->dims);
+    struct msc_product products[2];
+    int n = msc_joint_products_of(products, c->g, j, (const int64_t(*)[MSC_MAX_DIMS])c->dims);
+    return of->product < n ? products[of->product].macs : 0;
 }
 
 // With one unit of a group, and one of another, or another of it.
-static double value_with(struct counter *c, const struct counted *of, int32_t a, int32_t b) {
+static double value_with(struct msc_prune_counter *c, const struct msc_prune_counted *of, int32_t a,
+                         int32_t b) {
     c->n_kept[a]++;
     if (b != MSC_NO_ID) {
         c->n_kept[b]++;
@@ -148,7 +146,7 @@ static double value_with(struct counter *c, const struct counted *of, int32_t a,
     return value;
 }
 
-static void list_groups_of(struct counter *c, const struct counted *of) {
+static void list_groups_of(struct msc_prune_counter *c, const struct msc_prune_counted *of) {
     c->n_groups = 0;
     if (!of->joint) {
         list_tensor(c, of->tensor);
@@ -166,7 +164,7 @@ static void list_groups_of(struct counter *c, const struct counted *of) {
     }
 }
 
-static double whole_value(struct counter *c, const struct counted *of) {
+static double whole_value(struct msc_prune_counter *c, const struct msc_prune_counted *of) {
     for (int32_t i = 0; i < c->n_groups; i++) {
         c->n_kept[c->groups[i]] = c->channels->groups[c->groups[i]].n_units;
     }
@@ -177,25 +175,58 @@ static double whole_value(struct counter *c, const struct counted *of) {
     return value;
 }
 
-// Adds scale times the function to an amount.
-static void add_function(struct msc_prune_amount *out, struct counter *c, const struct counted *of,
-                         double scale) {
+static enum msc_status give(double scale, int n, int32_t a, int32_t b, msc_prune_take take,
+                            void *payload) {
+    const struct msc_prune_monomial m = {.scale = scale, .n = n, .groups = {a, b}};
+    return scale == 0 ? MSC_OK : take(payload, &m);
+}
+
+enum msc_status msc_prune_env__each_monomial(struct msc_prune_counter *c,
+                                             const struct msc_prune_counted *of,
+                                             msc_prune_take take, void *payload) {
+    list_groups_of(c, of);
     double none = value_at(c, of);
-    out->constant += scale * none;
+    MSC_TRY(give(none, 0, MSC_NO_ID, MSC_NO_ID, take, payload));
     for (int32_t i = 0; i < c->n_groups; i++) {
         int32_t a = c->groups[i];
         double one = value_with(c, of, a, MSC_NO_ID);
         double two = value_with(c, of, a, a);
         double square = (two - 2 * one + none) / 2;
-        out->square[(int64_t)a * out->n + a] += scale * square;
-        out->linear[a] += scale * (one - none - square);
+        MSC_TRY(give(square, 2, a, a, take, payload));
+        MSC_TRY(give(one - none - square, 1, a, MSC_NO_ID, take, payload));
         for (int32_t k = 0; k < i; k++) {
             int32_t b = c->groups[k];
             double both = value_with(c, of, a, b) - one - value_with(c, of, b, MSC_NO_ID) + none;
-            int32_t low = a < b ? a : b, high = a < b ? b : a;
-            out->square[(int64_t)low * out->n + high] += scale * both;
+            MSC_TRY(give(both, 2, a < b ? a : b, a < b ? b : a, take, payload));
         }
     }
+    return MSC_OK;
+}
+
+double msc_prune_env__whole_value(struct msc_prune_counter *c, const struct msc_prune_counted *of) {
+    list_groups_of(c, of);
+    return whole_value(c, of);
+}
+
+// An amount under construction, by so many times what is counted.
+struct adding {
+    struct msc_prune_amount *out;
+    double scale;
+};
+
+static enum msc_status add_monomial(void *payload, const struct msc_prune_monomial *m) {
+    const struct adding *a = payload;
+    double *to = m->n == 0   ? &a->out->constant
+                 : m->n == 1 ? &a->out->linear[m->groups[0]]
+                             : &a->out->square[(int64_t)m->groups[0] * a->out->n + m->groups[1]];
+    *to += a->scale * m->scale;
+    return MSC_OK;
+}
+
+static enum msc_status add_function(struct msc_prune_amount *out, struct msc_prune_counter *c,
+                                    const struct msc_prune_counted *of, double scale) {
+    struct adding adding = {out, scale};
+    return msc_prune_env__each_monomial(c, of, add_monomial, &adding);
 }
 
 double msc_prune_env__amount(const struct msc_prune_amount *a, const int32_t n_kept[]) {
@@ -219,9 +250,9 @@ static enum msc_status amount_init(struct msc_prune_amount *out, int32_t n,
     return out->linear && out->square ? MSC_OK : no_amount_memory();
 }
 
-static enum msc_status counter_init(struct counter *c, const struct msc_prune_inputs *in,
+static enum msc_status counter_init(struct msc_prune_counter *c, const struct msc_prune_inputs *in,
                                     struct msc_arena *arena) {
-    *c = (struct counter){.g = in->graph, .channels = msc_pruner_channels(in->pruner)};
+    *c = (struct msc_prune_counter){.g = in->graph, .channels = msc_pruner_channels(in->pruner)};
     size_t n = (size_t)c->channels->n_groups + 1;
     c->n_kept = msc_arena_array(arena, n, sizeof(c->n_kept[0]));
     c->groups = msc_arena_array(arena, n, sizeof(c->groups[0]));
@@ -233,8 +264,9 @@ static enum msc_status counter_init(struct counter *c, const struct msc_prune_in
     return list_lengths(c, arena);
 }
 
-static enum msc_status check_amount(const struct msc_prune_amount *a, const struct counter *c,
-                                    double expected, const char *what, struct msc_arena *arena) {
+static enum msc_status check_amount(const struct msc_prune_amount *a,
+                                    const struct msc_prune_counter *c, double expected,
+                                    const char *what, struct msc_arena *arena) {
     int32_t *n_kept = msc_arena_array(arena, (size_t)a->n + 1, sizeof(n_kept[0]));
     if (!n_kept) {
         return no_amount_memory();
@@ -253,57 +285,64 @@ static enum msc_status check_amount(const struct msc_prune_amount *a, const stru
                      what, found, expected);
 }
 
-static enum msc_status count_bytes(struct msc_prune_amount *out, struct counter *c,
+static enum msc_status count_bytes(struct msc_prune_amount *out, struct msc_prune_counter *c,
                                    struct msc_arena *arena) {
     double whole = 0;
     for (int32_t i = 0; i < msc_graph_n_tensors(c->g); i++) {
         const struct msc_tensor *t = msc_graph_tensor(c->g, i);
         if (t->data) {
-            struct counted of = {.tensor = i};
+            struct msc_prune_counted of = {.tensor = i};
             double bytes = (double)msc_dtype_bytes(t->dtype);
-            list_groups_of(c, &of);
-            add_function(out, c, &of, bytes);
-            whole += bytes * whole_value(c, &of);
+            MSC_TRY(add_function(out, c, &of, bytes));
+            whole += bytes * msc_prune_env__whole_value(c, &of);
         }
     }
     return check_amount(out, c, whole, "bytes", arena);
 }
 
-// MACs of the joint for one sample, by the shapes of the plan. Chunks of a sequence are alike: the
-// first counts for all.
-static double bound_macs(const struct msc_prune_inputs *in, const char *name) {
+// MACs of a joint's product for one sample, by the shapes of the plan. Chunks of a sequence are alike:
+// the first counts for all.
+static double bound_macs(const struct msc_prune_inputs *in, const char *name, int product) {
     const struct msc_graph *g = in->plan->graph;
+    struct msc_product products[2];
     double macs = 0;
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         const struct msc_joint *j = msc_graph_joint(g, i);
         if (in->plan->parts[i] == 0 && strcmp(j->name, name) == 0) {
-            macs += msc_joint_macs(g, j);
+            macs += product < msc_joint_products(products, g, j) ? products[product].macs : 0;
         }
     }
     return macs * in->plan->n_parts / in->n_samples;
 }
 
-static enum msc_status count_macs(struct msc_prune_amount *out, struct counter *c,
+static enum msc_status count_macs(struct msc_prune_amount *out, struct msc_prune_counter *c,
                                   const struct msc_prune_inputs *in, struct msc_arena *arena) {
     double whole = 0;
     for (int32_t i = 0; i < msc_graph_n_joints(c->g); i++) {
-        struct counted of = {.joint = msc_graph_joint(c->g, i)};
-        list_groups_of(c, &of);
-        double full = whole_value(c, &of);
-        if (full > 0) {
-            // What symbols stand for multiplies all terms alike.
-            double macs = bound_macs(in, of.joint->name);
-            add_function(out, c, &of, macs / full);
-            whole += macs;
+        struct msc_prune_counted of = {.joint = msc_graph_joint(c->g, i)};
+        for (; of.product < 2; of.product++) {
+            double full = msc_prune_env__whole_value(c, &of);
+            if (full > 0) {
+                // What symbols stand for multiplies all terms alike.
+                double macs = bound_macs(in, of.joint->name, of.product);
+                MSC_TRY(add_function(out, c, &of, macs / full));
+                whole += macs;
+            }
         }
     }
     return check_amount(out, c, whole, "multiply-accumulates", arena);
 }
 
+enum msc_status msc_prune_env__counter(struct msc_prune_counter **out,
+                                       const struct msc_prune_inputs *in, struct msc_arena *arena) {
+    *out = msc_arena_alloc(arena, sizeof(**out));
+    return *out ? counter_init(*out, in, arena) : no_amount_memory();
+}
+
 enum msc_status msc_prune_env__count(struct msc_prune_amount *n_bytes,
                                      struct msc_prune_amount *macs,
                                      const struct msc_prune_inputs *in, struct msc_arena *arena) {
-    struct counter c;
+    struct msc_prune_counter c;
     MSC_TRY(counter_init(&c, in, arena));
     MSC_TRY(amount_init(n_bytes, c.channels->n_groups, arena));
     MSC_TRY(amount_init(macs, c.channels->n_groups, arena));

@@ -8,6 +8,8 @@
 #include "env/whole.h"
 #include "tools/pruner.h"
 
+struct msc_strategy;
+
 // A number that depends on how many units each group keeps: constant + sum of linear and square
 // terms. Of n groups.
 struct msc_prune_amount {
@@ -40,6 +42,54 @@ struct msc_prune_env {
     struct msc_hash parameters; // of orders, second moments and reference outputs
 };
 
+// Rows of the pruner's parameters for a struct msc_prune_env at `base` of a state.
+#define MSC_PRUNE_FIELD(base, member) ((base) + offsetof(struct msc_prune_env, member))
+// clang-format off
+#define MSC_PRUNE_PARAMS(base) \
+    {.name = "choices", \
+     .help = "list of {density, criterion}: the share of channels that stays, and what says which: " \
+             "l1, l2, energy, hessian, loss (default: densities 0.8, 0.7 to 0.2, by hessian)", \
+     .offset = MSC_PRUNE_FIELD(base, choices), \
+     .type = MSC_PARAM_JSON}, \
+    {.name = "round_to", \
+     .help = "what stays of a group is a multiple of so many channels, where it has twice as many; " \
+             "1: any number", \
+     .offset = MSC_PRUNE_FIELD(base, round_to), \
+     .type = MSC_PARAM_I64, \
+     .number = 8, \
+     .min = 1, \
+     .max = 4096}, \
+    {.name = "repair", \
+     .help = "weights that read channels make up, by least squares, for those that go", \
+     .offset = MSC_PRUNE_FIELD(base, repairs), \
+     .type = MSC_PARAM_BOOL, \
+     .number = 1}, \
+    {.name = "ridge", \
+     .help = "how firmly these are held to what they were, in shares of their inputs' mean square", \
+     .offset = MSC_PRUNE_FIELD(base, ridge), \
+     .type = MSC_PARAM_F64, \
+     .number = 1e-3, \
+     .min = 1e-9, \
+     .max = 1e3}, \
+    {.name = "rows", \
+     .help = "places of the inputs of each weight that second moments are taken of, at most", \
+     .offset = MSC_PRUNE_FIELD(base, n_rows), \
+     .type = MSC_PARAM_I64, \
+     .number = 32768, \
+     .min = 1, \
+     .max = 1e9}, \
+    {.name = "include", \
+     .help = \
+         "name patterns of the groups to prune, as mscgym graph --channels lists them (default: " \
+         "all)", \
+     .offset = MSC_PRUNE_FIELD(base, include), \
+     .type = MSC_PARAM_JSON}, \
+    {.name = "exclude", \
+     .help = "name patterns of the groups to leave whole", \
+     .offset = MSC_PRUNE_FIELD(base, exclude), \
+     .type = MSC_PARAM_JSON}
+// clang-format on
+
 extern const struct msc_param msc_prune_env__params[];
 extern const struct msc_metric_row msc_prune_metric_rows[];
 // The environment's `metric`.
@@ -53,7 +103,13 @@ struct msc_prune_costing {
 };
 
 enum msc_status msc_prune_env__complete(cJSON *config);
+enum msc_status msc_prune_env__complete_choices(cJSON *config);
+// The pruner's options, from the parameters and their JSON object.
+enum msc_status msc_prune_env__read_options(struct msc_prune_env *z, const cJSON *config,
+                                            struct msc_arena *arena);
 
+// Second moments, and orders by all criteria; after the loss's reference.
+enum msc_status msc_prune_env__prepare(struct msc_env *env, struct msc_prune_env *z);
 // Orders, second moments and reference outputs: read from the host's parameters file if there is one,
 // else computed and written there. Sets `parameters`.
 enum msc_status msc_prune_env__get_parameters(struct msc_env *env, struct msc_prune_env *z);
@@ -76,6 +132,60 @@ enum msc_status msc_prune_env__count(struct msc_prune_amount *n_bytes,
                                      struct msc_prune_amount *macs,
                                      const struct msc_prune_inputs *in, struct msc_arena *arena);
 double msc_prune_env__amount(const struct msc_prune_amount *a, const int32_t n_kept[]);
+
+// What is counted: elements of a tensor, indices of one of its axes, or multiply-accumulates of a joint's
+// product. What a symbol stands for counts as 1.
+struct msc_prune_counted {
+    int32_t tensor;
+    bool has_axis;
+    int axis;
+    const struct msc_joint *joint; // in place of a tensor
+    int product;                   // msc_joint_products
+};
+
+// It is a sum of these: scale times the units that so many groups keep, which may be the same twice.
+struct msc_prune_monomial {
+    double scale;
+    int n; // 0, 1, 2
+    int32_t groups[2];
+};
+typedef enum msc_status (*msc_prune_take)(void *payload, const struct msc_prune_monomial *m);
+
+struct msc_prune_counter;
+// In the arena. Not for several threads at once.
+enum msc_status msc_prune_env__counter(struct msc_prune_counter **out,
+                                       const struct msc_prune_inputs *in, struct msc_arena *arena);
+enum msc_status msc_prune_env__each_monomial(struct msc_prune_counter *c,
+                                             const struct msc_prune_counted *of,
+                                             msc_prune_take take, void *payload);
+double msc_prune_env__whole_value(struct msc_prune_counter *c, const struct msc_prune_counted *of);
+
+// Units that groups keep, as factors of costs (prune_metrics.c).
+struct msc_prune_factors {
+    const struct msc_pruner *pruner;
+    const int32_t *task_of_group; // [n_groups] or MSC_NO_ID: all stay
+    const double **n_kept;        // [n_groups] of the cuts of those with a task, and their squares
+    const double **squares;
+};
+enum msc_status msc_prune_env__factors(struct msc_prune_factors *out,
+                                       const struct msc_prune_costing *of, struct msc_arena *arena);
+// The factors of a monomial, 2 at most; returns how many. *scale is multiplied by what is constant.
+size_t msc_prune_env__factors_of(double *scale, uint32_t tasks[], const double *by_choice[],
+                                 const struct msc_prune_factors *f,
+                                 const struct msc_prune_monomial *m);
+
+// Adds an amount to a cost, as terms of tasks: groups that are left out keep what they have.
+enum msc_status msc_prune_env__add_amount(struct msc_metric_cost *out,
+                                          const struct msc_prune_costing *of,
+                                          const struct msc_prune_amount *a);
+
+// Strategies may start from one that prunes, and holds no edits.
+enum msc_status msc_prune_env__check_base(const struct msc_env_host *host);
+// What becomes of channels at a point: groups, and elements of weights that were made. Units that go
+// are marked in is_gone [n_units]. Over what the host's base has taken away.
+enum msc_status msc_prune_env__fill_strategy(struct msc_strategy *s, const struct msc_prune_env *z,
+                                             const struct msc_env_host *host, const uint32_t cuts[],
+                                             const uint32_t choices[], bool is_gone[]);
 
 // The cuts [n_groups] of choices [n_tasks].
 void msc_prune_env__cuts(uint32_t cuts[], const struct msc_prune_env *z, const uint32_t choices[]);

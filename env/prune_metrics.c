@@ -7,27 +7,19 @@ static enum msc_status no_cost_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for the costs of a search");
 }
 
-// An amount as terms of tasks: groups that are left out keep what they have.
-struct costing {
-    const struct msc_prune_costing *of;
-    const int32_t *task_of_group; // [n_groups] or MSC_NO_ID
-    const double **n_kept;        // [n_groups] of the cuts of those with a task, and their squares
-    const double **squares;
-};
-
-static enum msc_status costing_init(struct costing *c, int32_t **task_of_group,
-                                    const struct msc_prune_costing *of, struct msc_arena *arena) {
+enum msc_status msc_prune_env__factors(struct msc_prune_factors *out,
+                                       const struct msc_prune_costing *of,
+                                       struct msc_arena *arena) {
     size_t n = (size_t)msc_pruner_channels(of->pruner)->n_groups + 1;
-    *task_of_group = msc_arena_array(arena, n, sizeof((*task_of_group)[0]));
-    c->of = of;
-    c->task_of_group = *task_of_group;
-    c->n_kept = msc_arena_array(arena, n, sizeof(c->n_kept[0]));
-    c->squares = msc_arena_array(arena, n, sizeof(c->squares[0]));
-    if (!*task_of_group || !c->n_kept || !c->squares) {
+    int32_t *task_of_group = msc_arena_array(arena, n, sizeof(task_of_group[0]));
+    *out = (struct msc_prune_factors){.pruner = of->pruner, .task_of_group = task_of_group};
+    out->n_kept = msc_arena_array(arena, n, sizeof(out->n_kept[0]));
+    out->squares = msc_arena_array(arena, n, sizeof(out->squares[0]));
+    if (!task_of_group || !out->n_kept || !out->squares) {
         return no_cost_memory();
     }
     for (size_t g = 0; g < n; g++) {
-        (*task_of_group)[g] = MSC_NO_ID;
+        task_of_group[g] = MSC_NO_ID;
     }
     for (size_t t = 0; t < of->space->space.n_tasks; t++) {
         int32_t group = of->space->group_of_task[t];
@@ -41,59 +33,49 @@ static enum msc_status costing_init(struct costing *c, int32_t **task_of_group,
             kept[i] = msc_pruner_cut(of->pruner, group, i)->n_kept;
             squares[i] = kept[i] * kept[i];
         }
-        (*task_of_group)[group] = (int32_t)t;
-        c->n_kept[group] = kept;
-        c->squares[group] = squares;
+        task_of_group[group] = (int32_t)t;
+        out->n_kept[group] = kept;
+        out->squares[group] = squares;
     }
     return MSC_OK;
 }
 
-// Units of a group that no task decides about.
-static double fixed_units(const struct costing *c, int32_t group) {
-    return msc_pruner_channels(c->of->pruner)->groups[group].n_units;
-}
-
-// scale * the units of two groups, which may be the same.
-static enum msc_status add_pair(struct msc_metric_cost *out, const struct costing *c, double scale,
-                                int32_t a, int32_t b) {
-    uint32_t tasks[2];
-    const double *by_choice[2];
+size_t msc_prune_env__factors_of(double *scale, uint32_t tasks[], const double *by_choice[],
+                                 const struct msc_prune_factors *f,
+                                 const struct msc_prune_monomial *m) {
     size_t n = 0;
-    const int32_t groups[2] = {a, b};
-    if (scale == 0) {
-        return MSC_OK;
+    if (m->n == 2 && m->groups[0] == m->groups[1] && f->task_of_group[m->groups[0]] != MSC_NO_ID) {
+        tasks[0] = (uint32_t)f->task_of_group[m->groups[0]];
+        by_choice[0] = f->squares[m->groups[0]];
+        return 1;
     }
-    if (a == b && c->task_of_group[a] != MSC_NO_ID) {
-        tasks[0] = (uint32_t)c->task_of_group[a];
-        return msc_metric_add_term(out, scale, 1, tasks, &c->squares[a]);
-    }
-    for (int i = 0; i < 2; i++) {
-        if (c->task_of_group[groups[i]] == MSC_NO_ID) {
-            scale *= fixed_units(c, groups[i]);
+    for (int i = 0; i < m->n; i++) {
+        int32_t group = m->groups[i];
+        if (f->task_of_group[group] == MSC_NO_ID) {
+            *scale *= msc_pruner_channels(f->pruner)->groups[group].n_units;
         } else {
-            tasks[n] = (uint32_t)c->task_of_group[groups[i]];
-            by_choice[n++] = c->n_kept[groups[i]];
+            tasks[n] = (uint32_t)f->task_of_group[group];
+            by_choice[n++] = f->n_kept[group];
         }
     }
+    return n;
+}
+
+static enum msc_status add_term(struct msc_metric_cost *out, const struct msc_prune_factors *f,
+                                const struct msc_prune_monomial *m) {
+    uint32_t tasks[2];
+    const double *by_choice[2];
+    double scale = m->scale;
+    size_t n = msc_prune_env__factors_of(&scale, tasks, by_choice, f, m);
     out->constant += n == 0 ? scale : 0;
-    return n > 0 ? msc_metric_add_term(out, scale, n, tasks, by_choice) : MSC_OK;
+    return n > 0 && scale != 0 ? msc_metric_add_term(out, scale, n, tasks, by_choice) : MSC_OK;
 }
 
-static enum msc_status add_linear(struct msc_metric_cost *out, const struct costing *c,
-                                  double scale, int32_t group) {
-    uint32_t task = (uint32_t)c->task_of_group[group];
-    if (c->task_of_group[group] == MSC_NO_ID) {
-        out->constant += scale * fixed_units(c, group);
-        return MSC_OK;
-    }
-    return scale == 0 ? MSC_OK : msc_metric_add_term(out, scale, 1, &task, &c->n_kept[group]);
-}
-
-static enum msc_status add_amount(struct msc_metric_cost *out, const struct msc_prune_costing *of,
-                                  const struct msc_prune_amount *a) {
-    struct costing c;
-    int32_t *task_of_group;
-    MSC_TRY(costing_init(&c, &task_of_group, of, out->arena));
+enum msc_status msc_prune_env__add_amount(struct msc_metric_cost *out,
+                                          const struct msc_prune_costing *of,
+                                          const struct msc_prune_amount *a) {
+    struct msc_prune_factors f;
+    MSC_TRY(msc_prune_env__factors(&f, of, out->arena));
     const struct msc_channels *channels = msc_pruner_channels(of->pruner);
     int32_t *whole = msc_arena_array(out->arena, (size_t)a->n + 1, sizeof(whole[0]));
     if (!whole) {
@@ -101,10 +83,12 @@ static enum msc_status add_amount(struct msc_metric_cost *out, const struct msc_
     }
     out->constant += a->constant;
     for (int32_t i = 0; i < a->n; i++) {
+        const struct msc_prune_monomial one = {a->linear[i], 1, {i, MSC_NO_ID}};
         whole[i] = channels->groups[i].n_units;
-        MSC_TRY(add_linear(out, &c, a->linear[i], i));
+        MSC_TRY(add_term(out, &f, &one));
         for (int32_t k = i; k < a->n; k++) {
-            MSC_TRY(add_pair(out, &c, a->square[(int64_t)i * a->n + k], i, k));
+            const struct msc_prune_monomial two = {a->square[(int64_t)i * a->n + k], 2, {i, k}};
+            MSC_TRY(add_term(out, &f, &two));
         }
     }
     out->reference = msc_prune_env__amount(a, whole);
@@ -113,29 +97,21 @@ static enum msc_status add_amount(struct msc_metric_cost *out, const struct msc_
 
 static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     const struct msc_prune_costing *c = of;
-    MSC_TRY(add_amount(out, c, &c->space->n_bytes));
+    MSC_TRY(msc_prune_env__add_amount(out, c, &c->space->n_bytes));
     out->reference = c->whole ? c->whole->n_model_bytes : out->reference;
     return MSC_OK;
 }
 
 static enum msc_status cost_macs(struct msc_metric_cost *out, const void *of) {
     const struct msc_prune_costing *c = of;
-    MSC_TRY(add_amount(out, c, &c->space->macs));
+    MSC_TRY(msc_prune_env__add_amount(out, c, &c->space->macs));
     out->reference = c->whole ? c->whole->macs : out->reference;
     return MSC_OK;
 }
 
 // In the order of the space. The first is the objective where none is given.
 const struct msc_metric_row msc_prune_metric_rows[] = {
-    {.metric = {.name = "distill_loss", .unit = "", .help = "how far the outputs move, by `loss`"},
-     .is_distance = true,
-     .of_run = msc_metric_loss},
-    {.metric = {.name = "accuracy",
-                .unit = "",
-                .help = "share of samples whose greatest class score is the label; with labels",
-                .is_maximised = true},
-     .needs = MSC_METRIC_NEEDS_LABELS,
-     .sample = msc_metric_is_correct},
+    MSC_METRIC_ROWS_OF_RUNS,
     {.metric = {.name = "size_bytes",
                 .unit = "bytes",
                 .help = "all weights that are left",

@@ -92,10 +92,16 @@ static struct msc_hash hash_list(const struct msc_array_list *list) {
     return h;
 }
 
-static enum msc_status compute_parameters(struct msc_env *env, struct msc_prune_env *z) {
+enum msc_status msc_prune_env__prepare(struct msc_env *env, struct msc_prune_env *z) {
     const struct msc_env_host *host = msc_env_host(env);
     const struct msc_pruner_preparation how = {
         .n_threads = host->n_threads, .log = host->log, .cancel = host->cancel};
+    MSC_TRY(msc_pruner_prepare(z->pruner, msc_distill_evaluator(z->runs.distill), &how));
+    return measure_losses(env, z);
+}
+
+static enum msc_status compute_parameters(struct msc_env *env, struct msc_prune_env *z) {
+    const struct msc_env_host *host = msc_env_host(env);
     if (host->parameters_required) {
         return MSC_FAIL(MSC_E_STATE,
                         "%s is missing: it holds the order of channels that this record was made "
@@ -103,8 +109,7 @@ static enum msc_status compute_parameters(struct msc_env *env, struct msc_prune_
                         host->parameters_path);
     }
     MSC_TRY(msc_whole_compute_reference(z->runs.distill, env));
-    MSC_TRY(msc_pruner_prepare(z->pruner, msc_distill_evaluator(z->runs.distill), &how));
-    return measure_losses(env, z);
+    return msc_prune_env__prepare(env, z);
 }
 
 static enum msc_status load_parameters(struct msc_prune_env *z, const char *path) {

@@ -11,6 +11,8 @@
 #include "tools/bias_edits.h"
 #include "tools/command.h"
 
+struct msc_prune_env;
+
 struct msc_quantize {
     // Parameters. Those of the quantizer are read by msc_quantizer_read_options.
     struct msc_loss_options loss;
@@ -19,6 +21,8 @@ struct msc_quantize {
     const cJSON *asked_command;
 
     struct msc_command command; // where a metric asks for it
+    struct msc_prune_env
+        *prune; // of the environment joint, whose orders are kept with scales; or NULL
     struct msc_quantizer_options quantizer_options;
     struct msc_distill_options distill_options;
     struct msc_quantizer *quantizer;
@@ -32,6 +36,61 @@ struct msc_quantize {
     struct msc_hash parameters;
 };
 
+// Rows of the quantizer's parameters for a struct msc_quantize at `base` of a state.
+#define MSC_QUANTIZE_FIELD(base, member) ((base) + offsetof(struct msc_quantize, member))
+// clang-format off
+#define MSC_QUANTIZE_PARAMS(base) \
+    {.name = "target", \
+     .help = "runtime that the model is for: onnxruntime, onnxruntime_avx2, openvino, tensorrt, " \
+             "tflite, or " \
+             "generic", \
+     .offset = MSC_QUANTIZE_FIELD(base, target), \
+     .type = MSC_PARAM_TEXT, \
+     .text = "onnxruntime"}, \
+    {.name = "sites", \
+     .help = \
+         "what is quantised: all that the target passes on as integers, or the inputs of joints " \
+         "(default: all, inputs for generic)", \
+     .offset = MSC_QUANTIZE_FIELD(base, sites), \
+     .type = MSC_PARAM_WORD}, \
+    {.name = "group", \
+     .help = "what shares a decision: tensor, site (each use) or joint", \
+     .offset = MSC_QUANTIZE_FIELD(base, group), \
+     .type = MSC_PARAM_TEXT, \
+     .text = "tensor"}, \
+    {.name = "choices", \
+     .help = "list of {bits, group_size, observer, percentile, scale, rounding}, {type} or {float} " \
+             "(default: 8 bits with the range scaled by 0.8, 0.9, 1, 1.1, 1.2)", \
+     .offset = MSC_QUANTIZE_FIELD(base, choices), \
+     .type = MSC_PARAM_JSON}, \
+    {.name = "observers", \
+     .help = "{weights, activations}: what finds the range where a choice does not say: minmax, " \
+             "percentile, mse, or auto, which goes by the bits (default: auto)", \
+     .offset = MSC_QUANTIZE_FIELD(base, observers), \
+     .type = MSC_PARAM_OBJECT}, \
+    {.name = "weights", \
+     .help = "{per_channel, symmetric, float} (default: true, true, false)", \
+     .offset = MSC_QUANTIZE_FIELD(base, weights), \
+     .type = MSC_PARAM_JSON}, \
+    {.name = "activations", \
+     .help = "{per_channel, symmetric, float} (default: false; false, true for tensorrt; false); " \
+             "per_channel: of what depthwise convolutions alone read, where the target takes it", \
+     .offset = MSC_QUANTIZE_FIELD(base, activations), \
+     .type = MSC_PARAM_JSON}, \
+    {.name = "include", \
+     .help = "name patterns of the tensors to quantise (default: all)", \
+     .offset = MSC_QUANTIZE_FIELD(base, include), \
+     .type = MSC_PARAM_JSON}, \
+    {.name = "exclude", \
+     .help = "name patterns of the tensors to leave float", \
+     .offset = MSC_QUANTIZE_FIELD(base, exclude), \
+     .type = MSC_PARAM_JSON}, \
+    {.name = "fix", \
+     .help = "name patterns and the choice that they take without a search", \
+     .offset = MSC_QUANTIZE_FIELD(base, fix), \
+     .type = MSC_PARAM_JSON}
+// clang-format on
+
 // The environment's parameters; offsets are into struct msc_quantize.
 extern const struct msc_param msc_quantize__params[];
 
@@ -40,6 +99,20 @@ enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quant
 
 // The environment's `complete`.
 enum msc_status msc_quantize__complete(cJSON *config);
+
+// Leaves sites float that edits cannot reach on the dataset, and tells of them.
+enum msc_status msc_quantize__leave_constants(struct msc_quantize *z,
+                                              const struct msc_env_host *host);
+// Warns of choices that are no better than others for the target.
+void msc_quantize__tell_dominated(const struct msc_quantize *z, const struct msc_log *log);
+// The edits [n_slots] of sites at a point, biases as they are.
+void msc_quantize__fill_sites(const struct msc_quantize *z, const uint32_t choices[],
+                              const struct msc_edit *edits[]);
+// What biases become beside the edits of a point. Made once more, those of before are gone.
+enum msc_status msc_quantize__make_bias_edits(struct msc_env *env, struct msc_quantize *z);
+// Scales, integers, reference outputs and what the pruner needs, as arrays, and from such.
+enum msc_status msc_quantize__save(const struct msc_quantize *z, struct msc_array_list *list);
+enum msc_status msc_quantize__load(struct msc_quantize *z, const struct msc_array_list *list);
 
 // Fills `fixed`, once scales are there.
 enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quantize *z);

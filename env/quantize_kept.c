@@ -173,13 +173,10 @@ enum msc_status msc_quantize_kept_add(struct msc_array_log **kept, const struct 
 
 // ---- All of it, of a launch that was ended before its record began ----------------------------
 
-// Of scales, integers and reference outputs.
+// Of all but latencies.
 static enum msc_status hash_content(struct msc_hash *out, const struct msc_quantize *z) {
     struct msc_array_list list = {0};
-    enum msc_status status = msc_quantizer_save(z->quantizer, &list);
-    if (status == MSC_OK) {
-        status = msc_distill_save_reference(z->runs.distill, &list);
-    }
+    enum msc_status status = msc_quantize__save(z, &list);
     *out = msc_quantize__hash_list(&list);
     msc_array_list_finish(&list);
     return status;
@@ -214,8 +211,7 @@ static enum msc_status take_content(bool *is_whole, const char *path, struct msc
     struct msc_hash content;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_safetensors_load(&list, path));
-    MSC_TRY_OUT(msc_quantizer_load(z->quantizer, &list));
-    MSC_TRY_OUT(msc_distill_load_reference(z->runs.distill, &list));
+    MSC_TRY_OUT(msc_quantize__load(z, &list));
     MSC_TRY_OUT(hash_content(&content, z));
     status = says_so(is_whole, path, CONTENT, content);
 out:

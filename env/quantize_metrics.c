@@ -123,9 +123,8 @@ static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
 
 // ---- bit_ops: over joints, MACs * bits of the activation * bits of the weight, for one sample --
 
-// Bits of what an operand reads: a task's, or a fixed number.
-static int32_t operand_task(double *bits, const struct msc_quantize_inputs *in,
-                            const struct msc_quantize_space *s, int32_t slot) {
+int32_t msc_quantize_operand_task(double *bits, const struct msc_quantize_inputs *in,
+                                  const struct msc_quantize_space *s, int32_t slot) {
     *bits = MSC_QUANTIZE_FLOAT_BITS;
     if (slot == MSC_NO_ID) {
         return MSC_NO_ID;
@@ -164,7 +163,7 @@ static enum msc_status add_product(struct msc_metric_cost *out,
     double scale = product->macs * in->plan->n_parts / msc_quantize_batch_samples(in);
     for (int i = 0; i < 2; i++) {
         int32_t slot = msc_plan_find_slot(in->plan, joint, product->operands[i]);
-        int32_t task = operand_task(&bits[i], in, s, slot);
+        int32_t task = msc_quantize_operand_task(&bits[i], in, s, slot);
         if (task == MSC_NO_ID) {
             scale *= bits[i];
         } else {
@@ -234,15 +233,7 @@ static enum msc_status measure_command(double *out, const struct msc_env *env,
 
 // In the order of the space. The first is the objective where none is given.
 const struct msc_metric_row msc_quantize_metric_rows[] = {
-    {.metric = {.name = "distill_loss", .unit = "", .help = "how far the outputs move, by `loss`"},
-     .is_distance = true,
-     .of_run = msc_metric_loss},
-    {.metric = {.name = "accuracy",
-                .unit = "",
-                .help = "share of samples whose greatest class score is the label; with labels",
-                .is_maximised = true},
-     .needs = MSC_METRIC_NEEDS_LABELS,
-     .sample = msc_metric_is_correct},
+    MSC_METRIC_ROWS_OF_RUNS,
     {.metric = {.name = "size_bytes",
                 .unit = "bytes",
                 .help = "all weights: packed bits, scales and zero points, and what stays float",

@@ -15,4 +15,8 @@ struct msc_quantize_costing {
     const struct msc_quantize_space *s;
 };
 
+// The task that decides the bits of what an operand reads by a slot, or MSC_NO_ID: then they are *bits.
+int32_t msc_quantize_operand_task(double *bits, const struct msc_quantize_inputs *in,
+                                  const struct msc_quantize_space *s, int32_t slot);
+
 #endif

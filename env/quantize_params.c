@@ -7,55 +7,7 @@
 
 const struct msc_param msc_quantize__params[] = {
     MSC_LOSS_PARAMS(FIELD(loss)),
-    {.name = "target",
-     .help = "runtime that the model is for: onnxruntime, onnxruntime_avx2, openvino, tensorrt, "
-             "tflite, or "
-             "generic",
-     .offset = FIELD(target),
-     .type = MSC_PARAM_TEXT,
-     .text = "onnxruntime"},
-    {.name = "sites",
-     .help =
-         "what is quantised: all that the target passes on as integers, or the inputs of joints "
-         "(default: all, inputs for generic)",
-     .offset = FIELD(sites),
-     .type = MSC_PARAM_WORD},
-    {.name = "group",
-     .help = "what shares a decision: tensor, site (each use) or joint",
-     .offset = FIELD(group),
-     .type = MSC_PARAM_TEXT,
-     .text = "tensor"},
-    {.name = "choices",
-     .help = "list of {bits, group_size, observer, percentile, scale, rounding}, {type} or {float} "
-             "(default: 8 bits with the range scaled by 0.8, 0.9, 1, 1.1, 1.2)",
-     .offset = FIELD(choices),
-     .type = MSC_PARAM_JSON},
-    {.name = "observers",
-     .help = "{weights, activations}: what finds the range where a choice does not say: minmax, "
-             "percentile, mse, or auto, which goes by the bits (default: auto)",
-     .offset = FIELD(observers),
-     .type = MSC_PARAM_OBJECT},
-    {.name = "weights",
-     .help = "{per_channel, symmetric, float} (default: true, true, false)",
-     .offset = FIELD(weights),
-     .type = MSC_PARAM_JSON},
-    {.name = "activations",
-     .help = "{per_channel, symmetric, float} (default: false; false, true for tensorrt; false); "
-             "per_channel: of what depthwise convolutions alone read, where the target takes it",
-     .offset = FIELD(activations),
-     .type = MSC_PARAM_JSON},
-    {.name = "include",
-     .help = "name patterns of the tensors to quantise (default: all)",
-     .offset = FIELD(include),
-     .type = MSC_PARAM_JSON},
-    {.name = "exclude",
-     .help = "name patterns of the tensors to leave float",
-     .offset = FIELD(exclude),
-     .type = MSC_PARAM_JSON},
-    {.name = "fix",
-     .help = "name patterns and the choice that they take without a search",
-     .offset = FIELD(fix),
-     .type = MSC_PARAM_JSON},
+    MSC_QUANTIZE_PARAMS(0),
     {.name = "command",
      .help =
          "the program of the metric command: [\"./score.py\", \"{model}\"], or {argv, maximise, "

@@ -78,6 +78,11 @@ static int list_products(struct msc_product out[2], const struct msc_graph *g,
     }
 }
 
+int msc_joint_products_of(struct msc_product out[2], const struct msc_graph *g,
+                          const struct msc_joint *j, const int64_t (*dims)[MSC_MAX_DIMS]) {
+    return list_products(out, g, j, dims);
+}
+
 int msc_joint_products(struct msc_product out[2], const struct msc_graph *g,
                        const struct msc_joint *j) {
     return list_products(out, g, j, NULL);

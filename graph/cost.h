@@ -17,6 +17,9 @@ struct msc_product {
 // many, 0 for all else. A length that depends on data counts as 0.
 int msc_joint_products(struct msc_product out[2], const struct msc_graph *g,
                        const struct msc_joint *j);
+// The same if tensors, by id, had these lengths.
+int msc_joint_products_of(struct msc_product out[2], const struct msc_graph *g,
+                          const struct msc_joint *j, const int64_t (*dims)[MSC_MAX_DIMS]);
 // Multiply-accumulates of all of them.
 double msc_joint_macs(const struct msc_graph *g, const struct msc_joint *j);
 // The same if tensors, by id, had these lengths.

@@ -11,8 +11,8 @@ static const double most_sum = 0x1.1p30;
 
 // What a bias becomes beside an activation and a weight that are edited so.
 struct made {
-    const struct msc_edit *x, *w;
-    bool has_shift; // what is added behind is rounded with it
+    const struct msc_edit *x, *w, *b; // b: NULL: the bias has its own elements
+    bool has_shift;                   // what is added behind is rounded with it
     struct msc_edit shifted, rounded;
     struct msc_array *elements;  // of `shifted`; NULL: it is not
     const struct msc_edit *edit; // the first of these; NULL: neither
@@ -124,14 +124,15 @@ static const struct msc_array *bias_elements(const struct msc_bias_edits *b,
     return msc_graph_tensor(b->graph, b->sites->slots[bias->slot].tensor)->data;
 }
 
+// `shifts` NULL: the elements as they are.
 static enum msc_status make_shifted(struct made *m, const struct msc_array *elements,
                                     const struct msc_array *shifts) {
     MSC_TRY(msc_array_create(&m->elements, MSC_DTYPE_F32, msc_array_n_dims(elements),
                              msc_array_dims(elements)));
-    const float *from = msc_array_data(elements), *by = msc_array_data(shifts);
+    const float *from = msc_array_data(elements), *by = shifts ? msc_array_data(shifts) : NULL;
     float *to = msc_array_data(m->elements);
     for (int64_t c = 0; c < msc_array_n_elements(elements); c++) {
-        to[c] = from[c] + by[c];
+        to[c] = by ? from[c] + by[c] : from[c];
     }
     m->shifted =
         (struct msc_edit){.kind = MSC_EDIT_REPLACE, .elements = m->elements, .next = m->edit};
@@ -179,7 +180,7 @@ static bool is_integer_edit(const struct msc_edit *e) {
 }
 
 static enum msc_status make_edit(struct msc_bias_edits *b, struct bias *bias, struct made *m) {
-    const struct msc_array *elements = bias_elements(b, bias);
+    const struct msc_array *elements = m->b ? m->b->elements : bias_elements(b, bias);
     const struct msc_quant *of_w = msc_edit_quant(m->w);
     if (of_w->shifts && elements &&
         msc_array_n_elements(of_w->shifts) != msc_array_n_elements(elements)) {
@@ -193,7 +194,8 @@ static enum msc_status make_edit(struct msc_bias_edits *b, struct bias *bias, st
     if (m->x) {
         MSC_TRY(make_rounded(b, m, elements, m->has_shift ? bias->shift : 0));
     }
-    return of_w->shifts && elements ? make_shifted(m, elements, of_w->shifts) : MSC_OK;
+    bool is_replaced = elements && (of_w->shifts || m->b);
+    return is_replaced ? make_shifted(m, elements, of_w->shifts) : MSC_OK;
 }
 
 // Is what ends a tail quantised wherever it goes?
@@ -211,6 +213,16 @@ static bool is_quantised(const struct msc_bias_edits *b, int32_t tensor,
     return is_used;
 }
 
+// What the bias had before anything was filled in, where that is other elements; else NULL.
+static const struct msc_edit *elements_before(const struct bias *bias, const struct msc_edit *now) {
+    for (const struct made *m = bias->made; m; m = m->next) {
+        if (m->edit == now) {
+            return m->b;
+        }
+    }
+    return now && now->kind == MSC_EDIT_REPLACE ? now : NULL;
+}
+
 enum msc_status msc_bias_edits_fill(struct msc_bias_edits *b, const struct msc_edit *edits[]) {
     for (size_t i = 0; i < b->n; i++) {
         struct bias *bias = &b->biases[i];
@@ -222,8 +234,9 @@ enum msc_status msc_bias_edits_fill(struct msc_bias_edits *b, const struct msc_e
             continue;
         }
         bool has_shift = x && bias->shift != 0 && is_quantised(b, bias->end, edits);
+        const struct msc_edit *own = elements_before(bias, edits[bias->slot]);
         struct made *m = bias->made;
-        while (m && (m->x != x || m->w != w || m->has_shift != has_shift)) {
+        while (m && (m->x != x || m->w != w || m->b != own || m->has_shift != has_shift)) {
             m = m->next;
         }
         if (!m) {
@@ -231,7 +244,7 @@ enum msc_status msc_bias_edits_fill(struct msc_bias_edits *b, const struct msc_e
             if (!m) {
                 return no_bias_memory();
             }
-            *m = (struct made){.x = x, .w = w, .has_shift = has_shift};
+            *m = (struct made){.x = x, .w = w, .b = own, .has_shift = has_shift};
             MSC_TRY(make_edit(b, bias, m));
         }
         edits[bias->slot] = m->edit ? m->edit : edits[bias->slot];

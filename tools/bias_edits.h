@@ -22,8 +22,8 @@ enum msc_status msc_bias_edits_create(struct msc_bias_edits **out, const struct 
 void msc_bias_edits_destroy(struct msc_bias_edits *b); // accepts NULL
 
 // Fills the biases' slots in edits [sites->n_slots]; those that nothing is done to stay as they
-// are. What is filled in lives as long as `b`, and is made once for each pair of edits of activation
-// and weight, which are told apart by address: edits must stay where they are. Not for several
+// are. A bias whose slot has other elements already (MSC_EDIT_REPLACE) is taken to hold these. What is filled in lives as long as `b`, and is made once for each combination of edits of activation,
+// weight and bias, which are told apart by address: edits must stay where they are. Not for several
 // threads at once. MSC_E_STATE: shifts do not fit a bias.
 enum msc_status msc_bias_edits_fill(struct msc_bias_edits *b, const struct msc_edit *edits[]);
 

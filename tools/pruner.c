@@ -250,7 +250,7 @@ static enum msc_status list_consumers(struct msc_pruner *p) {
 // ---- Making -----------------------------------------------------------------------------------
 
 static enum msc_status pruner_init(struct msc_pruner *p) {
-    MSC_TRY(msc_sites_find(&p->sites, p->g, NULL));
+    MSC_TRY(msc_sites_find(&p->sites, p->g, p->options->scheme));
     MSC_TRY(msc_channels_find(&p->channels, p->g, &p->sites));
     MSC_TRY(list_groups(p));
     return list_consumers(p);
@@ -314,7 +314,7 @@ void msc_pruner_mark(const struct msc_pruner *p, const uint32_t cuts[], bool is_
     }
 }
 
-static struct msc_prune_made *find_made(const struct msc_consumer *c, const uint32_t cuts[]) {
+struct msc_prune_made *msc_pruner__find_made(const struct msc_consumer *c, const uint32_t cuts[]) {
     for (struct msc_prune_made *m = c->made; m; m = m->next) {
         bool is_it = true;
         for (int32_t i = 0; i < c->n_groups; i++) {
@@ -380,7 +380,7 @@ static enum msc_status list_works(struct msc_pruner *p, struct making works[], s
                                   const uint32_t cuts[], const bool is_gone[]) {
     for (int32_t i = 0; i < p->n_consumers; i++) {
         struct msc_consumer *c = &p->consumers[i];
-        if (!find_made(c, cuts)) {
+        if (!msc_pruner__find_made(c, cuts)) {
             struct making *w = &works[*n_works];
             *w = (struct making){.consumer = c, .is_gone = is_gone};
             MSC_TRY(add_made(&w->made, p, c, cuts));
@@ -417,7 +417,7 @@ void msc_pruner_fill(const struct msc_pruner *p, const uint32_t cuts[],
     memset(edits, 0, (size_t)p->sites.n_slots * sizeof(edits[0]));
     for (int32_t i = 0; i < p->n_consumers; i++) {
         const struct msc_consumer *c = &p->consumers[i];
-        const struct msc_prune_made *m = find_made(c, cuts);
+        const struct msc_prune_made *m = msc_pruner__find_made(c, cuts);
         for (int32_t k = 0; k < c->n_slots; k++) {
             edits[c->slots[k]] = m->has_edit ? &m->edit : NULL;
         }
@@ -427,10 +427,12 @@ void msc_pruner_fill(const struct msc_pruner *p, const uint32_t cuts[],
     }
 }
 
+bool msc_pruner_is_full(const struct msc_pruner *p) {
+    return p->made_bytes > p->memory_bytes;
+}
+
 void msc_pruner_forget(struct msc_pruner *p) {
-    if (p->made_bytes > p->memory_bytes) {
-        forget_made(p);
-    }
+    forget_made(p);
 }
 
 enum msc_status msc_pruner_each_replaced(const struct msc_pruner *p, const uint32_t cuts[],
@@ -439,7 +441,7 @@ enum msc_status msc_pruner_each_replaced(const struct msc_pruner *p, const uint3
                                          void *payload) {
     for (int32_t i = 0; i < p->n_consumers; i++) {
         const struct msc_consumer *c = &p->consumers[i];
-        const struct msc_prune_made *m = find_made(c, cuts);
+        const struct msc_prune_made *m = msc_pruner__find_made(c, cuts);
         if (m->elements[0]) {
             MSC_TRY(take(payload, c->tensor, m->elements[0]));
         }

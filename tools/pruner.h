@@ -64,6 +64,9 @@ struct msc_pruner_options {
     int64_t n_rows; // of second moments
     size_t n_include, n_exclude;
     const char *const *include, *const *exclude; // name patterns of groups
+    // Whose slots edits are for; where it has none that could be masked, channels stay. NULL: those of
+    // the operator table.
+    const struct msc_site_scheme *scheme;
 };
 
 // Choices and patterns, from the environment's JSON object.
@@ -104,7 +107,7 @@ struct msc_pruner_preparation {
 };
 
 // Second moments, and the order of units by every criterion that choices name, but for `loss`. The
-// evaluator is of the same graph, its sites those of the operator table. Weights whose moments memory
+// evaluator is of the same graph, its sites those of the scheme. Weights whose moments memory
 // has no room for are masked alone, which the log is told. MSC_E_CANCELLED, MSC_E_NOMEM.
 enum msc_status msc_pruner_prepare(struct msc_pruner *p, struct msc_evaluator *ev,
                                    const struct msc_pruner_preparation *preparation);
@@ -127,7 +130,8 @@ enum msc_status msc_pruner_make(struct msc_pruner *p, const uint32_t *const poin
 // The edits [n_slots] of a point that was made, borrowed until the next msc_pruner_forget.
 void msc_pruner_fill(const struct msc_pruner *p, const uint32_t cuts[],
                      const struct msc_edit *edits[]);
-// Forgets what was made where that has come to much.
+// Has what was made come to more than the memory? Then it is to be forgotten, edits and all.
+bool msc_pruner_is_full(const struct msc_pruner *p);
 void msc_pruner_forget(struct msc_pruner *p);
 
 // The elements that a point replaces: calls `take` for each tensor. Of points that were made.

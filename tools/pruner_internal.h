@@ -82,6 +82,8 @@ enum { MSC_PRUNER_ATTEMPTS = 9 };
 double msc_pruner__damping(const struct msc_pruner_rows *r, const struct msc_consumer *c,
                            int64_t group, double ridge);
 
+// What was made of a consumer for these cuts [n_groups] of a point; NULL: nothing yet.
+struct msc_prune_made *msc_pruner__find_made(const struct msc_consumer *c, const uint32_t cuts[]);
 // The orders of a group by the criteria that are asked for (pruner_rank.c).
 enum msc_status msc_pruner__rank_group(struct msc_pruner *p, int32_t group);
 // Fills `made`, whose cuts are there (pruner_repair.c).

@@ -18,6 +18,7 @@ MSC_PUBLIC_BEGIN
 
 struct msc_arena;
 struct msc_array_log;
+struct msc_moment;
 struct msc_quantizer;
 struct msc_strategy_origin;
 
@@ -152,6 +153,20 @@ enum msc_status msc_quantizer_round(struct msc_quantizer *q, struct msc_evaluato
 // Both.
 enum msc_status msc_quantizer_calibrate(struct msc_quantizer *q, struct msc_evaluator *ev,
                                         msc_quantizer_progress progress, void *payload);
+
+// A weight that holds something else than the model has there.
+struct msc_quantizer_other {
+    const struct msc_array *elements; // of the weight's shape, float32
+    const struct msc_moment *moment;  // of what multiplies them; NULL: none, they go to the nearest
+    const struct msc_array *bias;     // of its joint, in place of its own; NULL: that
+};
+
+// What a choice with scales makes of it, once those of activations are there. *out is the caller's
+// (msc_quant_finish), sealed. By several threads at once. MSC_E_NOMEM; MSC_E_INVALID: moments that
+// no rounding can go by.
+enum msc_status msc_quantizer_fit(struct msc_quant *out, const struct msc_quantizer *q,
+                                  int32_t site, int32_t choice,
+                                  const struct msc_quantizer_other *of);
 
 // Appends "<site>/<choice>/scale" and "…/zero_point" arrays to a list, with "…/integers" where these
 // are not rounded to nearest and "…/shift" where there are shifts, and reads them back.

@@ -312,9 +312,10 @@ static enum msc_status check_weight_finite(const struct msc_site *s, const struc
                                      s->name, x ? "holds NaN or infinity" : "has no elements");
 }
 
-static enum msc_status fit_weight(struct msc_quantizer *q, int32_t site, int32_t choice) {
+enum msc_status msc_quantizer__fit_elements(struct msc_quant *out, const struct msc_quantizer *q,
+                                            int32_t site, int32_t choice,
+                                            const struct msc_array *w) {
     const struct msc_site *s = &q->sites.sites[site];
-    const struct msc_array *w = msc_graph_tensor(q->graph, s->tensor)->data;
     struct msc_observation o = msc_quantizer__observation(q, site, choice);
     float factor = (float)q->choices[choice].range_scale;
     struct msc_quant form = msc_quantizer__form(q, site, choice);
@@ -336,12 +337,23 @@ static enum msc_status fit_weight(struct msc_quantizer *q, int32_t site, int32_t
         int64_t length = gather_scale(values, msc_array_data(w), &split, i);
         MSC_TRY_OUT(fit_values(values, length, &o, factor, &scales[i], &zeros[i]));
     }
-    status = msc_quantizer__set(q, site, choice,
-                                &(struct msc_quant){.scales = scales, .zero_points = zeros});
+    form.scales = scales;
+    form.zero_points = zeros;
+    msc_quant_seal(&form);
+    status = msc_quant_copy(out, &form);
 out:
     msc_free(values);
     msc_free(scales);
     msc_free(zeros);
+    return status;
+}
+
+static enum msc_status fit_weight(struct msc_quantizer *q, int32_t site, int32_t choice) {
+    const struct msc_tensor *t = msc_graph_tensor(q->graph, q->sites.sites[site].tensor);
+    struct msc_quant found;
+    MSC_TRY(msc_quantizer__fit_elements(&found, q, site, choice, t->data));
+    enum msc_status status = msc_quantizer__set(q, site, choice, &found);
+    msc_quant_finish(&found);
     return status;
 }
 

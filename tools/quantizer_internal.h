@@ -36,6 +36,15 @@ struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site
 // from its integers and shifts, of which it takes references.
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
                                    const struct msc_quant *from);
+// What the observer of a choice finds for a weight with these elements, rounded to nearest. *out is the
+// caller's (msc_quant_finish). MSC_E_NOMEM.
+enum msc_status msc_quantizer__fit_elements(struct msc_quant *out, const struct msc_quantizer *q,
+                                            int32_t site, int32_t choice,
+                                            const struct msc_array *elements);
+// As msc_weight_steps_widen, beside whatever is chosen for activations.
+enum msc_status msc_quantizer__widen_quant(struct msc_quant *out, const struct msc_quantizer *q,
+                                           int32_t site, const struct msc_quant *quant,
+                                           const struct msc_array *bias);
 // Widens the scales of weights whose joints have biases that would not fit int32, where the target
 // rounds these (quantizer_widen.c).
 enum msc_status msc_quantizer__widen(struct msc_quantizer *q);

@@ -10,7 +10,7 @@
 
 // One weight at work, with the second moment of its inputs.
 struct rounded_weight {
-    struct msc_quantizer *q;
+    const struct msc_quantizer *q;
     int32_t site;
     struct msc_moment moment;
     struct msc_weight_rows rows;
@@ -126,16 +126,14 @@ static enum msc_status round_by(struct rounded_weight *w, bool has_shifts, bool 
                : msc_weight_rows_factor(&by->orders, &w->rows, by->h, w->n_threads);
 }
 
-static enum msc_status round_choice(struct rounded_weight *w, int32_t choice,
-                                    struct msc_arena *of_weight) {
-    struct msc_quantizer *q = w->q;
+// From the scales of `now`, which its observer has found. *out is the caller's.
+static enum msc_status round_choice(struct msc_quant *out, struct rounded_weight *w, int32_t choice,
+                                    const struct msc_quant *now, struct msc_arena *of_weight) {
+    const struct msc_quantizer *q = w->q;
     struct rounded_choice c = {.w = w, .choice = &q->choices[choice]};
-    // What the calibration has put there already.
-    const struct msc_quant *now = msc_quantizer_quant(q, w->site, choice);
     struct msc_observation observation = msc_quantizer__observation(q, w->site, choice);
     bool has_shifts = is_corrected(c.choice, now) &&
                       msc_bias_edits_take_shifts(q->graph, &q->sites, w->site, w->rows.n_rows);
-    struct msc_quant found = {0};
     struct msc_arena arena = {0};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(round_by(w, has_shifts, c.choice->rounding != MSC_ROUNDING_NEAREST, of_weight));
@@ -143,23 +141,36 @@ static enum msc_status round_choice(struct rounded_weight *w, int32_t choice,
     MSC_TRY_OUT(
         msc_rounded_rows_init(&c.rounded, &w->rows, now, observation.scheme, has_shifts, &arena));
     MSC_TRY_OUT(msc_weight_rows_each(&c.rounded, c.by->h, w->n_threads, round_some, &c));
-    MSC_TRY_OUT(msc_rounded_rows_give(&found, &c.rounded, has_integers(c.choice)));
-    status = msc_quantizer__set(q, w->site, choice, &found);
+    status = msc_rounded_rows_give(out, &c.rounded, has_integers(c.choice));
 out:
-    msc_quant_finish(&found);
     msc_arena_finish(&arena);
     return status;
 }
 
 // ---- One weight -------------------------------------------------------------------------------
 
-static enum msc_status round_choices(struct rounded_weight *w, struct msc_arena *arena) {
-    for (size_t i = 0; i < w->q->n_choices; i++) {
-        if (needs_moments(w->q, i)) {
-            MSC_TRY(round_choice(w, (int32_t)i, arena));
+static enum msc_status round_choices(struct rounded_weight *w, struct msc_quantizer *q,
+                                     struct msc_arena *arena) {
+    for (size_t i = 0; i < q->n_choices; i++) {
+        if (needs_moments(q, i)) {
+            struct msc_quant found = {0};
+            // What the calibration has put there already.
+            const struct msc_quant *now = msc_quantizer_quant(q, w->site, (int32_t)i);
+            enum msc_status status = round_choice(&found, w, (int32_t)i, now, arena);
+            if (status == MSC_OK) {
+                status = msc_quantizer__set(q, w->site, (int32_t)i, &found);
+            }
+            msc_quant_finish(&found);
+            MSC_TRY(status);
         }
     }
     return MSC_OK;
+}
+
+static void rounded_weight_finish(struct rounded_weight *w) {
+    for (int i = 0; i < 2; i++) {
+        msc_gptq_orders_destroy(w->by[i].orders, w->moment.n_groups);
+    }
 }
 
 static enum msc_status round_weight(struct msc_quantizer *q, int32_t site,
@@ -169,13 +180,58 @@ static enum msc_status round_weight(struct msc_quantizer *q, int32_t site,
     struct msc_arena arena = {0};
     enum msc_status status = msc_weight_rows_init(&w.rows, msc_graph_tensor(q->graph, slot->tensor),
                                                   slot, moment, &arena);
-    status = status == MSC_OK ? round_choices(&w, &arena) : status;
-    for (int i = 0; i < 2; i++) {
-        msc_gptq_orders_destroy(w.by[i].orders, moment->n_groups);
-    }
+    status = status == MSC_OK ? round_choices(&w, q, &arena) : status;
+    rounded_weight_finish(&w);
     msc_arena_finish(&arena);
     return status == MSC_OK ? MSC_OK
                             : msc_status_prefix(status, "weight %s", q->sites.sites[site].name);
+}
+
+// ---- Other elements ---------------------------------------------------------------------------
+
+static enum msc_status round_elements(struct msc_quant *out, const struct msc_quantizer *q,
+                                      int32_t site, int32_t choice, const struct msc_quant *now,
+                                      const struct msc_quantizer_other *of) {
+    const struct msc_slot *slot = &q->sites.slots[q->sites.sites[site].slots[0]];
+    struct msc_tensor weight = *msc_graph_tensor(q->graph, slot->tensor);
+    struct rounded_weight w = {.q = q, .site = site, .moment = *of->moment, .n_threads = 1};
+    struct msc_arena arena = {0};
+    weight.data = (struct msc_array *)of->elements;
+    enum msc_status status = msc_weight_rows_init(&w.rows, &weight, slot, of->moment, &arena);
+    if (status == MSC_OK) {
+        status = round_choice(out, &w, choice, now, &arena);
+    }
+    rounded_weight_finish(&w);
+    msc_arena_finish(&arena);
+    return status;
+}
+
+// Puts `better`, where there is one, in place of it.
+static void take_better(struct msc_quant *quant, struct msc_quant *better) {
+    if (better->n > 0) {
+        msc_quant_finish(quant);
+        *quant = *better;
+    }
+}
+
+enum msc_status msc_quantizer_fit(struct msc_quant *out, const struct msc_quantizer *q,
+                                  int32_t site, int32_t choice,
+                                  const struct msc_quantizer_other *of) {
+    struct msc_quant better = {0};
+    MSC_TRY(msc_quantizer__fit_elements(out, q, site, choice, of->elements));
+    enum msc_status status = MSC_OK;
+    if (of->moment && needs_moments(q, (size_t)choice)) {
+        status = round_elements(&better, q, site, choice, out, of);
+        take_better(out, &better);
+    }
+    if (status == MSC_OK) {
+        status = msc_quantizer__widen_quant(&better, q, site, out, of->bias);
+        take_better(out, &better);
+    }
+    if (status != MSC_OK) {
+        msc_quant_finish(out);
+    }
+    return status;
 }
 
 // ---- All of them ------------------------------------------------------------------------------

@@ -27,15 +27,25 @@ static double least_scale(const void *payload, int32_t joint) {
     return isfinite(least) ? least : 0;
 }
 
+enum msc_status msc_quantizer__widen_quant(struct msc_quant *out, const struct msc_quantizer *q,
+                                           int32_t site, const struct msc_quant *quant,
+                                           const struct msc_array *bias) {
+    const struct msc_weight_steps beside = {.graph = q->graph,
+                                            .sites = &q->sites,
+                                            .site = site,
+                                            .scale_of = least_scale,
+                                            .payload = q,
+                                            .bias = bias};
+    return msc_weight_steps_widen(out, quant, &beside);
+}
+
 static enum msc_status widen_choice(struct msc_quantizer *q, int32_t site, int32_t choice) {
-    const struct msc_weight_steps beside = {
-        .graph = q->graph, .sites = &q->sites, .site = site, .scale_of = least_scale, .payload = q};
     const struct msc_quant *quant = msc_quantizer_quant(q, site, choice);
     struct msc_quant wider;
     if (!quant) {
         return MSC_OK;
     }
-    MSC_TRY(msc_weight_steps_widen(&wider, quant, &beside));
+    MSC_TRY(msc_quantizer__widen_quant(&wider, q, site, quant, NULL));
     enum msc_status status = wider.n > 0 ? msc_quantizer__set(q, site, choice, &wider) : MSC_OK;
     msc_quant_finish(&wider);
     return status;

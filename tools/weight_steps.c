@@ -31,8 +31,9 @@ static struct summands find_summands(const struct msc_weight_steps *o,
         const struct msc_slot *slot = &o->sites->slots[i];
         const struct msc_tensor *t = msc_graph_tensor(o->graph, slot->tensor);
         if (slot->joint == joint && t->data && t->dtype == MSC_DTYPE_F32) {
-            s.bias = msc_array_data(t->data);
-            s.n = msc_array_n_elements(t->data);
+            const struct msc_array *bias = o->bias ? o->bias : t->data;
+            s.bias = msc_array_data(bias);
+            s.n = msc_array_n_elements(bias);
         }
     }
     if (s.bias && quant->shifts && msc_array_n_elements(quant->shifts) == s.n) {

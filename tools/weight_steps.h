@@ -21,6 +21,7 @@ struct msc_weight_steps {
     // The least scale of what a joint that reads the weight multiplies it by; 0: that is no integer.
     double (*scale_of)(const void *payload, int32_t joint);
     const void *payload;
+    const struct msc_array *bias; // float32, in place of that of each joint; NULL: that
 };
 
 // *out is all zero where the steps of `quant` are wide enough, or the target adds no integers, or the
