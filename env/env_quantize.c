@@ -56,16 +56,20 @@ static enum msc_status fill_edits(void *payload, const uint32_t choices[],
     return msc_bias_edits_fill(z->bias_edits, edits);
 }
 
-static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_t task,
-                                  const struct msc_edit *edits[]) {
-    const struct msc_quantize *z = payload;
-    MSC_TRY(fill_edits(payload, choices, edits));
+enum msc_status msc_quantize__fill_alone(struct msc_quantize *z, const uint32_t choices[],
+                                         size_t task, const struct msc_edit *edits[]) {
+    MSC_TRY(fill_edits(z, choices, edits));
     for (size_t s = 0; s < z->runs.n_slots; s++) {
         if (msc_quantize_task_of_slot(&z->space, (int32_t)s) != (int32_t)task) {
             edits[s] = NULL;
         }
     }
     return MSC_OK;
+}
+
+static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_t task,
+                                  const struct msc_edit *edits[]) {
+    return msc_quantize__fill_alone(payload, choices, task, edits);
 }
 
 // ---- The environment's functions --------------------------------------------------------------

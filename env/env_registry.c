@@ -4,6 +4,7 @@
 // the list, in the order users see, and to env/CMakeLists.txt, 3. run `ctest -R conformance`.
 #include "env/env.h"
 
+#include "env/env_joint.h"
 #include "env/env_prune.h"
 #include "env/env_quantize.h"
 
@@ -15,6 +16,7 @@ extern const struct msc_env_def msc_env_toy;
 static const struct msc_env_def *const definitions[] = {
     &msc_env_quantize,
     &msc_env_prune,
+    &msc_env_joint,
     &msc_env_table,
     &msc_env_toy,
     NULL,

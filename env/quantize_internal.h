@@ -108,6 +108,9 @@ void msc_quantize__tell_dominated(const struct msc_quantize *z, const struct msc
 // The edits [n_slots] of sites at a point, biases as they are.
 void msc_quantize__fill_sites(const struct msc_quantize *z, const uint32_t choices[],
                               const struct msc_edit *edits[]);
+// Those of one task alone.
+enum msc_status msc_quantize__fill_alone(struct msc_quantize *z, const uint32_t choices[],
+                                         size_t task, const struct msc_edit *edits[]);
 // What biases become beside the edits of a point. Made once more, those of before are gone.
 enum msc_status msc_quantize__make_bias_edits(struct msc_env *env, struct msc_quantize *z);
 // Scales, integers, reference outputs and what the pruner needs, as arrays, and from such.

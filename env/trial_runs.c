@@ -3,8 +3,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "env/env.h"
+#include "env/env_joint.h"
 #include "env/env_prune.h"
 #include "env/env_quantize.h"
+#include "env/joint_internal.h"
 #include "env/prune_internal.h"
 #include "env/quantize_internal.h"
 #include "env/whole.h"
@@ -16,6 +18,8 @@ struct msc_trial_runs *msc_trial_runs_of(struct msc_env *env) {
                ? &((struct msc_quantize *)msc_env_state(env))->runs
            : msc_env_definition(env) == &msc_env_prune
                ? &((struct msc_prune_env *)msc_env_state(env))->runs
+           : msc_env_definition(env) == &msc_env_joint
+               ? &((struct msc_joint_env *)msc_env_state(env))->bits.runs
                : NULL;
 }
 

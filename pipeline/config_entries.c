@@ -89,6 +89,10 @@ static bool is_prune(const struct msc_config_entry *e) {
     return strcmp(e->env_def->name, "prune") == 0;
 }
 
+static bool is_joint(const struct msc_config_entry *e) {
+    return strcmp(e->env_def->name, "joint") == 0;
+}
+
 // Channels go as they do whatever runs the model: it says where the winner is measured.
 static enum msc_status set_prune_target(struct place *p) {
     const struct msc_config_section *of = p->section;
@@ -367,10 +371,10 @@ static enum msc_status read_rerank(struct place *p, const cJSON *object) {
 static enum msc_status read_distill(struct place *p, const cJSON *object) {
     MSC_TRY(msc_config__read_distill(p->config, &p->entry->distill, object,
                                      place_of_key(p, "distill")));
-    return !p->entry->distill || (p->section && !is_prune(p->entry))
+    return !p->entry->distill || (p->section && !is_prune(p->entry) && !is_joint(p->entry))
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s: distill is for searches that quantise, and improves their weights",
+                          "%s: distill is for searches of quantize, and improves their weights",
                           p->path);
 }
 
@@ -494,7 +498,7 @@ static enum msc_status check_prunes(const struct msc_config *c) {
     const struct msc_config_entry *before = NULL;
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct msc_config_entry *e = &c->entries[i];
-        if (is_prune(e) && before && !e->base) {
+        if ((is_prune(e) || is_joint(e)) && before && !e->base) {
             return MSC_FAIL(MSC_E_INVALID,
                             "%s: %s takes channels away, which has to come before %s", c->path,
                             e->name, before->name);
@@ -523,10 +527,11 @@ enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_
     MSC_TRY(check_list(c, "gym", top->gym));
     MSC_TRY(entry_read_list(c, "gym", NULL, top->gym));
     if (c->n_entries == 0) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "%s: nothing to do: add a \"prune\" or \"quantize\" section, or a \"gym\" "
-                        "list",
-                        c->path);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "%s: nothing to do: add a \"prune\", \"joint\" or \"quantize\" section, or a \"gym\" "
+            "list",
+            c->path);
     }
     MSC_TRY(entry_check_names(c));
     MSC_TRY(entry_check_needs(c));

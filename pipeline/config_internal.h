@@ -12,7 +12,7 @@ struct msc_config_top {
     int verbose;
     double log_seconds;
     const cJSON *bind, *dataset, *baseline, *profile, *gym;
-    const cJSON *prune, *quantize;
+    const cJSON *prune, *quantize, *joint;
 };
 
 struct msc_config_section {
@@ -100,7 +100,7 @@ struct msc_config_tool {
     // Its searches where it lists none: the usual choice everywhere, measured.
     const char *plain_gym;
 };
-#define MSC_CONFIG_TOOL_COUNT 2
+#define MSC_CONFIG_TOOL_COUNT 3
 extern const struct msc_config_tool msc_config__tools[MSC_CONFIG_TOOL_COUNT];
 // Sections of tools that MSC had and this program has not, NULL-terminated.
 extern const char *const msc_config__absent[];

@@ -60,7 +60,8 @@ struct msc_pruner_options {
     const struct msc_prune_choice *choices;
     int64_t round_to; // counts of channels are multiples of it where that can be; 1: all may be
     bool repairs;
-    double ridge;   // > 0
+    bool keeps_moments; // where nothing is repaired by them, too
+    double ridge;       // > 0
     int64_t n_rows; // of second moments
     size_t n_include, n_exclude;
     const char *const *include, *const *exclude; // name patterns of groups

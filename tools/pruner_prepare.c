@@ -8,8 +8,13 @@
 
 // ---- Second moments ---------------------------------------------------------------------------
 
+// For trials, not for orders alone.
+static bool keeps_moments(const struct msc_pruner *p) {
+    return p->options->repairs || p->options->keeps_moments;
+}
+
 static bool needs_moments(const struct msc_pruner *p) {
-    return p->options->repairs || msc_pruner_uses(p, MSC_CRITERION_ENERGY) ||
+    return keeps_moments(p) || msc_pruner_uses(p, MSC_CRITERION_ENERGY) ||
            msc_pruner_uses(p, MSC_CRITERION_HESSIAN);
 }
 
@@ -230,7 +235,7 @@ static enum msc_status save_moments(const struct msc_pruner *p, struct msc_array
         const struct msc_consumer *c = &p->consumers[i];
         const struct msc_moment *m = &c->moment;
         const int64_t dims[] = {m->n_groups, m->n_columns, m->n_columns};
-        if (m->n_groups > 0 && p->options->repairs) {
+        if (m->n_groups > 0 && keeps_moments(p)) {
             name_moment(name, p, c, "moments");
             MSC_TRY(add_array(list, name, MSC_DTYPE_F32, 3, dims, m->h));
             name_moment(name, p, c, "means");
@@ -321,7 +326,7 @@ enum msc_status msc_pruner_load(struct msc_pruner *p, const struct msc_array_lis
             }
         }
     }
-    for (int32_t i = 0; p->options->repairs && i < p->n_consumers; i++) {
+    for (int32_t i = 0; keeps_moments(p) && i < p->n_consumers; i++) {
         MSC_TRY_OUT(load_moment(p, list, &p->consumers[i], &name));
     }
 out:

@@ -95,4 +95,5 @@ def main():
                   f'{loss(*kept, False):.9g}}},')
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -228,7 +228,7 @@ static void test_pipeline_config__refused(void **state) {
          " \"a\", \"gym\": [{\"record\": \"a\"}]}}",
          "\"a\" is the strategy file of quantize and the record of quantize[0]"},
         {"{\"distill\": {}}",
-         "\"distill\" is not available: the tools of this program are: prune, quantize"},
+         "\"distill\" is not available: the tools of this program are: prune, joint, quantize"},
         {"{\"quantize\": {}}", "\"model\" is missing"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

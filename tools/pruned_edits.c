@@ -1,4 +1,4 @@
-#include "tools/joint_edits.h"
+#include "tools/pruned_edits.h"
 
 #include "graph/passes/prune.h"
 #include "tools/pruner_internal.h"
@@ -28,7 +28,7 @@ struct of_consumer {
     struct chain *chains;
 };
 
-struct msc_joint_edits {
+struct msc_pruned_edits {
     struct msc_pruner *p;
     const struct msc_quantizer *q;
     struct msc_arena arena, made;  // `made`: what is forgotten
@@ -36,7 +36,7 @@ struct msc_joint_edits {
     uint64_t made_bytes;
 };
 
-static enum msc_status no_joint_memory(void) {
+static enum msc_status no_pruned_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for pruned weights as integers");
 }
 
@@ -53,18 +53,18 @@ static int32_t site_of_slot(const struct msc_sites *sites, int32_t slot) {
     return MSC_NO_ID;
 }
 
-enum msc_status msc_joint_edits_create(struct msc_joint_edits **out, struct msc_pruner *p,
-                                       const struct msc_quantizer *q) {
-    struct msc_joint_edits *j = msc_alloc_zero(1, sizeof(*j));
+enum msc_status msc_pruned_edits_create(struct msc_pruned_edits **out, struct msc_pruner *p,
+                                        const struct msc_quantizer *q) {
+    struct msc_pruned_edits *j = msc_alloc_zero(1, sizeof(*j));
     if (!j) {
-        return no_joint_memory();
+        return no_pruned_memory();
     }
     j->p = p;
     j->q = q;
     j->consumers = msc_arena_array(&j->arena, (size_t)p->n_consumers + 1, sizeof(j->consumers[0]));
     if (!j->consumers) {
-        msc_joint_edits_destroy(j);
-        return no_joint_memory();
+        msc_pruned_edits_destroy(j);
+        return no_pruned_memory();
     }
     for (int32_t i = 0; i < p->n_consumers; i++) {
         j->consumers[i].site = site_of_slot(msc_quantizer_sites(q), p->consumers[i].slots[0]);
@@ -73,7 +73,7 @@ enum msc_status msc_joint_edits_create(struct msc_joint_edits **out, struct msc_
     return MSC_OK;
 }
 
-static void forget_variants(struct msc_joint_edits *j) {
+static void forget_variants(struct msc_pruned_edits *j) {
     for (int32_t i = 0; j->consumers && i < j->p->n_consumers; i++) {
         for (struct variant *v = j->consumers[i].variants; v; v = v->next) {
             msc_quant_finish(&v->quant);
@@ -85,16 +85,16 @@ static void forget_variants(struct msc_joint_edits *j) {
     j->made_bytes = 0;
 }
 
-void msc_joint_edits_forget(struct msc_joint_edits *j) {
+void msc_pruned_edits_forget(struct msc_pruned_edits *j) {
     forget_variants(j);
     msc_pruner_forget(j->p);
 }
 
-bool msc_joint_edits_are_full(const struct msc_joint_edits *j) {
+bool msc_pruned_edits_are_full(const struct msc_pruned_edits *j) {
     return msc_pruner_is_full(j->p) || j->made_bytes > j->p->memory_bytes;
 }
 
-void msc_joint_edits_destroy(struct msc_joint_edits *j) {
+void msc_pruned_edits_destroy(struct msc_pruned_edits *j) {
     if (j) {
         forget_variants(j);
         msc_arena_finish(&j->arena);
@@ -105,8 +105,8 @@ void msc_joint_edits_destroy(struct msc_joint_edits *j) {
 // ---- Weights ----------------------------------------------------------------------------------
 
 // The choice of a weight that loses channels where it is one of integers, else MSC_NO_ID.
-static int32_t choice_of(const struct msc_joint_edits *j, int32_t consumer,
-                         const struct msc_prune_made *made, const struct msc_joint_point *point) {
+static int32_t choice_of(const struct msc_pruned_edits *j, int32_t consumer,
+                         const struct msc_prune_made *made, const struct msc_pruned_point *point) {
     int32_t site = j->consumers[consumer].site;
     if (!j->p->consumers[consumer].is_weight || !made->has_edit || site == MSC_NO_ID) {
         return MSC_NO_ID;
@@ -115,7 +115,7 @@ static int32_t choice_of(const struct msc_joint_edits *j, int32_t consumer,
     return quant && quant->type == MSC_DTYPE_NONE ? point->choices[site] : MSC_NO_ID;
 }
 
-static struct variant *find_variant(const struct msc_joint_edits *j, int32_t consumer,
+static struct variant *find_variant(const struct msc_pruned_edits *j, int32_t consumer,
                                     const struct msc_prune_made *made, int32_t choice) {
     struct variant *v = j->consumers[consumer].variants;
     while (v && (v->made != made || v->choice != choice)) {
@@ -130,8 +130,8 @@ struct work {
     int32_t consumer;
 };
 
-static enum msc_status list_point(struct msc_joint_edits *j, struct work works[], size_t *n,
-                                  const struct msc_joint_point *point) {
+static enum msc_status list_point(struct msc_pruned_edits *j, struct work works[], size_t *n,
+                                  const struct msc_pruned_point *point) {
     for (int32_t i = 0; i < j->p->n_consumers; i++) {
         const struct msc_prune_made *made = msc_pruner__find_made(&j->p->consumers[i], point->cuts);
         int32_t choice = choice_of(j, i, made, point);
@@ -140,7 +140,7 @@ static enum msc_status list_point(struct msc_joint_edits *j, struct work works[]
         }
         struct variant *v = msc_arena_alloc(&j->made, sizeof(*v));
         if (!v) {
-            return no_joint_memory();
+            return no_pruned_memory();
         }
         *v = (struct variant){.made = made, .choice = choice, .next = j->consumers[i].variants};
         j->consumers[i].variants = v;
@@ -150,7 +150,7 @@ static enum msc_status list_point(struct msc_joint_edits *j, struct work works[]
 }
 
 // Second moments of the columns that stay: where nothing comes in, nothing is made up for.
-static enum msc_status keep_moment(struct msc_moment *out, const struct msc_joint_edits *j,
+static enum msc_status keep_moment(struct msc_moment *out, const struct msc_pruned_edits *j,
                                    const struct msc_consumer *c, const struct msc_prune_made *made,
                                    struct msc_arena *arena) {
     const struct msc_tensor *t = msc_graph_tensor(j->p->g, c->tensor);
@@ -162,7 +162,7 @@ static enum msc_status keep_moment(struct msc_moment *out, const struct msc_join
     out->means = msc_arena_array(arena, (size_t)all + 1, sizeof(out->means[0]));
     bool *stays = msc_arena_array(arena, (size_t)n + 1, sizeof(stays[0]));
     if (!out->h || !out->means || !stays) {
-        return no_joint_memory();
+        return no_pruned_memory();
     }
     MSC_TRY(msc_weight_rows_init(&rows, t, &j->p->sites.slots[c->slots[0]], &c->moment, arena));
     for (int64_t k = 0; k < n; k++) {
@@ -178,7 +178,7 @@ static enum msc_status keep_moment(struct msc_moment *out, const struct msc_join
     return MSC_OK;
 }
 
-static enum msc_status make_variant(const struct msc_joint_edits *j, const struct work *w,
+static enum msc_status make_variant(const struct msc_pruned_edits *j, const struct work *w,
                                     struct msc_arena *arena) {
     const struct msc_consumer *c = &j->p->consumers[w->consumer];
     struct variant *v = w->variant;
@@ -195,6 +195,10 @@ static enum msc_status make_variant(const struct msc_joint_edits *j, const struc
     msc_array_release(elements);
     MSC_TRY(status);
     v->quantise = msc_edit_quantize(v->quant);
+    if (v->quant.integers) { // all that it holds
+        v->first = v->quantise;
+        return MSC_OK;
+    }
     v->first = v->made->edit;
     v->first.next = &v->quantise;
     msc_edit_seal(&v->first);
@@ -202,7 +206,7 @@ static enum msc_status make_variant(const struct msc_joint_edits *j, const struc
 }
 
 // The text of what failed stays with the thread that it failed on.
-static enum msc_status make_all(const struct msc_joint_edits *j, const struct work works[],
+static enum msc_status make_all(const struct msc_pruned_edits *j, const struct work works[],
                                 size_t n, int n_threads) {
     int worst = MSC_OK;
 #pragma omp parallel for num_threads(n_threads) schedule(dynamic) reduction(min : worst)
@@ -217,7 +221,7 @@ static enum msc_status make_all(const struct msc_joint_edits *j, const struct wo
                ? MSC_FAIL(MSC_E_INVALID,
                           "a pruned weight cannot be rounded by second moments of its "
                           "inputs: take \"rounding\": \"nearest\"")
-               : no_joint_memory();
+               : no_pruned_memory();
 }
 
 static uint64_t bytes_of(const struct variant *v) {
@@ -225,14 +229,15 @@ static uint64_t bytes_of(const struct variant *v) {
            (v->quant.integers ? msc_array_n_bytes(v->quant.integers) : 0);
 }
 
-static enum msc_status make_points(struct msc_joint_edits *j, const struct msc_joint_point points[],
-                                   size_t n, int n_threads) {
+static enum msc_status make_points(struct msc_pruned_edits *j,
+                                   const struct msc_pruned_point points[], size_t n,
+                                   int n_threads) {
     struct msc_arena arena = {0};
     size_t n_works = 0;
     struct work *works =
         msc_arena_array(&arena, n * (size_t)j->p->n_consumers + 1, sizeof(works[0]));
     const uint32_t **cuts = msc_arena_array(&arena, n + 1, sizeof(cuts[0]));
-    enum msc_status status = works && cuts ? MSC_OK : no_joint_memory();
+    enum msc_status status = works && cuts ? MSC_OK : no_pruned_memory();
     for (size_t i = 0; status == MSC_OK && i < n; i++) {
         cuts[i] = points[i].cuts;
     }
@@ -252,12 +257,12 @@ static enum msc_status make_points(struct msc_joint_edits *j, const struct msc_j
     return status;
 }
 
-enum msc_status msc_joint_edits_make(struct msc_joint_edits *j,
-                                     const struct msc_joint_point points[], size_t n,
-                                     int n_threads) {
+enum msc_status msc_pruned_edits_make(struct msc_pruned_edits *j,
+                                      const struct msc_pruned_point points[], size_t n,
+                                      int n_threads) {
     enum msc_status status = make_points(j, points, n, n_threads);
     if (status != MSC_OK) {
-        msc_joint_edits_forget(j); // some are not whole
+        msc_pruned_edits_forget(j); // some are not whole
     }
     return status;
 }
@@ -265,7 +270,7 @@ enum msc_status msc_joint_edits_make(struct msc_joint_edits *j,
 // ---- Edits ------------------------------------------------------------------------------------
 
 // What becomes of a tensor that loses channels, and then of what is left.
-static enum msc_status get_chain(const struct msc_edit **out, struct msc_joint_edits *j,
+static enum msc_status get_chain(const struct msc_edit **out, struct msc_pruned_edits *j,
                                  int32_t consumer, const struct msc_prune_made *made,
                                  const struct msc_edit *then) {
     struct chain *c = j->consumers[consumer].chains;
@@ -275,7 +280,7 @@ static enum msc_status get_chain(const struct msc_edit **out, struct msc_joint_e
     if (!c) {
         c = msc_arena_alloc(&j->made, sizeof(*c));
         if (!c) {
-            return no_joint_memory();
+            return no_pruned_memory();
         }
         *c = (struct chain){.made = made,
                             .then = then,
@@ -290,8 +295,8 @@ static enum msc_status get_chain(const struct msc_edit **out, struct msc_joint_e
     return MSC_OK;
 }
 
-static enum msc_status fill_consumer(struct msc_joint_edits *j, int32_t consumer,
-                                     const struct msc_joint_point *point,
+static enum msc_status fill_consumer(struct msc_pruned_edits *j, int32_t consumer,
+                                     const struct msc_pruned_point *point,
                                      const struct msc_edit *edits[]) {
     const struct msc_consumer *c = &j->p->consumers[consumer];
     const struct msc_prune_made *made = msc_pruner__find_made(c, point->cuts);
@@ -312,16 +317,17 @@ static enum msc_status fill_consumer(struct msc_joint_edits *j, int32_t consumer
     return MSC_OK;
 }
 
-enum msc_status msc_joint_edits_fill(struct msc_joint_edits *j, const struct msc_joint_point *point,
-                                     const struct msc_edit *edits[]) {
+enum msc_status msc_pruned_edits_fill(struct msc_pruned_edits *j,
+                                      const struct msc_pruned_point *point,
+                                      const struct msc_edit *edits[]) {
     for (int32_t i = 0; i < j->p->n_consumers; i++) {
         MSC_TRY(fill_consumer(j, i, point, edits));
     }
     return MSC_OK;
 }
 
-const struct msc_quant *msc_joint_edits_quant(const struct msc_joint_edits *j,
-                                              const struct msc_joint_point *point, int32_t site) {
+const struct msc_quant *msc_pruned_edits_quant(const struct msc_pruned_edits *j,
+                                               const struct msc_pruned_point *point, int32_t site) {
     for (int32_t i = 0; i < j->p->n_consumers; i++) {
         const struct msc_prune_made *made = msc_pruner__find_made(&j->p->consumers[i], point->cuts);
         int32_t choice = choice_of(j, i, made, point);
@@ -346,7 +352,7 @@ static enum msc_status cut_scales(struct msc_quant *out, const struct msc_quant 
     float *scales = msc_arena_array(arena, (size_t)quant->n, sizeof(scales[0]));
     int32_t *zeros = msc_arena_array(arena, (size_t)quant->n, sizeof(zeros[0]));
     if (!scales || !zeros) {
-        return no_joint_memory();
+        return no_pruned_memory();
     }
     out->n = 0;
     for (int32_t i = 0; i < quant->n; i++) {
@@ -368,7 +374,7 @@ static enum msc_status cut_shifts(struct msc_quant *out, const struct msc_quant 
     float *left = msc_arena_array(arena, (size_t)n + 1, sizeof(left[0]));
     struct msc_array *array;
     if (!left) {
-        return no_joint_memory();
+        return no_pruned_memory();
     }
     for (int64_t i = 0; i < n; i++) {
         if (stays_at(channels, site, site->channel_axis, i, is_gone)) {
@@ -380,10 +386,9 @@ static enum msc_status cut_shifts(struct msc_quant *out, const struct msc_quant 
     return MSC_OK;
 }
 
-enum msc_status msc_joint_cut_quant(struct msc_quant *out, const struct msc_quant *quant,
-                                    const struct msc_channels *channels,
-                                    const struct msc_site *site, const bool is_gone[],
-                                    struct msc_arena *arena) {
+enum msc_status msc_pruned_quant(struct msc_quant *out, const struct msc_quant *quant,
+                                 const struct msc_channels *channels, const struct msc_site *site,
+                                 const bool is_gone[], struct msc_arena *arena) {
     struct msc_array *integers = NULL;
     *out = *quant;
     out->integers = out->shifts = NULL;

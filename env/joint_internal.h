@@ -1,0 +1,40 @@
+// What the joint environment's sources share.
+#ifndef MSC_ENV_JOINT_INTERNAL_H
+#define MSC_ENV_JOINT_INTERNAL_H
+
+#include "env/prune_internal.h"
+#include "env/quantize_internal.h"
+#include "tools/pruned_edits.h"
+
+struct msc_joint_env {
+    // Bits: parameters, quantizer, loss, trials and all that is kept beside the record; its space is
+    // that of the quantizer's tasks alone, without metrics. The first member (env/trial_runs.c).
+    struct msc_quantize bits;
+    struct msc_prune_env channels; // the same of groups; its runs have the loss, borrowed
+    const cJSON *prune;            // parameters of groups
+
+    struct msc_pruned_edits *edits;
+    size_t n_channel_tasks; // that come first
+    struct msc_space space;
+    double references[MSC_MAX_METRICS]; // of the float model
+};
+
+extern const struct msc_metric_row msc_joint_metric_rows[];
+// The environment's `metric`.
+const struct msc_metric *msc_joint_env__metric(size_t index);
+
+// What functions of `cost` are given.
+struct msc_joint_costing {
+    const struct msc_joint_env *j;
+    const struct msc_quantize_inputs *in;
+    struct msc_prune_factors factors;
+    struct msc_prune_counter *counter;
+};
+
+// Joins the spaces of channels and bits, which are there, with exact costs of both together.
+enum msc_status msc_joint_env__build_space(struct msc_joint_env *j,
+                                           const struct msc_quantize_inputs *in,
+                                           const struct msc_prune_inputs *of_channels,
+                                           struct msc_arena *arena);
+
+#endif
