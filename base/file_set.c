@@ -2,6 +2,8 @@
 
 #include "base/file.h"
 
+#include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -70,6 +72,62 @@ enum msc_status msc_file_set_write(struct msc_file_set *set, const char *what, c
         }
     }
     return file_set_add(set, &item);
+}
+
+// ---- Contents ---------------------------------------------------------------------------------
+
+static enum msc_status add_file_hash(struct msc_hash *hash, const char *path) {
+    const void *data = NULL;
+    size_t n_bytes = 0;
+    MSC_TRY(msc_file_map(&data, &n_bytes, path));
+    *hash = msc_hash_combine(*hash, msc_hash_bytes(data, n_bytes));
+    msc_file_unmap(data, n_bytes);
+    return MSC_OK;
+}
+
+static int compare_names(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_shown(const struct dirent *entry) {
+    return entry->d_name[0] != '.';
+}
+
+static enum msc_status add_folder_hash(struct msc_hash *hash, const char *path) {
+    struct msc_arena arena = {0};
+    struct dirent **entries = NULL;
+    enum msc_status status = MSC_OK;
+    int n = scandir(path, &entries, is_shown, compare_names);
+    for (int i = 0; i < n; i++) {
+        const char *file = msc_path_join(&arena, path, entries[i]->d_name);
+        struct stat info;
+        if (status == MSC_OK && !file) {
+            status = no_memory(path);
+        }
+        if (status == MSC_OK && stat(file, &info) == 0 && S_ISREG(info.st_mode)) {
+            *hash = msc_hash_add_text(*hash, entries[i]->d_name);
+            status = add_file_hash(hash, file);
+        }
+        free(entries[i]); // scandir's own
+    }
+    free(entries);
+    msc_arena_finish(&arena);
+    return n >= 0 ? status : MSC_FAIL(MSC_E_IO, "cannot read the folder %s", path);
+}
+
+enum msc_status msc_file_set_hash(struct msc_hash *out, const struct msc_file_set *set) {
+    *out = msc_hash_bytes(NULL, 0);
+    for (size_t i = 0; i < set->n; i++) {
+        const struct msc_file_set_item *item = &set->items[i];
+        struct stat info;
+        *out = msc_hash_add_text(*out, item->what);
+        if (!item->is_read || stat(item->path, &info) != 0) {
+            continue;
+        }
+        MSC_TRY(S_ISDIR(info.st_mode) ? add_folder_hash(out, item->path)
+                                      : add_file_hash(out, item->path));
+    }
+    return MSC_OK;
 }
 
 void msc_file_set_finish(struct msc_file_set *set) {

@@ -10,6 +10,7 @@
 #define MSC_BASE_FILE_SET_H
 
 #include "base/alloc.h"
+#include "base/hash.h"
 
 struct msc_file_set_item;
 
@@ -25,6 +26,9 @@ enum msc_status msc_file_set_read(struct msc_file_set *set, const char *what, co
 // MSC_E_INVALID names both: this is a file of the set already. It joins the set. NULL is passed
 // over.
 enum msc_status msc_file_set_write(struct msc_file_set *set, const char *what, const char *path);
+// Of the contents of all that is read, in its order: of a file's bytes, of a folder's files with their
+// names, of what is not there that it is not. Where they lie does not count.
+enum msc_status msc_file_set_hash(struct msc_hash *out, const struct msc_file_set *set);
 void msc_file_set_finish(struct msc_file_set *set); // accepts a zeroed one
 
 #endif

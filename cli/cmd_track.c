@@ -149,47 +149,10 @@ static enum msc_status print_track(const struct msc_track *track, const struct m
     return status;
 }
 
-// ---- As JSON ----------------------------------------------------------------------------------
-
-// What no JSON number stands for, null does: equal tensors have no ratio.
-static enum msc_status add_finite(cJSON *object, const char *key, double value) {
-    return isfinite(value) ? msc_json_add_number(object, key, value)
-                           : msc_json_add(object, key, cJSON_CreateNull());
-}
-
-static enum msc_status add_json_row(cJSON *list, const struct msc_graph *g,
-                                    const struct msc_track_row *row) {
-    cJSON *json = cJSON_CreateObject();
-    MSC_TRY(msc_json_push(list, json));
-    MSC_TRY(msc_json_add_text(json, "joint", joint_of(g, row)));
-    MSC_TRY(msc_json_add_text(json, "tensor", label_of(g, row)));
-    MSC_TRY(msc_json_add_number(json, "elements", (double)row->n));
-    MSC_TRY(add_finite(json, "snr_db", row->snr_db));
-    MSC_TRY(add_finite(json, "inputs_snr_db", row->inputs_db));
-    MSC_TRY(add_finite(json, "cosine", row->cosine));
-    MSC_TRY(add_finite(json, "max_abs", row->max_abs));
-    return add_finite(json, "mean_abs", row->mean_abs);
-}
-
 static enum msc_status print_track_json(const struct msc_track *track, const struct msc_graph *g) {
-    cJSON *json = cJSON_CreateObject();
-    cJSON *list = cJSON_CreateArray();
-    enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(msc_json_add_number(json, "samples", (double)track->n_samples));
-    if (track->worst < track->n_rows) {
-        const struct msc_track_row *worst = &track->rows[track->worst];
-        MSC_TRY_OUT(msc_json_add_text(json, "worst", joint_of(g, worst)));
-        MSC_TRY_OUT(msc_json_add_number(json, "fall_db", msc_track_fall(worst)));
-    }
-    for (size_t i = 0; i < track->n_rows; i++) {
-        MSC_TRY_OUT(add_json_row(list, g, &track->rows[i]));
-    }
-    status = msc_json_add(json, "tensors", list);
-    list = NULL;
-    MSC_TRY_OUT(status);
-    status = msc_cli_print_json(json);
-out:
-    cJSON_Delete(list);
+    cJSON *json = NULL;
+    MSC_TRY(msc_track_to_json(&json, track, g));
+    enum msc_status status = msc_cli_print_json(json);
     cJSON_Delete(json);
     return status;
 }

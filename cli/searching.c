@@ -93,11 +93,29 @@ static enum msc_status write_report(struct msc_str *out, const cJSON *report) {
     return MSC_OK;
 }
 
+// Where the compressed model is least like the other one.
+static void write_track(struct msc_str *out, const cJSON *report) {
+    const cJSON *fall_db = cJSON_GetObjectItemCaseSensitive(report, "fall_db");
+    msc_str_append(out, "track: ");
+    if (fall_db) {
+        msc_shown_append(out, text_of(report, "worst"));
+        msc_str_printf(out, " falls most, by %.1f dB; ", fall_db->valuedouble);
+    } else {
+        msc_str_append(out, "nothing differs; ");
+    }
+    msc_shown_append(out, text_of(report, "file"));
+    msc_str_char(out, '\n');
+}
+
 static enum msc_status print_reports(const cJSON *reports) {
     struct msc_str text = {0};
     const cJSON *report = NULL;
     enum msc_status status = MSC_OK;
     cJSON_ArrayForEach(report, reports) {
+        if (text_of(report, "stage")) {
+            write_track(&text, report);
+            continue;
+        }
         if (cJSON_GetArraySize(reports) > 1) {
             msc_str_printf(&text, "%ssearch %s\n", text.length > 0 ? "\n" : "",
                            text_of(report, "entry"));
@@ -113,9 +131,11 @@ out:
 static void tell_end(const struct msc_cli_call *call, const struct msc_config *config,
                      const struct msc_processor_result *result) {
     struct msc_console *console = call->console;
-    const cJSON *last =
-        cJSON_GetArrayItem(result->reports, cJSON_GetArraySize(result->reports) - 1);
-    const char *record = text_of(last, "record");
+    const char *record = NULL;
+    const cJSON *report = NULL;
+    cJSON_ArrayForEach(report, result->reports) {
+        record = text_of(report, "record") ? text_of(report, "record") : record;
+    }
     if (result->was_cancelled && record) {
         msc_log(&console->log, MSC_LOG_INFO, "stopped; mscgym resume %s%s goes on", record,
                 config->names_code ? " --allow-plugins" : "");

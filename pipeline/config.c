@@ -114,35 +114,10 @@ static enum msc_status read_paths(struct msc_config *c, const struct msc_config_
     return MSC_OK;
 }
 
-static enum msc_status fail_absent(const struct msc_config *c, const char *name) {
-    struct msc_str tools = {0};
-    for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
-        msc_str_item(&tools, msc_config__tools[t].name);
-    }
-    enum msc_status status = msc_str_status(&tools);
-    if (status == MSC_OK) {
-        status = MSC_FAIL(MSC_E_INVALID,
-                          "%s: \"%s\" is not available: the tools of this program are: %s; remove "
-                          "the section",
-                          c->path, name, msc_str_text(&tools));
-    }
-    msc_str_finish(&tools);
-    return status;
-}
-
-static enum msc_status check_absent(const struct msc_config *c) {
-    for (size_t i = 0; msc_config__absent[i]; i++) {
-        if (cJSON_GetObjectItemCaseSensitive(c->json, msc_config__absent[i])) {
-            return fail_absent(c, msc_config__absent[i]);
-        }
-    }
-    return MSC_OK;
-}
-
 static enum msc_status config_read_all(struct msc_config *c) {
     struct msc_config_top top;
-    MSC_TRY(check_absent(c));
     MSC_TRY(msc_config__read(c, msc_config__top_params, &top, c->json, ""));
+    MSC_TRY(msc_config__open_groups(c, &top));
     c->verbose = top.verbose;
     c->log_seconds = top.log_seconds;
     c->device = top.device;
@@ -151,7 +126,9 @@ static enum msc_status config_read_all(struct msc_config *c) {
     MSC_TRY(read_baseline(c, top.baseline));
     MSC_TRY(read_profile(c, top.profile));
     MSC_TRY(msc_config__read_dataset(c, top.dataset));
-    return msc_config__read_entries(c, &top);
+    MSC_TRY(msc_config__read_stages(c, &top));
+    MSC_TRY(msc_config__read_entries(c, &top));
+    return msc_config__set_distill(c, &top);
 }
 
 static enum msc_status create_config(struct msc_config **out, struct cJSON *json, const char *path,

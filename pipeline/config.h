@@ -78,6 +78,16 @@ struct msc_config_dataset {
     const char *validation_labels;
 };
 
+// The stages around the searches, each done once (pipeline/processor.h).
+struct msc_config_stages {
+    bool are_named; // else nothing is recorded of them
+    bool has_track;
+    const char *graph_file; // of `parse`; NULL: none
+    const char *model_file; // of `export`; NULL: by the model's name
+    const char *track_file;
+    int64_t track_samples; // 0: all
+};
+
 // What becomes of code that a configuration names: a shared library for an environment or agent, a
 // program for an agent. To read an environment's keys its library has to be loaded.
 enum msc_config_code {
@@ -105,7 +115,8 @@ struct msc_config {
     struct msc_config_dataset dataset;
     double atol, rtol;      // of the baseline stage
     int64_t profile_repeat; // 0: no such stage
-    size_t n_entries;       // in the order they run
+    struct msc_config_stages stages;
+    size_t n_entries; // in the order they run
     struct msc_config_entry *entries;
 };
 

@@ -13,6 +13,7 @@ struct msc_config_top {
     double log_seconds;
     const cJSON *bind, *dataset, *baseline, *profile, *gym;
     const cJSON *prune, *quantize, *joint;
+    const cJSON *prepare, *parse, *optimize, *distill, *track, *compile, *export_model;
 };
 
 struct msc_config_section {
@@ -92,6 +93,12 @@ extern const struct msc_param msc_config__validation_params[];
 extern const struct msc_param msc_config__baseline_params[];
 extern const struct msc_param msc_config__check_params[];
 extern const struct msc_param msc_config__profile_params[];
+extern const struct msc_param msc_config__prepare_params[];
+extern const struct msc_param msc_config__parse_params[];
+extern const struct msc_param msc_config__optimize_params[];
+extern const struct msc_param msc_config__compile_params[];
+extern const struct msc_param msc_config__track_params[];
+extern const struct msc_param msc_config__export_params[];
 
 // The tools, in the order their stages run; `member` gives a tool's section.
 struct msc_config_tool {
@@ -102,8 +109,6 @@ struct msc_config_tool {
 };
 #define MSC_CONFIG_TOOL_COUNT 3
 extern const struct msc_config_tool msc_config__tools[MSC_CONFIG_TOOL_COUNT];
-// Sections of tools that MSC had and this program has not, NULL-terminated.
-extern const char *const msc_config__absent[];
 
 // Defaults, then the object (may be NULL), whose place is PATH: WHERE.
 enum msc_status msc_config__read(struct msc_config *c, const struct msc_param params[],
@@ -129,6 +134,14 @@ enum msc_status msc_config__read_distill(struct msc_config *c, cJSON **out, cons
 // before one could say it are none the worse without it.
 enum msc_status msc_config__write_runtime(cJSON *section, const struct msc_config_runtime *runtime,
                                           bool is_full);
+// config_stages.c
+// Puts what stands in "optimize" and "compile" where it would stand at the top level.
+enum msc_status msc_config__open_groups(struct msc_config *c, struct msc_config_top *top);
+// Once the dataset is read.
+enum msc_status msc_config__read_stages(struct msc_config *c, const struct msc_config_top *top);
+// "distill" of the top level is that of the last search for bits, once entries are read.
+enum msc_status msc_config__set_distill(struct msc_config *c, const struct msc_config_top *top);
+enum msc_status msc_config__write_stages(cJSON *top, const struct msc_config *c);
 // All entries of all sections; the table of entries is allocated here.
 enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_config_top *top);
 

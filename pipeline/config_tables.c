@@ -56,9 +56,22 @@ const struct msc_param msc_config__top_params[] = {
      .help = "calibration samples",
      .offset = TOP(dataset),
      .type = MSC_PARAM_JSON},
+    {.name = "prepare",
+     .help =
+         "{}: model and dataset are looked at; each stage that is named is recorded and done once",
+     .offset = TOP(prepare),
+     .type = MSC_PARAM_JSON},
+    {.name = "parse",
+     .help = "the model as MSCGraph",
+     .offset = TOP(parse),
+     .type = MSC_PARAM_JSON},
     {.name = "baseline",
      .help = "check of the backend against the reference kernels",
      .offset = TOP(baseline),
+     .type = MSC_PARAM_JSON},
+    {.name = "optimize",
+     .help = "prune, joint, quantize, distill and track together",
+     .offset = TOP(optimize),
      .type = MSC_PARAM_JSON},
     {.name = "prune", .help = "which channels go", .offset = TOP(prune), .type = MSC_PARAM_JSON},
     {.name = "joint",
@@ -69,7 +82,23 @@ const struct msc_param msc_config__top_params[] = {
      .help = "how many bits each tensor gets",
      .offset = TOP(quantize),
      .type = MSC_PARAM_JSON},
+    {.name = "distill",
+     .help = "better weights for what the last search of quantize has found, as there",
+     .offset = TOP(distill),
+     .type = MSC_PARAM_JSON},
+    {.name = "track",
+     .help = "how far off each tensor is in the end, and which joint goes wrong",
+     .offset = TOP(track),
+     .type = MSC_PARAM_JSON},
     {.name = "gym", .help = "searches without a tool", .offset = TOP(gym), .type = MSC_PARAM_JSON},
+    {.name = "compile",
+     .help = "export and profile together",
+     .offset = TOP(compile),
+     .type = MSC_PARAM_JSON},
+    {.name = "export",
+     .help = "the compressed model as ONNX, which is written in any case",
+     .offset = TOP(export_model),
+     .type = MSC_PARAM_JSON},
     {.name = "profile",
      .help = "latency of the winner, printed at the end",
      .offset = TOP(profile),
@@ -388,8 +417,6 @@ const struct msc_config_tool msc_config__tools[MSC_CONFIG_TOOL_COUNT] = {
      "[{\"env\":{\"choices\":[{\"bits\":8}]},\"budget\":{\"trials\":0},\"parallel\":1}]"},
 };
 
-const char *const msc_config__absent[] = {"distill", "track", NULL};
-
 const char *const msc_config_free_keys[] = {
     "workspace",
     "verbose",
@@ -434,6 +461,11 @@ static const struct {
     {"quantize.gym[N].distill", msc_config__distill_params},
     {"quantize.gym[N].budget", msc_config__budget_params},
     {"profile", msc_config__profile_params},
+    {"parse", msc_config__parse_params},
+    {"optimize", msc_config__optimize_params},
+    {"track", msc_config__track_params},
+    {"compile", msc_config__compile_params},
+    {"export", msc_config__export_params},
 };
 
 void msc_config_help(struct msc_str *out) {

@@ -220,6 +220,9 @@ static enum msc_status write_top(struct writer *w, cJSON *top) {
 static enum msc_status write_all(struct writer *w, cJSON *top, size_t first, size_t end) {
     const struct msc_config *c = w->config;
     MSC_TRY(write_top(w, top));
+    if (w->is_full) {
+        MSC_TRY(msc_config__write_stages(top, c));
+    }
     for (size_t i = first; i < end; i++) {
         cJSON *list = NULL;
         MSC_TRY(find_list(w, &list, top, &c->entries[i]));

@@ -49,8 +49,8 @@ static enum msc_status run_baseline(struct msc_processor *p) {
                : MSC_OK;
 }
 
-static enum msc_status run_entry(struct msc_processor *p, size_t i,
-                                 struct msc_processor_result *result) {
+enum msc_status msc_processor__run_entry(struct msc_processor *p, size_t i,
+                                         struct msc_processor_result *result) {
     enum msc_processor_mode mode = p->options.is_dry_run ? MSC_PROCESSOR_LOOK : MSC_PROCESSOR_RUN;
     if (i < p->first) {
         return p->config->entries[i].strategy_file ? msc_processor__recall(p, i) : MSC_OK;
@@ -80,7 +80,15 @@ static enum msc_status recall_dry(struct msc_processor *p, size_t i) {
 static enum msc_status run_all_stages(struct msc_processor *p,
                                       struct msc_processor_result *result) {
     bool is_dry_run = p->options.is_dry_run;
+    // Of one search alone, or before any, there is nothing to record.
+    bool has_stages = p->config->stages.are_named && !p->is_from_record && !is_dry_run &&
+                      !p->options.entry && !p->options.record;
     MSC_TRY(msc_processor__claim_files(p));
+    if (has_stages) {
+        MSC_TRY(msc_processor__open_log(p, MSC_PROCESSOR_RUN));
+        MSC_TRY(p->options.restart && !is_set_aside(p) ? set_all_aside(p) : MSC_OK);
+        return msc_processor__run_stages(p, result);
+    }
     MSC_TRY(msc_processor__load(p, is_dry_run ? MSC_PROCESSOR_LOOK : MSC_PROCESSOR_RUN));
     if (p->options.restart && !is_dry_run && !is_set_aside(p)) {
         MSC_TRY(set_all_aside(p));
@@ -91,7 +99,7 @@ static enum msc_status run_all_stages(struct msc_processor *p,
     // An entry with a base of its own does not ask what those before it found.
     bool is_alone = p->end == p->first + 1 && p->config->entries[p->first].base;
     for (size_t i = is_alone ? p->first : 0; i < p->end; i++) {
-        MSC_TRY(run_entry(p, i, result));
+        MSC_TRY(msc_processor__run_entry(p, i, result));
         if (is_dry_run) {
             MSC_TRY(recall_dry(p, i));
         }

@@ -12,6 +12,11 @@
 // ONNX, to WORKSPACE/<model>.onnx, while the search runs and at its end. A record stands for a
 // configuration with its one search (msc_processor_open_record).
 //
+// A configuration that names more of the RFC's stages (`prepare`, `parse`, `optimize`, `distill`,
+// `track`, `compile`, `export`) has each of them recorded in WORKSPACE/msc_stages.json with the hash of
+// all that it rests on. What is unchanged is not done again, model and dataset are not even loaded, and
+// its report is that of the time when it was done (docs/stages.md).
+//
 // How a search goes stands in the log and its file: each improvement, now and then a line on how far
 // it is (`log_every`), and at the end why it ended and with what.
 //
@@ -85,7 +90,8 @@ const char *msc_program_name(void);
 struct msc_processor_result {
     // A list, one object for each search: `entry`, the members of msc_report_create, `files`
     // (strategy, model), `greedy`, `profile`; after a dry run `entry`,
-    // `estimate` in numbers and `estimate_text` for people.
+    // `estimate` in numbers and `estimate_text` for people. The stage track adds {"stage", "file",
+    // "worst", "fall_db"}.
     struct cJSON *reports;
     bool is_feasible;   // every search has a winner within its bounds
     bool was_cancelled; // stopped on request before the end

@@ -81,7 +81,8 @@ static bool needs_model(const struct msc_processor *p) {
     return needs && p->config->model;
 }
 
-static enum msc_status files_read_all(struct msc_file_set *files, const struct msc_processor *p) {
+enum msc_status msc_processor__read_files(struct msc_file_set *files,
+                                          const struct msc_processor *p) {
     const struct msc_config *c = p->config;
     if (needs_model(p)) {
         MSC_TRY(msc_output_read_model(files, c->model));
@@ -97,7 +98,7 @@ enum msc_status msc_processor_files(struct msc_file_set *files, const struct msc
     const struct msc_config_entry *e = &p->config->entries[p->first];
     MSC_TRY(msc_file_set_read(files, p->is_from_record ? "the record" : "the configuration",
                               p->config->path));
-    MSC_TRY(files_read_all(files, p));
+    MSC_TRY(msc_processor__read_files(files, p));
     for (size_t i = 0; i < N_COMPANIONS; i++) {
         const char *path = msc_arena_printf(&files->arena, "%s%s", e->record, companions[i].ending);
         if (!path) {
@@ -164,7 +165,9 @@ static enum msc_status choose_model(struct msc_processor *p) {
     const char *dot = strrchr(name, '.');
     int length = dot ? (int)(dot - name) : (int)strlen(name);
     enum msc_status status = MSC_OK;
-    p->model_output = msc_arena_printf(&p->arena, "%s/%.*s.onnx", c->workspace, length, name);
+    p->model_output = c->stages.model_file
+                          ? msc_arena_strdup(&p->arena, c->stages.model_file)
+                          : msc_arena_printf(&p->arena, "%s/%.*s.onnx", c->workspace, length, name);
     if (!p->model_output) {
         return msc_processor__no_memory();
     }
@@ -180,6 +183,22 @@ out:
     return status;
 }
 
+static enum msc_status claim_stages(struct msc_file_set *files, struct msc_processor *p) {
+    const struct msc_config_stages *s = &p->config->stages;
+    if (!s->are_named || p->is_from_record) {
+        return MSC_OK;
+    }
+    const char *stages = msc_path_join(&p->arena, p->config->workspace, MSC_PROCESSOR_STAGES_FILE);
+    if (!stages) {
+        return msc_processor__no_memory();
+    }
+    MSC_TRY(msc_output_claim(files, MSC_OUTPUT_ANY, "the stages that were done", stages));
+    MSC_TRY(msc_output_claim(files, MSC_OUTPUT_GRAPH, "the file of parse", s->graph_file));
+    return s->has_track
+               ? msc_output_claim(files, MSC_OUTPUT_ANY, "the file of track", s->track_file)
+               : MSC_OK;
+}
+
 static enum msc_status claim_all(struct msc_file_set *files, struct msc_processor *p) {
     const struct msc_config *c = p->config;
     bool has_edits = false;
@@ -188,6 +207,7 @@ static enum msc_status claim_all(struct msc_file_set *files, struct msc_processo
         has_edits = has_edits || c->entries[i].strategy_file;
     }
     MSC_TRY(msc_output_claim(files, MSC_OUTPUT_LOG, "the log file", c->log_file));
+    MSC_TRY(claim_stages(files, p));
     if (!needs_model(p) || !has_edits) {
         return MSC_OK;
     }
@@ -201,7 +221,7 @@ enum msc_status msc_processor__claim_files(struct msc_processor *p) {
     if (!p->is_from_record) { // which itself is written
         MSC_TRY_OUT(msc_file_set_read(&files, "the configuration", p->config->path));
     }
-    MSC_TRY_OUT(files_read_all(&files, p));
+    MSC_TRY_OUT(msc_processor__read_files(&files, p));
     status = claim_all(&files, p);
 out:
     msc_file_set_finish(&files);

@@ -9,8 +9,11 @@
 #include "tools/strategy.h"
 
 struct msc_delivery;
+struct msc_file_set;
 struct msc_delivery_plan;
 struct msc_delivery_plans;
+
+#define MSC_PROCESSOR_STAGES_FILE "msc_stages.json" // in the workspace (pipeline/stages.h)
 
 struct msc_processor {
     struct msc_arena arena;
@@ -62,7 +65,11 @@ static inline const struct msc_config_entry *msc_processor__entry(const struct m
 enum msc_status msc_processor__create(struct msc_processor **out, struct msc_config *config,
                                       const struct msc_processor_options *options);
 enum msc_status msc_processor__no_memory(void);
-// Model and dataset, when an entry needs them; then log file and workspace.
+// Log file and workspace.
+enum msc_status msc_processor__open_log(struct msc_processor *p, enum msc_processor_mode mode);
+// Model and dataset.
+enum msc_status msc_processor__load_model(struct msc_processor *p);
+// Log file and workspace; then model and dataset, when an entry needs them.
 enum msc_status msc_processor__load(struct msc_processor *p, enum msc_processor_mode mode);
 // Makes the entry's environment: base, parameters, goal. Close it with msc_processor__leave.
 enum msc_status msc_processor__enter(struct msc_processor *p, size_t entry,
@@ -75,6 +82,17 @@ enum msc_status msc_processor__has_record(bool *out, const char *path);
 // Refuses outputs that are inputs, or one another, before anything is written; decides where the
 // model goes.
 enum msc_status msc_processor__claim_files(struct msc_processor *p);
+
+// All that is read: model, samples, code.
+enum msc_status msc_processor__read_files(struct msc_file_set *files,
+                                          const struct msc_processor *p);
+
+// processor_stages.c: all stages of a configuration that names them, each recorded.
+enum msc_status msc_processor__run_stages(struct msc_processor *p,
+                                          struct msc_processor_result *result);
+// processor.c: runs an entry, or recalls what it found where it is not to be run.
+enum msc_status msc_processor__run_entry(struct msc_processor *p, size_t i,
+                                         struct msc_processor_result *result);
 
 // processor_base.c
 // Reads or checks what the entry at hand starts from. `record` NULL: there is none yet.

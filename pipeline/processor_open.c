@@ -163,7 +163,7 @@ const struct msc_config *msc_processor_config(const struct msc_processor *p) {
 
 // ---- Model and dataset ------------------------------------------------------------------------
 
-static enum msc_status processor_load_model(struct msc_processor *p) {
+enum msc_status msc_processor__load_model(struct msc_processor *p) {
     struct msc_config *c = p->config;
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
     o.device = c->device;
@@ -183,13 +183,9 @@ static enum msc_status processor_load_model(struct msc_processor *p) {
     return MSC_OK;
 }
 
-enum msc_status msc_processor__load(struct msc_processor *p, enum msc_processor_mode mode) {
+enum msc_status msc_processor__open_log(struct msc_processor *p, enum msc_processor_mode mode) {
     const struct msc_config *c = p->config;
-    unsigned needs = 0;
     bool has_file = mode == MSC_PROCESSOR_RUN && c->log_file;
-    for (size_t i = 0; i < p->end; i++) {
-        needs |= c->entries[i].env_def->needs;
-    }
     if (mode == MSC_PROCESSOR_RUN) {
         MSC_TRY(msc_file_make_folders(c->workspace));
     }
@@ -201,7 +197,16 @@ enum msc_status msc_processor__load(struct msc_processor *p, enum msc_processor_
     msc_worker_set_quiet(p->options.worker, c->entries[p->index].quiet_seconds);
     p->log = msc_log_file_log(p->log_file);
     p->news = p->options.shows_progress ? msc_log_file_alone(p->log_file) : p->log;
-    return needs && c->model ? processor_load_model(p) : MSC_OK;
+    return MSC_OK;
+}
+
+enum msc_status msc_processor__load(struct msc_processor *p, enum msc_processor_mode mode) {
+    unsigned needs = 0;
+    for (size_t i = 0; i < p->end; i++) {
+        needs |= p->config->entries[i].env_def->needs;
+    }
+    MSC_TRY(msc_processor__open_log(p, mode));
+    return needs && p->config->model ? msc_processor__load_model(p) : MSC_OK;
 }
 
 const char *msc_processor_numerics(const struct msc_processor *p) {

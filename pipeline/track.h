@@ -51,6 +51,11 @@ enum msc_status msc_track_make(struct msc_track **out, const struct msc_track_si
 void msc_track_destroy(struct msc_track *track); // accepts NULL
 // min(inputs_db, MSC_TRACK_CLEAN_DB) - snr_db.
 double msc_track_fall(const struct msc_track_row *row);
+// {"samples", "worst" and "fall_db" unless nothing differs, "tensors": [{"joint", "tensor", "elements",
+// "snr_db", "inputs_snr_db", "cosine", "max_abs", "mean_abs"}]}, null where no number stands for it: equal
+// tensors have no ratio. `graph` is the first side's. *out is owned by the caller.
+enum msc_status msc_track_to_json(struct cJSON **out, const struct msc_track *track,
+                                  const struct msc_graph *graph);
 
 MSC_PUBLIC_END
 

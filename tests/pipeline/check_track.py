@@ -30,6 +30,7 @@ from model_inputs import feeds, model_path  # noqa: E402
 SAMPLES, WRONG = 8, 3  # a scale so many times as large
 OFF_DB, OFF_COSINE = 0.5, 1e-3  # rounding may differ between runtimes
 WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+JUMPING = ("ArgMax", "Equal", "Floor", "Greater", "Less", "NonMaxSuppression", "TopK")
 
 
 def check(holds, what):
@@ -56,7 +57,18 @@ def values(path, names, samples):
             for k, name in enumerate(names)}
 
 
+def behind_jumps(path):
+    """Tensors behind operators whose results jump: a last place decides what they are."""
+    found = set()
+    for node in onnx.load(path).graph.node:
+        if node.op_type in JUMPING or found & set(node.input):
+            found |= set(node.output)
+    return found
+
+
 def check_numbers(model, small, rows, samples):
+    jumping = behind_jumps(model)
+    rows = [row for row in rows if row["tensor"] not in jumping]
     names = [row["tensor"] for row in rows]
     ours, theirs = values(model, names, samples), values(small, names, samples)
     for row in rows:

@@ -227,8 +227,8 @@ static void test_pipeline_config__refused(void **state) {
         {"{\"model\": \"m\", \"dataset\": {\"inputs\": \"x\"}, \"quantize\": {\"strategy_file\":"
          " \"a\", \"gym\": [{\"record\": \"a\"}]}}",
          "\"a\" is the strategy file of quantize and the record of quantize[0]"},
-        {"{\"distill\": {}}",
-         "\"distill\" is not available: the tools of this program are: prune, joint, quantize"},
+        {"{\"distill\": {}}", "\"model\" is missing: its stages need it"},
+        {"{\"prune\": {}, \"optimize\": {\"prune\": {}}}", "\"prune\" is said twice"},
         {"{\"quantize\": {}}", "\"model\" is missing"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

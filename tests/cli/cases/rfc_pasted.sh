@@ -65,7 +65,7 @@ try mscgym config --show second.json
 sed -i '17s/,$//' second.json
 try mscgym config --show second.json | tail -n 1
 
-# Stages that this program does not have, and keys that nobody has.
+# Stages of a model that is not named, and keys that nobody has.
 for stage in prune distill track; do
     echo "{\"$stage\": {}, \"gym\": [{\"env\": {\"type\": \"toy\"}}]}" >c.json
     try mscgym config --show c.json

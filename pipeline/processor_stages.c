@@ -1,0 +1,378 @@
+// The stages of a configuration that names them: prepare, parse, baseline, its searches in turn, export,
+// track. Each is recorded with the hash of all that it rests on, and done again only when that has
+// changed.
+//
+// What a stage rests on: the configuration's part that is about it, what all files hold that are read
+// (model, samples, code), the program, and, for searches and what comes after, what the searches before
+// it have found. Model and dataset are loaded once a stage needs them.
+#include "pipeline/processor_internal.h"
+
+#include "base/file.h"
+#include "base/file_set.h"
+#include "base/str.h"
+#include "pipeline/stages.h"
+#include "pipeline/track.h"
+
+#include <string.h>
+
+struct run {
+    struct msc_processor *p;
+    struct msc_processor_result *result;
+    struct msc_stages *stages;
+    struct msc_hash chain;    // of all that the next stage rests on, but what is its own
+    struct msc_hash *entries; // [n_entries] of each search's own configuration
+    size_t n_recalled;        // searches of which `found` knows
+    size_t n_done, n_kept;
+};
+
+// ---- What stages rest on ----------------------------------------------------------------------
+
+// Of a search's configuration, what other stages rest on or no result does.
+static const char *const others[] = {"workspace", "verbose", "log_file", "log_every", "baseline"};
+
+// Before anything is loaded, which fills in what the configuration leaves open.
+static enum msc_status hash_entries(struct run *r) {
+    const struct msc_config *c = r->p->config;
+    r->entries = msc_arena_array(&r->p->arena, c->n_entries + 1, sizeof *r->entries);
+    if (!r->entries) {
+        return msc_processor__no_memory();
+    }
+    for (size_t i = 0; i < c->n_entries; i++) {
+        cJSON *json = NULL;
+        struct msc_str text = {0};
+        MSC_TRY(msc_config_entry_to_json(c, i, &json, c->workspace));
+        for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+            cJSON_DeleteItemFromObjectCaseSensitive(json, others[k]);
+        }
+        msc_json_write(&text, json);
+        cJSON_Delete(json);
+        r->entries[i] = msc_hash_bytes(text.data, text.length);
+        r->entries[i] = msc_hash_add_text(r->entries[i], r->p->model_output);
+        enum msc_status status = msc_str_status(&text);
+        msc_str_finish(&text);
+        MSC_TRY(status);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status begin_chain(struct run *r) {
+    struct msc_file_set files = {0};
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_processor__read_files(&files, r->p));
+    MSC_TRY_OUT(msc_file_set_hash(&r->chain, &files));
+    r->chain = msc_hash_add_text(r->chain, msc_program_name());
+    r->chain = msc_hash_add_text(r->chain, r->p->config->device);
+    for (size_t i = 0; i < r->p->config->n_bindings; i++) {
+        r->chain = msc_hash_add_text(r->chain, r->p->config->bindings[i].symbol);
+        r->chain = msc_hash_add_u64(r->chain, (uint64_t)r->p->config->bindings[i].value);
+    }
+    status = hash_entries(r);
+out:
+    msc_file_set_finish(&files);
+    return status;
+}
+
+static struct msc_hash key_of(const struct run *r, const char *stage) {
+    return msc_hash_add_text(r->chain, stage);
+}
+
+// ---- What they need ---------------------------------------------------------------------------
+
+static enum msc_status require_model(struct run *r) {
+    return r->p->model ? MSC_OK : msc_processor__load_model(r->p);
+}
+
+// What the searches before `end` found that were not run now.
+static enum msc_status require_plans(struct run *r, size_t end) {
+    MSC_TRY(require_model(r));
+    for (; r->n_recalled < end; r->n_recalled++) {
+        if (r->p->config->entries[r->n_recalled].strategy_file) {
+            MSC_TRY(msc_processor__recall(r->p, r->n_recalled));
+        }
+    }
+    return MSC_OK;
+}
+
+// Tells of a stage that is done already; NULL: it is not.
+static const cJSON *find_done(struct run *r, const char *stage, struct msc_hash key) {
+    const cJSON *result = msc_stages_find(r->stages, stage, key);
+    msc_log(r->p->log, MSC_LOG_INFO, "%s: %s", stage, result ? "unchanged" : "begins");
+    r->n_kept += result != NULL;
+    r->n_done += result == NULL;
+    return result;
+}
+
+// ---- Before the searches ----------------------------------------------------------------------
+
+static enum msc_status describe_dataset(cJSON *out, const struct msc_model *m) {
+    char text[MSC_HASH_TEXT_BYTES];
+    cJSON *inputs = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(out, "inputs", inputs));
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        double range[2];
+        msc_dataset_range(&range[0], &range[1], m->dataset, i);
+        MSC_TRY(msc_json_add(inputs, m->specs[i].name, cJSON_CreateDoubleArray(range, 2)));
+    }
+    MSC_TRY(msc_json_add_number(out, "samples", (double)msc_dataset_n_samples(m->dataset)));
+    MSC_TRY(msc_json_add_number(out, "batch", (double)msc_dataset_batch_size(m->dataset)));
+    return msc_json_add_text(out, "dataset", msc_hash_format(text, msc_dataset_hash(m->dataset)));
+}
+
+static enum msc_status run_prepare(struct run *r) {
+    static const char name[] = "prepare";
+    struct msc_hash key = key_of(r, name);
+    if (find_done(r, name, key)) {
+        return MSC_OK;
+    }
+    MSC_TRY(require_model(r));
+    cJSON *result = cJSON_CreateObject();
+    enum msc_status status = describe_dataset(result, r->p->model);
+    if (status != MSC_OK) {
+        cJSON_Delete(result);
+        return status;
+    }
+    return msc_stages_put(r->stages, name, key, NULL, 0, result);
+}
+
+static enum msc_status run_parse(struct run *r) {
+    static const char name[] = "parse";
+    const char *path = r->p->config->stages.graph_file;
+    struct msc_hash key = msc_hash_add_text(key_of(r, name), path);
+    char *base = NULL, *weights = NULL;
+    cJSON *result = NULL;
+    if (find_done(r, name, key)) {
+        return MSC_OK;
+    }
+    MSC_TRY(require_model(r));
+    if (path) { // it ends in .json, which is added
+        base = msc_arena_strndup(&r->p->arena, path, strlen(path) - strlen(".json"));
+        weights = base ? msc_arena_printf(&r->p->arena, "%s.safetensors", base) : NULL;
+        MSC_TRY(weights ? MSC_OK : msc_processor__no_memory());
+        MSC_TRY(msc_graph_save(r->p->model->graph, base));
+    }
+    MSC_TRY(msc_graph_inspect(r->p->model->graph, &result));
+    return msc_stages_put(r->stages, name, key, (const char *const[]){path, weights}, 2, result);
+}
+
+static enum msc_status stage_baseline(struct run *r) {
+    static const char name[] = "baseline";
+    struct msc_config *c = r->p->config;
+    struct msc_hash key = msc_hash_add_bytes(key_of(r, name), &c->atol, sizeof c->atol);
+    key = msc_hash_add_bytes(key, &c->rtol, sizeof c->rtol);
+    if (find_done(r, name, key)) {
+        return MSC_OK;
+    }
+    MSC_TRY(require_model(r));
+    MSC_TRY(msc_model_check(r->p->model, &c->dataset, c->atol, c->rtol));
+    cJSON *result = cJSON_CreateObject();
+    enum msc_status status = msc_json_add_text(result, "numerics", msc_processor_numerics(r->p));
+    if (status != MSC_OK) {
+        cJSON_Delete(result);
+        return status;
+    }
+    return msc_stages_put(r->stages, name, key, NULL, 0, result);
+}
+
+// ---- Searches ---------------------------------------------------------------------------------
+
+// The last search of a section leaves the section's strategy file, the last one that has plans the
+// model.
+static bool is_last(const struct msc_config *c, size_t i, bool of_section) {
+    for (size_t k = i + 1; k < c->n_entries; k++) {
+        const struct msc_config_entry *later = &c->entries[k];
+        if (later->strategy_file &&
+            (!of_section || strcmp(later->strategy_file, c->entries[i].strategy_file) == 0)) {
+            return false;
+        }
+    }
+    return c->entries[i].strategy_file != NULL;
+}
+
+static enum msc_status keep_search(struct run *r, size_t i, struct msc_hash key) {
+    const struct msc_processor *p = r->p;
+    const struct msc_config_entry *e = &p->config->entries[i];
+    const cJSON *reports = r->result->reports;
+    const cJSON *report = cJSON_GetArrayItem(reports, cJSON_GetArraySize(reports) - 1);
+    const cJSON *written = cJSON_GetObjectItemCaseSensitive(report, "files");
+    bool has_model =
+        cJSON_GetObjectItemCaseSensitive(written, "model") && is_last(p->config, i, false);
+    char text[MSC_HASH_TEXT_BYTES] = "";
+    const char *const files[] = {e->record, is_last(p->config, i, true) ? e->strategy_file : NULL,
+                                 has_model ? p->model_output : NULL};
+    cJSON *result = cJSON_CreateObject();
+    enum msc_status status = msc_json_add(result, "report", cJSON_Duplicate(report, true));
+    if (status == MSC_OK) {
+        status = msc_json_add_text(
+            result, "plan", p->found ? msc_hash_format(text, msc_strategy_hash(p->found)) : text);
+    }
+    if (status != MSC_OK) {
+        cJSON_Delete(result);
+        return status;
+    }
+    return msc_stages_put(r->stages, e->name, key, files, sizeof files / sizeof files[0], result);
+}
+
+// Whether what was found may be gone on from.
+static bool is_whole(const struct msc_processor_result *result) {
+    return !result->was_cancelled && result->is_feasible && result->export_status == MSC_OK;
+}
+
+static void extend_chain(struct run *r, const cJSON *done) {
+    const cJSON *plan = cJSON_GetObjectItemCaseSensitive(done, "plan");
+    r->chain = msc_hash_add_text(r->chain, cJSON_IsString(plan) ? plan->valuestring : NULL);
+}
+
+static enum msc_status stage_search(struct run *r, size_t i) {
+    const char *name = r->p->config->entries[i].name;
+    struct msc_hash key = msc_hash_combine(key_of(r, name), r->entries[i]);
+    const cJSON *done = find_done(r, name, key);
+    if (done) {
+        const cJSON *report = cJSON_GetObjectItemCaseSensitive(done, "report");
+        MSC_TRY(msc_json_push(r->result->reports, cJSON_Duplicate(report, true)));
+        extend_chain(r, done);
+        return MSC_OK;
+    }
+    MSC_TRY(require_plans(r, i));
+    MSC_TRY(msc_processor__run_entry(r->p, i, r->result));
+    r->n_recalled = i + 1;
+    if (!is_whole(r->result)) {
+        return MSC_OK;
+    }
+    MSC_TRY(keep_search(r, i, key));
+    extend_chain(r, msc_stages_find(r->stages, name, key));
+    return MSC_OK;
+}
+
+// ---- After them -------------------------------------------------------------------------------
+
+static enum msc_status run_export(struct run *r) {
+    static const char name[] = "export";
+    const char *path = r->p->model_output;
+    struct msc_hash key = msc_hash_add_text(key_of(r, name), path);
+    if (!path || !msc_file_exists(path) || find_done(r, name, key)) {
+        return MSC_OK; // it was written with what was found
+    }
+    cJSON *result = cJSON_CreateObject();
+    enum msc_status status = msc_json_add_text(result, "model", msc_path_name(path));
+    if (status != MSC_OK) {
+        cJSON_Delete(result);
+        return status;
+    }
+    return msc_stages_put(r->stages, name, key, &path, 1, result);
+}
+
+static enum msc_status write_track(const struct run *r, const cJSON *json) {
+    struct msc_str text = {0};
+    msc_json_write_pretty(&text, json);
+    enum msc_status status = msc_str_status(&text);
+    if (status == MSC_OK) {
+        status = msc_file_write(r->p->config->stages.track_file, text.data, text.length);
+    }
+    msc_str_finish(&text);
+    return status;
+}
+
+// Sample by sample, as any model can be run; of sequences whole ones.
+static enum msc_status open_tracked(struct msc_model **out, const struct msc_processor *p) {
+    const struct msc_config *c = p->config;
+    struct msc_config_dataset dataset = c->dataset;
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    o.device = c->device;
+    o.n_threads = p->options.n_threads;
+    o.memory_bytes = p->options.memory_bytes;
+    o.bindings = c->bindings;
+    o.n_bindings = c->n_bindings;
+    o.log = NULL; // the samples were told of before
+    o.cancel = p->options.cancel;
+    dataset.options.samples = c->stages.track_samples;
+    dataset.options.labels = NULL;
+    dataset.validation_fraction = 0;
+    dataset.validation_inputs = NULL;
+    if (dataset.n_states == 0) {
+        dataset.options.batch = 1;
+    }
+    MSC_TRY(msc_model_open(out, c->model, &o));
+    return msc_model_load_dataset(*out, &dataset);
+}
+
+// {"stage", "worst", "fall_db", "file"}; the file has all tensors.
+static enum msc_status track_plan(struct run *r, cJSON *result) {
+    struct msc_model *model = NULL;
+    struct msc_track *track = NULL;
+    cJSON *json = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(open_tracked(&model, r->p));
+    const struct msc_track_side sides[2] = {{.model = model},
+                                            {.model = model, .strategy = r->p->found}};
+    MSC_TRY_OUT(msc_track_make(&track, sides));
+    MSC_TRY_OUT(msc_track_to_json(&json, track, model->graph));
+    MSC_TRY_OUT(write_track(r, json));
+    MSC_TRY_OUT(msc_json_add_text(result, "stage", "track"));
+    MSC_TRY_OUT(msc_json_add_text(result, "file", r->p->config->stages.track_file));
+    if (track->worst < track->n_rows) {
+        cJSON_AddItemToObject(result, "worst",
+                              cJSON_DetachItemFromObjectCaseSensitive(json, "worst"));
+        cJSON_AddItemToObject(result, "fall_db",
+                              cJSON_DetachItemFromObjectCaseSensitive(json, "fall_db"));
+    }
+out:
+    cJSON_Delete(json);
+    msc_track_destroy(track);
+    msc_model_close(model);
+    return status;
+}
+
+static enum msc_status run_track(struct run *r) {
+    static const char name[] = "track";
+    const struct msc_config_stages *s = &r->p->config->stages;
+    struct msc_hash key = msc_hash_add_u64(key_of(r, name), (uint64_t)s->track_samples);
+    const cJSON *done = s->has_track ? find_done(r, name, key) : NULL;
+    if (!s->has_track || done) {
+        return done ? msc_json_push(r->result->reports, cJSON_Duplicate(done, true)) : MSC_OK;
+    }
+    MSC_TRY(require_plans(r, r->p->config->n_entries));
+    cJSON *result = cJSON_CreateObject();
+    enum msc_status status = result ? track_plan(r, result) : msc_processor__no_memory();
+    if (status != MSC_OK) {
+        cJSON_Delete(result);
+        r->result->was_cancelled = status == MSC_E_CANCELLED;
+        return r->result->was_cancelled ? MSC_OK : status;
+    }
+    MSC_TRY(msc_stages_put(r->stages, name, key, &s->track_file, 1, result));
+    done = msc_stages_find(r->stages, name, key);
+    return msc_json_push(r->result->reports, cJSON_Duplicate(done, true));
+}
+
+// ---- All of them ------------------------------------------------------------------------------
+
+static enum msc_status run_each(struct run *r) {
+    MSC_TRY(run_prepare(r));
+    MSC_TRY(run_parse(r));
+    MSC_TRY(stage_baseline(r));
+    for (size_t i = 0; i < r->p->config->n_entries && is_whole(r->result); i++) {
+        MSC_TRY(stage_search(r, i));
+    }
+    if (!is_whole(r->result)) {
+        return MSC_OK;
+    }
+    MSC_TRY(run_export(r));
+    MSC_TRY(run_track(r));
+    msc_log(r->p->log, MSC_LOG_INFO, "stages: %zu done, %zu unchanged", r->n_done, r->n_kept);
+    return MSC_OK;
+}
+
+enum msc_status msc_processor__run_stages(struct msc_processor *p,
+                                          struct msc_processor_result *result) {
+    struct run r = {.p = p, .result = result};
+    const char *path = msc_path_join(&p->arena, p->config->workspace, MSC_PROCESSOR_STAGES_FILE);
+    if (!path) {
+        return msc_processor__no_memory();
+    }
+    MSC_TRY(msc_stages_open(&r.stages, path, p->options.restart, p->log));
+    enum msc_status status = begin_chain(&r);
+    if (status == MSC_OK) {
+        status = run_each(&r);
+    }
+    msc_stages_close(r.stages);
+    return status;
+}
