@@ -47,8 +47,7 @@ static enum msc_status init_tables(struct msc_exact_bounds *bounds, struct msc_a
     const struct msc_space *space = bounds->space;
     bounds->offsets = msc_arena_array(arena, space->n_tasks, sizeof *bounds->offsets);
     bounds->most_expensive = msc_arena_array(arena, space->n_tasks, sizeof *bounds->most_expensive);
-    bounds->order = msc_arena_array(arena, space->n_tasks, sizeof *bounds->order);
-    if (!bounds->offsets || !bounds->most_expensive || !bounds->order) {
+    if (!bounds->offsets || !bounds->most_expensive) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", space->n_tasks);
     }
     for (size_t t = 0; t < space->n_tasks; t++) {
@@ -153,57 +152,6 @@ bool msc_exact_bounds_may_hold(const struct msc_exact_bounds *bounds, const uint
         }
     }
     return true;
-}
-
-int64_t msc_exact_bounds_next_cheaper(const struct msc_exact_bounds *bounds, uint32_t choices[],
-                                      size_t task) {
-    const struct msc_task *described = &bounds->space->tasks[task];
-    uint32_t before = choices[task];
-    double violation = msc_exact_bounds_violation(bounds, choices);
-    int64_t found = -1;
-    uint32_t position = bounds->positions[msc_exact_bounds_entry(bounds, task, before)];
-    for (uint32_t i = position + 1; i < described->n_choices && found < 0; i++) {
-        choices[task] = described->most_expensive_first[i];
-        if (msc_exact_bounds_violation(bounds, choices) < violation) {
-            found = choices[task];
-        }
-    }
-    choices[task] = before;
-    return found;
-}
-
-bool msc_exact_bounds_repair(struct msc_exact_bounds *bounds, struct msc_rng *rng,
-                             uint32_t choices[]) {
-    if (msc_exact_bounds_hold(bounds, choices)) {
-        return true;
-    }
-    size_t n_tasks = bounds->space->n_tasks;
-    for (size_t t = 0; t < n_tasks; t++) {
-        bounds->order[t] = (uint32_t)t;
-    }
-    bool has_changed = true;
-    while (has_changed) {
-        has_changed = false;
-        msc_rng_shuffle(rng, bounds->order, n_tasks);
-        for (size_t i = 0; i < n_tasks; i++) {
-            int64_t choice = msc_exact_bounds_next_cheaper(bounds, choices, bounds->order[i]);
-            if (choice < 0) {
-                continue;
-            }
-            choices[bounds->order[i]] = (uint32_t)choice;
-            has_changed = true;
-            if (msc_exact_bounds_hold(bounds, choices)) {
-                return true;
-            }
-        }
-    }
-    for (size_t i = 0; bounds->anchor && i < n_tasks; i++) {
-        choices[bounds->order[i]] = bounds->anchor[bounds->order[i]];
-        if (msc_exact_bounds_hold(bounds, choices)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 enum msc_status msc_walk_init(struct msc_walk *walk, struct msc_arena *arena,

@@ -1,5 +1,5 @@
 // What the goal's bounds on exact costs allow: checking points and partial points, walking feasible
-// points in order, and repairing infeasible ones. Shared by the built-in agents; bounds on measured
+// points in order. Shared by the built-in agents; bounds on measured
 // metrics play no part here. Nothing allocates after init.
 #ifndef MSC_AGENTS_EXACT_BOUNDS_H
 #define MSC_AGENTS_EXACT_BOUNDS_H
@@ -25,7 +25,6 @@ struct msc_exact_bounds {
     uint32_t *positions; // [n_entries], where the choice stands in the task's most_expensive_first
     uint32_t *most_expensive; // [n_tasks], every task's first in that order
     uint32_t *anchor;         // [n_tasks], a feasible point; NULL when none was found
-    uint32_t *order;          // [n_tasks], for repair
 };
 
 // Space and goal are borrowed, memory is the arena's.
@@ -43,14 +42,6 @@ bool msc_exact_bounds_hold(const struct msc_exact_bounds *bounds, const uint32_t
 // `n_fixed`. `ranks` [n_tasks] NULL: the task's index is its rank.
 bool msc_exact_bounds_may_hold(const struct msc_exact_bounds *bounds, const uint32_t choices[],
                                const uint32_t ranks[], size_t n_fixed);
-
-// The task's next choice in its order that lowers the violation of the point, or -1.
-int64_t msc_exact_bounds_next_cheaper(const struct msc_exact_bounds *bounds, uint32_t choices[],
-                                      size_t task);
-// Changes an infeasible point until it is feasible, by random steps to cheaper choices and, where
-// these do not suffice, towards the anchor. False only when there is no anchor.
-bool msc_exact_bounds_repair(struct msc_exact_bounds *bounds, struct msc_rng *rng,
-                             uint32_t choices[]);
 
 // Feasible points in order, the last task's choice changing fastest. Subtrees without feasible
 // points are left out unseen.

@@ -26,6 +26,7 @@ enum msc_status msc_sampler_init(struct msc_sampler *sampler, struct msc_arena *
                                  struct msc_rng *rng) {
     memset(sampler, 0, sizeof *sampler);
     MSC_TRY(msc_exact_bounds_init(&sampler->bounds, arena, space, goal));
+    MSC_TRY(msc_exact_moves_init(&sampler->moves, arena, &sampler->bounds));
     sampler->rng = rng;
     sampler->n_points = count_points(space);
     sampler->is_small = sampler->n_points > 0 && sampler->n_points <= SMALL_POINTS;
@@ -81,20 +82,31 @@ static uint64_t encode_point(const struct msc_space *space, const uint32_t choic
     return index;
 }
 
-bool msc_sampler_note(struct msc_sampler *sampler, const uint32_t choices[]) {
+// The word that remembers the point, and what is in it then: small: a bit of it; else the whole.
+static uint64_t *word_of(const struct msc_sampler *sampler, const uint32_t choices[],
+                         uint64_t *mark) {
     const struct msc_space *space = sampler->bounds.space;
     if (sampler->is_small) {
         uint64_t index = encode_point(space, choices);
-        uint64_t bit = UINT64_C(1) << (index % 64);
-        bool is_new = !(sampler->seen[index / 64] & bit);
-        sampler->seen[index / 64] |= bit;
-        sampler->n_seen += is_new;
-        return is_new;
+        *mark = UINT64_C(1) << (index % 64);
+        return &sampler->seen[index / 64];
     }
-    uint64_t hash = msc_hash_bytes(choices, space->n_tasks * sizeof *choices).low | 1;
-    uint64_t *slot = &sampler->seen[hash >> (64 - TABLE_BITS)];
-    bool is_new = *slot != hash;
-    *slot = hash;
+    *mark = msc_hash_bytes(choices, space->n_tasks * sizeof *choices).low | 1;
+    return &sampler->seen[*mark >> (64 - TABLE_BITS)];
+}
+
+bool msc_sampler_has(const struct msc_sampler *sampler, const uint32_t choices[]) {
+    uint64_t mark;
+    const uint64_t *word = word_of(sampler, choices, &mark);
+    return sampler->is_small ? (*word & mark) != 0 : *word == mark;
+}
+
+bool msc_sampler_note(struct msc_sampler *sampler, const uint32_t choices[]) {
+    uint64_t mark;
+    uint64_t *word = word_of(sampler, choices, &mark);
+    bool is_new = !msc_sampler_has(sampler, choices);
+    *word = sampler->is_small ? *word | mark : mark;
+    sampler->n_seen += sampler->is_small && is_new;
     return is_new;
 }
 
@@ -135,7 +147,7 @@ bool msc_sampler_draw(struct msc_sampler *sampler, uint32_t choices[]) {
     }
     for (int i = 0; i < REPAIR_TRIES; i++) {
         draw_uniform(sampler, choices);
-        msc_exact_bounds_repair(&sampler->bounds, sampler->rng, choices);
+        msc_exact_moves_repair(&sampler->moves, sampler->rng, choices);
         if (sampler_accept(sampler, choices)) {
             return true;
         }

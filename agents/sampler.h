@@ -9,11 +9,13 @@
 
 #include "agents/agent.h"
 #include "agents/exact_bounds.h"
+#include "agents/exact_moves.h"
 
 #define MSC_SAMPLER_ROUNDS 6
 
 struct msc_sampler {
     struct msc_exact_bounds bounds;
+    struct msc_exact_moves moves; // for whoever changes a point
     struct msc_rng *rng;
     uint64_t n_points; // 0: too many to count
     bool is_small;
@@ -30,6 +32,8 @@ enum msc_status msc_sampler_init(struct msc_sampler *sampler, struct msc_arena *
                                  struct msc_rng *rng);
 // Remembers a point; false when it was remembered before.
 bool msc_sampler_note(struct msc_sampler *sampler, const uint32_t choices[]);
+// Was it remembered?
+bool msc_sampler_has(const struct msc_sampler *sampler, const uint32_t choices[]);
 // A feasible point not seen before, and notes it. False when none is left, or none was found in
 // many tries. When no point at all is feasible, infeasible ones are given.
 bool msc_sampler_draw(struct msc_sampler *sampler, uint32_t choices[]);

@@ -35,7 +35,7 @@ static size_t list_subjects(struct subject subjects[MAX_SUBJECTS]) {
     static const struct {
         const char *name;
         bool stays_feasible, is_exhaustive;
-    } known[] = {{"random", true, true}, {"evolutionary", true, true}};
+    } known[] = {{"auto", false, true}, {"random", true, true}, {"evolutionary", true, true}};
     size_t n = 0;
     const struct msc_agent_def *const *list = msc_agent_list();
     for (size_t i = 0; list[i]; i++) {

@@ -115,16 +115,18 @@ static void test_agents_exact_bounds__repair(void **state) {
     for (uint64_t seed = 0; seed < 100; seed++) {
         struct random_space r;
         struct msc_exact_bounds bounds;
+        struct msc_exact_moves moves;
         struct msc_rng rng;
         struct random_space_options options = options_of(seed);
         uint32_t choices[8] = {0};
         random_space_init(&r, &options);
         msc_rng_seed(&rng, seed, 1);
         assert_ok(msc_exact_bounds_init(&bounds, &r.arena, &r.space, &r.goal));
+        assert_ok(msc_exact_moves_init(&moves, &r.arena, &bounds));
         do {
             uint32_t repaired[8];
             memcpy(repaired, choices, sizeof repaired);
-            bool is_repaired = msc_exact_bounds_repair(&bounds, &rng, repaired);
+            bool is_repaired = msc_exact_moves_repair(&moves, &rng, repaired);
             assert_int_equal(is_repaired, bounds.anchor != NULL);
             assert_int_equal(is_repaired, msc_exact_bounds_hold(&bounds, repaired));
             if (msc_exact_bounds_hold(&bounds, choices)) {
@@ -140,6 +142,7 @@ static void test_agents_exact_bounds__lower_bounds(void **state) {
     (void)state;
     struct random_space r;
     struct msc_exact_bounds bounds;
+    struct msc_exact_moves moves;
     struct msc_rng rng;
     struct random_space_options options = {
         .seed = 11, .n_tasks = 6, .max_choices = 4, .n_costs = 1, .tightness = 0.7};
@@ -148,12 +151,13 @@ static void test_agents_exact_bounds__lower_bounds(void **state) {
     r.goal.bounds[0].max = INFINITY;
     msc_rng_seed(&rng, 1, 1);
     assert_ok(msc_exact_bounds_init(&bounds, &r.arena, &r.space, &r.goal));
+    assert_ok(msc_exact_moves_init(&moves, &r.arena, &bounds));
     assert_non_null(bounds.anchor);
     uint32_t choices[6] = {0};
     do {
         uint32_t repaired[6];
         memcpy(repaired, choices, sizeof repaired);
-        assert_true(msc_exact_bounds_repair(&bounds, &rng, repaired));
+        assert_true(msc_exact_moves_repair(&moves, &rng, repaired));
         assert_true(msc_exact_bounds_hold(&bounds, repaired));
     } while (count_up(&r.space, choices));
     random_space_finish(&r);

@@ -14,6 +14,7 @@ static const char *const configs[] = {
     "{\"type\":\"grid_search\",\"mode\":\"full\"}",
     "{\"type\":\"random\"}",
     "{\"type\":\"evolutionary\"}",
+    "{\"type\":\"auto\"}",
 };
 enum { N_CONFIGS = sizeof configs / sizeof configs[0], ROUND = 8, N_TASKS = 12 };
 

@@ -1,0 +1,443 @@
+// The agent for those who do not want to choose one. It learns what each choice loses alone, and how
+// choices act together, from whatever it is told, and proposes what that promises most of:
+//
+//   probes     one task changed from the most expensive plan: first the cheapest choice of every
+//              task, then those next to the plan that looks best;
+//   plans      the best point within the bounds by a draw from a model of the losses with terms for
+//              choices and for pairs of them (agents/pair_model.h; Thompson sampling), or by its mean;
+//   children   of the best points told (agents/population.h), which trust no model.
+//
+// What is proposed how often depends on the phase: at first mostly probes; while losses are found to
+// add up, still so, as the plan of least summed loss is then the optimum; else mostly plans.
+//
+// The model is of the objective, and of each metric that a bound is on and that needs a run. Where
+// there are several objectives, or the most expensive plan cannot be measured, only children are
+// proposed. It does not know how many trials there will be.
+#include "agents/agent.h"
+#include "agents/knapsack.h"
+#include "agents/pair_model.h"
+#include "agents/plan_search.h"
+#include "agents/population.h"
+#include "agents/sampler.h"
+#include "agents/sensitivity.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TURNS 16
+// Spaces of more choices have fewer searches for a plan, and their knapsack solved only once all that
+// choices lose alone is known.
+#define MANY_ENTRIES 600
+
+// A metric that needs a run: of the objective, or of a bound. Smaller is better, to the model.
+struct part {
+    int metric;
+    double sign;
+    double max; // +inf for an objective
+    struct msc_sensitivity sensitivity;
+    struct msc_pair_model model;
+};
+
+struct automatic {
+    int64_t population;
+
+    struct msc_sampler sampler;
+    struct msc_population members;
+    size_t n_parts; // the first is the objective's, if that needs a run
+    bool has_objective_part;
+    struct part parts[1 + MSC_MAX_BOUNDS];
+    struct msc_plan_search search;
+    struct msc_knapsack knapsack;
+    double *weights;         // [n_entries], of an exact objective; else NULL
+    uint32_t *assembled;     // [n_tasks], the plan of least summed losses
+    uint32_t *plan;          // [n_tasks], the best by the model's mean
+    uint32_t *found, *start; // [n_tasks]
+    bool *is_known;          // [n_entries]
+    uint64_t n_told, n_fitted, n_probes_left, turn;
+    bool is_ready, has_plan, is_done;
+    bool is_news; // the models were fitted since a plan was proposed
+};
+
+static const struct msc_param auto_params[] = {
+    {.name = "population",
+     .help = "best points that children are made of",
+     .offset = offsetof(struct automatic, population),
+     .type = MSC_PARAM_I64,
+     .number = 12,
+     .min = 2,
+     .max = 4096},
+    {0},
+};
+
+// ---- Init -------------------------------------------------------------------------------------
+
+static enum msc_status add_part(struct msc_agent *agent, struct automatic *a, int metric,
+                                double sign, double max) {
+    struct part *part = &a->parts[a->n_parts++];
+    struct msc_arena *arena = msc_agent_arena(agent);
+    part->metric = metric;
+    part->sign = sign;
+    part->max = max;
+    MSC_TRY(msc_sensitivity_init(&part->sensitivity, arena, &a->sampler.bounds));
+    return msc_pair_model_init(&part->model, arena, &a->sampler.bounds);
+}
+
+static enum msc_status add_parts(struct msc_agent *agent, struct automatic *a) {
+    const struct msc_goal *goal = msc_agent_goal(agent);
+    const struct msc_space *space = msc_agent_space(agent);
+    const struct msc_objective *objective = &goal->objectives[0];
+    if (goal->n_objectives > 1) {
+        return MSC_OK;
+    }
+    if (!space->metrics[objective->metric].is_exact) {
+        a->has_objective_part = true;
+        MSC_TRY(
+            add_part(agent, a, objective->metric, objective->is_maximised ? -1.0 : 1.0, INFINITY));
+    }
+    for (size_t i = 0; i < goal->n_bounds; i++) {
+        const struct msc_bound *bound = &goal->bounds[i];
+        if (!space->metrics[bound->metric].is_exact) {
+            bool is_upper = !isinf(bound->max);
+            MSC_TRY(add_part(agent, a, bound->metric, is_upper ? 1.0 : -1.0,
+                             is_upper ? bound->max : -bound->min));
+        }
+    }
+    return MSC_OK;
+}
+
+// What each choice adds to an exact objective with all others at their most expensive.
+static enum msc_status set_weights(struct msc_agent *agent, struct automatic *a) {
+    const struct msc_goal *goal = msc_agent_goal(agent);
+    const struct msc_space *space = msc_agent_space(agent);
+    const struct msc_objective *objective = &goal->objectives[0];
+    const char *name = space->metrics[objective->metric].name;
+    const struct msc_cost *cost = msc_space_find_cost(space, name);
+    if (a->has_objective_part || goal->n_objectives > 1 || !cost) {
+        return MSC_OK;
+    }
+    a->weights =
+        msc_arena_array(msc_agent_arena(agent), a->sampler.bounds.n_entries, sizeof *a->weights);
+    if (!a->weights) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the choices of %zu tasks", space->n_tasks);
+    }
+    uint32_t *point = a->sampler.bounds.most_expensive;
+    double base = msc_cost_value(cost, point);
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        uint32_t before = point[t];
+        for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
+            point[t] = c;
+            a->weights[msc_exact_bounds_entry(&a->sampler.bounds, t, c)] =
+                (objective->is_maximised ? -1.0 : 1.0) * (msc_cost_value(cost, point) - base);
+        }
+        point[t] = before;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status auto_init(struct msc_agent *agent) {
+    struct automatic *a = msc_agent_state(agent);
+    struct msc_arena *arena = msc_agent_arena(agent);
+    const struct msc_space *space = msc_agent_space(agent);
+    size_t n_tasks = space->n_tasks;
+    MSC_TRY(
+        msc_sampler_init(&a->sampler, arena, space, msc_agent_goal(agent), msc_agent_rng(agent)));
+    MSC_TRY(msc_population_init(&a->members, agent, &a->sampler, (size_t)a->population, 0.9,
+                                1.0 / (double)n_tasks));
+    MSC_TRY(add_parts(agent, a));
+    MSC_TRY(set_weights(agent, a));
+    MSC_TRY(msc_plan_search_init(&a->search, arena, &a->sampler.bounds,
+                                 a->n_parts - a->has_objective_part));
+    MSC_TRY(msc_knapsack_init(&a->knapsack, arena, &a->sampler.bounds));
+    a->search.weights = a->weights;
+    a->search.model = a->has_objective_part ? &a->parts[0].model : NULL;
+    for (size_t i = a->has_objective_part; i < a->n_parts; i++) {
+        a->search.limits[i - a->has_objective_part] = (struct msc_plan_limit){
+            .model = &a->parts[i].model, .min = -INFINITY, .max = a->parts[i].max};
+    }
+    a->assembled = msc_arena_array(arena, n_tasks, sizeof *a->assembled);
+    a->plan = msc_arena_array(arena, n_tasks, sizeof *a->plan);
+    a->found = msc_arena_array(arena, n_tasks, sizeof *a->found);
+    a->start = msc_arena_array(arena, n_tasks, sizeof *a->start);
+    a->is_known = msc_arena_array(arena, a->sampler.bounds.n_entries, sizeof *a->is_known);
+    if (!a->assembled || !a->plan || !a->found || !a->start || !a->is_known) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", n_tasks);
+    }
+    a->n_probes_left = a->sampler.bounds.n_entries - n_tasks + 1;
+    memcpy(a->plan, a->sampler.bounds.most_expensive, n_tasks * sizeof *a->plan);
+    return MSC_OK;
+}
+
+// ---- Learning ---------------------------------------------------------------------------------
+
+static void assemble(struct automatic *a) {
+    struct msc_isolated isolated = {.losses = a->parts[0].sensitivity.guesses};
+    if (a->has_objective_part) {
+        msc_knapsack_solve(&a->knapsack, &isolated, a->assembled, NULL);
+        a->has_plan = true;
+    }
+}
+
+// Fits the models to what was told, once there is enough of it that is new.
+static void learn(struct automatic *a) {
+    const struct msc_exact_bounds *bounds = &a->sampler.bounds;
+    bool is_stale = false;
+    for (size_t i = 0; i < a->n_parts; i++) {
+        is_stale = is_stale || a->parts[i].model.is_stale;
+    }
+    bool is_due = !a->is_ready || a->n_told > a->n_fitted + a->n_told / 32;
+    if (a->n_parts == 0 || a->n_told == a->n_fitted || !(is_due || is_stale)) {
+        return;
+    }
+    a->is_ready = true;
+    for (size_t i = 0; i < a->n_parts; i++) {
+        struct part *part = &a->parts[i];
+        a->is_ready = msc_sensitivity_guess(&part->sensitivity) && a->is_ready;
+        if (!a->is_ready) {
+            return;
+        }
+        for (size_t e = 0; e < bounds->n_entries; e++) {
+            a->is_known[e] = msc_sensitivity_is_known(&part->sensitivity, e);
+        }
+        msc_pair_model_fit(&part->model, part->sensitivity.base_loss, part->sensitivity.guesses,
+                           a->is_known);
+    }
+    a->n_fitted = a->n_told;
+    a->is_news = true;
+    if (bounds->n_entries <= MANY_ENTRIES || (a->n_probes_left == 0 && !a->has_plan)) {
+        assemble(a);
+    }
+}
+
+// ---- Probes -----------------------------------------------------------------------------------
+
+static bool take_probe(struct automatic *a, size_t task, uint32_t choice,
+                       struct msc_proposal *out) {
+    struct msc_sensitivity *s = &a->parts[0].sensitivity;
+    const struct msc_exact_bounds *bounds = &a->sampler.bounds;
+    s->was_asked[msc_exact_bounds_entry(bounds, task, choice)] = true;
+    memcpy(out->choices, bounds->most_expensive, bounds->space->n_tasks * sizeof *out->choices);
+    out->choices[task] = choice;
+    a->n_probes_left--;
+    out->probe = msc_sampler_note(&a->sampler, out->choices);
+    return out->probe;
+}
+
+// The base, then every task's cheapest choice, those first whose tasks cost most.
+static bool first_probe(struct automatic *a, struct msc_proposal *out) {
+    const struct msc_exact_bounds *bounds = &a->sampler.bounds;
+    const struct msc_sensitivity *s = &a->parts[0].sensitivity;
+    if (!s->was_asked[msc_exact_bounds_entry(bounds, 0, bounds->most_expensive[0])]) {
+        return take_probe(a, 0, bounds->most_expensive[0], out);
+    }
+    for (size_t i = 0; i < bounds->space->n_tasks; i++) {
+        const struct msc_task *task = &bounds->space->tasks[s->order[i]];
+        uint32_t cheapest = task->most_expensive_first[task->n_choices - 1];
+        if (!s->was_asked[msc_exact_bounds_entry(bounds, s->order[i], cheapest)] &&
+            take_probe(a, s->order[i], cheapest, out)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Of the choices that were not probed the one that lies nearest to the plan's.
+static bool next_probe(struct automatic *a, struct msc_proposal *out) {
+    const struct msc_exact_bounds *bounds = &a->sampler.bounds;
+    const struct msc_sensitivity *s = &a->parts[0].sensitivity;
+    for (bool is_over = false; !is_over;) {
+        uint32_t nearest = UINT32_MAX, choice = 0;
+        size_t task = 0;
+        for (size_t i = 0; i < bounds->space->n_tasks && nearest > 0; i++) {
+            size_t t = s->order[i];
+            uint32_t here = bounds->positions[msc_exact_bounds_entry(bounds, t, a->plan[t])];
+            for (uint32_t p = 1; p < bounds->space->tasks[t].n_choices; p++) {
+                uint32_t c = bounds->space->tasks[t].most_expensive_first[p];
+                uint32_t distance = p > here ? p - here : here - p;
+                if (!s->was_asked[msc_exact_bounds_entry(bounds, t, c)] && distance < nearest) {
+                    nearest = distance;
+                    task = t;
+                    choice = c;
+                }
+            }
+        }
+        is_over = nearest == UINT32_MAX;
+        if (!is_over && take_probe(a, task, choice, out)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// ---- Plans ------------------------------------------------------------------------------------
+
+static bool is_unseen(const void *context, const uint32_t choices[]) {
+    const struct automatic *a = context;
+    return !msc_sampler_has(&a->sampler, choices) &&
+           msc_exact_bounds_hold(&a->sampler.bounds, choices);
+}
+
+// Where local searches begin: the best point told, another good one, the assembled plan; and what the
+// last plan is relaxed to.
+static bool start_plan(struct automatic *a, int which) {
+    size_t n_bytes = a->sampler.bounds.space->n_tasks * sizeof *a->start;
+    size_t n = a->members.n_members;
+    if (which >= 2) {
+        memcpy(a->start, which == 2 && a->has_plan ? a->assembled : a->plan, n_bytes);
+        return true;
+    }
+    size_t member = which == 0 || n == 0 ? 0 : (size_t)msc_rng_below(a->sampler.rng, n);
+    if (n > 0) {
+        memcpy(a->start, msc_population_point(&a->members, member), n_bytes);
+    }
+    return n > 0;
+}
+
+// The best unseen plan by draws at this temperature.
+static bool propose_plan(struct automatic *a, double temperature, struct msc_proposal *out) {
+    const struct msc_exact_bounds *bounds = &a->sampler.bounds;
+    size_t n_bytes = bounds->space->n_tasks * sizeof *out->choices;
+    double best = INFINITY, best_seen = INFINITY;
+    for (size_t i = 0; i < a->n_parts; i++) {
+        msc_pair_model_draw(&a->parts[i].model, a->sampler.rng, temperature);
+    }
+    bool is_large = bounds->n_entries > MANY_ENTRIES;
+    for (int which = 0; which < 4; which++) {
+        double violation, value;
+        if ((is_large && which % 3 != 0) || !start_plan(a, which)) {
+            continue;
+        }
+        if (which == 3) {
+            msc_plan_search_relax(&a->search, a->start);
+        }
+        value =
+            msc_plan_search_run(&a->search, a->start, 4 * bounds->space->n_tasks + 50, &violation);
+        if (violation > 0.0) {
+            continue;
+        }
+        if (value < best_seen) {
+            best_seen = value;
+            memcpy(a->found, a->start, n_bytes);
+        }
+        if (value < best && is_unseen(a, a->start)) {
+            best = value;
+            memcpy(out->choices, a->start, n_bytes);
+        }
+    }
+    if (temperature == 0.0 && !isinf(best_seen)) {
+        memcpy(a->plan, a->found, n_bytes);
+    }
+    if (isinf(best) && !isinf(best_seen) &&
+        msc_plan_search_neighbour(&a->search, a->found, is_unseen, a)) {
+        best = best_seen;
+        memcpy(out->choices, a->found, n_bytes);
+    }
+    return !isinf(best) && msc_sampler_note(&a->sampler, out->choices);
+}
+
+// ---- Ask and tell -----------------------------------------------------------------------------
+
+// P: probe, C: child; of plans their temperature: 0, 3 and 6 tenths, A: 1.
+static const char opening_turns[] = "PPP0PPP3PPP0PPP3";
+static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
+static const char usual_turns[] = "036A036A036A036C";
+
+// Is the cheapest choice of some task still to be probed?
+static bool is_opening(const struct automatic *a) {
+    const struct msc_exact_bounds *bounds = &a->sampler.bounds;
+    const struct msc_sensitivity *s = &a->parts[0].sensitivity;
+    for (size_t t = 0; t < bounds->space->n_tasks; t++) {
+        const struct msc_task *task = &bounds->space->tasks[t];
+        uint32_t cheapest = task->most_expensive_first[task->n_choices - 1];
+        if (!s->was_asked[msc_exact_bounds_entry(bounds, t, cheapest)]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static char next_turn(struct automatic *a) {
+    size_t turn = (size_t)(a->turn++ % TURNS);
+    if (a->n_parts == 0) {
+        return 'C';
+    }
+    bool is_additive = a->n_probes_left > 0 && msc_pair_model_is_additive(&a->parts[0].model);
+    if (!is_opening(a) && !is_additive) {
+        bool is_large = a->sampler.bounds.n_entries > MANY_ENTRIES;
+        return is_large && !a->is_news ? 'C' : usual_turns[turn];
+    }
+    // Between probes a plan is worth a trial only where something was learnt.
+    char wanted = is_additive ? additive_turns[turn] : opening_turns[turn];
+    return a->is_news ? wanted : 'P';
+}
+
+static bool propose(struct automatic *a, char turn, struct msc_proposal *out) {
+    if (a->n_parts == 0 || turn == 'C') {
+        return false;
+    }
+    if (turn == 'P') {
+        return first_probe(a, out) || next_probe(a, out);
+    }
+    double temperature = turn == 'A' ? 1.0 : 0.1 * (turn - '0');
+    a->is_news = false;
+    return a->is_ready && propose_plan(a, temperature, out);
+}
+
+static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
+                                size_t *n) {
+    struct automatic *a = msc_agent_state(agent);
+    msc_population_select(&a->members);
+    learn(a);
+    while (*n < max && !a->is_done) {
+        bool is_found = propose(a, next_turn(a), &out[*n]);
+        if (!is_found) {
+            out[*n].probe = false;
+            is_found = msc_population_child(&a->members, &out[*n]);
+        }
+        a->is_done = !is_found;
+        *n += is_found;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial *trial) {
+    struct automatic *a = msc_agent_state(agent);
+    const uint32_t *choices = trial->proposal.choices;
+    const struct msc_outcome *outcome = &trial->outcome;
+    bool is_usable = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    msc_sampler_note(&a->sampler, choices);
+    msc_population_tell(&a->members, trial);
+    for (size_t i = 0; i < a->n_parts; i++) {
+        struct part *part = &a->parts[i];
+        double metric = outcome->metrics[part->metric];
+        double value = is_usable && isfinite(metric) ? part->sign * metric : NAN;
+        if (!msc_sensitivity_tell(&part->sensitivity, choices, value) && !isnan(value)) {
+            msc_pair_model_tell(&part->model, choices, value);
+        }
+    }
+    a->n_told++;
+    return MSC_OK;
+}
+
+static bool auto_done(const struct msc_agent *agent) {
+    const struct automatic *a = msc_agent_state(agent);
+    return a->is_done;
+}
+
+static struct msc_agent_left auto_left(const struct msc_agent *agent) {
+    const struct automatic *a = msc_agent_state(agent);
+    return msc_sampler_left(&a->sampler);
+}
+
+const struct msc_agent_def msc_agent_auto = {
+    .abi = MSC_AGENT_ABI,
+    .name = "auto",
+    .summary = "learns what choices lose alone and together, and tries what that promises most of",
+    .version = 1,
+    .state_size = sizeof(struct automatic),
+    .params = auto_params,
+    .init = auto_init,
+    .ask = auto_ask,
+    .tell = auto_tell,
+    .done = auto_done,
+    .left = auto_left,
+};

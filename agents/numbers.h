@@ -1,0 +1,45 @@
+// Logarithm, power and normal draws that give the same bits on every machine: an agent's proposals
+// must not depend on the C library.
+#ifndef MSC_AGENTS_NUMBERS_H
+#define MSC_AGENTS_NUMBERS_H
+
+#include "base/rng.h"
+
+#include <math.h>
+
+// Natural logarithm of x > 0, by the series of atanh on [sqrt(1/2), sqrt(2)]. Within 1e-13.
+static inline double msc_agent_log(double x) {
+    int exponent = 0;
+    double m = frexp(x, &exponent);
+    if (m < 0.70710678118654752) {
+        m *= 2.0;
+        exponent--;
+    }
+    double z = (m - 1.0) / (m + 1.0), square = z * z, sum = 0.0;
+    for (int k = 17; k >= 1; k -= 2) {
+        sum = sum * square + 1.0 / k;
+    }
+    return 2.0 * z * sum + exponent * 0.69314718055994531;
+}
+
+// e^x, by the Taylor series of what is left of a power of two. Within 1e-13 of it; 0 and +inf
+// beyond the range of double.
+static inline double msc_agent_exp(double x) {
+    double n = floor(x / 0.69314718055994531 + 0.5);
+    double r = x - n * 0.69314718055994531, sum = 1.0;
+    for (int k = 14; k >= 1; k--) {
+        sum = 1.0 + sum * r / k;
+    }
+    return n < -1080.0 ? 0.0 : n > 1080.0 ? INFINITY : ldexp(sum, (int)n);
+}
+
+// Mean 0, variance 1: a sum of 12 uniform numbers.
+static inline double msc_agent_normal(struct msc_rng *rng) {
+    double sum = -6.0;
+    for (int i = 0; i < 12; i++) {
+        sum += msc_rng_double(rng);
+    }
+    return sum;
+}
+
+#endif

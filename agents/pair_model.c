@@ -1,0 +1,529 @@
+#include "agents/pair_model.h"
+
+#include "agents/numbers.h"
+#include "base/heap.h"
+
+#include <math.h>
+#include <string.h>
+
+#define RHO 0.5
+// Scales are at least this part of the median one.
+#define LEAST_SCALE 0.02
+// Strengths are chosen anew once there are so many times the points.
+#define CHOOSE_AGAIN 1.25
+// With fewer points nothing is said of how choices act together.
+#define ENOUGH_POINTS 6
+// With so many, strengths are chosen at every fit, from the whole grid.
+#define FEW_POINTS 40
+// What a fit may take: covariances of all points over all tasks.
+#define POINTS_TIMES_TASKS 100000
+#define LEAST_POINTS 64
+
+enum { UNKNOWN, PAIRS, NOISE };
+
+static const double unknown_strengths[] = {0.1, 0.3, 1.0};
+static const double pairs_strengths[] = {0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0};
+static const double noise_strengths[] = {0.001, 0.02, 0.06, 0.15};
+static const int n_strengths[MSC_PAIR_STRENGTHS] = {3, 7, 4};
+
+// ---- Points -----------------------------------------------------------------------------------
+
+enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *arena,
+                                    const struct msc_exact_bounds *bounds) {
+    enum { N = MSC_PAIR_POINTS, E = MSC_PAIR_ENTRIES, ALL = N + MSC_PAIR_PENDING };
+    size_t n_tasks = bounds->space->n_tasks, n = bounds->n_entries;
+    *m = (struct msc_pair_model){.bounds = bounds, .max_points = POINTS_TIMES_TASKS / n_tasks};
+    m->max_points = m->max_points < LEAST_POINTS ? LEAST_POINTS
+                    : m->max_points > N          ? N
+                                                 : m->max_points;
+    const struct {
+        void **array;
+        size_t n, element_bytes;
+    } arrays[] = {
+        {(void **)&m->points, ALL * n_tasks, sizeof *m->points},
+        {(void **)&m->values, ALL, sizeof *m->values},
+        {(void **)&m->ages, ALL, sizeof *m->ages},
+        {(void **)&m->means, n, sizeof *m->means},
+        {(void **)&m->scales, n, sizeof *m->scales},
+        {(void **)&m->is_known, n, sizeof *m->is_known},
+        {(void **)&m->pair_places, n, sizeof *m->pair_places},
+        {(void **)&m->pair_entries, E, sizeof *m->pair_entries},
+        {(void **)&m->pair_tasks, E, sizeof *m->pair_tasks},
+        {(void **)&m->tasks, n_tasks, sizeof *m->tasks},
+        {(void **)&m->task_scales, n_tasks, sizeof *m->task_scales},
+        {(void **)&m->alone, N * N, sizeof *m->alone},
+        {(void **)&m->pairs, N * N, sizeof *m->pairs},
+        {(void **)&m->factor, N * N, sizeof *m->factor},
+        {(void **)&m->residuals, N, sizeof *m->residuals},
+        {(void **)&m->weights, N, sizeof *m->weights},
+        {(void **)&m->sums, N, sizeof *m->sums},
+        {(void **)&m->features, N * E, sizeof *m->features},
+        {(void **)&m->terms, n, sizeof *m->terms},
+        {(void **)&m->pair_terms, E * E, sizeof *m->pair_terms},
+    };
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
+        *arrays[i].array = msc_arena_array(arena, arrays[i].n, arrays[i].element_bytes);
+        if (!*arrays[i].array) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for a model of %zu choices", n);
+        }
+    }
+    return MSC_OK;
+}
+
+// Which of the points goes, all places being taken: that of greatest value, but for the latest
+// quarter.
+static size_t point_to_drop(const struct msc_pair_model *m) {
+    size_t worst = 0;
+    bool has_worst = false;
+    for (size_t i = 0; i < m->n_points; i++) {
+        bool is_late = m->ages[i] + m->max_points / 4 >= m->n_told;
+        if (!is_late && (!has_worst || m->values[i] > m->values[worst])) {
+            worst = i;
+            has_worst = true;
+        }
+    }
+    return worst;
+}
+
+static void put_point(struct msc_pair_model *m, size_t place, const uint32_t choices[],
+                      double value, uint64_t age) {
+    size_t n_tasks = m->bounds->space->n_tasks;
+    memmove(m->points + place * n_tasks, choices, n_tasks * sizeof *choices);
+    m->values[place] = value;
+    m->ages[place] = age;
+}
+
+static void take_pending(struct msc_pair_model *m) {
+    size_t n_tasks = m->bounds->space->n_tasks, first = m->n_points;
+    for (size_t i = first; i < first + m->n_pending; i++) {
+        size_t place = m->n_points < m->max_points ? m->n_points++ : point_to_drop(m);
+        put_point(m, place, m->points + i * n_tasks, m->values[i], m->ages[i]);
+    }
+    m->is_stale = m->is_stale || m->n_pending > 0;
+    m->n_pending = 0;
+}
+
+static bool is_known_point(const struct msc_pair_model *m, const uint32_t choices[]) {
+    size_t n_tasks = m->bounds->space->n_tasks;
+    for (size_t i = 0; i < m->n_points + m->n_pending; i++) {
+        if (memcmp(m->points + i * n_tasks, choices, n_tasks * sizeof *choices) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void msc_pair_model_tell(struct msc_pair_model *m, const uint32_t choices[], double value) {
+    if (is_known_point(m, choices)) {
+        return;
+    }
+    if (m->n_pending == MSC_PAIR_PENDING) {
+        take_pending(m);
+    }
+    put_point(m, m->n_points + m->n_pending, choices, value, m->n_told++);
+    m->n_pending++;
+}
+
+// ---- Prior ------------------------------------------------------------------------------------
+
+static bool is_smaller(const void *context, const void *a, const void *b) {
+    (void)context;
+    return *(const double *)a < *(const double *)b;
+}
+
+static void set_scales(struct msc_pair_model *m) {
+    size_t n = 0;
+    double spare;
+    double *sorted = m->terms; // not in use before a draw
+    for (size_t e = 0; e < m->bounds->n_entries; e++) {
+        m->scales[e] = isfinite(m->means[e]) ? fabs(m->means[e]) : 0.0;
+        sorted[n] = m->scales[e];
+        n += m->scales[e] > 0.0;
+    }
+    const struct msc_heap heap = {.elements = sorted,
+                                  .element_bytes = sizeof *sorted,
+                                  .spare = &spare,
+                                  .is_before = is_smaller};
+    msc_heap_sort(&heap, n);
+    double least = n > 0 ? LEAST_SCALE * sorted[n / 2] : LEAST_SCALE;
+    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
+        m->task_scales[t] = 0.0;
+        for (uint32_t c = 0; c < m->bounds->space->tasks[t].n_choices; c++) {
+            double *scale = &m->scales[msc_exact_bounds_entry(m->bounds, t, c)];
+            *scale = c == m->bounds->most_expensive[t] ? 0.0 : fmax(*scale, least);
+            m->task_scales[t] = fmax(m->task_scales[t], *scale);
+        }
+    }
+}
+
+static bool has_greater_scale(const void *context, const void *a, const void *b) {
+    const double *scales = context;
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return scales[left] > scales[right] || (scales[left] == scales[right] && left < right);
+}
+
+static void leave_out_pairs(struct msc_pair_model *m) {
+    for (size_t e = 0; m->n_pair_entries > 0 && e < m->bounds->n_entries; e++) {
+        m->pair_places[e] = -1;
+    }
+    m->n_pair_entries = 0;
+}
+
+static void choose_pairs(struct msc_pair_model *m) {
+    uint32_t spare;
+    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
+        m->tasks[t] = (uint32_t)t;
+    }
+    const struct msc_heap heap = {.elements = m->tasks,
+                                  .element_bytes = sizeof *m->tasks,
+                                  .spare = &spare,
+                                  .is_before = has_greater_scale,
+                                  .context = m->task_scales};
+    msc_heap_sort(&heap, m->bounds->space->n_tasks);
+    leave_out_pairs(m);
+    for (size_t i = 0; i < m->bounds->space->n_tasks; i++) {
+        uint32_t t = m->tasks[i], n_choices = m->bounds->space->tasks[t].n_choices;
+        if (m->n_pair_entries + n_choices > MSC_PAIR_ENTRIES) {
+            return;
+        }
+        for (uint32_t c = 0; c < n_choices; c++) {
+            size_t e = msc_exact_bounds_entry(m->bounds, t, c);
+            m->pair_places[e] = (int32_t)m->n_pair_entries;
+            m->pair_tasks[m->n_pair_entries] = t;
+            m->pair_entries[m->n_pair_entries++] = (uint32_t)e;
+        }
+    }
+}
+
+static const uint32_t *point_at(const struct msc_pair_model *m, size_t i) {
+    return m->points + i * m->bounds->space->n_tasks;
+}
+
+// The covariance, over the pairs' strength, of a choice of a task with a point's choice of it.
+static double covariance(const struct msc_pair_model *m, size_t a, size_t b) {
+    return sqrt(m->scales[a] * m->scales[b]) * (a == b ? 1.0 : RHO);
+}
+
+// Row i: the covariance of every choice that has pair terms with that of point i for its task.
+static void set_features(struct msc_pair_model *m) {
+    for (size_t i = 0; i < m->n_points; i++) {
+        const uint32_t *x = point_at(m, i);
+        for (size_t p = 0; p < m->n_pair_entries; p++) {
+            uint32_t t = m->pair_tasks[p];
+            m->features[i * MSC_PAIR_ENTRIES + p] =
+                covariance(m, m->pair_entries[p], msc_exact_bounds_entry(m->bounds, t, x[t]));
+        }
+    }
+}
+
+// Covariances of points, without strengths: of choices that are not known, and of pairs: over all
+// pairs of tasks the products k_i k_j sum to ((sum of k)^2 - sum of k^2) / 2.
+static void set_covariances(struct msc_pair_model *m) {
+    size_t n_tasks = m->bounds->space->n_tasks;
+    for (size_t i = 0; i < m->n_points; i++) {
+        const uint32_t *x = point_at(m, i);
+        const double *row = m->features + i * MSC_PAIR_ENTRIES;
+        for (size_t k = 0; k <= i; k++) {
+            const uint32_t *z = point_at(m, k);
+            double alone = 0.0, sum = 0.0, squares = 0.0;
+            for (size_t t = 0; t < n_tasks; t++) {
+                size_t e = msc_exact_bounds_entry(m->bounds, t, z[t]);
+                bool is_shared = x[t] == z[t] && !m->is_known[e];
+                alone += is_shared ? m->scales[e] * m->scales[e] : 0.0;
+                double pair = m->pair_places[e] >= 0 ? row[m->pair_places[e]] : 0.0;
+                sum += pair;
+                squares += pair * pair;
+            }
+            m->alone[i * MSC_PAIR_POINTS + k] = alone;
+            m->pairs[i * MSC_PAIR_POINTS + k] = 0.5 * (sum * sum - squares);
+        }
+    }
+}
+
+static void set_residuals(struct msc_pair_model *m) {
+    for (size_t i = 0; i < m->n_points; i++) {
+        const uint32_t *x = point_at(m, i);
+        m->residuals[i] = m->values[i] - m->base;
+        for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
+            m->residuals[i] -= m->means[msc_exact_bounds_entry(m->bounds, t, x[t])];
+        }
+    }
+}
+
+// ---- Posterior --------------------------------------------------------------------------------
+
+// The upper triangle of U with U^T U = K, row by row. False when K is not positive definite.
+static bool factorise(double *u, size_t n) {
+    for (size_t k = 0; k < n; k++) {
+        double *row = u + k * MSC_PAIR_POINTS;
+        if (!(row[k] > 0.0)) {
+            return false;
+        }
+        double root = sqrt(row[k]);
+        for (size_t j = k; j < n; j++) {
+            row[j] /= root;
+        }
+        for (size_t i = k + 1; i < n; i++) {
+            double factor = row[i];
+            double *below = u + i * MSC_PAIR_POINTS;
+            for (size_t j = i; j < n; j++) {
+                below[j] -= factor * row[j];
+            }
+        }
+    }
+    return true;
+}
+
+// U^T z = x in place.
+static void solve_lower(const double *u, double x[], size_t n) {
+    for (size_t k = 0; k < n; k++) {
+        const double *row = u + k * MSC_PAIR_POINTS;
+        x[k] /= row[k];
+        for (size_t j = k + 1; j < n; j++) {
+            x[j] -= row[j] * x[k];
+        }
+    }
+}
+
+// U z = x in place.
+static void solve_upper(const double *u, double x[], size_t n) {
+    for (size_t k = n; k-- > 0;) {
+        const double *row = u + k * MSC_PAIR_POINTS;
+        double sum = x[k];
+        for (size_t j = k + 1; j < n; j++) {
+            sum -= row[j] * x[j];
+        }
+        x[k] = sum / row[k];
+    }
+}
+
+// The least distance to the base that noise is a part of: the best points are not taken for exact.
+static double least_distance(const struct msc_pair_model *m) {
+    double least = INFINITY;
+    for (size_t i = 0; i < m->n_points; i++) {
+        double distance = m->values[i] - m->base;
+        least = distance > 0.0 && distance < least ? distance : least;
+    }
+    return isinf(least) ? 0.0 : least;
+}
+
+static double strength(const int places[], int which) {
+    const double *const grids[] = {unknown_strengths, pairs_strengths, noise_strengths};
+    return grids[which][places[which]];
+}
+
+// Factorises the covariance of the points under these strengths. Returns the logarithm of the
+// marginal likelihood, but for a constant; -inf when it cannot be had.
+static double likelihood(struct msc_pair_model *m, const int places[]) {
+    size_t n = m->n_points;
+    double unknown = strength(places, UNKNOWN), pairs = strength(places, PAIRS);
+    double noise = strength(places, NOISE), least = least_distance(m), mean = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k <= i; k++) {
+            m->factor[k * MSC_PAIR_POINTS + i] =
+                unknown * unknown * m->alone[i * MSC_PAIR_POINTS + k] +
+                pairs * pairs * m->pairs[i * MSC_PAIR_POINTS + k];
+        }
+        mean += m->factor[i * MSC_PAIR_POINTS + i] / (double)n;
+    }
+    for (size_t i = 0; i < n; i++) {
+        double spread = noise * fmax(m->values[i] - m->base, least);
+        m->factor[i * MSC_PAIR_POINTS + i] += spread * spread + 1e-8 * mean + 1e-300;
+    }
+    if (!factorise(m->factor, n)) {
+        return -INFINITY;
+    }
+    memcpy(m->weights, m->residuals, n * sizeof *m->weights);
+    solve_lower(m->factor, m->weights, n);
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        sum -=
+            0.5 * m->weights[i] * m->weights[i] + msc_agent_log(m->factor[i * MSC_PAIR_POINTS + i]);
+    }
+    return sum;
+}
+
+static void keep_likelier(struct msc_pair_model *m, const int tried[], int best[],
+                          double *greatest) {
+    double here = likelihood(m, tried);
+    if (here > *greatest) {
+        *greatest = here;
+        memcpy(best, tried, MSC_PAIR_STRENGTHS * sizeof *best);
+    }
+}
+
+// The whole grid.
+static void try_all_strengths(struct msc_pair_model *m, int best[], double *greatest) {
+    for (int unknown = 0; unknown < n_strengths[UNKNOWN]; unknown++) {
+        for (int pairs = 0; pairs < n_strengths[PAIRS]; pairs++) {
+            for (int noise = 0; noise < n_strengths[NOISE]; noise++) {
+                keep_likelier(m, (const int[]){unknown, pairs, noise}, best, greatest);
+            }
+        }
+    }
+}
+
+// From where it stood along one strength after the other, as long as the likelihood grows.
+static void climb_strengths(struct msc_pair_model *m, int best[], double *greatest) {
+    double before = -INFINITY;
+    while (*greatest > before) {
+        before = *greatest;
+        for (int which = 0; which < MSC_PAIR_STRENGTHS; which++) {
+            int tried[MSC_PAIR_STRENGTHS];
+            memcpy(tried, best, sizeof tried);
+            for (tried[which] = 0; tried[which] < n_strengths[which]; tried[which]++) {
+                keep_likelier(m, tried, best, greatest);
+            }
+        }
+    }
+}
+
+static void choose_strengths(struct msc_pair_model *m) {
+    int best[MSC_PAIR_STRENGTHS];
+    memcpy(best, m->strengths, sizeof best);
+    double greatest = likelihood(m, best);
+    if (m->n_points <= FEW_POINTS) {
+        try_all_strengths(m, best, &greatest);
+    } else {
+        climb_strengths(m, best, &greatest);
+    }
+    memcpy(m->strengths, best, sizeof best);
+    m->n_chosen = m->n_points;
+}
+
+void msc_pair_model_fit(struct msc_pair_model *m, double base, const double means[],
+                        const bool is_known[]) {
+    memcpy(m->means, means, m->bounds->n_entries * sizeof *means);
+    memcpy(m->is_known, is_known, m->bounds->n_entries * sizeof *is_known);
+    m->base = base;
+    take_pending(m);
+    m->is_stale = false;
+    set_scales(m);
+    choose_pairs(m);
+    set_features(m);
+    set_covariances(m);
+    set_residuals(m);
+    if (m->n_points == 0) {
+        return;
+    }
+    if ((double)m->n_points >= CHOOSE_AGAIN * (double)m->n_chosen || m->n_points <= FEW_POINTS) {
+        choose_strengths(m);
+    }
+    while (!isfinite(likelihood(m, m->strengths)) && m->n_points > 0) {
+        m->n_points--; // rounding left no positive definite matrix
+    }
+}
+
+// ---- Draws ------------------------------------------------------------------------------------
+
+static void draw_prior(struct msc_pair_model *m, struct msc_rng *rng, double temperature) {
+    double unknown = temperature * strength(m->strengths, UNKNOWN);
+    double pairs = temperature * strength(m->strengths, PAIRS);
+    size_t n = m->n_pair_entries;
+    for (size_t e = 0; e < m->bounds->n_entries; e++) {
+        bool is_drawn = temperature > 0.0 && !m->is_known[e] && m->scales[e] > 0.0;
+        m->terms[e] = is_drawn ? unknown * m->scales[e] * msc_agent_normal(rng) : 0.0;
+    }
+    memset(m->pair_terms, 0, n * n * sizeof *m->pair_terms);
+    if (temperature == 0.0) {
+        return;
+    }
+    // Between two tasks: one number for both, one for each choice, one for each pair of choices.
+    double of_both = RHO, of_one = sqrt(RHO * (1.0 - RHO)), of_pair = 1.0 - RHO;
+    for (size_t i = 0, i_end; i < n; i = i_end) {
+        for (i_end = i; i_end < n && m->pair_tasks[i_end] == m->pair_tasks[i]; i_end++) {}
+        for (size_t k = i_end, k_end; k < n; k = k_end) {
+            for (k_end = k; k_end < n && m->pair_tasks[k_end] == m->pair_tasks[k]; k_end++) {}
+            double both = of_both * msc_agent_normal(rng);
+            for (size_t a = k; a < k_end; a++) {
+                m->pair_terms[i * n + a] = of_one * msc_agent_normal(rng); // of the second's choice
+            }
+            for (size_t a = i_end; a-- > i;) {
+                double first = of_one * msc_agent_normal(rng);
+                for (size_t b = k; b < k_end; b++) {
+                    double scale =
+                        sqrt(m->scales[m->pair_entries[a]] * m->scales[m->pair_entries[b]]);
+                    double sum =
+                        both + first + m->pair_terms[i * n + b] + of_pair * msc_agent_normal(rng);
+                    m->pair_terms[a * n + b] = pairs * scale * sum;
+                    m->pair_terms[b * n + a] = m->pair_terms[a * n + b];
+                }
+            }
+        }
+    }
+}
+
+// What the terms give at a point, without base and means.
+static double sum_of_terms(const struct msc_pair_model *m, const uint32_t x[]) {
+    size_t n_tasks = m->bounds->space->n_tasks, n = m->n_pair_entries;
+    double sum = 0.0;
+    for (size_t t = 0; t < n_tasks; t++) {
+        size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
+        sum += m->terms[e];
+        if (m->pair_places[e] < 0) {
+            continue;
+        }
+        const double *row = m->pair_terms + (size_t)m->pair_places[e] * n;
+        for (size_t k = 0; k < t; k++) {
+            int32_t place = m->pair_places[msc_exact_bounds_entry(m->bounds, k, x[k])];
+            sum += place >= 0 ? row[place] : 0.0;
+        }
+    }
+    return sum;
+}
+
+// Adds what the weights of the points make of their covariances with each term.
+static void add_data(struct msc_pair_model *m) {
+    double unknown = strength(m->strengths, UNKNOWN), pairs = strength(m->strengths, PAIRS);
+    size_t n = m->n_pair_entries;
+    for (size_t i = 0; i < m->n_points; i++) {
+        const uint32_t *x = point_at(m, i);
+        const double *row = m->features + i * MSC_PAIR_ENTRIES;
+        for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
+            size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
+            double spread = m->is_known[e] ? 0.0 : unknown * m->scales[e];
+            m->terms[e] += m->weights[i] * spread * spread;
+        }
+        for (size_t a = 0; a < n; a++) {
+            double weight = m->weights[i] * pairs * pairs * row[a];
+            double *terms = m->pair_terms + a * n;
+            for (size_t b = 0; b < n; b++) {
+                terms[b] += weight * row[b];
+            }
+        }
+    }
+    for (size_t a = 0; a < n; a++) {
+        for (size_t b = 0; b < n; b++) {
+            m->pair_terms[a * n + b] =
+                m->pair_tasks[a] == m->pair_tasks[b] ? 0.0 : m->pair_terms[a * n + b];
+        }
+    }
+}
+
+void msc_pair_model_draw(struct msc_pair_model *m, struct msc_rng *rng, double temperature) {
+    size_t n = m->n_points;
+    if (msc_pair_model_is_additive(m)) {
+        leave_out_pairs(m);
+    }
+    draw_prior(m, rng, temperature);
+    for (size_t i = 0; i < n; i++) {
+        m->weights[i] =
+            m->residuals[i] - (temperature > 0.0 ? sum_of_terms(m, point_at(m, i)) : 0.0);
+    }
+    solve_lower(m->factor, m->weights, n);
+    solve_upper(m->factor, m->weights, n);
+    if (n > 0) {
+        add_data(m);
+    }
+    for (size_t e = 0; e < m->bounds->n_entries; e++) {
+        m->terms[e] += m->means[e];
+    }
+}
+
+double msc_pair_model_value(const struct msc_pair_model *m, const uint32_t choices[]) {
+    return m->base + sum_of_terms(m, choices);
+}
+
+bool msc_pair_model_is_additive(const struct msc_pair_model *m) {
+    return m->n_points >= ENOUGH_POINTS && m->strengths[PAIRS] == 0;
+}

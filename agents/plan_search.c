@@ -1,0 +1,368 @@
+#include "agents/plan_search.h"
+
+#include <math.h>
+#include <string.h>
+
+// A change must gain more than rounding can.
+#define LEAST_GAIN 1e-12
+// Pairs of changes that a step may look at.
+#define MOST_PAIRS 20000
+
+enum msc_status msc_plan_search_init(struct msc_plan_search *s, struct msc_arena *arena,
+                                     const struct msc_exact_bounds *bounds, size_t n_limits) {
+    size_t n = bounds->n_entries;
+    bool is_short = false;
+    *s = (struct msc_plan_search){.n_limits = n_limits};
+    MSC_TRY(msc_exact_moves_init(&s->moves, arena, bounds));
+    for (size_t i = 0; i <= n_limits; i++) {
+        s->fields[i] = msc_arena_array(arena, n, sizeof(double));
+        is_short = is_short || !s->fields[i];
+    }
+    s->loads = msc_arena_array(arena, n, sizeof *s->loads);
+    s->deltas = msc_arena_array(arena, n * MSC_MAX_BOUNDS, sizeof *s->deltas);
+    s->first_tasks = msc_arena_array(arena, MSC_PLAN_FIRSTS, sizeof *s->first_tasks);
+    s->first_choices = msc_arena_array(arena, MSC_PLAN_FIRSTS, sizeof *s->first_choices);
+    s->first_values = msc_arena_array(arena, MSC_PLAN_FIRSTS, sizeof *s->first_values);
+    return is_short || !s->loads || !s->deltas || !s->first_tasks || !s->first_choices ||
+                   !s->first_values
+               ? MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", n)
+               : MSC_OK;
+}
+
+// ---- Fields -----------------------------------------------------------------------------------
+
+static const struct msc_pair_model *model_of(const struct msc_plan_search *s, size_t which) {
+    return which == 0 ? s->model : s->limits[which - 1].model;
+}
+
+static size_t entry_of(const struct msc_plan_search *s, size_t task, uint32_t choice) {
+    return msc_exact_bounds_entry(s->moves.bounds, task, choice);
+}
+
+static const double *pair_row(const struct msc_pair_model *m, size_t entry) {
+    return m->pair_places[entry] < 0
+               ? NULL
+               : m->pair_terms + (size_t)m->pair_places[entry] * m->n_pair_entries;
+}
+
+static void set_field(struct msc_plan_search *s, size_t which) {
+    const struct msc_pair_model *m = model_of(s, which);
+    const struct msc_exact_bounds *bounds = s->moves.bounds;
+    double *field = s->fields[which];
+    for (size_t e = 0; e < bounds->n_entries; e++) {
+        field[e] = (m ? m->terms[e] : 0.0) + (which == 0 && s->weights ? s->weights[e] : 0.0);
+    }
+    for (size_t t = 0; m && t < bounds->space->n_tasks; t++) {
+        const double *row = pair_row(m, entry_of(s, t, s->moves.point[t]));
+        for (size_t p = 0; row && p < m->n_pair_entries; p++) {
+            field[m->pair_entries[p]] += row[p];
+        }
+    }
+    s->values[which] = m ? msc_pair_model_value(m, s->moves.point) : 0.0;
+    for (size_t t = 0; which == 0 && s->weights && t < bounds->space->n_tasks; t++) {
+        s->values[0] += s->weights[entry_of(s, t, s->moves.point[t])];
+    }
+}
+
+static void change_field(struct msc_plan_search *s, size_t which, size_t task, uint32_t choice) {
+    const struct msc_pair_model *m = model_of(s, which);
+    size_t before = entry_of(s, task, s->moves.point[task]), after = entry_of(s, task, choice);
+    double *field = s->fields[which];
+    s->values[which] += field[after] - field[before];
+    const double *old_row = m ? pair_row(m, before) : NULL;
+    const double *new_row = m ? pair_row(m, after) : NULL;
+    for (size_t p = 0; new_row && old_row && p < m->n_pair_entries; p++) {
+        field[m->pair_entries[p]] += new_row[p] - old_row[p];
+    }
+}
+
+static void set_deltas(struct msc_plan_search *s, size_t task) {
+    for (uint32_t c = 0; c < s->moves.bounds->space->tasks[task].n_choices; c++) {
+        msc_exact_moves_deltas(&s->moves, task, c,
+                               s->deltas + entry_of(s, task, c) * MSC_MAX_BOUNDS);
+    }
+}
+
+// ---- Changes ----------------------------------------------------------------------------------
+
+// One or two tasks' new choices.
+struct change {
+    size_t n;
+    size_t tasks[2];
+    uint32_t choices[2];
+    double value; // by how much the minimised value grows
+    double violation;
+};
+
+static double limits_violation(const struct msc_plan_search *s, const struct change *c) {
+    double sum = 0.0;
+    for (size_t i = 0; i < s->n_limits; i++) {
+        const struct msc_plan_limit *limit = &s->limits[i];
+        double value = s->values[1 + i];
+        for (size_t k = 0; k < c->n; k++) {
+            const double *field = s->fields[1 + i];
+            value += field[entry_of(s, c->tasks[k], c->choices[k])] -
+                     field[entry_of(s, c->tasks[k], s->moves.point[c->tasks[k]])];
+        }
+        double over = fmax(value - limit->max, limit->min - value);
+        double size = fabs(isinf(limit->max) ? limit->min : limit->max);
+        sum += over > 0.0 ? (size > 0.0 ? over / size : over) : 0.0;
+    }
+    return sum;
+}
+
+// What the pair terms of both new choices add to what the fields say of each.
+static double pair_gain(const struct msc_plan_search *s, const struct change *c) {
+    const struct msc_pair_model *m = s->model;
+    size_t a = entry_of(s, c->tasks[0], c->choices[0]);
+    size_t b = entry_of(s, c->tasks[1], c->choices[1]);
+    const double *row = m ? pair_row(m, a) : NULL;
+    int32_t to = m ? m->pair_places[b] : -1;
+    if (!row || to < 0) {
+        return 0.0;
+    }
+    size_t a_now = entry_of(s, c->tasks[0], s->moves.point[c->tasks[0]]);
+    size_t b_now = entry_of(s, c->tasks[1], s->moves.point[c->tasks[1]]);
+    const double *row_now = pair_row(m, a_now);
+    int32_t to_now = m->pair_places[b_now];
+    return row[to] - row[to_now] - row_now[to] + row_now[to_now];
+}
+
+static void rate(const struct msc_plan_search *s, struct change *c) {
+    double deltas[MSC_MAX_BOUNDS] = {0};
+    c->value = c->n == 2 ? pair_gain(s, c) : 0.0;
+    for (size_t k = 0; k < c->n; k++) {
+        size_t entry = entry_of(s, c->tasks[k], c->choices[k]);
+        c->value += s->fields[0][entry] -
+                    s->fields[0][entry_of(s, c->tasks[k], s->moves.point[c->tasks[k]])];
+        for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
+            deltas[i] += s->deltas[entry * MSC_MAX_BOUNDS + i];
+        }
+    }
+    c->violation = msc_exact_moves_violation(&s->moves, deltas) + limits_violation(s, c);
+}
+
+static bool is_better(const struct change *a, const struct change *b) {
+    return a->violation < b->violation || (a->violation == b->violation && a->value < b->value);
+}
+
+// From a point that breaks bounds: what gains least for what it takes off them.
+static double price(const struct change *c, double violation) {
+    return c->value / (violation - c->violation);
+}
+
+// What the change takes of the bounds: each cost's growth over its limit.
+static double load_of(const struct msc_plan_search *s, size_t task, uint32_t choice) {
+    const double *deltas = s->deltas + entry_of(s, task, choice) * MSC_MAX_BOUNDS;
+    double sum = 0.0;
+    for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
+        const struct msc_exact_bound *bound = &s->moves.bounds->items[i];
+        bool has_max = !isinf(bound->max);
+        double limit = fabs(has_max ? bound->max : bound->min);
+        sum += (has_max ? 1.0 : -1.0) * deltas[i] / (limit > 0.0 ? limit : 1.0);
+    }
+    return sum;
+}
+
+// Keeps the changes of least value, whatever they break, for pairs.
+static void offer_first(struct msc_plan_search *s, size_t *n, const struct change *c) {
+    size_t at = *n < MSC_PLAN_FIRSTS ? (*n)++ : *n;
+    if (at == MSC_PLAN_FIRSTS) {
+        at = MSC_PLAN_FIRSTS - 1;
+        if (!(c->value < s->first_values[at])) {
+            return;
+        }
+    }
+    for (; at > 0 && c->value < s->first_values[at - 1]; at--) {
+        s->first_values[at] = s->first_values[at - 1];
+        s->first_tasks[at] = s->first_tasks[at - 1];
+        s->first_choices[at] = s->first_choices[at - 1];
+    }
+    s->first_values[at] = c->value;
+    s->first_tasks[at] = (uint32_t)c->tasks[0];
+    s->first_choices[at] = c->choices[0];
+}
+
+// The best change of one task, or none; and those that lower the value, for pairs.
+static struct change best_single(struct msc_plan_search *s, double violation, size_t *n_firsts) {
+    const struct msc_space *space = s->moves.bounds->space;
+    struct change best = {.violation = violation};
+    *n_firsts = 0;
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
+            struct change change = {.n = 1, .tasks = {t}, .choices = {c}};
+            if (c == s->moves.point[t]) {
+                continue;
+            }
+            rate(s, &change);
+            bool is_cheaper = violation > 0.0 && change.violation < violation &&
+                              (best.n == 0 || price(&change, violation) < price(&best, violation));
+            bool is_gain = violation == 0.0 && change.violation == 0.0 &&
+                           change.value < -LEAST_GAIN && is_better(&change, &best);
+            best = is_cheaper || is_gain ? change : best;
+            if (violation == 0.0 && change.value < -LEAST_GAIN) {
+                change.value += s->price * load_of(s, t, c);
+                offer_first(s, n_firsts, &change);
+            }
+        }
+    }
+    return best;
+}
+
+static struct change best_pair(const struct msc_plan_search *s, size_t n_firsts) {
+    const struct msc_space *space = s->moves.bounds->space;
+    struct change best = {.violation = 0.0, .value = -LEAST_GAIN};
+    size_t most = MOST_PAIRS / s->moves.bounds->n_entries + 2;
+    for (size_t i = 0; i < n_firsts && i < most; i++) {
+        for (size_t t = 0; t < space->n_tasks; t++) {
+            for (uint32_t c = 0; t != s->first_tasks[i] && c < space->tasks[t].n_choices; c++) {
+                struct change change = {
+                    .n = 2, .tasks = {s->first_tasks[i], t}, .choices = {s->first_choices[i], c}};
+                if (c == s->moves.point[t]) {
+                    continue;
+                }
+                rate(s, &change);
+                best = change.violation == 0.0 && is_better(&change, &best) ? change : best;
+            }
+        }
+    }
+    return best;
+}
+
+static void make_change(struct msc_plan_search *s, const struct change *c) {
+    for (size_t k = 0; k < c->n; k++) {
+        for (size_t which = 0; which <= s->n_limits; which++) {
+            change_field(s, which, c->tasks[k], c->choices[k]);
+        }
+        msc_exact_moves_change(&s->moves, c->tasks[k], c->choices[k]);
+    }
+    for (size_t t = 0; s->moves.has_products && t < s->moves.bounds->space->n_tasks; t++) {
+        set_deltas(s, t);
+    }
+    for (size_t k = 0; k < c->n; k++) {
+        set_deltas(s, c->tasks[k]);
+    }
+}
+
+static double violation_now(const struct msc_plan_search *s) {
+    struct change none = {.n = 0};
+    rate(s, &none);
+    return none.violation;
+}
+
+static void start_at(struct msc_plan_search *s, const uint32_t choices[]) {
+    msc_exact_moves_start(&s->moves, choices);
+    for (size_t which = 0; which <= s->n_limits; which++) {
+        set_field(s, which);
+    }
+    for (size_t t = 0; t < s->moves.bounds->space->n_tasks; t++) {
+        set_deltas(s, t);
+    }
+}
+
+// ---- Relaxation -------------------------------------------------------------------------------
+
+#define BISECTIONS 40
+
+static uint32_t least_choice(const struct msc_plan_search *s, size_t task, double price) {
+    uint32_t best = s->moves.point[task];
+    size_t first = s->moves.bounds->offsets[task];
+    for (uint32_t c = 0; c < s->moves.bounds->space->tasks[task].n_choices; c++) {
+        double here = s->fields[0][first + c] + price * s->loads[first + c];
+        double least = s->fields[0][first + best] + price * s->loads[first + best];
+        best = here < least || (here == least && s->loads[first + c] < s->loads[first + best])
+                   ? c
+                   : best;
+    }
+    return best;
+}
+
+// Do the bounds hold at the choices of least value at this price, as far as costs add up?
+static bool holds_at(const struct msc_plan_search *s, double price) {
+    double deltas[MSC_MAX_BOUNDS] = {0};
+    for (size_t t = 0; t < s->moves.bounds->space->n_tasks; t++) {
+        size_t entry = entry_of(s, t, least_choice(s, t, price));
+        for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
+            deltas[i] += s->deltas[entry * MSC_MAX_BOUNDS + i];
+        }
+    }
+    return msc_exact_moves_violation(&s->moves, deltas) == 0.0;
+}
+
+void msc_plan_search_relax(struct msc_plan_search *s, uint32_t choices[]) {
+    const struct msc_space *space = s->moves.bounds->space;
+    double low = 0.0, high = 1e-9;
+    start_at(s, choices);
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
+            s->loads[entry_of(s, t, c)] = load_of(s, t, c);
+        }
+    }
+    if (holds_at(s, 0.0)) {
+        high = 0.0;
+    }
+    for (int i = 0; i < 2 * BISECTIONS && high > 0.0 && !holds_at(s, high); i++) {
+        low = high;
+        high *= 4.0;
+    }
+    for (int i = 0; i < BISECTIONS && high > 0.0; i++) {
+        double middle = 0.5 * (low + high);
+        bool holds = holds_at(s, middle);
+        high = holds ? middle : high;
+        low = holds ? low : middle;
+    }
+    s->price = high;
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        choices[t] = least_choice(s, t, high);
+    }
+}
+
+// ---- Search -----------------------------------------------------------------------------------
+
+double msc_plan_search_run(struct msc_plan_search *s, uint32_t choices[], size_t max_steps,
+                           double *violation) {
+    size_t n_tasks = s->moves.bounds->space->n_tasks, n_firsts;
+    start_at(s, choices);
+    double now = violation_now(s);
+    for (size_t step = 0; step < max_steps; step++) {
+        struct change change = best_single(s, now, &n_firsts);
+        if (change.n == 0 && now == 0.0) {
+            change = best_pair(s, n_firsts);
+        }
+        if (change.n == 0) {
+            break;
+        }
+        make_change(s, &change);
+        now = violation_now(s);
+    }
+    memcpy(choices, s->moves.point, n_tasks * sizeof *choices);
+    if (violation) {
+        *violation = now;
+    }
+    return s->values[0];
+}
+
+bool msc_plan_search_neighbour(struct msc_plan_search *s, uint32_t choices[],
+                               bool (*is_wanted)(const void *context, const uint32_t choices[]),
+                               const void *context) {
+    const struct msc_space *space = s->moves.bounds->space;
+    struct change best = {.value = INFINITY};
+    start_at(s, choices);
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        uint32_t before = choices[t];
+        for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
+            struct change change = {.n = 1, .tasks = {t}, .choices = {c}};
+            rate(s, &change);
+            choices[t] = c;
+            if (c != before && change.violation == 0.0 && change.value < best.value &&
+                is_wanted(context, choices)) {
+                best = change;
+            }
+        }
+        choices[t] = before;
+    }
+    if (best.n > 0) {
+        choices[best.tasks[0]] = best.choices[0];
+    }
+    return best.n > 0;
+}

@@ -1,0 +1,275 @@
+#include "agents/sensitivity.h"
+
+#include "agents/numbers.h"
+#include "base/heap.h"
+
+#include <math.h>
+#include <string.h>
+
+// Growth of losses from one choice to the next cheaper one where nothing tells; and its limits.
+#define USUAL_FACTOR 3.0
+#define LEAST_FACTOR 1.05
+#define MOST_FACTOR 8.0
+
+// ---- Init -------------------------------------------------------------------------------------
+
+// How far a task's choices can move the bounded costs, each over its limit.
+static double cost_share(const struct msc_exact_bounds *bounds, size_t task) {
+    double share = 0.0;
+    for (size_t i = 0; i < bounds->n_items; i++) {
+        const struct msc_exact_bound *item = &bounds->items[i];
+        double limit = fabs(isinf(item->max) ? item->min : item->max);
+        for (size_t k = 0; k < item->cost->n_terms; k++) {
+            const struct msc_cost_term *term = &item->cost->terms[k];
+            double least = fabs(term->scale), most = least;
+            bool is_in = false;
+            for (uint32_t j = 0; j < term->n_factors; j++) {
+                const struct msc_cost_factor *factor = &term->factors[j];
+                const struct msc_task *of = &bounds->space->tasks[factor->task];
+                double first = fabs(factor->by_choice[of->most_expensive_first[0]]);
+                double last = fabs(factor->by_choice[of->most_expensive_first[of->n_choices - 1]]);
+                least *= factor->task == task ? last : first;
+                most *= first;
+                is_in = is_in || factor->task == task;
+            }
+            share += is_in && limit > 0.0 ? (most - least) / limit : 0.0;
+        }
+    }
+    return share;
+}
+
+static bool has_greater_share(const void *context, const void *a, const void *b) {
+    const double *shares = context;
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return shares[left] > shares[right] || (shares[left] == shares[right] && left < right);
+}
+
+static void order_tasks(struct msc_sensitivity *s) {
+    size_t n_tasks = s->bounds->space->n_tasks;
+    for (size_t t = 0; t < n_tasks; t++) {
+        s->order[t] = (uint32_t)t;
+        s->sorted[t] = cost_share(s->bounds, t);
+    }
+    uint32_t spare;
+    const struct msc_heap heap = {.elements = s->order,
+                                  .element_bytes = sizeof *s->order,
+                                  .spare = &spare,
+                                  .is_before = has_greater_share,
+                                  .context = s->sorted};
+    msc_heap_sort(&heap, n_tasks);
+}
+
+enum msc_status msc_sensitivity_init(struct msc_sensitivity *s, struct msc_arena *arena,
+                                     const struct msc_exact_bounds *bounds) {
+    size_t n_tasks = bounds->space->n_tasks, n_entries = bounds->n_entries;
+    *s = (struct msc_sensitivity){.bounds = bounds, .base_loss = NAN};
+    for (size_t t = 0; t < n_tasks; t++) {
+        size_t n_choices = bounds->space->tasks[t].n_choices;
+        s->n_positions = n_choices > s->n_positions ? n_choices : s->n_positions;
+    }
+    s->told = msc_arena_array(arena, n_entries, sizeof *s->told);
+    s->guesses = msc_arena_array(arena, n_entries, sizeof *s->guesses);
+    s->was_asked = msc_arena_array(arena, n_entries, sizeof *s->was_asked);
+    s->uniform = msc_arena_array(arena, s->n_positions, sizeof *s->uniform);
+    s->factors = msc_arena_array(arena, s->n_positions, sizeof *s->factors);
+    s->sorted = msc_arena_array(arena, n_entries, sizeof *s->sorted);
+    s->order = msc_arena_array(arena, n_tasks, sizeof *s->order);
+    if (!s->told || !s->guesses || !s->was_asked || !s->uniform || !s->factors || !s->sorted ||
+        !s->order) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", n_entries);
+    }
+    for (size_t i = 0; i < n_entries; i++) {
+        s->told[i] = NAN;
+    }
+    for (size_t i = 0; i < s->n_positions; i++) {
+        s->uniform[i] = NAN;
+    }
+    order_tasks(s);
+    return MSC_OK;
+}
+
+// ---- Told -------------------------------------------------------------------------------------
+
+static uint32_t place_of(const struct msc_sensitivity *s, size_t task, uint32_t choice) {
+    return s->bounds->positions[msc_exact_bounds_entry(s->bounds, task, choice)];
+}
+
+// The place of all tasks' choices, each in its own order; SIZE_MAX when they differ.
+static size_t uniform_place(const struct msc_sensitivity *s, const uint32_t choices[]) {
+    size_t place = place_of(s, 0, choices[0]);
+    for (size_t t = 1; t < s->bounds->space->n_tasks; t++) {
+        if (place_of(s, t, choices[t]) != place) {
+            return SIZE_MAX;
+        }
+    }
+    return place;
+}
+
+bool msc_sensitivity_tell(struct msc_sensitivity *s, const uint32_t choices[], double loss) {
+    const uint32_t *base = s->bounds->most_expensive;
+    size_t n_tasks = s->bounds->space->n_tasks, n_changed = 0, changed = 0;
+    size_t place = uniform_place(s, choices);
+    if (place != SIZE_MAX) {
+        s->uniform[place] = loss;
+    }
+    for (size_t t = 0; t < n_tasks && n_changed < 2; t++) {
+        changed = choices[t] != base[t] ? t : changed;
+        n_changed += choices[t] != base[t];
+    }
+    if (n_changed == 1) {
+        size_t entry = msc_exact_bounds_entry(s->bounds, changed, choices[changed]);
+        s->told[entry] = isnan(loss) ? INFINITY : loss;
+        s->was_asked[entry] = true;
+    }
+    for (size_t t = 0; n_changed == 0 && t < n_tasks; t++) {
+        size_t entry = msc_exact_bounds_entry(s->bounds, t, base[t]);
+        s->told[entry] = loss;
+        s->was_asked[entry] = true;
+        s->base_loss = loss;
+    }
+    return n_changed < 2;
+}
+
+// ---- Guesses ----------------------------------------------------------------------------------
+
+static bool is_less(const void *context, const void *a, const void *b) {
+    (void)context;
+    return *(const double *)a < *(const double *)b;
+}
+
+static double median_of(double values[], size_t n) {
+    double spare;
+    const struct msc_heap heap = {
+        .elements = values, .element_bytes = sizeof *values, .spare = &spare, .is_before = is_less};
+    msc_heap_sort(&heap, n);
+    return values[n / 2];
+}
+
+static double within(double factor) {
+    return fmin(fmax(factor, LEAST_FACTOR), MOST_FACTOR);
+}
+
+static size_t entry_at(const struct msc_sensitivity *s, size_t task, uint32_t place) {
+    return msc_exact_bounds_entry(s->bounds, task,
+                                  s->bounds->space->tasks[task].most_expensive_first[place]);
+}
+
+// What is known of a choice and can be compared by factors; else NaN.
+static double known_loss(const struct msc_sensitivity *s, size_t task, uint32_t place) {
+    double above = msc_sensitivity_above(s, entry_at(s, task, place));
+    return isfinite(above) && above > 0.0 ? above : NAN;
+}
+
+// (b / a) to the power of 1 / n.
+static double factor_between(double a, double b, uint32_t n) {
+    return msc_agent_exp((msc_agent_log(b) - msc_agent_log(a)) / n);
+}
+
+// The median growth over all tasks' known choices that follow one another.
+static double median_factor(struct msc_sensitivity *s) {
+    size_t n = 0;
+    for (size_t t = 0; t < s->bounds->space->n_tasks; t++) {
+        uint32_t last = 0;
+        for (uint32_t p = 1; p < s->bounds->space->tasks[t].n_choices; p++) {
+            double loss = known_loss(s, t, p);
+            if (isnan(loss)) {
+                continue;
+            }
+            if (last > 0) {
+                s->sorted[n++] = factor_between(known_loss(s, t, last), loss, p - last);
+            }
+            last = p;
+        }
+    }
+    return n > 0 ? within(median_of(s->sorted, n)) : USUAL_FACTOR;
+}
+
+static void set_factors(struct msc_sensitivity *s) {
+    double usual = median_factor(s);
+    for (size_t p = 0; p < s->n_positions; p++) {
+        double before = p > 0 ? s->uniform[p - 1] - s->base_loss : NAN;
+        double here = s->uniform[p] - s->base_loss;
+        s->factors[p] = before > 0.0 && here > 0.0 ? within(here / before) : usual;
+    }
+}
+
+// From the known losses on either side.
+static double guess_from(const struct msc_sensitivity *s, size_t task, uint32_t place) {
+    uint32_t n_choices = s->bounds->space->tasks[task].n_choices;
+    uint32_t before = place - 1, after = place + 1;
+    while (before > 0 && isnan(known_loss(s, task, before))) {
+        before--;
+    }
+    while (after < n_choices && isnan(known_loss(s, task, after))) {
+        after++;
+    }
+    if (before > 0 && after < n_choices) {
+        double a = known_loss(s, task, before), b = known_loss(s, task, after);
+        double step = (msc_agent_log(b) - msc_agent_log(a)) / (after - before);
+        return msc_agent_exp(msc_agent_log(a) + step * (place - before));
+    }
+    double loss = after < n_choices ? known_loss(s, task, after) : NAN;
+    for (uint32_t p = after; after < n_choices && p > place; p--) {
+        loss /= s->factors[p];
+    }
+    if (before > 0) {
+        loss = known_loss(s, task, before);
+        for (uint32_t p = before + 1; p <= place; p++) {
+            loss *= s->factors[p];
+        }
+    }
+    return loss;
+}
+
+static void fill_known(struct msc_sensitivity *s) {
+    for (size_t t = 0; t < s->bounds->space->n_tasks; t++) {
+        for (uint32_t p = 0; p < s->bounds->space->tasks[t].n_choices; p++) {
+            size_t entry = entry_at(s, t, p);
+            double above = msc_sensitivity_above(s, entry);
+            s->guesses[entry] = p == 0 ? 0.0 : isnan(above) ? guess_from(s, t, p) : above;
+        }
+    }
+}
+
+// What a task of which nothing is known loses at `place`: the mean of what the uniform plan leaves
+// to such tasks, or the median of those known; NaN when neither tells.
+static double usual_loss(struct msc_sensitivity *s, uint32_t place) {
+    size_t n_unknown = 0, n = 0;
+    double rest = s->uniform[place] - s->base_loss;
+    for (size_t t = 0; t < s->bounds->space->n_tasks; t++) {
+        if (place < s->bounds->space->tasks[t].n_choices) {
+            double guess = s->guesses[entry_at(s, t, place)];
+            n_unknown += isnan(guess);
+            rest -= isfinite(guess) ? guess : 0.0;
+            if (isfinite(guess)) {
+                s->sorted[n++] = guess;
+            }
+        }
+    }
+    double median = n > 0 ? median_of(s->sorted, n) : NAN;
+    return rest > 0.0 && n_unknown > 0 ? rest / (double)n_unknown : median;
+}
+
+static void fill_unknown(struct msc_sensitivity *s) {
+    double usual = 1.0;
+    for (uint32_t p = 1; p < s->n_positions; p++) {
+        double here = usual_loss(s, p);
+        usual = isnan(here) ? usual * s->factors[p] : here;
+        for (size_t t = 0; t < s->bounds->space->n_tasks; t++) {
+            if (p < s->bounds->space->tasks[t].n_choices) {
+                double *guess = &s->guesses[entry_at(s, t, p)];
+                *guess = isnan(*guess) ? usual : *guess;
+            }
+        }
+    }
+}
+
+bool msc_sensitivity_guess(struct msc_sensitivity *s) {
+    if (isnan(s->base_loss)) {
+        return false;
+    }
+    set_factors(s);
+    fill_known(s);
+    fill_unknown(s);
+    return true;
+}

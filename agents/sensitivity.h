@@ -1,0 +1,45 @@
+// What each choice loses alone: the base is every task's most expensive choice, and a choice's loss is
+// that of the base with it in its place, above the base's own. Those not told are guessed:
+//
+//   - Along a task's choices, from the most expensive to the cheapest, losses are taken to grow by a
+//     constant factor: between two that are known by that of their own, beyond them by the median over
+//     tasks, or, where uniform plans were told, by how the losses of these grow.
+//   - A task of which nothing is known is taken to lose as much as the others do on average, which is
+//     what uniform plans lose beyond those known; else their median.
+//
+// Nothing allocates after init.
+#ifndef MSC_AGENTS_SENSITIVITY_H
+#define MSC_AGENTS_SENSITIVITY_H
+
+#include "agents/exact_bounds.h"
+
+#include <math.h>
+
+struct msc_sensitivity {
+    const struct msc_exact_bounds *bounds; // borrowed
+    double base_loss;                      // NaN: not told, or failed
+    double *told;       // [n_entries], with the base's in it; NaN: not told; +inf: failed
+    double *guesses;    // [n_entries], above the base's; those known as they are
+    bool *was_asked;    // [n_entries]
+    size_t n_positions; // of the task with most choices
+    double *uniform;    // [n_positions], loss of the uniform plan of that place; NaN: not told
+    double *factors;    // [n_positions], growth from the place before
+    double *sorted;     // [n_entries], scratch
+    uint32_t *order;    // [n_tasks], those first whose choices change bounded costs most
+};
+
+enum msc_status msc_sensitivity_init(struct msc_sensitivity *s, struct msc_arena *arena,
+                                     const struct msc_exact_bounds *bounds);
+// `loss` NaN: failed. True when the point is the base or one task away from it.
+bool msc_sensitivity_tell(struct msc_sensitivity *s, const uint32_t choices[], double loss);
+// Fills the guesses. False while the base's loss is not known.
+bool msc_sensitivity_guess(struct msc_sensitivity *s);
+static inline bool msc_sensitivity_is_known(const struct msc_sensitivity *s, size_t entry) {
+    return !isnan(s->told[entry]);
+}
+// The loss of a task's choice above the base's, as told.
+static inline double msc_sensitivity_above(const struct msc_sensitivity *s, size_t entry) {
+    return s->told[entry] - s->base_loss;
+}
+
+#endif

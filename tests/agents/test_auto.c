@@ -1,0 +1,386 @@
+// The parts of the agent `auto`, each against what is known otherwise, and the agent on problems whose
+// optimum is known.
+#include "agents/numbers.h"
+#include "agents/plan_search.h"
+#include "agents/sensitivity.h"
+#include "env/env_toy.h"
+#include "tests/agents/random_space.h"
+#include "tests/agents/trace.h"
+
+#include "base/json.h"
+#include "tests/msc_test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- Numbers ----------------------------------------------------------------------------------
+
+static void test_agents_auto__numbers(void **state) {
+    (void)state;
+    for (double x = 1e-12; x < 1e12; x *= 1.7) {
+        assert_true(fabs(msc_agent_log(x) - log(x)) <= 1e-12 * fmax(1.0, fabs(log(x))));
+    }
+    for (double x = -40.0; x < 40.0; x += 0.37) {
+        assert_true(fabs(msc_agent_exp(x) - exp(x)) <= 1e-12 * exp(x));
+    }
+    assert_true(msc_agent_exp(-1e6) == 0.0);
+    assert_true(isinf(msc_agent_exp(1e6)));
+    struct msc_rng rng;
+    double sum = 0.0, squares = 0.0;
+    msc_rng_seed(&rng, 1, 2);
+    for (int i = 0; i < 20000; i++) {
+        double x = msc_agent_normal(&rng);
+        sum += x;
+        squares += x * x;
+    }
+    assert_true(fabs(sum / 20000) < 0.03);
+    assert_true(fabs(squares / 20000 - 1.0) < 0.05);
+}
+
+// ---- Moves ------------------------------------------------------------------------------------
+
+static struct random_space_options options_of(uint64_t seed) {
+    return (struct random_space_options){.seed = seed,
+                                         .n_tasks = 2 + seed % 5,
+                                         .max_choices = 4,
+                                         .n_costs = 1 + seed % 3,
+                                         .has_products = seed % 2 == 1,
+                                         .tightness = 0.5};
+}
+
+static bool is_near(double a, double b) {
+    return fabs(a - b) <= 1e-11 * (1.0 + fabs(a) + fabs(b));
+}
+
+static void check_moves(const struct random_space *r, struct msc_exact_moves *moves, size_t task,
+                        uint32_t choice) {
+    double deltas[MSC_MAX_BOUNDS], before[MSC_MAX_BOUNDS];
+    msc_exact_moves_deltas(moves, task, choice, deltas);
+    memcpy(before, moves->values, sizeof before);
+    double violation = msc_exact_moves_violation(moves, deltas);
+    msc_exact_moves_change(moves, task, choice);
+    for (size_t i = 0; i < moves->bounds->n_items; i++) {
+        double value = msc_cost_value(moves->bounds->items[i].cost, moves->point);
+        assert_true(is_near(before[i] + deltas[i], value));
+        assert_true(is_near(moves->values[i], value));
+    }
+    assert_true(is_near(violation, msc_goal_exact_violation(&r->goal, &r->space, moves->point)));
+    assert_int_equal(msc_exact_moves_hold(moves),
+                     msc_exact_bounds_hold(moves->bounds, moves->point));
+}
+
+static void test_agents_auto__moves(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        struct random_space r;
+        struct msc_exact_bounds bounds;
+        struct msc_exact_moves moves;
+        struct msc_rng rng;
+        uint32_t choices[8] = {0};
+        struct random_space_options options = options_of(seed);
+        random_space_init(&r, &options);
+        msc_rng_seed(&rng, seed, 3);
+        assert_ok(msc_exact_bounds_init(&bounds, &r.arena, &r.space, &r.goal));
+        assert_ok(msc_exact_moves_init(&moves, &r.arena, &bounds));
+        msc_exact_moves_start(&moves, choices);
+        for (int i = 0; i < 50; i++) {
+            size_t t = (size_t)msc_rng_below(&rng, r.space.n_tasks);
+            check_moves(&r, &moves, t, (uint32_t)msc_rng_below(&rng, r.space.tasks[t].n_choices));
+        }
+        random_space_finish(&r);
+    }
+}
+
+// ---- Spaces without costs ---------------------------------------------------------------------
+
+#define TASKS 3
+#define CHOICES 3
+
+struct plain_space {
+    struct msc_arena arena;
+    struct msc_space space;
+    struct msc_goal goal;
+    struct msc_task tasks[TASKS];
+    struct msc_exact_bounds bounds;
+};
+
+static void plain_space_init(struct plain_space *p) {
+    static const uint32_t order[CHOICES] = {0, 1, 2};
+    static const char *const labels[CHOICES] = {"8", "4", "2"}, *const names[TASKS] = {"a", "b",
+                                                                                       "c"};
+    static const struct msc_metric metric = {.name = "distill_loss", .unit = "", .help = ""};
+    memset(p, 0, sizeof *p);
+    for (size_t t = 0; t < TASKS; t++) {
+        p->tasks[t] = (struct msc_task){.name = names[t],
+                                        .n_choices = CHOICES,
+                                        .labels = labels,
+                                        .most_expensive_first = order};
+    }
+    p->space =
+        (struct msc_space){.n_tasks = TASKS, .tasks = p->tasks, .n_metrics = 1, .metrics = &metric};
+    p->goal.n_objectives = 1;
+    assert_ok(msc_exact_bounds_init(&p->bounds, &p->arena, &p->space, &p->goal));
+}
+
+// ---- Sensitivity ------------------------------------------------------------------------------
+
+static void tell(struct msc_sensitivity *s, uint32_t a, uint32_t b, uint32_t c, double loss) {
+    msc_sensitivity_tell(s, (const uint32_t[]){a, b, c}, loss);
+}
+
+// Task a is known at both places, b at the cheapest, c not at all.
+static void test_agents_auto__guesses(void **state) {
+    struct plain_space p;
+    struct msc_sensitivity s;
+    (void)state;
+    plain_space_init(&p);
+    assert_ok(msc_sensitivity_init(&s, &p.arena, &p.bounds));
+    assert_false(msc_sensitivity_guess(&s)); // nothing is known of the base
+    tell(&s, 0, 0, 0, 0.5);
+    tell(&s, 1, 0, 0, 0.75);
+    tell(&s, 2, 0, 0, 1.5); // 0.25 and 1: a factor of 4
+    tell(&s, 0, 2, 0, 2.5); // 2: half a unit at the place before
+    tell(&s, 1, 1, 0, 9.0); // two tasks changed: nothing is said of either alone
+    assert_true(msc_sensitivity_guess(&s));
+    static const double expected[] = {0, 0.25, 1, 0, 0.5, 2, 0, 0.5, 2};
+    for (size_t e = 0; e < 9; e++) {
+        // Of two known losses the median is the greater one.
+        assert_true(is_near(s.guesses[e], expected[e]));
+    }
+    // Uniform plans: their sums leave 8 - 3 = 5 to c at the cheapest, 1 - 0.25 - 2 / 7 before.
+    tell(&s, 1, 1, 1, 1.5);
+    tell(&s, 2, 2, 2, 8.5);
+    assert_true(msc_sensitivity_guess(&s));
+    assert_true(is_near(s.guesses[8], 5.0));
+    assert_true(is_near(s.guesses[4], 2.0 / 8.0));
+    assert_true(is_near(s.guesses[7], 1.0 - 0.25 - 0.25));
+    msc_arena_finish(&p.arena);
+}
+
+static void test_agents_auto__failed_probe(void **state) {
+    struct plain_space p;
+    struct msc_sensitivity s;
+    (void)state;
+    plain_space_init(&p);
+    assert_ok(msc_sensitivity_init(&s, &p.arena, &p.bounds));
+    tell(&s, 0, 0, 0, 0.5);
+    tell(&s, 0, 0, 2, NAN);
+    assert_true(msc_sensitivity_guess(&s));
+    assert_true(isinf(s.guesses[8]));
+    assert_true(isfinite(s.guesses[7]));
+    msc_arena_finish(&p.arena);
+}
+
+// ---- Model ------------------------------------------------------------------------------------
+
+// Of make_pair_model.py.
+static const double means[] = {0, 0.5, 2.0, 0, 0.25, 1.0, 0, 0.75, 3.0};
+static const bool known[] = {true, true, true, true, true, true, true, false, true};
+static const uint32_t points[][TASKS] = {{1, 1, 0}, {2, 2, 0}, {2, 0, 2}, {0, 1, 1},
+                                         {1, 2, 2}, {2, 1, 1}, {2, 2, 2}};
+static const double values[] = {1.0, 4.5, 4.0, 1.25, 5.5, 3.75, 8.0};
+static const double expected_values[] = {
+    0.125,          0.889651443781, 3.125,         0.375,         1.20732924115, 3.51384819546,
+    1.125,          2.02849963925,  4.54852978783, 0.625,         1.4038948733,  3.56996596544,
+    0.953829881018, 1.80040255169,  4.03764404192, 1.81252788119, 2.73027094995, 5.18102363446,
+    2.125,          2.89694144482,  4.70612899364, 2.58330255972, 3.42292180191, 5.30327974882,
+    3.71841084338,  4.62920048366,  6.72306962485};
+enum { N_POINTS = sizeof points / sizeof points[0] };
+
+static void open_model(struct msc_pair_model *m, struct plain_space *p) {
+    plain_space_init(p);
+    assert_ok(msc_pair_model_init(m, &p->arena, &p->bounds));
+    for (size_t i = 0; i < N_POINTS; i++) {
+        msc_pair_model_tell(m, points[i], values[i]);
+        msc_pair_model_tell(m, points[i], values[i]); // told again, it is the same
+    }
+    msc_pair_model_fit(m, 0.125, means, known);
+}
+
+static void test_agents_auto__posterior_mean(void **state) {
+    static const int strengths[] = {0, 4, 3};
+    struct plain_space p;
+    struct msc_pair_model m;
+    struct msc_rng rng;
+    (void)state;
+    open_model(&m, &p);
+    assert_int_equal(m.n_points, N_POINTS);
+    assert_memory_equal(m.strengths, strengths, sizeof strengths);
+    msc_rng_seed(&rng, 1, 1);
+    msc_pair_model_draw(&m, &rng, 0.0);
+    for (uint32_t i = 0; i < 27; i++) {
+        uint32_t x[TASKS] = {i / 9, i / 3 % 3, i % 3};
+        assert_true(fabs(msc_pair_model_value(&m, x) - expected_values[i]) < 1e-9);
+    }
+    msc_arena_finish(&p.arena);
+}
+
+// The mean of many draws is the posterior's, and they differ where nothing was told.
+static void test_agents_auto__draws(void **state) {
+    enum { DRAWS = 4000 };
+    struct plain_space p;
+    struct msc_pair_model m;
+    struct msc_rng rng;
+    double sums[27] = {0}, squares[27] = {0};
+    (void)state;
+    open_model(&m, &p);
+    msc_rng_seed(&rng, 2, 1);
+    for (int d = 0; d < DRAWS; d++) {
+        msc_pair_model_draw(&m, &rng, 1.0);
+        for (uint32_t i = 0; i < 27; i++) {
+            double value = msc_pair_model_value(&m, (const uint32_t[]){i / 9, i / 3 % 3, i % 3});
+            sums[i] += value / DRAWS;
+            squares[i] += value * value / DRAWS;
+        }
+    }
+    for (uint32_t i = 0; i < 27; i++) {
+        double spread = sqrt(fmax(squares[i] - sums[i] * sums[i], 0.0));
+        assert_true(fabs(sums[i] - expected_values[i]) <= 5.0 * spread / sqrt(DRAWS) + 1e-9);
+        bool is_known_alone = (i / 9 == 0) + (i / 3 % 3 == 0) + (i % 3 == 0) >= 2 && i != 1;
+        assert_int_equal(spread < 1e-6, is_known_alone);
+    }
+    msc_arena_finish(&p.arena);
+}
+
+static void test_agents_auto__sums_are_found_additive(void **state) {
+    struct plain_space p;
+    struct msc_pair_model m;
+    static const bool all_known[9] = {true, true, true, true, true, true, true, true, true};
+    (void)state;
+    plain_space_init(&p);
+    assert_ok(msc_pair_model_init(&m, &p.arena, &p.bounds));
+    for (size_t i = 0; i < N_POINTS; i++) {
+        double sum = 0.125;
+        for (size_t t = 0; t < TASKS; t++) {
+            sum += means[3 * t + points[i][t]];
+        }
+        msc_pair_model_tell(&m, points[i], sum);
+    }
+    msc_pair_model_fit(&m, 0.125, means, all_known);
+    assert_true(msc_pair_model_is_additive(&m));
+    msc_arena_finish(&p.arena);
+}
+
+// ---- Search -----------------------------------------------------------------------------------
+
+static double sum_of(const struct random_space *r, const struct msc_exact_bounds *bounds,
+                     const uint32_t choices[]) {
+    double sum = 0.0;
+    for (size_t t = 0; t < r->space.n_tasks; t++) {
+        sum += r->losses[msc_exact_bounds_entry(bounds, t, choices[t])];
+    }
+    return sum;
+}
+
+// No change of one task is better and feasible.
+static void assert_no_better_change(const struct random_space *r,
+                                    const struct msc_exact_bounds *bounds, uint32_t choices[]) {
+    double value = sum_of(r, bounds, choices);
+    for (size_t t = 0; t < r->space.n_tasks; t++) {
+        uint32_t before = choices[t];
+        for (uint32_t c = 0; c < r->space.tasks[t].n_choices; c++) {
+            choices[t] = c;
+            assert_true(!msc_exact_bounds_hold(bounds, choices) ||
+                        sum_of(r, bounds, choices) >= value - 1e-9);
+        }
+        choices[t] = before;
+    }
+}
+
+static void test_agents_auto__plans(void **state) {
+    int n_optimal = 0, n_feasible = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        struct random_space r;
+        struct msc_exact_bounds bounds;
+        struct msc_plan_search search;
+        double violation;
+        uint32_t choices[8] = {0};
+        struct random_space_options options = options_of(seed);
+        random_space_init(&r, &options);
+        assert_ok(msc_exact_bounds_init(&bounds, &r.arena, &r.space, &r.goal));
+        assert_ok(msc_plan_search_init(&search, &r.arena, &bounds, 0));
+        search.weights = r.losses;
+        double optimum = random_space_optimum(&r);
+        msc_plan_search_relax(&search, choices);
+        double value = msc_plan_search_run(&search, choices, 200, &violation);
+        if (violation == 0.0) {
+            assert_true(msc_exact_bounds_hold(&bounds, choices));
+            assert_true(is_near(value, sum_of(&r, &bounds, choices)));
+            assert_true(value >= optimum - 1e-9);
+            assert_no_better_change(&r, &bounds, choices);
+            n_feasible++;
+            n_optimal += is_near(value, optimum);
+        }
+        random_space_finish(&r);
+    }
+    assert_true(n_feasible >= 90);
+    assert_true(n_optimal >= 60);
+}
+
+// ---- The agent --------------------------------------------------------------------------------
+
+static void check_finds_optimum(const char *env, double limit, size_t most_trials) {
+    struct trace trace;
+    struct trace_run run = {.env = env,
+                            .agent = "{\"type\":\"auto\"}",
+                            .seed = 5,
+                            .round = 8,
+                            .max_trials = most_trials,
+                            .tell_baselines = true};
+    struct cJSON *config;
+    struct msc_goal goal;
+    double optimum;
+    uint32_t choices[TRACE_TASKS];
+    struct msc_env *toy = trace_open_env(env, &goal, &config);
+    assert_ok(msc_env_toy_optimum(toy, limit, choices, &optimum));
+    trace_make(&trace, &run);
+    assert_true(trace.best.id >= 0);
+    assert_true(is_near(trace.best.outcome.objectives[0], optimum));
+    trace_finish(&trace);
+    msc_env_destroy(toy);
+    cJSON_Delete(config);
+}
+
+// Losses that add up: at the optimum once all that choices lose alone could be known.
+static void test_agents_auto__additive_optimum(void **state) {
+    (void)state;
+    for (int seed = 0; seed < 5; seed++) {
+        char env[200];
+        snprintf(
+            env, sizeof env,
+            "{\"tasks\":20,\"choices\":5,\"seed\":%d,\"bounds\":{\"size_bytes\":{\"max\":1800}}}",
+            seed);
+        check_finds_optimum(env, 1800.0, 20 * 5 + 20);
+    }
+}
+
+static void test_agents_auto__interacting_optimum(void **state) {
+    (void)state;
+    for (int seed = 0; seed < 3; seed++) {
+        char env[200];
+        snprintf(env, sizeof env,
+                 "{\"tasks\":10,\"choices\":3,\"interaction\":1,\"seed\":%d,"
+                 "\"bounds\":{\"size_bytes\":{\"max\":600}}}",
+                 seed);
+        check_finds_optimum(env, 600.0, 200);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_agents_auto__numbers),
+        cmocka_unit_test(test_agents_auto__moves),
+        cmocka_unit_test(test_agents_auto__guesses),
+        cmocka_unit_test(test_agents_auto__failed_probe),
+        cmocka_unit_test(test_agents_auto__posterior_mean),
+        cmocka_unit_test(test_agents_auto__draws),
+        cmocka_unit_test(test_agents_auto__sums_are_found_additive),
+        cmocka_unit_test(test_agents_auto__plans),
+        cmocka_unit_test(test_agents_auto__additive_optimum),
+        cmocka_unit_test(test_agents_auto__interacting_optimum),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
