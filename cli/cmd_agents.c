@@ -1,3 +1,4 @@
+#include "cli/checking.h"
 #include "cli/plugins.h"
 
 #include "agents/agent.h"
@@ -9,6 +10,7 @@ static const struct msc_cli_option options[] = {
      .help = "one alone: its name or the path of its shared library",
      .offset = offsetof(struct msc_cli_plugins, name),
      .is_positional = true},
+    MSC_CLI_CHECK_OPTIONS,
     {0},
 };
 
@@ -34,6 +36,13 @@ static int show_agent_library(const struct msc_cli_call *call,
 
 static int cmd_agents(const struct msc_cli_call *call, void *payload) {
     const struct msc_cli_plugins *values = payload;
+    if (values->check && values->name) {
+        return msc_cli_check_agent(call, values);
+    }
+    if (values->check) {
+        return msc_cli_fail(call, MSC_FAIL(MSC_E_INVALID, "--check: say what to check: "
+                                                          "mscgym agents --check NAME"));
+    }
     if (values->name && msc_library_is_path(values->name)) {
         return msc_cli_show_library(call, values, show_agent_library);
     }
@@ -50,12 +59,13 @@ static int cmd_agents(const struct msc_cli_call *call, void *payload) {
 const struct msc_cli_command msc_cmd_agents = {
     .name = "agents",
     .summary = "the agents, with every parameter, its default and range",
-    .usage = "[NAME | LIBRARY]",
+    .usage = "[NAME | LIBRARY] | --check NAME | LIBRARY | PROGRAM | CONFIG",
     .description = "A shared library is an agent as well: {\"type\": \"library\", \"path\": "
                    "\"agent.so\"}.",
     .examples = "  mscgym agents\n"
                 "  mscgym agents evolutionary\n"
-                "  mscgym agents ./agent.so\n",
+                "  mscgym agents ./agent.so\n"
+                "  mscgym agents --check \"python3 agent.py\"\n",
     .options = options,
     .values_size = sizeof(struct msc_cli_plugins),
     .run = cmd_agents,

@@ -1,3 +1,4 @@
+#include "cli/checking.h"
 #include "cli/plugins.h"
 
 #include "env/api/library.h"
@@ -9,6 +10,7 @@ static const struct msc_cli_option options[] = {
      .help = "one alone: its name or the path of its shared library",
      .offset = offsetof(struct msc_cli_plugins, name),
      .is_positional = true},
+    MSC_CLI_CHECK_OPTIONS,
     {0},
 };
 
@@ -32,6 +34,13 @@ static int show_env_library(const struct msc_cli_call *call, const struct msc_cl
 
 static int cmd_envs(const struct msc_cli_call *call, void *payload) {
     const struct msc_cli_plugins *values = payload;
+    if (values->check && values->name) {
+        return msc_cli_check_env(call, values);
+    }
+    if (values->check) {
+        return msc_cli_fail(call, MSC_FAIL(MSC_E_INVALID, "--check: say what to check: "
+                                                          "mscgym envs --check NAME"));
+    }
     if (values->name && msc_library_is_path(values->name)) {
         return msc_cli_show_library(call, values, show_env_library);
     }
@@ -47,11 +56,12 @@ static int cmd_envs(const struct msc_cli_call *call, void *payload) {
 const struct msc_cli_command msc_cmd_envs = {
     .name = "envs",
     .summary = "the environments, with every parameter, its default and range",
-    .usage = "[NAME | LIBRARY]",
+    .usage = "[NAME | LIBRARY] | --check NAME | LIBRARY | CONFIG",
     .description = "A shared library is an environment as well: {\"type\": \"./env.so\"}.",
     .examples = "  mscgym envs\n"
                 "  mscgym envs quantize\n"
-                "  mscgym envs ./env.so\n",
+                "  mscgym envs ./env.so\n"
+                "  mscgym envs --check search.json\n",
     .options = options,
     .values_size = sizeof(struct msc_cli_plugins),
     .run = cmd_envs,

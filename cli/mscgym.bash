@@ -26,7 +26,8 @@ _mscgym() {
         return
         ;;
     --threads | --memory | --bind | --trials | --time | --top | --sample | --seed | --trial | \
-        --repeat | --entry | --state | --tensor | --rounds | --batch | --float)
+        --repeat | --entry | --state | --tensor | --rounds | --batch | --float | \
+        --limit)
         return
         ;;
     esac
@@ -52,6 +53,7 @@ _mscgym() {
     track) options="--inputs --samples --strategy --from --allow-plugins $models" ;;
     graph) options="--prototxt --placement --sites --channels --weights --target --output $models" ;;
     config) options="--show --allow-plugins" ;;
+    envs | agents) options="--check --limit" ;;
     tune) options="--device --time" ;;
     esac
     if [[ $current == -* ]]; then

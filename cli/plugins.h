@@ -16,6 +16,8 @@ struct msc_cli_plugin {
 struct msc_cli_plugins {
     struct msc_cli_common common;
     const char *name; // one of them; NULL: list all
+    bool check;       // cli/checking.h
+    double limit_s;
 };
 
 // `kind` begins error texts ("agent").
