@@ -13,8 +13,8 @@ record must hold stopped trials, and every one of its lines must verify.
 
 Searches that work out more than trials are killed at random times instead, so that their
 preparation, their trials and what comes after these are met: choices that replace weights with the
-stage `distill` behind them, all sites of onnxruntime, and channels. All files that they end with must be those
-of the first one, byte by byte, and verify; on 1, 2 and 4 threads and in the least memory, too.
+stage `distill` behind them, all sites of onnxruntime, channels, channels and bits in one search, and four
+searches in turn. All files that they end with must be those of the first one, byte by byte, and verify; on 1, 2 and 4 threads and in the least memory, too.
 
 --search takes these by name; --config kills the first search of a configuration of yours like that.
 Prints a line for each check; exit code 1 when one fails.
@@ -41,7 +41,9 @@ AGENTS = {  # changes of the example's: agent, batch
     "bounded greedy": ({"type": "grid_search", "mode": "greedy"}, 16),
 }
 REPLACED = [{"bits": bits, "rounding": "descent", "correct": "affine"} for bits in (8, 6, 4)]
-CHANNELS = "channels"  # of the example's prune.json
+SECTIONS = ("prune", "joint", "quantize")  # in the order that they run in
+DENSITIES = [{"density": 1}, {"density": 0.75}, {"density": 0.5, "criterion": "loss"},
+             {"density": 0.5}, {"density": 0.25}]
 AT_ANY_TIME = {  # changes of the example's: target, environment, entry
     "replaced weights": ("generic", {"choices": REPLACED}, {"distill": True}),
     "all sites": ("onnxruntime", {"choices": [{"bits": 8}, {"bits": 4}, {"float": True}],
@@ -76,17 +78,47 @@ def with_agent(agent, batch, trials):
     return config
 
 
+def searches_of(config):
+    return [entry for section in SECTIONS if section in config for entry in config[section]["gym"]]
+
+
 def first_search(config):
-    return next(config[section] for section in ("prune", "quantize") if section in config)["gym"][0]
+    return searches_of(config)[0]
+
+
+def entry_of(record, env, trials):
+    return {"record": record, "env": env, "agent": {"type": "evolutionary"},
+            "budget": {"trials": trials}, "parallel": PARALLEL}
 
 
 def of_channels(trials):
     config = absolute(os.path.join(EXAMPLE, "prune.json"))
-    choices = [{"density": 1}, {"density": 0.75}, {"density": 0.5, "criterion": "loss"},
-               {"density": 0.5}, {"density": 0.25}]
     first_search(config).update(budget={"trials": trials}, parallel=PARALLEL, env={
-        "choices": choices, "round_to": 1, "bounds": {"macs_ratio": {"max": 0.4}}})
+        "choices": DENSITIES, "round_to": 1, "bounds": {"macs_ratio": {"max": 0.4}}})
     return config
+
+
+def of_both(trials):
+    config = absolute(os.path.join(EXAMPLE, "prune.json"))
+    del config["prune"]
+    config["joint"] = {"gym": [entry_of("joint.jsonl", {
+        "prune": {"choices": DENSITIES, "round_to": 1}, "choices": [{"bits": 8}, *REPLACED],
+        "bounds": {"bit_ops_ratio": {"max": 0.02}}}, trials)]}
+    return config
+
+
+def in_turn(trials):
+    config = absolute(os.path.join(EXAMPLE, "prune.json"))
+    config["prune"]["gym"] = [
+        entry_of(f"prune_{i}.jsonl", {"choices": DENSITIES, "bounds": {"macs_ratio": {"max": most}}},
+                 trials // 4) for i, most in enumerate((0.7, 0.4))]
+    config["quantize"] = {"target": "generic", "gym": [
+        entry_of(f"quantize_{i}.jsonl", {"choices": choices, "bounds": {"bit_ops_ratio": {"max": 0.02}}},
+                 trials // 4) for i, choices in enumerate(([{"bits": 8}, {"bits": 4}], REPLACED))]}
+    return config
+
+
+OF_EXAMPLE = {"channels": of_channels, "joint": of_both, "in turn": in_turn}
 
 
 def with_environment(target, env, changes, trials):
@@ -103,6 +135,7 @@ class Searches:
         self.mscgym, self.folder, self.count = mscgym, folder, 0
         self.config = config
         self.parallel = first_search(config).get("parallel", 32)
+        self.records = [entry["record"] for entry in searches_of(config)]
 
     def new(self):
         """A configuration in a workspace of its own, and the path of its record."""
@@ -239,13 +272,13 @@ def run_checks(searches, options, is_example):
 # ---- At any time ------------------------------------------------------------------------------
 
 def everything(searches, record):
-    """What a search has written, as hashes by name: its record, and all files beside it."""
-    found = {"record": searches.canonical(record)}
+    """What searches have written, as hashes by name: their records, and all files beside them."""
     folder = os.path.dirname(record)
-    name = os.path.basename(record)
+    found = {name: searches.canonical(os.path.join(folder, name)) for name in searches.records}
+    # A record has times in it, a result those of its lines; the log tells of each launch.
+    left_out = {"search.json", *found, *(name + ".result.json" for name in found)}
     for file in sorted(os.listdir(folder)):
-        # A record has times in it, a result those of its lines; the log tells of each launch.
-        if file.startswith("MSC_LOG") or file in (name, name + ".result.json", "search.json"):
+        if file.startswith("MSC_LOG") or file in left_out:
             continue
         with open(os.path.join(folder, file), "rb") as content:
             found[file] = hashlib.sha256(content.read()).hexdigest()
@@ -258,15 +291,16 @@ def difference(expected, found):
     return f"{', '.join(names)}: not the same" if names else None
 
 
-def phase(record, total):
-    """Where a search is: "before", the number of its round, or "after"."""
-    lines = lines_of(record).count(b"\n") if os.path.exists(record) else 0
+def phase(searches, record, total):
+    """Where searches are: "before", how many lines they have, or "after"."""
+    paths = [os.path.join(os.path.dirname(record), name) for name in searches.records]
+    lines = sum(lines_of(path).count(b"\n") for path in paths if os.path.exists(path))
     return "before" if lines == 0 else "after" if lines >= total else lines
 
 
 def check_kills_at_any_time(searches, expected, seconds, kills, generator):
     """Kills spread evenly over the time that a search takes; some have to end, to be looked at."""
-    total = expected["record"].count(b"\n")
+    total = sum(expected[name].count(b"\n") for name in searches.records)
     met, done = {}, 0
     while done < kills:
         config, record = searches.new()
@@ -275,7 +309,7 @@ def check_kills_at_any_time(searches, expected, seconds, kills, generator):
             begin, at = time.monotonic(), generator.uniform(0, seconds)
             process = searches.start(config)
             while process.poll() is None:
-                now = phase(record, total)
+                now = phase(searches, record, total)
                 this = now if isinstance(now, str) else now // searches.parallel
                 # Trials that vanish thrice count as failed.
                 may = isinstance(this, str) or kills_in_round.get(this, 0) < 2
@@ -307,8 +341,12 @@ def check_everything(searches, expected, options):
 
 
 def check_verified(searches, record):
-    process = subprocess.run([searches.mscgym, "verify", record], capture_output=True, text=True)
-    return None if process.returncode == 0 else process.stdout + process.stderr
+    for name in searches.records:
+        path = os.path.join(os.path.dirname(record), name)
+        process = subprocess.run([searches.mscgym, "verify", path], capture_output=True, text=True)
+        if process.returncode != 0:
+            return process.stdout + process.stderr
+    return None
 
 
 def run_checks_at_any_time(searches, options):
@@ -333,7 +371,7 @@ def checks_of(name, options, folder):
         searches = Searches(mscgym, folder, with_agent(agent, batch, options.trials))
         return run_checks(searches, options, name == "example")
     config = (absolute(name) if name == options.config
-              else of_channels(options.trials) if name == CHANNELS
+              else OF_EXAMPLE[name](options.trials) if name in OF_EXAMPLE
               else with_environment(*AT_ANY_TIME[name], options.trials))
     return run_checks_at_any_time(Searches(mscgym, folder, config), options)
 
@@ -344,10 +382,11 @@ def main():
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--search", nargs="+", choices=[*AGENTS, *AT_ANY_TIME, CHANNELS])
+    parser.add_argument("--search", nargs="+", choices=[*AGENTS, *AT_ANY_TIME, *OF_EXAMPLE])
     parser.add_argument("--config")
     options = parser.parse_args()
-    names = [options.config] if options.config else options.search or [*AGENTS, *AT_ANY_TIME, CHANNELS]
+    names = [options.config] if options.config else options.search or [
+        *AGENTS, *AT_ANY_TIME, *OF_EXAMPLE]
     failed = False
     for name in names:
         folder = tempfile.mkdtemp(prefix="kill_resume_")

@@ -15,7 +15,7 @@ digits() {
     "env": {"prune": {"choices": [{"density": 1}, {"density": 0.75}, {"density": 0.5}]},
             "choices": [{"bits": 8}, {"bits": 6}, {"bits": 4, "rounding": "descent", "correct": "affine"}],
             "bounds": {"bit_ops_ratio": {"max": 0.03}}${3:+, $3}},
-    "agent": {"type": "evolutionary", "population": 8}, "budget": {"trials": 60}, "parallel": 8${4:+, $4}
+    "agent": {"type": "evolutionary", "population": 4}, "budget": {"trials": 24}, "parallel": 4${4:+, $4}
   }]}
 }
 END_OF_CONFIG
@@ -47,11 +47,11 @@ done
 echo "== the same in parts, on other threads, killed"
 digits parts onnxruntime
 mscgym search parts.json --trials 3 >/dev/null
-mscgym resume parts/digits.jsonl --trials 20 --threads 1 >/dev/null
-for i in 1 2 3 4 5 6; do
-    { mscgym resume parts/digits.jsonl --trials 60 >/dev/null 2>&1 & sleep 0.0$((i * 7 % 10)); kill -9 $! ; wait; } 2>/dev/null
+mscgym resume parts/digits.jsonl --trials 8 --threads 1 >/dev/null
+for i in 1 2 3 4; do
+    { mscgym resume parts/digits.jsonl --trials 24 >/dev/null 2>&1 & sleep 0.0$((i * 7 % 10)); kill -9 $! ; wait; } 2>/dev/null
 done
-mscgym resume parts/digits.jsonl --trials 60 --threads 4 >/dev/null
+mscgym resume parts/digits.jsonl --trials 24 --threads 4 >/dev/null
 cmp <(mscgym show onnxruntime/digits.jsonl --canonical | tail -n +2) <(mscgym show parts/digits.jsonl --canonical | tail -n +2) &&
     cmp onnxruntime/digits.jsonl.params parts/digits.jsonl.params &&
     cmp onnxruntime/msc_joint.json parts/msc_joint.json && cmp onnxruntime/digits.onnx parts/digits.onnx && echo same
