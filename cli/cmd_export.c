@@ -2,6 +2,8 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "data/array_file.h"
+#include "data/npy.h"
 #include "env/env.h"
 #include "graph/graph.h"
 #include "graph/onnx/load.h"
@@ -14,7 +16,7 @@
 
 struct export_values {
     struct msc_cli_common common;
-    const char *record, *output, *model, *strategy, *save_strategy, *dataset;
+    const char *record, *output, *model, *weights, *strategy, *save_strategy, *dataset;
     bool recalibrate, allow_plugins;
     int64_t trial;
 };
@@ -37,6 +39,11 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_TEXT,
      .help = "in place of a record: a model",
      .offset = EXPORT(model)},
+    {.name = "weights",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "with other weights: a .npz or .safetensors of arrays as the model names them",
+     .offset = EXPORT(weights)},
     {.name = "strategy",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
@@ -116,12 +123,13 @@ out:
 // Inputs that are bound decide branches. Symbols stay what they are in the file, as they do where a
 // record is exported.
 static enum msc_status load_model(struct msc_graph **out, const struct msc_cli_call *call,
-                                  const struct export_values *v) {
+                                  const struct export_values *v,
+                                  const struct msc_array_list *weights) {
     const struct msc_binding *bindings;
     size_t n;
     bool is_bound;
     MSC_TRY(msc_cli_bindings(&bindings, &n, &v->common.bind, call->arena));
-    MSC_TRY(msc_graph_load_bound(out, &is_bound, v->model, bindings, n));
+    MSC_TRY(msc_graph_load_weights(out, &is_bound, v->model, bindings, n, weights));
     for (size_t i = 0; !is_bound && i < n; i++) {
         if (msc_graph_find_prim(*out, bindings[i].symbol) == MSC_NO_ID) {
             return msc_graph_fail_binding(*out, v->model, bindings[i].symbol);
@@ -183,8 +191,10 @@ static enum msc_status print_losses(const struct export_values *v,
 
 static enum msc_status export_open_model(struct msc_model **out, const struct msc_cli_call *call,
                                          const struct export_values *v,
+                                         const struct msc_array_list *weights,
                                          const struct msc_config *config) {
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    o.weights = weights;
     o.device = config ? config->device : o.device;
     MSC_TRY(msc_cli_fill_model_options(&o, call, &v->common));
     if (o.n_bindings == 0 && config) {
@@ -196,7 +206,8 @@ static enum msc_status export_open_model(struct msc_model **out, const struct ms
 
 static enum msc_status cmd_export_recalibrate(struct msc_strategy *strategy,
                                               const struct msc_cli_call *call,
-                                              const struct export_values *v) {
+                                              const struct export_values *v,
+                                              const struct msc_array_list *weights) {
     static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
     struct msc_config_dataset dataset = {.options = init};
     struct msc_config *config = NULL;
@@ -215,7 +226,7 @@ static enum msc_status cmd_export_recalibrate(struct msc_strategy *strategy,
         status = MSC_FAIL(MSC_E_INVALID, "%s: it has no dataset", v->dataset);
         goto out;
     }
-    MSC_TRY_OUT(export_open_model(&model, call, v, config));
+    MSC_TRY_OUT(export_open_model(&model, call, v, weights, config));
     MSC_TRY_OUT(msc_model_load_dataset(model, &dataset));
     MSC_TRY_OUT(msc_strategy_refit(&losses, strategy, model));
     status = print_losses(v, &losses, msc_dataset_n_samples(model->dataset));
@@ -231,19 +242,24 @@ static enum msc_status export_strategy(const struct msc_cli_call *call,
                                        const struct export_values *v) {
     struct msc_graph *loaded = NULL, *graph = NULL;
     struct msc_strategy *strategy = NULL;
+    struct msc_array_list weights = {0};
     struct msc_file_set files = {0};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_output_read_model(&files, v->model));
     MSC_TRY_OUT(msc_file_set_read(&files, "the strategy", v->strategy));
+    MSC_TRY_OUT(msc_file_set_read(&files, "the weights", v->weights));
     MSC_TRY_OUT(msc_file_set_read(&files, "the dataset", v->dataset));
     MSC_TRY_OUT(export_claim_outputs(&files, v));
-    MSC_TRY_OUT(load_model(&loaded, call, v));
+    if (v->weights) {
+        MSC_TRY_OUT(msc_array_file_load(&weights, v->weights));
+    }
+    MSC_TRY_OUT(load_model(&loaded, call, v, v->weights ? &weights : NULL));
     MSC_TRY_OUT(msc_graph_split(&graph, loaded));
     if (v->strategy) {
         MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->console->log));
     }
     if (v->recalibrate) {
-        MSC_TRY_OUT(cmd_export_recalibrate(strategy, call, v));
+        MSC_TRY_OUT(cmd_export_recalibrate(strategy, call, v, v->weights ? &weights : NULL));
     }
     if (v->save_strategy) {
         MSC_TRY_OUT(msc_strategy_save(strategy, graph, v->save_strategy));
@@ -255,6 +271,7 @@ static enum msc_status export_strategy(const struct msc_cli_call *call,
             msc_status_prefix(status, "say which branches are taken, such as --bind %s=1", decides);
     }
 out:
+    msc_array_list_finish(&weights);
     msc_strategy_destroy(strategy);
     msc_graph_destroy(graph);
     msc_graph_destroy(loaded);
@@ -269,10 +286,11 @@ static enum msc_status export_check(const struct export_values *v) {
     if (!v->record == !v->model) {
         return MSC_FAIL(MSC_E_INVALID, "export: expected either a RECORD or --model FILE");
     }
-    if ((v->record && v->strategy) ||
+    if ((v->record && (v->strategy || v->weights)) ||
         (v->model && (v->trial >= 0 || (v->save_strategy && !v->recalibrate)))) {
-        return MSC_FAIL(MSC_E_INVALID, "export: --strategy goes with --model, --trial and "
-                                       "--save-strategy with a RECORD");
+        return MSC_FAIL(MSC_E_INVALID,
+                        "export: --strategy and --weights go with --model, --trial and "
+                        "--save-strategy with a RECORD");
     }
     if (v->recalibrate != (v->dataset != NULL) || (v->recalibrate && !v->strategy)) {
         return MSC_FAIL(MSC_E_INVALID, "export: --recalibrate goes with --model, --strategy and "
@@ -301,6 +319,9 @@ const struct msc_cli_command msc_cmd_export = {
         "      -o small.onnx\n"
         "  mscgym export --model retrained.onnx --strategy msc_quantize.json --recalibrate \\\n"
         "      --dataset inputs.npz --save-strategy retrained.json -o small.onnx\n"
+        "  mscgym export --model digits.onnx --weights retrained.npz --strategy msc_quantize.json "
+        "\\\n"
+        "      --recalibrate --dataset inputs.npz -o small.onnx\n"
         "  mscgym export --model vad.onnx --bind sr=16000 --strategy msc_quantize.json -o "
         "small.onnx\n",
     .options = options,

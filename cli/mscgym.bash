@@ -45,7 +45,7 @@ _mscgym() {
     verify) options="--trials --sample --seed --allow-plugins $models" ;;
     salvage) options="--output" ;;
     export)
-        options="--trial --model --strategy --recalibrate --dataset --save-strategy --output
+        options="--trial --model --weights --strategy --recalibrate --dataset --save-strategy --output
             --allow-plugins $models"
         ;;
     run) options="--inputs --samples --input --output --state --tensor --strategy --repeat $models" ;;

@@ -80,6 +80,7 @@ set(public_headers
     pipeline/config.h
     pipeline/model.h
     pipeline/processor.h
+    pipeline/strategies.h
     pipeline/track.h
     records/record.h
     records/record_header.h

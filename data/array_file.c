@@ -2,7 +2,9 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "data/npy.h"
 #include "data/npy_format.h"
+#include "data/safetensors.h"
 #include "data/safetensors_format.h"
 #include "data/zip_write.h"
 
@@ -142,6 +144,18 @@ enum msc_status msc_array_file_names(const char ***out, size_t *n, struct msc_ar
     return msc_array_file_kind_of(path) == MSC_ARRAY_FILE_NPZ
                ? msc_npz__names(out, n, arena, path)
                : msc_safetensors__names(out, n, arena, path);
+}
+
+enum msc_status msc_array_file_load(struct msc_array_list *out, const char *path) {
+    switch (msc_array_file_kind_of(path)) {
+    case MSC_ARRAY_FILE_NPZ:
+        return msc_npz_load(out, path);
+    case MSC_ARRAY_FILE_SAFETENSORS:
+        return msc_safetensors_load(out, path);
+    default:
+        return MSC_FAIL(MSC_E_INVALID, "%s: expected a file that ends in .npz or .safetensors",
+                        path);
+    }
 }
 
 // ---- Elements ---------------------------------------------------------------------------------

@@ -19,6 +19,7 @@
 MSC_PUBLIC_BEGIN
 
 struct msc_array_file;
+struct msc_array_list;
 
 enum msc_array_file_kind { MSC_ARRAY_FILE_NONE, MSC_ARRAY_FILE_NPZ, MSC_ARRAY_FILE_SAFETENSORS };
 
@@ -34,6 +35,8 @@ void msc_array_form_of(struct msc_array_form *out, const char *name, const struc
 
 // By the path's ending: .npz, .safetensors.
 enum msc_array_file_kind msc_array_file_kind_of(const char *path);
+// All arrays of a .npz or .safetensors into a zeroed list. MSC_E_INVALID: it ends in neither.
+enum msc_status msc_array_file_load(struct msc_array_list *out, const char *path);
 // The names of the arrays that a .npz or .safetensors holds, without reading them; both in the arena.
 // MSC_E_FORMAT: it is none, or damaged.
 enum msc_status msc_array_file_names(const char ***out, size_t *n, struct msc_arena *arena,

@@ -151,6 +151,19 @@ static enum msc_status open_backend(struct msc_model *m, const struct msc_model_
     return msc_backend_open(&m->backend, o->device, &options);
 }
 
+static enum msc_status keep_bindings(struct msc_model *m, const struct msc_model_options *o) {
+    m->bindings = msc_arena_array(&m->arena, o->n_bindings + 1, sizeof m->bindings[0]);
+    for (; m->bindings && m->n_bindings < o->n_bindings; m->n_bindings++) {
+        const struct msc_binding *from = &o->bindings[m->n_bindings];
+        struct msc_binding *to = &m->bindings[m->n_bindings];
+        *to = (struct msc_binding){msc_arena_strdup(&m->arena, from->symbol), from->value};
+        if (!to->symbol) {
+            return no_model_memory(m);
+        }
+    }
+    return m->bindings ? MSC_OK : no_model_memory(m);
+}
+
 enum msc_status msc_model_open(struct msc_model **out, const char *path,
                                const struct msc_model_options *options) {
     struct msc_model *m = msc_alloc_zero(1, sizeof *m);
@@ -169,11 +182,12 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
         status = no_model_memory(m);
         goto out;
     }
-    if (options->feeds && options->n_bindings == 0) {
+    MSC_TRY_OUT(keep_bindings(m, options));
+    if (options->feeds && options->n_bindings == 0 && !options->weights) {
         MSC_TRY_OUT(msc_graph_load_for(&loaded, path, options->feeds));
     } else {
-        MSC_TRY_OUT(
-            msc_graph_load_bound(&loaded, &is_bound, path, options->bindings, options->n_bindings));
+        MSC_TRY_OUT(msc_graph_load_weights(&loaded, &is_bound, path, m->bindings, m->n_bindings,
+                                           options->weights));
     }
     MSC_TRY_OUT(msc_graph_split(&m->graph, loaded));
     MSC_TRY_OUT(make_specs(m));

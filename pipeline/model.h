@@ -24,7 +24,8 @@ struct msc_model_options {
     bool is_single;        // one evaluation at a time: the threads go inside the kernels
     const struct msc_binding *bindings;
     size_t n_bindings;
-    const struct msc_array_list *feeds; // the only inputs that it will run on; may be NULL
+    const struct msc_array_list *feeds;   // the only inputs that it will run on; may be NULL
+    const struct msc_array_list *weights; // over the file's (msc_graph_load_weights); may be NULL
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };
@@ -40,6 +41,8 @@ struct msc_model {
     struct msc_backend *backend;
     int n_threads; // to evaluate with
     uint64_t memory_bytes;
+    struct msc_binding *bindings; // as they were given
+    size_t n_bindings;
     size_t n_inputs;
     struct msc_input_spec *specs; // [n_inputs], with bound values
     bool is_batched;
@@ -64,6 +67,12 @@ void msc_model_take_whole(struct msc_model *model, const struct msc_array *const
 // Makes inputs states, before samples are loaded or the network is run; texts are borrowed.
 enum msc_status msc_model_set_states(struct msc_model *model,
                                      const struct msc_config_state states[], size_t n);
+// Takes the weights of `path` from now on: a model with the same joints (ONNX, MSCGraph JSON), or a .npz
+// or .safetensors with arrays by the names, types and shapes that weights have in the model's file; those
+// that are not named are again the file's. Graph, samples and backend stay. Strategies are for the weights
+// that they were found with: msc_strategy_refit makes them fit. MSC_E_INVALID: they are no weights of this
+// model, and it stays as it was.
+enum msc_status msc_model_update_weights(struct msc_model *model, const char *path);
 const char *msc_model_numerics(const struct msc_model *model);
 
 // The `baseline` stage: the backend's float outputs on the first batch against those of the

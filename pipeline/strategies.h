@@ -5,6 +5,8 @@
 #include "pipeline/model.h"
 #include "tools/strategy.h"
 
+MSC_PUBLIC_BEGIN
+
 // msc_strategy_load, with a warning where the file does not say which weights it is for.
 enum msc_status msc_strategy_open(struct msc_strategy **out, const char *path,
                                   const struct msc_log *log);
@@ -16,5 +18,7 @@ struct msc_recalibration {
 // is loaded.
 enum msc_status msc_strategy_refit(struct msc_recalibration *out, struct msc_strategy *strategy,
                                    struct msc_model *model);
+
+MSC_PUBLIC_END
 
 #endif

@@ -126,9 +126,11 @@ def build_by_pkg_config(arguments, installed, examples):
         out = (examples / source).with_suffix(".so")
         run(compiler + ["-shared", "-fPIC"] + flags("--cflags") + ["-o", out, examples / source])
         built.append(out)
-    queries = examples / "graph/queries"
-    run(compiler + ["-o", queries, queries.with_suffix(".c")] + flags("--cflags", "--libs"))
-    return built + [queries]
+    for program in (examples / "graph/queries", examples / "runtime/retrained"):
+        run(compiler + ["-o", program, program.with_suffix(".c")] + flags("--cflags", "--libs") +
+            ["-lm"])
+        built.append(program)
+    return built
 
 
 def build_by_cmake(arguments, installed, examples):
@@ -136,11 +138,11 @@ def build_by_cmake(arguments, installed, examples):
     run([arguments.cmake, "-S", examples, "-B", folder, f"-DCMAKE_C_COMPILER={arguments.cc}",
          f"-DCMAKE_PREFIX_PATH={installed.program.parent.parent}"])
     run([arguments.cmake, "--build", folder])
-    return [folder / name for name in ("hill_climb_agent.so", "weight_bits.so", "queries")]
+    return [folder / name for name in ("hill_climb_agent.so", "weight_bits.so", "queries", "retrained")]
 
 
 def check_built(installed, examples, expected, built):
-    agent, env, queries = built
+    agent, env, queries, retrained = built
     for command, path in (("agents", agent), ("envs", env)):
         run([installed.program, command, path])
     config = examples / "environments/weight_bits.json"
@@ -154,9 +156,28 @@ def check_built(installed, examples, expected, built):
     shown = run([installed.program, "search", config, "--quiet"])
     if "ended: the budget of trials is used up" not in shown:
         raise Failure(f"the search with {agent} and {env} says:\n{shown}")
-    answers = run([queries], env=os.environ | {"LD_LIBRARY_PATH": str(installed.library.parent)})
+    linked = os.environ | {"LD_LIBRARY_PATH": str(installed.library.parent)}
+    answers = run([queries], env=linked)
     if answers != expected:
         raise Failure(f"{queries} answers:\n{answers}\nexpected:\n{expected}")
+    check_retrained(installed, examples, retrained, linked)
+
+
+def check_retrained(installed, examples, retrained, linked):
+    """The model's own weights as new ones: the strategy is as good with its new scales as it was."""
+    model, samples = examples / "digits/digits.onnx", examples / "digits/calibration.npz"
+    folder = retrained.parent / "retrained_files"
+    folder.mkdir()
+    config = {"workspace": str(folder), "model": str(model), "verbose": "error",
+              "dataset": {"inputs": str(samples)}, "quantize": {"runtime": False}}
+    (folder / "plain.json").write_text(json.dumps(config), encoding="utf-8")
+    run([installed.program, "search", folder / "plain.json", "--quiet"])
+    run([installed.program, "graph", model, "-o", folder / "graph.json", "--quiet"])
+    said = run([retrained, model, samples, folder / "msc_quantize.json",
+                folder / "graph.safetensors", folder / "small.onnx"], env=linked)
+    losses = re.search(r"distill loss: (\S+) with the old scales, (\S+) with", said)
+    if not losses or losses[1] != losses[2] or not (folder / "small.onnx").exists():
+        raise Failure(f"{retrained} says:\n{said}")
 
 
 def check(arguments, folder):

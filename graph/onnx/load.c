@@ -137,17 +137,53 @@ enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
     return msc_onnx_load(out, path, &options);
 }
 
+// Of MSCGraph JSON, whose weights are tensors of the graph as it is.
+static enum msc_status set_weights(struct msc_graph *g, const char *path,
+                                   const struct msc_array_list *weights) {
+    for (size_t i = 0; i < weights->n; i++) {
+        int32_t tensor = msc_graph_find_tensor(g, weights->names[i]);
+        if (tensor == MSC_NO_ID || msc_graph_tensor(g, tensor)->producer != MSC_NO_ID) {
+            return MSC_FAIL(MSC_E_INVALID, "%s: there is no weight '%s'", path, weights->names[i]);
+        }
+        enum msc_status status = msc_graph_set_weight_data(g, tensor, weights->arrays[i]);
+        if (status != MSC_OK) {
+            return msc_status_prefix(status, "%s", path);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status load_plain(struct msc_graph **out, const char *path,
+                                  const struct msc_array_list *weights) {
+    if (weights && has_ending(path, ".onnx")) {
+        return msc_onnx_load(out, path, &(struct msc_onnx_import_options){.weights = weights});
+    }
+    MSC_TRY(msc_graph_load(out, path));
+    enum msc_status status = weights ? set_weights(*out, path, weights) : MSC_OK;
+    if (status != MSC_OK) {
+        msc_graph_destroy(*out);
+    }
+    return status;
+}
+
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
                                      const struct msc_binding bindings[], size_t n) {
+    return msc_graph_load_weights(out, is_bound, path, bindings, n, NULL);
+}
+
+enum msc_status msc_graph_load_weights(struct msc_graph **out, bool *is_bound, const char *path,
+                                       const struct msc_binding bindings[], size_t n,
+                                       const struct msc_array_list *weights) {
     struct msc_graph *plain = NULL;
     *is_bound = false;
-    enum msc_status status = msc_graph_load(&plain, path);
+    enum msc_status status = load_plain(&plain, path, weights);
     bool helps = status != MSC_OK || names_input(plain, bindings, n);
     if (n == 0 || !has_ending(path, ".onnx") || !is_readable(status) || !helps) {
         *out = plain;
         return status;
     }
-    const struct msc_onnx_import_options options = {.bindings = bindings, .n_bindings = n};
+    const struct msc_onnx_import_options options = {
+        .bindings = bindings, .n_bindings = n, .weights = weights};
     msc_graph_destroy(plain);
     *is_bound = true;
     return msc_onnx_load(out, path, &options);

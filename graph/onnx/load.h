@@ -22,6 +22,11 @@ enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
 // the graph; else it is as msc_graph_load gives it, for the caller to bind.
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
                                      const struct msc_binding bindings[], size_t n);
+// The same with other weights, by the names that the file gives them and of the same types and shapes;
+// those that are not named stay. MSC_E_INVALID: there is no such weight, or it does not fit.
+enum msc_status msc_graph_load_weights(struct msc_graph **out, bool *is_bound, const char *path,
+                                       const struct msc_binding bindings[], size_t n,
+                                       const struct msc_array_list *weights);
 // The files that a model is read from beside its own, such as those of its weights; text is in the
 // arena. Whether they are there is not looked at.
 enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct msc_arena *arena,

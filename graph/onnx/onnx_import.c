@@ -35,6 +35,44 @@ enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
     return MSC_OK;
 }
 
+// The elements of an initialiser, or what was given in their place.
+static enum msc_status read_initializer(struct msc_array **out, const struct msc_onnx_import *im,
+                                        const Onnx__TensorProto *source) {
+    const struct msc_array_list *weights = im->options->weights;
+    const struct msc_array *new = weights ? msc_array_list_find(weights, source->name) : NULL;
+    struct msc_array *old;
+    MSC_TRY(msc_onnx_array(&old, source, im->folder));
+    if (!new) {
+        *out = old;
+        return MSC_OK;
+    }
+    char expected[MSC_DIMS_TEXT_BYTES], found[MSC_DIMS_TEXT_BYTES];
+    msc_dims_format(expected, msc_array_n_dims(old), msc_array_dims(old));
+    msc_dims_format(found, msc_array_n_dims(new), msc_array_dims(new));
+    enum msc_dtype dtype = msc_array_dtype(old);
+    msc_array_release(old);
+    if (dtype != msc_array_dtype(new) || strcmp(expected, found) != 0) {
+        return MSC_FAIL(MSC_E_INVALID, "initialiser '%s' is %s%s, the new one %s%s", source->name,
+                        msc_dtype_name(dtype), expected, msc_dtype_name(msc_array_dtype(new)),
+                        found);
+    }
+    *out = msc_array_retain(new);
+    return MSC_OK;
+}
+
+// Whoever names a weight that there is none of would wonder what became of it.
+static enum msc_status check_new_weights(struct msc_onnx_import *im) {
+    const struct msc_array_list *weights = im->options->weights;
+    for (size_t i = 0; weights && i < weights->n; i++) {
+        const struct msc_onnx_value *v = find_value(im, weights->names[i]);
+        if (!v || !v->source) {
+            return MSC_FAIL(MSC_E_INVALID, "there is no initialiser '%s' for the new weights",
+                            weights->names[i]);
+        }
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import *im,
                                  const char *name) {
     struct msc_onnx_value *v = find_value(im, name);
@@ -50,7 +88,7 @@ enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import 
     }
     if (v->value == NULL) {
         struct msc_array *array;
-        MSC_TRY(msc_onnx_array(&array, v->source, im->folder));
+        MSC_TRY(read_initializer(&array, im, v->source));
         enum msc_status status = msc_builder_constant(&v->value, &im->builder, name, array);
         msc_array_release(array);
         MSC_TRY(status);
@@ -426,6 +464,7 @@ static enum msc_status import_graph(struct msc_onnx_import *im) {
     MSC_TRY(read_opset(im));
     MSC_TRY(msc_graph_create(&im->builder.graph, name == NULL || name[0] == '\0' ? "main" : name));
     MSC_TRY(msc_onnx__add_initializers(im));
+    MSC_TRY(check_new_weights(im));
     MSC_TRY(add_inputs(im));
     MSC_TRY(msc_onnx__add_nodes(im));
     MSC_TRY(msc_onnx__set_outputs(im));

@@ -1,6 +1,7 @@
 // A model made ready, run, and checked. tests/cli/files/make_files.py made the model and, by ONNX
 // Runtime, what it computes.
 #include "tests/msc_test.h"
+#include "tests/temp_folder.h"
 
 #include "data/npy.h"
 #include "pipeline/model.h"
@@ -177,6 +178,73 @@ static void test_pipeline_model__named_tensors(void **state) {
     msc_model_close(m);
 }
 
+// Tensor c, what the convolution makes, of the first samples; owned by the caller.
+static struct msc_array *run_convolution(struct msc_model *m) {
+    struct msc_array *x = NULL;
+    assert_ok(msc_npy_load(&x, FILES "x.npy"));
+    struct msc_model_run run = {.inputs = (const struct msc_array *const[]){x},
+                                .tensors = (const char *const[]){"c"},
+                                .n_tensors = 1};
+    assert_ok(msc_model_run(m, &run));
+    struct msc_array *c = msc_array_retain(run.outputs[0]);
+    msc_model_run_finish(&run);
+    msc_array_release(x);
+    return c;
+}
+
+static void check_times(const struct msc_array *y, const struct msc_array *x, double factor) {
+    assert_int_equal(msc_array_n_elements(y), msc_array_n_elements(x));
+    for (int64_t i = 0; i < msc_array_n_elements(x); i++) {
+        assert_true(msc_array_get_double(y, i) == factor * msc_array_get_double(x, i));
+    }
+}
+
+// Writes these weights of tiny_doubled.onnx, under their names; the first as the second, if given.
+static void save_weights(const char *path, const char *const names[], size_t n, const char *as) {
+    struct msc_array_list list = {0};
+    struct msc_model *m = open_model(FILES "tiny_doubled.onnx", 1, false);
+    for (size_t i = 0; i < n; i++) {
+        int32_t tensor = msc_graph_find_tensor(m->graph, names[i]);
+        assert_ok(msc_array_list_add(&list, as ? as : names[i],
+                                     msc_graph_tensor(m->graph, tensor)->data));
+    }
+    assert_ok(msc_npz_save(path, &list));
+    msc_array_list_finish(&list);
+    msc_model_close(m);
+}
+
+// Twice the kernel and the bias make twice of everything, to the last bit.
+static void test_pipeline_model__other_weights(void **state) {
+    (void)state;
+    char folder[TEMP_FOLDER_BYTES], path[TEMP_FOLDER_BYTES + 16];
+    struct msc_model *m = open_tiny(1, false);
+    struct msc_array *before = run_convolution(m);
+    temp_folder_make(folder);
+    snprintf(path, sizeof path, "%s/w.npz", folder);
+    const char *files[] = {path, FILES "tiny.onnx", FILES "tiny_doubled.onnx", FILES "tiny.onnx"};
+    save_weights(path, (const char *const[]){"conv.weight", "conv.bias"}, 2, NULL);
+    for (int i = 0; i < 4; i++) {
+        assert_ok(msc_model_update_weights(m, files[i]));
+        struct msc_array *after = run_convolution(m);
+        check_times(after, before, i % 2 == 0 ? 2 : 1);
+        msc_array_release(after);
+    }
+    // What does not fit leaves the model as it was.
+    save_weights(path, (const char *const[]){"conv.weight"}, 1, "conv.weights");
+    assert_int_equal(msc_model_update_weights(m, path), MSC_E_INVALID);
+    assert_message("'conv.weights'");
+    save_weights(path, (const char *const[]){"conv.bias"}, 1, "conv.weight");
+    assert_int_equal(msc_model_update_weights(m, path), MSC_E_INVALID);
+    assert_message("'conv.weight' is float32[2,1,3,3]");
+    assert_int_equal(msc_model_update_weights(m, FILES "jump.onnx"), MSC_E_INVALID);
+    struct msc_array *after = run_convolution(m);
+    check_times(after, before, 1);
+    msc_array_release(after);
+    msc_array_release(before);
+    msc_model_close(m);
+    temp_folder_remove(folder);
+}
+
 static void test_pipeline_model__dataset(void **state) {
     (void)state;
     struct msc_model *m = open_tiny(1, false);
@@ -256,6 +324,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_pipeline_model__latency),
         cmocka_unit_test(test_pipeline_model__random_inputs),
         cmocka_unit_test(test_pipeline_model__named_tensors),
+        cmocka_unit_test(test_pipeline_model__other_weights),
         cmocka_unit_test(test_pipeline_model__dataset),
         cmocka_unit_test(test_pipeline_model__discontinuous_outputs),
         cmocka_unit_test(test_pipeline_model__sums_that_cancel),

@@ -32,6 +32,13 @@ jq -r '[.loss_after < .loss_before / 10, .samples] | @csv' losses.json
 jq -r --slurpfile new new.json '.edits[] | . as $e | $new[0].edits[] | select(.site == $e.site) |
     [.site, ([.scales, $e.scales] | transpose | map(.[0] / .[1]) | unique | join(" ")),
      .zero_points == $e.zero_points] | @csv' s.json
+# The same from a file of weights alone.
+cp out.onnx by_model.onnx
+mscgym graph "$other" -o doubled.json --quiet >/dev/null
+new --model "$model" --weights doubled.safetensors --strategy s.json --dataset a.json --save-strategy by_weights.json >/dev/null
+cmp out.onnx by_model.onnx && cmp by_weights.json new.json && echo "by a model or by its weights"
+try mscgym export --model "$model" --weights s.json --strategy s.json -o no.onnx
+try mscgym export a/tiny.jsonl --weights doubled.safetensors -o no.onnx
 # As a search on these weights would have found them.
 sed "s|$model|$other|; s|\"a\"|\"c\"|" a.json >c.json
 mscgym search c.json --quiet >/dev/null
