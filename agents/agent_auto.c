@@ -2,13 +2,19 @@
 // choices act together, from whatever it is told, and proposes what that promises most of:
 //
 //   probes     one task changed from the most expensive plan: first the cheapest choice of every
-//              task, then those next to the plan that looks best;
+//              task that bounded costs depend on, then those next to the plan that looks best;
 //   plans      the best point within the bounds by a draw from a model of the losses with terms for
 //              choices and for pairs of them (agents/pair_model.h; Thompson sampling), or by its mean;
 //   children   of the best points told (agents/population.h), which trust no model.
 //
+// Plans lie the farther from the best points, and draws are the wider, the more of them turn out well:
+// as many as a third are to be among the better half of the best points, after the one-fifth rule
+// (Rechenberg 1973). Far from what was told a model of many tasks promises what it cannot know.
+//
 // What is proposed how often depends on the phase: at first mostly probes; while losses are found to
-// add up, still so, as the plan of least summed loss is then the optimum; else mostly plans.
+// add up, still so, as the plan of least summed loss is then the optimum; else plans by the mean, plans
+// by draws, and children, each as often as its last ones turned out well (probability matching: Goldberg
+// 1990).
 //
 // The model is of the objective, and of each metric that a bound is on and that needs a run. Where
 // there are several objectives, or the most expensive plan cannot be measured, only children are
@@ -25,9 +31,24 @@
 #include <string.h>
 
 #define TURNS 16
+// Plans proposed whose outcome is awaited.
+#define AWAITED 256
+// Of how a kind's proposals turned out the latest counts for so much; and the least chance of a kind.
+#define LATEST 0.1
+#define LEAST_CHANCE 0.1
+// What width and radius are multiplied by when a plan turned out well, and when not.
+#define WIDER 1.2
+#define NARROWER 0.93
+#define LEAST_WIDTH 0.01
+#define LEAST_RADIUS 2.0
+// Up to so many tasks the first plans may be anywhere, and draws are of the whole posterior.
+#define FEW_TASKS 16.0
 // Spaces of more choices have fewer searches for a plan, and their knapsack solved only once all that
 // choices lose alone is known.
 #define MANY_ENTRIES 600
+
+// What is proposed once probes are no longer what is worth most.
+enum kind { MEANS, DRAWS, CHILDREN, KIND_COUNT };
 
 // A metric that needs a run: of the objective, or of a bound. Smaller is better, to the model.
 struct part {
@@ -54,6 +75,12 @@ struct automatic {
     uint32_t *found, *start; // [n_tasks]
     bool *is_known;          // [n_entries]
     uint64_t n_told, n_fitted, n_probes_left, turn;
+    double width;              // of draws: 1 is the posterior's
+    double radius;             // tasks that a plan may change of a good point
+    double rates[KIND_COUNT];  // how many turn out well
+    uint64_t awaited[AWAITED]; // hashes of what was proposed, over and over
+    enum kind kinds[AWAITED];
+    uint64_t n_awaited, n_drawn;
     bool is_ready, has_plan, is_done;
     bool is_news; // the models were fitted since a plan was proposed
 };
@@ -163,6 +190,11 @@ static enum msc_status auto_init(struct msc_agent *agent) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", n_tasks);
     }
     a->n_probes_left = a->sampler.bounds.n_entries - n_tasks + 1;
+    a->width = fmin(1.0, sqrt(FEW_TASKS / (double)n_tasks));
+    a->radius = fmin(FEW_TASKS, (double)n_tasks);
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        a->rates[kind] = kind == CHILDREN ? LEAST_CHANCE : 0.5;
+    }
     memcpy(a->plan, a->sampler.bounds.most_expensive, n_tasks * sizeof *a->plan);
     return MSC_OK;
 }
@@ -208,6 +240,43 @@ static void learn(struct automatic *a) {
     }
 }
 
+static uint64_t hash_of(const struct automatic *a, const uint32_t choices[]) {
+    return msc_hash_bytes(choices, a->sampler.bounds.space->n_tasks * sizeof *choices).low | 1;
+}
+
+static void await(struct automatic *a, enum kind kind, const uint32_t choices[]) {
+    size_t at = (size_t)(a->n_awaited++ % AWAITED);
+    a->awaited[at] = hash_of(a, choices);
+    a->kinds[at] = kind;
+}
+
+// Of what was proposed: how often its kind comes next, and how far plans reach, follows from how it
+// turned out.
+static void judge(struct automatic *a, const struct msc_trial *trial) {
+    uint64_t hash = hash_of(a, trial->proposal.choices);
+    size_t n = a->members.n_members;
+    for (size_t i = 0; i < AWAITED && n > 0; i++) {
+        if (a->awaited[i] == hash) {
+            const struct msc_outcome *middle = msc_population_outcome(&a->members, n / 2);
+            bool is_good = trial->outcome.state == MSC_TRIAL_COMPLETE &&
+                           (middle->state != MSC_TRIAL_COMPLETE ||
+                            trial->outcome.objectives[0] < middle->objectives[0]);
+            double n_tasks = (double)a->sampler.bounds.space->n_tasks;
+            double factor = is_good ? WIDER : NARROWER;
+            enum kind kind = a->kinds[i];
+            a->rates[kind] += LATEST * ((is_good ? 1.0 : 0.0) - a->rates[kind]);
+            if (kind == DRAWS) {
+                a->width = fmin(fmax(a->width * factor, LEAST_WIDTH), 1.0);
+            }
+            if (kind != CHILDREN) {
+                a->radius = fmin(fmax(a->radius * factor, LEAST_RADIUS), n_tasks);
+            }
+            a->awaited[i] = 0;
+            return;
+        }
+    }
+}
+
 // ---- Probes -----------------------------------------------------------------------------------
 
 static bool take_probe(struct automatic *a, size_t task, uint32_t choice,
@@ -222,14 +291,15 @@ static bool take_probe(struct automatic *a, size_t task, uint32_t choice,
     return out->probe;
 }
 
-// The base, then every task's cheapest choice, those first whose tasks cost most.
+// The base, then the cheapest choice of every task that a bounded cost depends on, those first that
+// change it most.
 static bool first_probe(struct automatic *a, struct msc_proposal *out) {
     const struct msc_exact_bounds *bounds = &a->sampler.bounds;
     const struct msc_sensitivity *s = &a->parts[0].sensitivity;
     if (!s->was_asked[msc_exact_bounds_entry(bounds, 0, bounds->most_expensive[0])]) {
         return take_probe(a, 0, bounds->most_expensive[0], out);
     }
-    for (size_t i = 0; i < bounds->space->n_tasks; i++) {
+    for (size_t i = 0; i < s->n_bounded; i++) {
         const struct msc_task *task = &bounds->space->tasks[s->order[i]];
         uint32_t cheapest = task->most_expensive_first[task->n_choices - 1];
         if (!s->was_asked[msc_exact_bounds_entry(bounds, s->order[i], cheapest)] &&
@@ -270,6 +340,24 @@ static bool next_probe(struct automatic *a, struct msc_proposal *out) {
 
 // ---- Plans ------------------------------------------------------------------------------------
 
+// Is the cheapest choice of such a task still to be probed?
+static bool is_opening(const struct automatic *a) {
+    const struct msc_exact_bounds *bounds = &a->sampler.bounds;
+    const struct msc_sensitivity *s = &a->parts[0].sensitivity;
+    for (size_t i = 0; i < s->n_bounded; i++) {
+        const struct msc_task *task = &bounds->space->tasks[s->order[i]];
+        uint32_t cheapest = task->most_expensive_first[task->n_choices - 1];
+        if (!s->was_asked[msc_exact_bounds_entry(bounds, s->order[i], cheapest)]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool looks_additive(const struct automatic *a) {
+    return msc_pair_model_is_additive(&a->parts[0].model);
+}
+
 static bool is_unseen(const void *context, const uint32_t choices[]) {
     const struct automatic *a = context;
     return !msc_sampler_has(&a->sampler, choices) &&
@@ -301,9 +389,12 @@ static bool propose_plan(struct automatic *a, double temperature, struct msc_pro
         msc_pair_model_draw(&a->parts[i].model, a->sampler.rng, temperature);
     }
     bool is_large = bounds->n_entries > MANY_ENTRIES;
-    for (int which = 0; which < 4; which++) {
+    bool is_anywhere =
+        is_opening(a) || looks_additive(a) || a->radius >= (double)bounds->space->n_tasks;
+    a->search.max_changed = is_anywhere ? SIZE_MAX : (size_t)a->radius;
+    for (int which = 0; which < (is_anywhere ? 4 : 2); which++) {
         double violation, value;
-        if ((is_large && which % 3 != 0) || !start_plan(a, which)) {
+        if ((is_large && is_anywhere && which % 3 != 0) || !start_plan(a, which)) {
             continue;
         }
         if (which == 3) {
@@ -337,22 +428,21 @@ static bool propose_plan(struct automatic *a, double temperature, struct msc_pro
 // ---- Ask and tell -----------------------------------------------------------------------------
 
 // P: probe, C: child; of plans their temperature: 0, 3 and 6 tenths, A: 1.
-static const char opening_turns[] = "PPP0PPP3PPP0PPP3";
+static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
-static const char usual_turns[] = "036A036A036A036C";
+static const char draw_turns[] = "36A";
 
-// Is the cheapest choice of some task still to be probed?
-static bool is_opening(const struct automatic *a) {
-    const struct msc_exact_bounds *bounds = &a->sampler.bounds;
-    const struct msc_sensitivity *s = &a->parts[0].sensitivity;
-    for (size_t t = 0; t < bounds->space->n_tasks; t++) {
-        const struct msc_task *task = &bounds->space->tasks[t];
-        uint32_t cheapest = task->most_expensive_first[task->n_choices - 1];
-        if (!s->was_asked[msc_exact_bounds_entry(bounds, t, cheapest)]) {
-            return true;
-        }
+// A kind by its chance.
+static char usual_turn(struct automatic *a) {
+    double chances[KIND_COUNT], sum = 0.0;
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        chances[kind] = fmax(a->rates[kind], LEAST_CHANCE);
+        sum += chances[kind];
     }
-    return false;
+    double at = sum * msc_rng_double(a->sampler.rng);
+    return at < chances[MEANS]                    ? '0'
+           : at < chances[MEANS] + chances[DRAWS] ? draw_turns[a->n_drawn++ % 3]
+                                                  : 'C';
 }
 
 static char next_turn(struct automatic *a) {
@@ -360,10 +450,10 @@ static char next_turn(struct automatic *a) {
     if (a->n_parts == 0) {
         return 'C';
     }
-    bool is_additive = a->n_probes_left > 0 && msc_pair_model_is_additive(&a->parts[0].model);
+    bool is_additive = a->n_probes_left > 0 && looks_additive(a);
     if (!is_opening(a) && !is_additive) {
         bool is_large = a->sampler.bounds.n_entries > MANY_ENTRIES;
-        return is_large && !a->is_news ? 'C' : usual_turns[turn];
+        return is_large && !a->is_news ? 'C' : usual_turn(a);
     }
     // Between probes a plan is worth a trial only where something was learnt.
     char wanted = is_additive ? additive_turns[turn] : opening_turns[turn];
@@ -379,7 +469,11 @@ static bool propose(struct automatic *a, char turn, struct msc_proposal *out) {
     }
     double temperature = turn == 'A' ? 1.0 : 0.1 * (turn - '0');
     a->is_news = false;
-    return a->is_ready && propose_plan(a, temperature, out);
+    bool is_found = a->is_ready && propose_plan(a, a->width * temperature, out);
+    if (is_found) {
+        await(a, temperature > 0.0 ? DRAWS : MEANS, out->choices);
+    }
+    return is_found;
 }
 
 static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
@@ -392,6 +486,7 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
         if (!is_found) {
             out[*n].probe = false;
             is_found = msc_population_child(&a->members, &out[*n]);
+            await(a, CHILDREN, out[*n].choices);
         }
         a->is_done = !is_found;
         *n += is_found;
@@ -405,6 +500,7 @@ static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial
     const struct msc_outcome *outcome = &trial->outcome;
     bool is_usable = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
     msc_sampler_note(&a->sampler, choices);
+    judge(a, trial);
     msc_population_tell(&a->members, trial);
     for (size_t i = 0; i < a->n_parts; i++) {
         struct part *part = &a->parts[i];

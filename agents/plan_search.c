@@ -12,7 +12,7 @@ enum msc_status msc_plan_search_init(struct msc_plan_search *s, struct msc_arena
                                      const struct msc_exact_bounds *bounds, size_t n_limits) {
     size_t n = bounds->n_entries;
     bool is_short = false;
-    *s = (struct msc_plan_search){.n_limits = n_limits};
+    *s = (struct msc_plan_search){.n_limits = n_limits, .max_changed = SIZE_MAX};
     MSC_TRY(msc_exact_moves_init(&s->moves, arena, bounds));
     for (size_t i = 0; i <= n_limits; i++) {
         s->fields[i] = msc_arena_array(arena, n, sizeof(double));
@@ -128,6 +128,21 @@ static double pair_gain(const struct msc_plan_search *s, const struct change *c)
     return row[to] - row[to_now] - row_now[to] + row_now[to_now];
 }
 
+// How many tasks would differ from where the search began, more than now.
+static int changes_more(const struct msc_plan_search *s, const struct change *c) {
+    int more = 0;
+    for (size_t k = 0; k < c->n; k++) {
+        uint32_t first = s->start[c->tasks[k]];
+        more += (c->choices[k] != first) - (s->moves.point[c->tasks[k]] != first);
+    }
+    return more;
+}
+
+static bool is_too_far(const struct msc_plan_search *s, const struct change *c) {
+    int more = changes_more(s, c);
+    return more > 0 && s->n_changed + (size_t)more > s->max_changed;
+}
+
 static void rate(const struct msc_plan_search *s, struct change *c) {
     double deltas[MSC_MAX_BOUNDS] = {0};
     c->value = c->n == 2 ? pair_gain(s, c) : 0.0;
@@ -198,7 +213,8 @@ static struct change best_single(struct msc_plan_search *s, double violation, si
             bool is_cheaper = violation > 0.0 && change.violation < violation &&
                               (best.n == 0 || price(&change, violation) < price(&best, violation));
             bool is_gain = violation == 0.0 && change.violation == 0.0 &&
-                           change.value < -LEAST_GAIN && is_better(&change, &best);
+                           change.value < -LEAST_GAIN && is_better(&change, &best) &&
+                           !is_too_far(s, &change);
             best = is_cheaper || is_gain ? change : best;
             if (violation == 0.0 && change.value < -LEAST_GAIN) {
                 change.value += s->price * load_of(s, t, c);
@@ -222,7 +238,8 @@ static struct change best_pair(const struct msc_plan_search *s, size_t n_firsts)
                     continue;
                 }
                 rate(s, &change);
-                best = change.violation == 0.0 && is_better(&change, &best) ? change : best;
+                bool is_gain = change.violation == 0.0 && is_better(&change, &best);
+                best = is_gain && !is_too_far(s, &change) ? change : best;
             }
         }
     }
@@ -230,6 +247,7 @@ static struct change best_pair(const struct msc_plan_search *s, size_t n_firsts)
 }
 
 static void make_change(struct msc_plan_search *s, const struct change *c) {
+    s->n_changed = (size_t)((int)s->n_changed + changes_more(s, c));
     for (size_t k = 0; k < c->n; k++) {
         for (size_t which = 0; which <= s->n_limits; which++) {
             change_field(s, which, c->tasks[k], c->choices[k]);
@@ -322,6 +340,8 @@ void msc_plan_search_relax(struct msc_plan_search *s, uint32_t choices[]) {
 double msc_plan_search_run(struct msc_plan_search *s, uint32_t choices[], size_t max_steps,
                            double *violation) {
     size_t n_tasks = s->moves.bounds->space->n_tasks, n_firsts;
+    s->start = choices;
+    s->n_changed = 0;
     start_at(s, choices);
     double now = violation_now(s);
     for (size_t step = 0; step < max_steps; step++) {

@@ -27,6 +27,9 @@ struct msc_plan_search {
     double *fields[1 + MSC_MAX_BOUNDS]; // [n_entries], what a choice adds there, given the others
     // Of each change: the minimised value's, and that of the costs and limits.
     double *deltas;        // [n_entries, MSC_MAX_BOUNDS], of exact costs
+    size_t max_changed;    // tasks that may differ from where a search begins
+    const uint32_t *start; // [n_tasks], there; borrowed during a search
+    size_t n_changed;
     double price;          // of what a choice takes of the bounds (msc_plan_search_relax)
     double *loads;         // [n_entries], that, more than the point's own choice
     uint32_t *first_tasks; // [MSC_PLAN_FIRSTS], of least value, with what they take at its price
@@ -41,7 +44,8 @@ enum msc_status msc_plan_search_init(struct msc_plan_search *s, struct msc_arena
 // a search from nowhere begins. The price serves later searches, too.
 void msc_plan_search_relax(struct msc_plan_search *s, uint32_t choices[]);
 // Changes `choices` until no change of one task or, as far as tried, of two lowers the violation or,
-// with no more of it, the value; at most `max_steps` of them. Returns the value; *violation may be
+// with no more of it, the value; at most `max_steps` of them, and as long as at most max_changed tasks
+// differ from what they were, but for the sake of bounds. Returns the value; *violation may be
 // NULL.
 double msc_plan_search_run(struct msc_plan_search *s, uint32_t choices[], size_t max_steps,
                            double *violation);

@@ -49,7 +49,9 @@ static void order_tasks(struct msc_sensitivity *s) {
     for (size_t t = 0; t < n_tasks; t++) {
         s->order[t] = (uint32_t)t;
         s->sorted[t] = cost_share(s->bounds, t);
+        s->n_bounded += s->sorted[t] > 0.0;
     }
+    s->n_bounded = s->n_bounded > 0 ? s->n_bounded : n_tasks;
     uint32_t spare;
     const struct msc_heap heap = {.elements = s->order,
                                   .element_bytes = sizeof *s->order,

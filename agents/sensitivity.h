@@ -26,6 +26,7 @@ struct msc_sensitivity {
     double *factors;    // [n_positions], growth from the place before
     double *sorted;     // [n_entries], scratch
     uint32_t *order;    // [n_tasks], those first whose choices change bounded costs most
+    size_t n_bounded;   // tasks that change any; where none does, all
 };
 
 enum msc_status msc_sensitivity_init(struct msc_sensitivity *s, struct msc_arena *arena,
