@@ -17,7 +17,7 @@ struct msc_quantize {
     // Parameters. Those of the quantizer are read by msc_quantizer_read_options.
     struct msc_loss_options loss;
     const char *target, *sites, *group;
-    const cJSON *choices, *observers, *weights, *activations, *include, *exclude, *fix;
+    const cJSON *choices, *observers, *weights, *activations, *include, *exclude, *fix, *rules;
     const cJSON *asked_command;
 
     struct msc_command command; // where a metric asks for it
@@ -88,7 +88,12 @@ struct msc_quantize {
     {.name = "fix", \
      .help = "name patterns and the choice that they take without a search", \
      .offset = MSC_QUANTIZE_FIELD(base, fix), \
-     .type = MSC_PARAM_JSON}
+     .type = MSC_PARAM_JSON}, \
+    {.name = "rules", \
+     .help = "list of {kind, name, op, producer, consumer, choices}: the first that fits a tensor says " \
+             "which choices, by their labels, it has", \
+     .offset = MSC_QUANTIZE_FIELD(base, rules), \
+     .type = MSC_PARAM_OBJECT}
 // clang-format on
 
 // The environment's parameters; offsets are into struct msc_quantize.

@@ -32,6 +32,7 @@ struct builder {
     struct msc_arena *arena;
     size_t n_choices;
     struct choice_list all, of_kind[2]; // of tasks of both kinds, and of one
+    struct choice_list *of_task;        // [n_tasks] where rules are given; else NULL
     bool *has_kind[2];                  // [kind][n_tasks]
 };
 
@@ -167,33 +168,97 @@ static enum msc_status rank_choices(struct builder *b, struct choice_list *list)
     return MSC_OK;
 }
 
+static size_t first_same(const struct builder *b, int kind, size_t c) {
+    return kind == MSC_SITE_KINDS ? c
+                                  : msc_quantizer_first_choice(b->q, (enum msc_site_kind)kind, c);
+}
+
+// Of the list the choice whose bits are nearest, of two the one with more.
+static uint32_t nearest_choice(const struct builder *b, const struct choice_list *list, size_t c) {
+    double wanted = choice_bits(msc_quantizer_choice(b->q, c));
+    uint32_t best = 0;
+    double least = INFINITY, bits_of_best = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        double bits = choice_bits(msc_quantizer_choice(b->q, list->choices[i]));
+        double off = fabs(bits - wanted);
+        if (off < least || (off == least && bits > bits_of_best)) {
+            least = off;
+            bits_of_best = bits;
+            best = (uint32_t)i;
+        }
+    }
+    return best;
+}
+
 // A choice that is the same as an earlier one, for sites of that kind or (MSC_SITE_KINDS) for both,
-// is left out.
-static enum msc_status list_choices(struct builder *b, struct choice_list *list, int kind) {
+// is left out, and what is not allowed (a bit for each choice).
+static enum msc_status list_choices(struct builder *b, struct choice_list *list, int kind,
+                                    uint64_t allowed) {
+    uint64_t listed = 0;
     list->choices = msc_arena_array(b->arena, b->n_choices, sizeof(list->choices[0]));
     list->index = msc_arena_array(b->arena, b->n_choices, sizeof(list->index[0]));
     if (!list->choices || !list->index) {
         return no_space_memory();
     }
     for (size_t c = 0; c < b->n_choices; c++) {
-        size_t same = kind == MSC_SITE_KINDS
-                          ? c
-                          : msc_quantizer_first_choice(b->q, (enum msc_site_kind)kind, c);
-        if (same == c) {
+        listed |= (allowed >> c & 1) << first_same(b, kind, c);
+    }
+    for (size_t c = 0; c < b->n_choices; c++) {
+        if (listed >> c & 1) {
             list->index[c] = (uint32_t)list->n;
             list->choices[list->n++] = (uint32_t)c;
-        } else {
-            list->index[c] = list->index[same];
         }
+    }
+    for (size_t c = 0; c < b->n_choices; c++) {
+        size_t same = first_same(b, kind, c);
+        bool is_listed = listed >> same & 1;
+        list->index[c] = is_listed ? list->index[same] : nearest_choice(b, list, c);
     }
     return rank_choices(b, list);
 }
 
-static const struct choice_list *choices_of(const struct builder *b, int32_t task) {
+// MSC_SITE_KINDS: both.
+static int kind_of_task(const struct builder *b, int32_t task) {
     bool has_weight = b->has_kind[MSC_SITE_WEIGHT][task];
-    return has_weight && b->has_kind[MSC_SITE_ACTIVATION][task]
-               ? &b->all
-               : &b->of_kind[has_weight ? MSC_SITE_WEIGHT : MSC_SITE_ACTIVATION];
+    return has_weight && b->has_kind[MSC_SITE_ACTIVATION][task] ? MSC_SITE_KINDS
+           : has_weight                                         ? MSC_SITE_WEIGHT
+                                                                : MSC_SITE_ACTIVATION;
+}
+
+static const struct choice_list *choices_of(const struct builder *b, int32_t task) {
+    int kind = kind_of_task(b, task);
+    return b->of_task ? &b->of_task[task] : kind == MSC_SITE_KINDS ? &b->all : &b->of_kind[kind];
+}
+
+// What rules leave to all sites of a task, where there are any rules.
+static enum msc_status list_by_rules(struct builder *b) {
+    size_t n = b->out->space.n_tasks;
+    uint64_t *allowed = msc_arena_array(b->arena, n, sizeof(allowed[0]));
+    bool has_rules = false;
+    if (!allowed) {
+        return no_space_memory();
+    }
+    memset(allowed, 0xff, n * sizeof(allowed[0]));
+    for (int32_t i = 0; i < b->sites->n_sites; i++) {
+        int32_t task = b->out->task_of_site[i];
+        if (task != MSC_NO_ID) {
+            allowed[task] &= msc_quantizer_allowed(b->q, i);
+            has_rules = has_rules || msc_quantizer_allowed(b->q, i) != UINT64_MAX;
+        }
+        if (task != MSC_NO_ID && allowed[task] == 0) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "env.rules leave no choice to %s and what shares a decision with it",
+                            b->sites->sites[i].name);
+        }
+    }
+    b->of_task = has_rules ? msc_arena_array(b->arena, n, sizeof(b->of_task[0])) : NULL;
+    if (has_rules && !b->of_task) {
+        return no_space_memory();
+    }
+    for (size_t t = 0; t < n && has_rules; t++) {
+        MSC_TRY(list_choices(b, &b->of_task[t], kind_of_task(b, (int32_t)t), allowed[t]));
+    }
+    return MSC_OK;
 }
 
 static enum msc_status find_kinds(struct builder *b) {
@@ -242,10 +307,11 @@ static enum msc_status space_build_tasks(struct builder *b) {
     struct msc_space *space = &b->out->space;
     MSC_TRY(space_number_tasks(b, &space->n_tasks));
     MSC_TRY(find_kinds(b));
-    MSC_TRY(list_choices(b, &b->all, MSC_SITE_KINDS));
+    MSC_TRY(list_choices(b, &b->all, MSC_SITE_KINDS, UINT64_MAX));
     for (int kind = 0; kind < 2; kind++) {
-        MSC_TRY(list_choices(b, &b->of_kind[kind], kind));
+        MSC_TRY(list_choices(b, &b->of_kind[kind], kind, UINT64_MAX));
     }
+    MSC_TRY(list_by_rules(b));
     struct msc_task *tasks = msc_arena_array(b->arena, space->n_tasks, sizeof(tasks[0]));
     double(*features)[N_FEATURES] = msc_arena_array(b->arena, space->n_tasks, sizeof(features[0]));
     b->out->choices_of_task =

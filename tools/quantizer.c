@@ -127,6 +127,7 @@ static enum msc_status quantizer_init(struct msc_quantizer *q,
         MSC_TRY(check_patterns(q, &o->fixed[i].pattern, 1, "fix"));
     }
     MSC_TRY(select_sites(q, o));
+    MSC_TRY(msc_quantizer__apply_rules(q, o));
     set_float_types(q);
     return MSC_OK;
 }

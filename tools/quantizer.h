@@ -59,6 +59,17 @@ struct msc_fixed_site {
     const char *pattern, *label;
 };
 
+// Sites that all that is given fits may take these choices alone. NULL and MSC_SITE_KINDS fit all;
+// patterns have * and ?.
+struct msc_choice_rule {
+    int kind;         // enum msc_site_kind
+    const char *name; // the site's or the tensor's
+    const char *op;   // operator of a joint that reads it, MSC's name or ONNX's ("nn.relu", "Relu")
+    const char *producer; // name or operator of the joint that makes it
+    const char *consumer; // name or operator of a joint that reads it; the same one as `op`
+    uint64_t allowed;     // a bit for each choice
+};
+
 struct msc_quantizer_options {
     const struct msc_target *target;
     bool all_sites; // all that the target requantises, and int32 biases; else what joints read
@@ -75,10 +86,13 @@ struct msc_quantizer_options {
     // patterns by the last. "float" is always allowed.
     const struct msc_fixed_site *fixed;
     size_t n_fixed;
+    const struct msc_choice_rule
+        *rules; // the first that fits a site says; without one, all are free
+    size_t n_rules;
 };
 
 // Reads the keys of an environment's configuration that belong to the quantizer ("target", "sites",
-// "group", "choices", "observers", "weights", "activations", "include", "exclude", "fix"); text and
+// "group", "choices", "observers", "weights", "activations", "include", "exclude", "fix", "rules"); text and
 // lists are in the arena. A target refuses what its runtime cannot run (graph/target.h). `target` is
 // used when the object names none; without "sites" they are what joints read. Without "observers"
 // all is as in records of before there were any: choices that name none take the smallest and
@@ -107,6 +121,8 @@ bool msc_quantizer_is_included(const struct msc_quantizer *q, int32_t site);
 // The choice a site is fixed to, MSC_FIXED_FLOAT, or MSC_NO_ID: the search decides.
 #define MSC_FIXED_FLOAT (-2)
 int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site);
+// The choices that rules leave a site: a bit for each.
+uint64_t msc_quantizer_allowed(const struct msc_quantizer *q, int32_t site);
 
 // Leaves sites float that edits cannot reach on the evaluator's dataset: their joints are computed
 // before anything runs once lengths are known. *n_left of them were included before.

@@ -16,10 +16,16 @@ struct msc_quantizer {
     bool ends_together;
     bool has_lowest;        // weights of observer hessian have the lowest integer, too
     bool *included;         // [n_sites]
+    uint64_t *allowed;      // [n_sites] a bit for each choice
     int32_t *fixed;         // [n_sites] choice, MSC_FIXED_FLOAT or MSC_NO_ID
     struct msc_edit *edits; // [n_sites][n_choices]; bits 0: not computed
 };
 
+// quantizer_rules.c: the key "rules", once choices are read; what it leaves each site.
+enum msc_status msc_quantizer__read_rules(struct msc_quantizer_options *out, const cJSON *config,
+                                          struct msc_arena *arena);
+enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
+                                           const struct msc_quantizer_options *o);
 // How a site's choice is observed and rounded.
 struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
                                                   int32_t choice);

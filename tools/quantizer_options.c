@@ -1,6 +1,6 @@
 #include "base/alloc.h"
 #include "base/str.h"
-#include "tools/quantizer.h"
+#include "tools/quantizer_internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@ enum { MAX_CHOICES = 64 };
 
 const char *const msc_quantizer_keys[] = {"target",    "sites",   "group",       "choices",
                                           "observers", "weights", "activations", "include",
-                                          "exclude",   "fix",     NULL};
+                                          "exclude",   "fix",     "rules",       NULL};
 
 static const char *const choice_keys[] = {"bits",  "type",  "group_size", "observer", "percentile",
                                           "scale", "float", "rounding",   "correct"};
@@ -478,5 +478,6 @@ enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, co
                                "env", arena));
     MSC_TRY(msc_json_get_texts(&out->exclude, &out->n_exclude, config, "exclude", "name patterns",
                                "env", arena));
-    return read_fixed(out, config, arena);
+    MSC_TRY(read_fixed(out, config, arena));
+    return msc_quantizer__read_rules(out, config, arena);
 }

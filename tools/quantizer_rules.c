@@ -1,0 +1,198 @@
+// Which of the choices a site may take: the first rule that fits it says.
+#include "tools/quantizer_internal.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+static const char *const rule_keys[] = {"kind", "name", "op", "producer", "consumer", "choices"};
+enum { N_RULE_KEYS = sizeof(rule_keys) / sizeof(rule_keys[0]) };
+
+// ---- Reading ----------------------------------------------------------------------------------
+
+static enum msc_status no_rules_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for rules");
+}
+
+static enum msc_status read_pattern(const char **out, const cJSON *object, const char *key,
+                                    const char *where, struct msc_arena *arena) {
+    const char *text = NULL;
+    *out = NULL;
+    if (!cJSON_GetObjectItemCaseSensitive(object, key)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_text(&text, object, key, where));
+    *out = msc_arena_strdup(arena, text);
+    return *out ? MSC_OK : no_rules_memory();
+}
+
+static enum msc_status read_kind(struct msc_choice_rule *rule, const cJSON *object,
+                                 const char *where) {
+    const char *name = NULL;
+    rule->kind = MSC_SITE_KINDS;
+    if (!cJSON_GetObjectItemCaseSensitive(object, "kind")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_text(&name, object, "kind", where));
+    bool is_weight = strcmp(name, "weight") == 0;
+    rule->kind = is_weight ? MSC_SITE_WEIGHT : MSC_SITE_ACTIVATION;
+    return is_weight || strcmp(name, "activation") == 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s.kind: \"%s\" is not known; there are weight, activation", where,
+                          name);
+}
+
+static enum msc_status add_label(struct msc_choice_rule *rule,
+                                 const struct msc_quantizer_options *o, const cJSON *label,
+                                 const char *where) {
+    for (size_t c = 0; c < o->n_choices && cJSON_IsString(label); c++) {
+        if (strcmp(o->choices[c].label, label->valuestring) == 0) {
+            rule->allowed |= UINT64_C(1) << c;
+            return MSC_OK;
+        }
+    }
+    return MSC_FAIL(MSC_E_INVALID, "%s.choices: expected a list of labels of choices (\"%s\")",
+                    where, o->choices[0].label);
+}
+
+static enum msc_status read_labels(struct msc_choice_rule *rule,
+                                   const struct msc_quantizer_options *o, const cJSON *object,
+                                   const char *where) {
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "choices");
+    const cJSON *label = NULL;
+    if (cJSON_GetArraySize(list) == 0) {
+        return add_label(rule, o, NULL, where);
+    }
+    cJSON_ArrayForEach(label, list) {
+        MSC_TRY(add_label(rule, o, label, where));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_rule(struct msc_choice_rule *rule,
+                                 const struct msc_quantizer_options *o, const cJSON *object,
+                                 const char *where, struct msc_arena *arena) {
+    const cJSON *item = NULL;
+    if (!cJSON_IsObject(object)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: expected an object", where);
+    }
+    cJSON_ArrayForEach(item, object) {
+        bool is_known = false;
+        for (int k = 0; k < N_RULE_KEYS; k++) {
+            is_known = is_known || strcmp(item->string, rule_keys[k]) == 0;
+        }
+        if (!is_known) {
+            return msc_json_fail_key(item->string, rule_keys, N_RULE_KEYS, where);
+        }
+    }
+    MSC_TRY(read_kind(rule, object, where));
+    MSC_TRY(read_pattern(&rule->name, object, "name", where, arena));
+    MSC_TRY(read_pattern(&rule->op, object, "op", where, arena));
+    MSC_TRY(read_pattern(&rule->producer, object, "producer", where, arena));
+    MSC_TRY(read_pattern(&rule->consumer, object, "consumer", where, arena));
+    return read_labels(rule, o, object, where);
+}
+
+enum msc_status msc_quantizer__read_rules(struct msc_quantizer_options *out, const cJSON *config,
+                                          struct msc_arena *arena) {
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(config, "rules");
+    const cJSON *object = NULL;
+    if (!list || cJSON_IsNull(list)) {
+        return MSC_OK;
+    }
+    if (!cJSON_IsArray(list)) {
+        return MSC_FAIL(MSC_E_INVALID, "env.rules: expected a list of rules: [{...}]");
+    }
+    struct msc_choice_rule *rules =
+        msc_arena_array(arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(rules[0]));
+    out->rules = rules;
+    if (!rules) {
+        return no_rules_memory();
+    }
+    cJSON_ArrayForEach(object, list) {
+        const char *where = msc_arena_printf(arena, "env.rules[%zu]", out->n_rules);
+        if (!where) {
+            return no_rules_memory();
+        }
+        MSC_TRY(read_rule(&rules[out->n_rules++], out, object, where, arena));
+    }
+    return MSC_OK;
+}
+
+// ---- Fitting ----------------------------------------------------------------------------------
+
+// MSC's name of the operator ("nn.relu"), or ONNX's ("Relu"). NULL fits all.
+static bool fits_op(const char *pattern, const struct msc_joint *j) {
+    const struct msc_op_info *op = msc_op_info(j->op);
+    return !pattern || msc_glob_match(pattern, op->name) || msc_glob_match(pattern, op->onnx);
+}
+
+static bool fits_joint(const char *pattern, const struct msc_joint *j) {
+    return fits_op(pattern, j) || msc_glob_match(pattern, j->name);
+}
+
+// Of those joints that read the site, one that both patterns fit.
+static bool fits_readers(const struct msc_choice_rule *rule, const struct msc_quantizer *q,
+                         const struct msc_site *s) {
+    if (!rule->op && !rule->consumer) {
+        return true;
+    }
+    for (int32_t k = 0; k < s->n_slots; k++) {
+        int32_t joint = q->sites.slots[s->slots[k]].joint;
+        const struct msc_joint *j = joint == MSC_NO_ID ? NULL : msc_graph_joint(q->graph, joint);
+        if (j && fits_op(rule->op, j) && fits_joint(rule->consumer, j)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool fits_site(const struct msc_choice_rule *rule, const struct msc_quantizer *q,
+                      int32_t site) {
+    const struct msc_site *s = &q->sites.sites[site];
+    const struct msc_tensor *t = msc_graph_tensor(q->graph, s->tensor);
+    if (rule->kind != MSC_SITE_KINDS && rule->kind != (int)s->kind) {
+        return false;
+    }
+    if (rule->name && !msc_glob_match(rule->name, s->name) &&
+        !(t->alias[0] && msc_glob_match(rule->name, t->alias))) {
+        return false;
+    }
+    if (rule->producer && (t->producer == MSC_NO_ID ||
+                           !fits_joint(rule->producer, msc_graph_joint(q->graph, t->producer)))) {
+        return false;
+    }
+    return fits_readers(rule, q, s);
+}
+
+enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
+                                           const struct msc_quantizer_options *o) {
+    q->allowed = msc_arena_array(&q->arena, (size_t)q->sites.n_sites + 1, sizeof(q->allowed[0]));
+    if (!q->allowed) {
+        return no_rules_memory();
+    }
+    for (int32_t i = 0; i < q->sites.n_sites; i++) {
+        q->allowed[i] = UINT64_MAX;
+        for (size_t r = 0; r < o->n_rules && q->allowed[i] == UINT64_MAX; r++) {
+            q->allowed[i] = fits_site(&o->rules[r], q, i) ? o->rules[r].allowed : UINT64_MAX;
+        }
+    }
+    // A misspelt name would otherwise pass unseen.
+    for (size_t r = 0; r < o->n_rules; r++) {
+        bool fits = false;
+        for (int32_t i = 0; i < q->sites.n_sites && !fits; i++) {
+            fits = fits_site(&o->rules[r], q, i);
+        }
+        if (!fits) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "env.rules[%zu] fits no site; `mscgym graph MODEL --sites` lists them",
+                            r);
+        }
+    }
+    return MSC_OK;
+}
+
+uint64_t msc_quantizer_allowed(const struct msc_quantizer *q, int32_t site) {
+    return q->allowed[site];
+}
