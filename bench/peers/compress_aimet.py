@@ -12,7 +12,19 @@ import compress
 
 BATCH = 128
 ITERATIONS = 1500  # of AdaRound, for each layer
-FEWER_BITS = ["seqmse", "adaround"]  # that take long, and find rounding or ranges of few bits
+# How ranges are found, and what is done before or after.
+PRESETS = {
+    "min_max": ("min_max", None),
+    "tf_enhanced": ("tf_enhanced", None),
+    "cle": ("min_max", "cle"),
+    "cle, tf_enhanced": ("tf_enhanced", "cle"),
+}
+FEWER_BITS = {
+    "seqmse": ("min_max", "seqmse"),
+    **PRESETS,
+    "adaround, tf_enhanced": ("tf_enhanced", "adaround"),
+    "adaround": ("min_max", "adaround"),
+}
 
 
 def config(folder):
@@ -39,33 +51,32 @@ def leave_sites(sim, model):
 
 def main():
     job = compress.Job(__doc__)
+    presets = FEWER_BITS if job.weight_bits < 8 else PRESETS
 
     def quantize(preset, _):
         model = onnx.load(job.model)
         entry = model.graph.input[0]
         size = entry.type.tensor_type.shape.dim[0].dim_value or BATCH
-        if preset == "cle":
+        scheme, step = presets[preset]
+        if step == "cle":
             equalize_model(model)
         with quantsim._apply_constraints(False):  # concatenations may have scales of their own
             sim = quantsim.QuantizationSimModel(
                 model, param_type=aimet_onnx.qtype.int(job.weight_bits),
                 activation_type=aimet_onnx.qtype.int(job.activation_bits),
-                quant_scheme="tf_enhanced" if preset == "tf_enhanced" else "min_max",
-                config_file=config(job.folder))
+                quant_scheme=scheme, config_file=config(job.folder))
         print(preset, leave_sites(sim, onnx.load(job.model)), "quantisers", flush=True)
         calibration = job.batches(job.calibration, entry.name, size)
-        if preset == "seqmse":
+        if step == "seqmse":
             aimet_onnx.apply_seq_mse(sim, calibration)
-        if preset == "adaround":
+        if step == "adaround":
             aimet_onnx.apply_adaround(sim, calibration, ITERATIONS)
         sim.compute_encodings(calibration)
         parts = [sim.session.run(None, feed)
                  for feed in job.batches(job.validation, entry.name, size)]
         return [numpy.concatenate(arrays) for arrays in zip(*parts)]
 
-    presets = ["min_max", "tf_enhanced", "cle"]
-    job.run("aimet-onnx " + aimet_onnx.__version__,
-            presets + (FEWER_BITS if job.weight_bits < 8 else []), quantize)
+    job.run("aimet-onnx " + aimet_onnx.__version__, presets, quantize)
 
 
 if __name__ == "__main__":
