@@ -12,16 +12,16 @@ import compress
 
 BATCH = 128
 ITERATIONS = 1500  # of AdaRound, for each layer
-# How ranges are found, and what is done before or after.
+# How ranges are found, and what is done before or after. What is quick comes first.
 PRESETS = {
-    "min_max": ("min_max", None),
     "tf_enhanced": ("tf_enhanced", None),
+    "min_max": ("min_max", None),
     "cle": ("min_max", "cle"),
     "cle, tf_enhanced": ("tf_enhanced", "cle"),
 }
 FEWER_BITS = {
-    "seqmse": ("min_max", "seqmse"),
     **PRESETS,
+    "seqmse": ("min_max", "seqmse"),
     "adaround, tf_enhanced": ("tf_enhanced", "adaround"),
     "adaround": ("min_max", "adaround"),
 }

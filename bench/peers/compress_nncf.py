@@ -14,13 +14,13 @@ WITHOUT = {"disable_bias_correction": True}
 # What differs from zero points and fast bias correction; what mostly loses least comes first. Without an
 # estimator NNCF takes the mean of the samples' least and greatest values for a range, which cuts it short.
 PRESETS = {
+    "histogram": HISTOGRAM,
+    "mean of minmax, transformer": {"model_type": nncf.ModelType.TRANSFORMER},
     "minmax": MINMAX,
     "minmax, without bias correction": {**MINMAX, **WITHOUT},
-    "histogram": HISTOGRAM,
     "histogram, without bias correction": {**HISTOGRAM, **WITHOUT},
     "mean of minmax": {},
     "mean of minmax, without bias correction": WITHOUT,
-    "mean of minmax, transformer": {"model_type": nncf.ModelType.TRANSFORMER},
     "minmax, accurate bias correction": {**MINMAX, "fast_bias_correction": False},
     "mean of minmax, accurate bias correction": {"fast_bias_correction": False},
 }
