@@ -17,7 +17,7 @@ struct msc_quantize {
     // Parameters. Those of the quantizer are read by msc_quantizer_read_options.
     struct msc_loss_options loss;
     const char *target, *sites, *group;
-    const cJSON *choices, *observers, *weights, *activations, *include, *exclude, *fix, *rules;
+    const cJSON *choices, *observers, *weights, *activations, *include, *exclude, *fix, *rules, *outputs;
     const cJSON *asked_command;
 
     struct msc_command command; // where a metric asks for it
@@ -93,6 +93,11 @@ struct msc_quantize {
      .help = "list of {kind, name, op, producer, consumer, choices}: the first that fits a tensor says " \
              "which choices, by their labels, it has", \
      .offset = MSC_QUANTIZE_FIELD(base, rules), \
+     .type = MSC_PARAM_OBJECT}, \
+    {.name = "outputs", \
+     .help = "list of tensors where the part ends that is searched: they are compared unless " \
+             "loss_tensors says otherwise, and what they do not need stays float", \
+     .offset = MSC_QUANTIZE_FIELD(base, outputs), \
      .type = MSC_PARAM_OBJECT}
 // clang-format on
 

@@ -19,7 +19,10 @@ const struct msc_param msc_quantize__params[] = {
 
 enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quantize *z) {
     struct msc_arena *arena = msc_env_arena(env);
-    MSC_TRY(msc_loss_options_read(&z->distill_options, &z->loss, arena));
+    struct msc_loss_options loss = z->loss;
+    bool is_named = loss.loss_tensors && !cJSON_IsNull(loss.loss_tensors);
+    loss.loss_tensors = is_named ? loss.loss_tensors : z->outputs;
+    MSC_TRY(msc_loss_options_read(&z->distill_options, &loss, arena));
     if (z->asked_command) {
         MSC_TRY(msc_command_read(&z->command, z->asked_command, "env.command", arena));
     }

@@ -123,6 +123,7 @@ static enum msc_status config_read_all(struct msc_config *c) {
     c->device = top.device;
     MSC_TRY(read_paths(c, &top));
     MSC_TRY(read_bindings(c, top.bind));
+    c->outputs = top.outputs;
     MSC_TRY(read_baseline(c, top.baseline));
     MSC_TRY(read_profile(c, top.profile));
     MSC_TRY(msc_config__read_dataset(c, top.dataset));

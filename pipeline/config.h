@@ -112,6 +112,7 @@ struct msc_config {
     const char *model; // NULL: none
     size_t n_bindings;
     struct msc_binding *bindings;
+    const struct cJSON *outputs; // where searches end that do not say it; of `json`; NULL: nowhere
     struct msc_config_dataset dataset;
     double atol, rtol;      // of the baseline stage
     int64_t profile_repeat; // 0: no such stage

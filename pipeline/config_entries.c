@@ -208,6 +208,17 @@ static enum msc_status check_metric_code(const struct place *p, const cJSON *env
                : refuse_program(p, "env", argv ? argv : command);
 }
 
+// Where the network ends for all searches; for those that only compare, what they compare.
+static enum msc_status set_outputs(const struct place *p, cJSON *given) {
+    const struct msc_param *params = p->entry->env_def->params;
+    const char *key = has_param(params, "outputs")        ? "outputs"
+                      : has_param(params, "loss_tensors") ? "loss_tensors"
+                                                          : NULL;
+    return p->config->outputs && key && !cJSON_GetObjectItemCaseSensitive(given, key)
+               ? msc_json_add(given, key, cJSON_Duplicate(p->config->outputs, true))
+               : MSC_OK;
+}
+
 static enum msc_status read_env(struct place *p, const cJSON *object) {
     static const char *const ignore[] = {"type", "objectives", "bounds", NULL};
     struct msc_config_entry *e = p->entry;
@@ -245,6 +256,9 @@ static enum msc_status read_env(struct place *p, const cJSON *object) {
     }
     if (status == MSC_OK && has_param(def->params, "observers")) {
         status = set_observers(p, given);
+    }
+    if (status == MSC_OK) {
+        status = set_outputs(p, given);
     }
     if (status == MSC_OK) {
         status = entry_resolve(p, e->env, def->params, def->state_size, given, ignore, where);

@@ -40,15 +40,12 @@ static bool can_be_quantised(const struct msc_quantizer *q, int32_t site) {
     return t->dtype == MSC_DTYPE_F32 && msc_tensor_n_elements(t) != 0 && !is_left;
 }
 
-static enum msc_status select_sites(struct msc_quantizer *q,
-                                    const struct msc_quantizer_options *o) {
-    size_t n_used = 0;
+static void find_included(struct msc_quantizer *q, const struct msc_quantizer_options *o) {
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         q->included[i] = can_be_quantised(q, i) &&
                          (o->n_include == 0 || site_matches(q, i, o->include, o->n_include)) &&
                          !site_matches(q, i, o->exclude, o->n_exclude);
         q->fixed[i] = MSC_NO_ID;
-        n_used += q->included[i];
         for (size_t f = 0; f < o->n_fixed; f++) {
             if (site_matches(q, i, &o->fixed[f].pattern, 1)) {
                 int32_t choice = find_label(q, o->fixed[f].label);
@@ -56,11 +53,22 @@ static enum msc_status select_sites(struct msc_quantizer *q,
             }
         }
     }
+}
+
+static enum msc_status select_sites(struct msc_quantizer *q,
+                                    const struct msc_quantizer_options *o) {
+    size_t n_used = 0;
+    find_included(q, o);
+    MSC_TRY(msc_quantizer__keep_part(q, o));
+    for (int32_t i = 0; i < q->sites.n_sites; i++) {
+        n_used += q->included[i];
+    }
     if (n_used == 0) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "no site is left to quantise: the graph has %d, include and exclude drop "
-                        "all of them",
-                        q->sites.n_sites);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "no site is left to quantise: the graph has %d, include, exclude and outputs "
+            "drop all of them",
+            q->sites.n_sites);
     }
     return MSC_OK;
 }

@@ -86,13 +86,16 @@ struct msc_quantizer_options {
     // patterns by the last. "float" is always allowed.
     const struct msc_fixed_site *fixed;
     size_t n_fixed;
+    // Names of tensors: what they are not computed from is left float. None: all is in.
+    const char *const *outputs;
+    size_t n_outputs;
     const struct msc_choice_rule
         *rules; // the first that fits a site says; without one, all are free
     size_t n_rules;
 };
 
 // Reads the keys of an environment's configuration that belong to the quantizer ("target", "sites",
-// "group", "choices", "observers", "weights", "activations", "include", "exclude", "fix", "rules"); text and
+// "group", "choices", "observers", "weights", "activations", "include", "exclude", "fix", "rules", "outputs"); text and
 // lists are in the arena. A target refuses what its runtime cannot run (graph/target.h). `target` is
 // used when the object names none; without "sites" they are what joints read. Without "observers"
 // all is as in records of before there were any: choices that name none take the smallest and

@@ -26,6 +26,9 @@ enum msc_status msc_quantizer__read_rules(struct msc_quantizer_options *out, con
                                           struct msc_arena *arena);
 enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
                                            const struct msc_quantizer_options *o);
+// quantizer_part.c: leaves out what the options' outputs do not need.
+enum msc_status msc_quantizer__keep_part(struct msc_quantizer *q,
+                                         const struct msc_quantizer_options *o);
 // How a site's choice is observed and rounded.
 struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
                                                   int32_t choice);

@@ -8,9 +8,9 @@
 
 enum { MAX_CHOICES = 64 };
 
-const char *const msc_quantizer_keys[] = {"target",    "sites",   "group",       "choices",
-                                          "observers", "weights", "activations", "include",
-                                          "exclude",   "fix",     "rules",       NULL};
+const char *const msc_quantizer_keys[] = {
+    "target",  "sites",   "group", "choices", "observers", "weights", "activations",
+    "include", "exclude", "fix",   "rules",   "outputs",   NULL};
 
 static const char *const choice_keys[] = {"bits",  "type",  "group_size", "observer", "percentile",
                                           "scale", "float", "rounding",   "correct"};
@@ -478,6 +478,10 @@ enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, co
                                "env", arena));
     MSC_TRY(msc_json_get_texts(&out->exclude, &out->n_exclude, config, "exclude", "name patterns",
                                "env", arena));
+    if (!cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(config, "outputs"))) {
+        MSC_TRY(msc_json_get_texts(&out->outputs, &out->n_outputs, config, "outputs", "tensors",
+                                   "env", arena));
+    }
     MSC_TRY(read_fixed(out, config, arena));
     return msc_quantizer__read_rules(out, config, arena);
 }
