@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "data/safetensors.h"
+#include "env/preparation.h"
 #include "env/prune_internal.h"
 #include "env/whole.h"
 
@@ -64,14 +65,24 @@ static enum msc_status rank_by_loss(struct msc_env *env, struct msc_prune_env *z
     return status;
 }
 
-static enum msc_status measure_losses(struct msc_env *env, struct msc_prune_env *z) {
+static enum msc_status rank_or_recall(struct msc_env *env, struct msc_prune_env *z, int32_t group,
+                                      struct msc_pruner_kept *k) {
+    bool is_there;
+    MSC_TRY(msc_pruner_recall_order(&is_there, z->pruner, group, MSC_CRITERION_LOSS, k));
+    if (is_there) {
+        return MSC_OK;
+    }
+    msc_log(msc_env_host(env)->log, MSC_LOG_INFO, "losses without one channel: group %d of %d",
+            (int)group + 1, (int)msc_pruner_channels(z->pruner)->n_groups);
+    MSC_TRY(rank_by_loss(env, z, group));
+    return msc_pruner_keep_order(k, z->pruner, group, MSC_CRITERION_LOSS);
+}
+
+static enum msc_status measure_losses(struct msc_env *env, struct msc_prune_env *z,
+                                      struct msc_pruner_kept *k) {
     int32_t n = msc_pruner_channels(z->pruner)->n_groups;
     for (int32_t g = 0; g < n && msc_pruner_uses(z->pruner, MSC_CRITERION_LOSS); g++) {
-        if (msc_pruner_is_included(z->pruner, g)) {
-            msc_log(msc_env_host(env)->log, MSC_LOG_INFO,
-                    "losses without one channel: group %d of %d", (int)g + 1, (int)n);
-            MSC_TRY(rank_by_loss(env, z, g));
-        }
+        MSC_TRY(msc_pruner_is_included(z->pruner, g) ? rank_or_recall(env, z, g, k) : MSC_OK);
     }
     return MSC_OK;
 }
@@ -92,12 +103,23 @@ static struct msc_hash hash_list(const struct msc_array_list *list) {
     return h;
 }
 
-enum msc_status msc_prune_env__prepare(struct msc_env *env, struct msc_prune_env *z) {
+static enum msc_status prepare(struct msc_env *env, struct msc_prune_env *z,
+                               struct msc_pruner_kept *k) {
     const struct msc_env_host *host = msc_env_host(env);
     const struct msc_pruner_preparation how = {
-        .n_threads = host->n_threads, .log = host->log, .cancel = host->cancel};
+        .n_threads = host->n_threads, .log = host->log, .cancel = host->cancel, .kept = k};
     MSC_TRY(msc_pruner_prepare(z->pruner, msc_distill_evaluator(z->runs.distill), &how));
-    return measure_losses(env, z);
+    return measure_losses(env, z, k);
+}
+
+enum msc_status msc_prune_env__prepare(struct msc_env *env, struct msc_prune_env *z) {
+    struct msc_pruner_kept kept = {.log = msc_env_host(env)->log};
+    struct msc_array_log *file;
+    MSC_TRY(msc_preparation_open(&file, env));
+    kept.kept = file;
+    enum msc_status status = prepare(env, z, &kept);
+    msc_array_log_close(file);
+    return status;
 }
 
 static enum msc_status compute_parameters(struct msc_env *env, struct msc_prune_env *z) {
@@ -135,6 +157,7 @@ enum msc_status msc_prune_env__get_parameters(struct msc_env *env, struct msc_pr
     if (path && !is_there) {
         MSC_TRY_OUT(msc_safetensors_save(path, &list, NULL, 0));
     }
+    msc_preparation_remove(env);
     z->parameters = hash_list(&list);
 out:
     msc_array_list_finish(&list);

@@ -3,85 +3,20 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "data/safetensors.h"
-#include "kernels/backend.h"
-#include "tools/linear_algebra.h"
 #include "tools/moment_file.h"
-#include "tools/strategy.h"
 
 #include <string.h>
 
-#define PARAMETERS_ENDING ".params"
-#define MOMENTS_ENDING ".moments"
 #define PREPARED_ENDING ".prepared"
 #define COMPLETE "observed" // of how many arrays, behind them
 #define IDENTITY "identity" // in the metadata of RECORD.params
 #define CONTENT "content"   // likewise
-#define NOT_KEPT "what is worked out before the first trial is not kept until it is done"
 #define ANEW "all that trials rest on is worked out anew"
-#define VERSION "1" // rises when ranges are observed, rows sampled or weights rounded otherwise
-
-// Of a file beside the record. NULL: out of memory.
-static char *kept_path(const struct msc_env *env, const char *file_ending,
-                       struct msc_arena *arena) {
-    const char *path = msc_env_host(env)->parameters_path;
-    size_t length = strlen(path), ending = sizeof PARAMETERS_ENDING - 1;
-    bool has_ending = length > ending && strcmp(path + length - ending, PARAMETERS_ENDING) == 0;
-    return msc_arena_printf(arena, "%.*s%s", (int)(has_ending ? length - ending : length), path,
-                            file_ending);
-}
-
-// All that can change a bit of what is kept.
-static enum msc_status kept_identity(struct msc_hash *out, const struct msc_env *env) {
-    const struct msc_env_host *host = msc_env_host(env);
-    char name[128];
-    struct msc_hash config;
-    MSC_TRY(msc_json_hash(&config, msc_env_config(env)));
-    struct msc_hash h = msc_hash_add_text(config, VERSION);
-    h = msc_hash_combine(h, msc_graph_hash(host->graph));
-    h = msc_hash_combine(h, msc_graph_weights_hash(host->graph));
-    h = msc_hash_combine(h, msc_dataset_hash(host->dataset));
-    h = host->base ? msc_hash_combine(h, msc_strategy_hash(host->base)) : h;
-    h = msc_hash_add_text(h, host->backend->def->numerics(host->backend));
-    *out = msc_hash_add_text(h, msc_linear_algebra_name(name, sizeof name));
-    return MSC_OK;
-}
-
-// Without what is of no use all is worked out anew.
-static enum msc_status pass_over(const struct msc_env *env, enum msc_status why,
-                                 const char *consequence) {
-    if (why != MSC_OK && why != MSC_E_NOMEM) {
-        msc_log(msc_env_host(env)->log, MSC_LOG_WARNING, "%s; %s", msc_status_message(),
-                consequence);
-        return MSC_OK;
-    }
-    return why;
-}
 
 enum msc_status msc_quantize_kept_open(struct msc_array_log **out, const struct msc_env *env,
                                        const struct msc_quantize *z) {
-    struct msc_arena arena = {0};
-    struct msc_hash identity;
     *out = NULL;
-    if (!msc_env_host(env)->parameters_path || !msc_quantizer_has_rounding(z->quantizer)) {
-        return MSC_OK;
-    }
-    MSC_TRY(kept_identity(&identity, env));
-    const char *path = kept_path(env, MOMENTS_ENDING, &arena);
-    enum msc_status status =
-        path ? msc_array_log_open(out, path, identity, msc_env_host(env)->log)
-             : MSC_FAIL(MSC_E_NOMEM, "out of memory for what is kept beside a record");
-    msc_arena_finish(&arena);
-    return pass_over(env, status, NOT_KEPT);
-}
-
-void msc_quantize_kept_remove(const struct msc_env *env) {
-    struct msc_arena arena = {0};
-    const char *path =
-        msc_env_host(env)->parameters_path ? kept_path(env, MOMENTS_ENDING, &arena) : NULL;
-    if (path && msc_file_exists(path)) {
-        (void)msc_file_remove(path); // it is of no use, and does no harm
-    }
-    msc_arena_finish(&arena);
+    return msc_quantizer_has_rounding(z->quantizer) ? msc_preparation_open(out, env) : MSC_OK;
 }
 
 // ---- Scales and reference outputs -------------------------------------------------------------
@@ -133,7 +68,7 @@ enum msc_status msc_quantize_kept_take(bool *is_there, const struct msc_array_lo
                 "scales and outputs of the float model are taken from what an earlier launch has "
                 "kept");
     }
-    return pass_over(env, status, NOT_KEPT);
+    return msc_preparation_pass_over(env, status, MSC_PREPARATION_NOT_KEPT);
 }
 
 static enum msc_status add_arrays(struct msc_array_log *kept, const struct msc_quantize *z) {
@@ -168,7 +103,7 @@ enum msc_status msc_quantize_kept_add(struct msc_array_log **kept, const struct 
         msc_array_log_close(*kept);
         *kept = NULL;
     }
-    return pass_over(env, status, NOT_KEPT);
+    return msc_preparation_pass_over(env, status, MSC_PREPARATION_NOT_KEPT);
 }
 
 // ---- All of it, of a launch that was ended before its record began ----------------------------
@@ -186,7 +121,7 @@ enum msc_status msc_quantize_kept_save(const struct msc_array_list *list, const 
                                        const struct msc_quantize *z) {
     char texts[2][MSC_HASH_TEXT_BYTES];
     struct msc_hash identity, content;
-    MSC_TRY(kept_identity(&identity, env));
+    MSC_TRY(msc_preparation_identity(&identity, env));
     MSC_TRY(hash_content(&content, z));
     const char *const metadata[][2] = {{IDENTITY, msc_hash_format(texts[0], identity)},
                                        {CONTENT, msc_hash_format(texts[1], content)}};
@@ -223,7 +158,7 @@ static enum msc_status take_prepared(bool *is_there, const char *path, const str
                                      struct msc_quantize *z) {
     struct msc_hash identity;
     bool is_ours;
-    MSC_TRY(kept_identity(&identity, env));
+    MSC_TRY(msc_preparation_identity(&identity, env));
     MSC_TRY(says_so(&is_ours, path, IDENTITY, identity));
     MSC_TRY(is_ours ? take_content(is_there, path, z) : MSC_OK);
     return is_ours && !*is_there ? MSC_FAIL(MSC_E_FORMAT, "%s: it is damaged", path) : MSC_OK;
@@ -237,7 +172,7 @@ enum msc_status msc_quantize_kept_take_prepared(bool *is_there, const struct msc
     if (!msc_env_host(env)->parameters_path) {
         return MSC_OK;
     }
-    const char *path = kept_path(env, PREPARED_ENDING, &arena);
+    const char *path = msc_preparation_path(env, PREPARED_ENDING, &arena);
     if (!path) {
         status = MSC_FAIL(MSC_E_NOMEM, "out of memory for what is kept beside a record");
     } else if (msc_file_exists(path)) {
@@ -248,5 +183,5 @@ enum msc_status msc_quantize_kept_take_prepared(bool *is_there, const struct msc
                 "all that trials rest on is taken from what an earlier launch has prepared");
     }
     msc_arena_finish(&arena);
-    return pass_over(env, status, ANEW);
+    return msc_preparation_pass_over(env, status, ANEW);
 }

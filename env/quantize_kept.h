@@ -7,7 +7,7 @@
 //     MSC_TRY(msc_quantize_kept_take(&is_there, kept, z));            // or observe, and
 //     MSC_TRY(msc_quantize_kept_add(&kept, env, z));
 //     msc_array_log_close(kept);
-//     msc_quantize_kept_remove(env);
+//     msc_preparation_remove(env);                                    // env/preparation.h
 //
 // RECORD.prepared: RECORD.params of a launch that was ended before its record began, renamed by whoever
 // begins the record now. What it holds is taken where it says that it came of all that this would come
@@ -19,6 +19,7 @@
 #define MSC_ENV_QUANTIZE_KEPT_H
 
 #include "data/array_log.h"
+#include "env/preparation.h"
 #include "env/quantize_internal.h"
 
 // *out is the caller's (msc_array_log_close). NULL where no choice takes second moments, nothing is kept
@@ -38,7 +39,4 @@ enum msc_status msc_quantize_kept_take_prepared(bool *is_there, const struct msc
 // RECORD.params, with what it came of.
 enum msc_status msc_quantize_kept_save(const struct msc_array_list *list, const struct msc_env *env,
                                        const struct msc_quantize *z);
-// The first file, if there is one.
-void msc_quantize_kept_remove(const struct msc_env *env);
-
 #endif

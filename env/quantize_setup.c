@@ -225,7 +225,7 @@ enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_qua
     } else {
         MSC_TRY_OUT(compute_parameters(env, z, &own));
     }
-    msc_quantize_kept_remove(env);
+    msc_preparation_remove(env);
     z->parameters = msc_quantize__hash_list(&own);
     status = MSC_OK;
 out:

@@ -21,8 +21,8 @@
 // it is (`log_every`), and at the end why it ended and with what.
 //
 // Beside a record: RECORD.params (scales and reference outputs), RECORD.moments (how far it has come
-// with these, while it makes integers of weights), RECORD.prepared (the first, of a launch that was ended
-// before its record began), RECORD.base.json (the strategy it started from, if any), RECORD.result.json
+// with these, while it makes integers of weights or orders of channels), RECORD.prepared (the first, of a
+// launch that was ended before its record began), RECORD.base.json (the strategy it started from, if any), RECORD.result.json
 // (what its end worked out), RECORD.rerank.json (how its best trials were ordered anew, if asked for),
 // RECORD.distill.json (its winner with better weights, if asked for), RECORD.attempt (while it runs). All
 // go with a record that is set aside, but the second, the third and the last.

@@ -12,10 +12,10 @@ struct names {
     char triangles[48], means[48], n_rows[48];
 };
 
-static void name_arrays(struct names *out, int32_t slot) {
-    snprintf(out->triangles, sizeof out->triangles, PREFIX "%d/triangles", (int)slot);
-    snprintf(out->means, sizeof out->means, PREFIX "%d/means", (int)slot);
-    snprintf(out->n_rows, sizeof out->n_rows, PREFIX "%d/rows", (int)slot);
+static void name_arrays(struct names *out, const char *of, int32_t slot) {
+    snprintf(out->triangles, sizeof out->triangles, PREFIX "%s%d/triangles", of, (int)slot);
+    snprintf(out->means, sizeof out->means, PREFIX "%s%d/means", of, (int)slot);
+    snprintf(out->n_rows, sizeof out->n_rows, PREFIX "%s%d/rows", of, (int)slot);
 }
 
 bool msc_moment_is_name(const char *name) {
@@ -50,10 +50,10 @@ static enum msc_status save_data(struct msc_array_log *log, const char *name, en
     return status;
 }
 
-enum msc_status msc_moment_save(struct msc_array_log *log, int32_t slot,
+enum msc_status msc_moment_save(struct msc_array_log *log, const char *of, int32_t slot,
                                 const struct msc_moment *m) {
     struct names names;
-    name_arrays(&names, slot);
+    name_arrays(&names, of, slot);
     if (m->h) {
         MSC_TRY(save_triangles(log, names.triangles, m));
         MSC_TRY(save_data(log, names.means, MSC_DTYPE_F64, 2,
@@ -122,10 +122,10 @@ static enum msc_status load_arrays(struct msc_moment *m, const struct msc_array_
 }
 
 enum msc_status msc_moment_load(struct msc_moment *out, const struct msc_array_log *log,
-                                int32_t slot, int64_t n_elements) {
+                                const char *of, int32_t slot, int64_t n_elements) {
     struct msc_array *n_rows;
     struct names names;
-    name_arrays(&names, slot);
+    name_arrays(&names, of, slot);
     MSC_TRY(msc_array_log_read(&n_rows, log, names.n_rows));
     bool is_number = is_of(n_rows, MSC_DTYPE_I64, 0) && msc_array_get_i64(n_rows, 0) >= 0;
     *out = (struct msc_moment){.n_rows = is_number ? msc_array_get_i64(n_rows, 0) : 0};

@@ -1,21 +1,22 @@
 // Second moments in a file (data/array_log.h): the upper triangles of H in float32, and means. A use that
 // has none is there, too.
 //
-//     MSC_TRY(msc_moment_save(kept, slot, &moment));
-//     enum msc_status status = msc_moment_load(&moment, kept, slot);      // MSC_E_NOT_FOUND
+//     MSC_TRY(msc_moment_save(kept, "", slot, &moment));
+//     enum msc_status status = msc_moment_load(&moment, kept, "", slot, n);      // MSC_E_NOT_FOUND
 #ifndef MSC_TOOLS_MOMENT_FILE_H
 #define MSC_TOOLS_MOMENT_FILE_H
 
 #include "data/array_log.h"
 #include "tools/second_moment.h"
 
-// Of the use by a slot; without what is there under a plan alone. The errors of msc_array_log_add.
-enum msc_status msc_moment_save(struct msc_array_log *log, int32_t slot,
+// Of the use by a slot; without what is there under a plan alone. `of` tells apart who took them,
+// whose rows may be others. The errors of msc_array_log_add.
+enum msc_status msc_moment_save(struct msc_array_log *log, const char *of, int32_t slot,
                                 const struct msc_moment *m);
 // *out, which may be zeroed, is the caller's (msc_moment_finish). MSC_E_NOT_FOUND; MSC_E_FORMAT where
 // what is there are no moments of `n_elements` weights; MSC_E_IO, MSC_E_NOMEM.
 enum msc_status msc_moment_load(struct msc_moment *out, const struct msc_array_log *log,
-                                int32_t slot, int64_t n_elements);
+                                const char *of, int32_t slot, int64_t n_elements);
 // Is the name one of theirs?
 bool msc_moment_is_name(const char *name);
 

@@ -34,6 +34,7 @@
 #include "kernels/engine/evaluator.h"
 
 struct msc_arena;
+struct msc_array_log;
 struct msc_pruner;
 
 #define MSC_CRITERION_LIST(X)                                                                      \
@@ -62,7 +63,7 @@ struct msc_pruner_options {
     bool repairs;
     bool keeps_moments; // where nothing is repaired by them, too
     double ridge;       // > 0
-    int64_t n_rows; // of second moments
+    int64_t n_rows;     // of second moments
     size_t n_include, n_exclude;
     const char *const *include, *const *exclude; // name patterns of groups
     // Whose slots edits are for; where it has none that could be masked, channels stay. NULL: those of
@@ -101,10 +102,18 @@ size_t msc_pruner_cut_of(const struct msc_pruner *p, int32_t group, size_t choic
 
 // ---- Before the first trial -------------------------------------------------------------------
 
+// Where moments and orders are kept as they come: those that are there are not worked out again. What
+// cannot be written or read is told of in `log`, and done without.
+struct msc_pruner_kept {
+    struct msc_array_log *kept; // NULL: nothing is
+    const struct msc_log *log;
+};
+
 struct msc_pruner_preparation {
     int n_threads;
     const struct msc_log *log;
     const struct msc_cancel *cancel;
+    struct msc_pruner_kept *kept; // NULL: nothing is
 };
 
 // Second moments, and the order of units by every criterion that choices name, but for `loss`. The
@@ -116,6 +125,11 @@ bool msc_pruner_uses(const struct msc_pruner *p, enum msc_criterion criterion);
 // Orders the units of a group by scores [n_units]: the least go first.
 enum msc_status msc_pruner_rank(struct msc_pruner *p, int32_t group, enum msc_criterion criterion,
                                 const double scores[]);
+// The order of a group by a criterion from what is kept, and to it.
+enum msc_status msc_pruner_recall_order(bool *found, struct msc_pruner *p, int32_t group,
+                                        enum msc_criterion criterion, struct msc_pruner_kept *k);
+enum msc_status msc_pruner_keep_order(struct msc_pruner_kept *k, const struct msc_pruner *p,
+                                      int32_t group, enum msc_criterion criterion);
 // All of it as arrays, and from such. MSC_E_STATE: they are of something else.
 enum msc_status msc_pruner_save(const struct msc_pruner *p, struct msc_array_list *list);
 enum msc_status msc_pruner_load(struct msc_pruner *p, const struct msc_array_list *list);

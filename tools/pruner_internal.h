@@ -84,6 +84,11 @@ double msc_pruner__damping(const struct msc_pruner_rows *r, const struct msc_con
 
 // What was made of a consumer for these cuts [n_groups] of a point; NULL: nothing yet.
 struct msc_prune_made *msc_pruner__find_made(const struct msc_consumer *c, const uint32_t cuts[]);
+// pruner_kept.c
+enum msc_status msc_pruner__recall_moment(bool *found, struct msc_pruner_kept *k,
+                                          const struct msc_pruner *p, struct msc_consumer *c);
+enum msc_status msc_pruner__keep_moment(struct msc_pruner_kept *k, const struct msc_consumer *c);
+
 // The orders of a group by the criteria that are asked for (pruner_rank.c).
 enum msc_status msc_pruner__rank_group(struct msc_pruner *p, int32_t group);
 // Fills `made`, whose cuts are there (pruner_repair.c).

@@ -57,10 +57,23 @@ static enum msc_status measure_consumer(struct msc_consumer *c, struct msc_evalu
     return status;
 }
 
+static enum msc_status measure_shared(const struct msc_pruner *p, struct msc_consumer *c,
+                                      struct msc_evaluator *ev, const struct msc_moment_options *o,
+                                      const struct msc_pruner_preparation *how) {
+    bool is_kept;
+    MSC_TRY(msc_pruner__recall_moment(&is_kept, how->kept, p, c));
+    if (is_kept) {
+        return MSC_OK;
+    }
+    MSC_TRY(measure_consumer(c, ev, o));
+    return msc_pruner__keep_moment(how->kept, c);
+}
+
 // Consumers with one use are measured together, as many as memory has room for in one pass.
 static enum msc_status measure_single(struct msc_pruner *p, struct msc_evaluator *ev,
                                       const struct msc_moment_options *o,
-                                      const struct msc_cancel *cancel, const bool is_left_out[]) {
+                                      const struct msc_pruner_preparation *how,
+                                      const bool is_left_out[]) {
     struct msc_arena arena = {0};
     size_t n = 0, done = 0, n_all = (size_t)p->n_consumers + 1;
     struct msc_moment *moments = msc_arena_array(&arena, n_all, sizeof(moments[0]));
@@ -68,20 +81,24 @@ static enum msc_status measure_single(struct msc_pruner *p, struct msc_evaluator
     int32_t *consumers = msc_arena_array(&arena, n_all, sizeof(consumers[0]));
     enum msc_status status = moments && slots && consumers ? MSC_OK : msc_pruner__no_memory();
     for (int32_t i = 0; status == MSC_OK && i < p->n_consumers; i++) {
-        const struct msc_consumer *c = &p->consumers[i];
-        if (is_concerned(p, c) && c->n_slots == 1 && !is_left_out[i]) {
+        struct msc_consumer *c = &p->consumers[i];
+        bool is_due = is_concerned(p, c) && c->n_slots == 1 && !is_left_out[i], is_kept = false;
+        status = is_due ? msc_pruner__recall_moment(&is_kept, how->kept, p, c) : MSC_OK;
+        if (is_due && !is_kept) {
             consumers[n] = i;
             slots[n++] = c->slots[0];
         }
     }
     while (status == MSC_OK && done < n) {
         size_t n_now = 0;
-        status = msc_cancel_soon(cancel) ? MSC_FAIL(MSC_E_CANCELLED, "cancelled") : MSC_OK;
+        status = msc_cancel_soon(how->cancel) ? MSC_FAIL(MSC_E_CANCELLED, "cancelled") : MSC_OK;
         if (status == MSC_OK) {
             status = msc_moments_measure(moments + done, &n_now, slots + done, n - done, ev, o);
         }
         for (size_t i = 0; status == MSC_OK && i < n_now; i++) {
-            p->consumers[consumers[done + i]].moment = moments[done + i];
+            struct msc_consumer *c = &p->consumers[consumers[done + i]];
+            c->moment = moments[done + i];
+            status = msc_pruner__keep_moment(how->kept, c);
         }
         done += n_now;
     }
@@ -133,11 +150,11 @@ static enum msc_status measure_moments(struct msc_pruner *p, struct msc_evaluato
     o.memory_bytes = p->memory_bytes;
     o.n_threads = how->n_threads;
     leave_out(is_left_out, p, p->memory_bytes, how->log);
-    enum msc_status status = measure_single(p, ev, &o, how->cancel, is_left_out);
+    enum msc_status status = measure_single(p, ev, &o, how, is_left_out);
     for (int32_t i = 0; status == MSC_OK && i < p->n_consumers; i++) {
         struct msc_consumer *c = &p->consumers[i];
         if (is_concerned(p, c) && c->n_slots > 1 && !is_left_out[i]) {
-            status = measure_consumer(c, ev, &o);
+            status = measure_shared(p, c, ev, &o, how);
         }
     }
     msc_free(is_left_out);
@@ -146,9 +163,50 @@ static enum msc_status measure_moments(struct msc_pruner *p, struct msc_evaluato
 
 // ---- Orders -----------------------------------------------------------------------------------
 
+static bool is_ranked_here(const struct msc_pruner *p, int criterion) {
+    return criterion != MSC_CRITERION_LOSS && msc_pruner_uses(p, (enum msc_criterion)criterion);
+}
+
+// All orders of a group, or none: they are made together.
+static enum msc_status recall_orders(bool *are_there, struct msc_pruner *p, int32_t group,
+                                     struct msc_pruner_kept *k) {
+    *are_there = true;
+    for (int i = 0; *are_there && i < MSC_N_CRITERIA; i++) {
+        if (is_ranked_here(p, i)) {
+            MSC_TRY(msc_pruner_recall_order(are_there, p, group, (enum msc_criterion)i, k));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status keep_orders(const struct msc_pruner *p, int32_t group,
+                                   struct msc_pruner_kept *k) {
+    for (int i = 0; i < MSC_N_CRITERIA; i++) {
+        if (is_ranked_here(p, i)) {
+            MSC_TRY(msc_pruner_keep_order(k, p, group, (enum msc_criterion)i));
+        }
+    }
+    return MSC_OK;
+}
+
+// The file is one thread's at a time.
+static enum msc_status rank_or_recall(struct msc_pruner *p, int32_t group,
+                                      struct msc_pruner_kept *k) {
+    bool are_there = false;
+    enum msc_status status;
+#pragma omp critical
+    status = recall_orders(&are_there, p, group, k);
+    if (status != MSC_OK || are_there) {
+        return status;
+    }
+    MSC_TRY(msc_pruner__rank_group(p, group));
+#pragma omp critical
+    status = keep_orders(p, group, k);
+    return status;
+}
+
 // The text of what failed stays with the thread that it failed on.
-static enum msc_status rank_groups(struct msc_pruner *p, int n_threads,
-                                   const struct msc_cancel *cancel) {
+static enum msc_status rank_groups(struct msc_pruner *p, const struct msc_pruner_preparation *how) {
     int worst = MSC_OK;
     // Rooms first: the arena is one thread's.
     for (int32_t g = 0; g < p->channels.n_groups; g++) {
@@ -164,13 +222,13 @@ static enum msc_status rank_groups(struct msc_pruner *p, int n_threads,
     if (worst != MSC_OK) {
         return msc_pruner__no_memory();
     }
-#pragma omp parallel for num_threads(n_threads) schedule(dynamic) reduction(min : worst)
+#pragma omp parallel for num_threads(how->n_threads) schedule(dynamic) reduction(min : worst)
     for (int32_t g = 0; g < p->channels.n_groups; g++) {
-        bool is_due = p->groups[g].is_included && !msc_cancel_soon(cancel);
-        int status = is_due ? msc_pruner__rank_group(p, g) : MSC_OK;
+        bool is_due = p->groups[g].is_included && !msc_cancel_soon(how->cancel);
+        int status = is_due ? rank_or_recall(p, g, how->kept) : MSC_OK;
         worst = status < worst ? status : worst;
     }
-    if (msc_cancel_soon(cancel)) {
+    if (msc_cancel_soon(how->cancel)) {
         return MSC_FAIL(MSC_E_CANCELLED, "cancelled");
     }
     return worst == MSC_OK ? MSC_OK
@@ -181,9 +239,12 @@ static enum msc_status rank_groups(struct msc_pruner *p, int n_threads,
 
 enum msc_status msc_pruner_prepare(struct msc_pruner *p, struct msc_evaluator *ev,
                                    const struct msc_pruner_preparation *preparation) {
+    struct msc_pruner_kept none = {.kept = NULL};
+    struct msc_pruner_preparation how = *preparation;
+    how.kept = how.kept ? how.kept : &none;
     msc_linear_algebra_begin();
-    MSC_TRY(needs_moments(p) ? measure_moments(p, ev, preparation) : MSC_OK);
-    return rank_groups(p, preparation->n_threads, preparation->cancel);
+    MSC_TRY(needs_moments(p) ? measure_moments(p, ev, &how) : MSC_OK);
+    return rank_groups(p, &how);
 }
 
 // ---- Files ------------------------------------------------------------------------------------

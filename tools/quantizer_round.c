@@ -310,7 +310,7 @@ static enum msc_status recall_moment(bool *found, struct rounding *r) {
         return MSC_OK;
     }
     enum msc_status status =
-        msc_moment_load(&r->moments[i], r->kept, r->slots[i],
+        msc_moment_load(&r->moments[i], r->kept, "", r->slots[i],
                         msc_tensor_n_elements(msc_graph_tensor(r->q->graph, tensor)));
     *found = status == MSC_OK;
     r->n_measured += *found;
@@ -328,7 +328,7 @@ static enum msc_status measure_moments(struct rounding *r) {
                                 &o));
     r->n_measured += n_done;
     for (size_t i = first; r->kept && i < r->n_measured; i++) {
-        MSC_TRY(do_without(r, msc_moment_save(r->kept, r->slots[i], &r->moments[i])));
+        MSC_TRY(do_without(r, msc_moment_save(r->kept, "", r->slots[i], &r->moments[i])));
     }
     return MSC_OK;
 }

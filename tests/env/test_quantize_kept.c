@@ -16,6 +16,7 @@
 
 struct kept_case {
     struct bench b;
+    const char *config; // of prepare
     struct msc_log log;
     char folder[32], parameters[64], moments[64], prepared[64];
     char told[4096];
@@ -29,7 +30,7 @@ static void keep_told(void *payload, enum msc_log_level level, const char *line)
 }
 
 static void open_case(struct kept_case *c) {
-    *c = (struct kept_case){.folder = "/tmp/msc_kept_XXXXXX"};
+    *c = (struct kept_case){.folder = "/tmp/msc_kept_XXXXXX", .config = ROUNDED};
     assert_non_null(mkdtemp(c->folder));
     snprintf(c->parameters, sizeof c->parameters, "%s/record.params", c->folder);
     snprintf(c->moments, sizeof c->moments, "%s/record.moments", c->folder);
@@ -52,7 +53,7 @@ static void close_case(struct kept_case *c) {
 static struct msc_hash prepare(struct kept_case *c) {
     struct msc_hash identity;
     c->told[0] = 0;
-    assert_ok(create(&c->b, ROUNDED));
+    assert_ok(create(&c->b, c->config));
     assert_ok(msc_env_identity(&identity, c->b.env));
     close_env(&c->b);
     assert_false(msc_file_exists(c->moments));
@@ -175,11 +176,42 @@ static void test_env_quantize_kept__prepared(void **state) {
     close_case(&c);
 }
 
+// Moments and orders of channels as well, beside those of bits, if there are any.
+static void test_env_quantize_kept__channels(void **state) {
+    static const char *const configs[] = {
+        "{\"type\":\"prune\",\"choices\":[{\"density\":1},{\"density\":0.6},"
+        "{\"density\":0.6,\"criterion\":\"loss\"}]}",
+        "{\"type\":\"joint\",\"prune\":{\"choices\":[{\"density\":1},{\"density\":0.6},"
+        "{\"density\":0.6,\"criterion\":\"loss\"}]},"
+        "\"choices\":[{\"bits\":8},{\"bits\":4,\"rounding\":\"descent\"}]}"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct kept_case c;
+        char *bytes;
+        size_t n_bytes;
+        open_case(&c);
+        c.config = configs[i];
+        struct msc_hash whole = prepare(&c);
+        assert_true(was_told(&c, "losses without one channel: group 1"));
+        interrupt(&c, configs[i]);
+        assert_ok(msc_file_read(&bytes, &n_bytes, c.moments));
+        assert_true(msc_hash_equal(prepare(&c), whole));
+        assert_false(was_told(&c, "losses without"));
+        for (size_t k = 0; k < 12; k++) {
+            assert_ok(msc_file_write(c.moments, bytes, n_bytes * k / 12));
+            assert_true(msc_hash_equal(prepare(&c), whole));
+        }
+        msc_free(bytes);
+        close_case(&c);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_quantize_kept__goes_on),
         cmocka_unit_test(test_env_quantize_kept__of_any_file),
         cmocka_unit_test(test_env_quantize_kept__prepared),
+        cmocka_unit_test(test_env_quantize_kept__channels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
