@@ -38,6 +38,7 @@ PARALLEL = 4
 AGENTS = {  # changes of the example's: agent, batch
     "example": ({}, 64),
     "bounded evolutionary": ({"population": 8, "bounded": True}, 16),
+    "auto": ({"type": "auto"}, 64),
     "bounded greedy": ({"type": "grid_search", "mode": "greedy"}, 16),
 }
 REPLACED = [{"bits": bits, "rounding": "descent", "correct": "affine"} for bits in (8, 6, 4)]
@@ -248,18 +249,18 @@ def check_stopped(searches):
     return None if process.returncode == 0 else process.stdout + process.stderr
 
 
-def run_checks(searches, options, is_example):
+def run_checks(searches, options, name):
     config, record = searches.new()
     searches.finish(config)
     expected = searches.canonical(record)
-    kills = options.kills if is_example else max(1, options.kills // 3)
+    kills = options.kills if name == "example" else max(1, options.kills // 3)
     avx2 = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
     yield f"{kills} kills", check_kills(searches, expected, kills, random.Random(options.seed))
     for threads in "1", "2", "4":
         yield f"{threads} threads", check_variant(searches, expected, ["--threads", threads])
     for memory in least_memory(searches), "1G":
         yield f"{memory} of memory", check_variant(searches, expected, ["--memory", memory])
-    if not is_example:
+    if name.startswith("bounded"):
         yield "stopped trials", check_stopped(searches)
         return
     yield "last line torn at every byte", check_torn(searches, expected)
@@ -369,7 +370,7 @@ def checks_of(name, options, folder):
     if name in AGENTS:
         agent, batch = AGENTS[name]
         searches = Searches(mscgym, folder, with_agent(agent, batch, options.trials))
-        return run_checks(searches, options, name == "example")
+        return run_checks(searches, options, name)
     config = (absolute(name) if name == options.config
               else OF_EXAMPLE[name](options.trials) if name in OF_EXAMPLE
               else with_environment(*AT_ANY_TIME[name], options.trials))
