@@ -2,16 +2,18 @@
 """A sampler of Optuna as a search agent; params: {"sampler": "tpe" | "nsga2", "ordinal": true | false}.
 
 TPE is multivariate. Violations of bounds are its constraints. A point that breaks a bound by its exact
-costs, or that was tried, is told to the sampler at once, without a trial, and it is asked again. Choices
-are categories, or with "ordinal" whole numbers in the order from the most expensive to the cheapest.
+costs, or that was tried, is told to the sampler at once, without a trial, and it is asked again, up to ten
+times; then a random point within the bounds goes in its place. Choices are categories, or with "ordinal" whole
+numbers in the order from the most expensive to the cheapest.
 """
+import random
 import warnings
 
 import optuna
 
 import search_space
 
-TRIES = 50
+TRIES = 10
 
 
 class Sampler:
@@ -30,6 +32,7 @@ class Sampler:
         self.values = {}    # of points: (violation, objective)
         self.waiting = {}   # of points that were asked for: their trial
         self.worst = 0.0
+        self.random = random.Random(seed)
 
     def suggest(self, trial):
         point = []
@@ -43,9 +46,9 @@ class Sampler:
         trial.set_user_attr("violation", value[0])
         self.study.tell(trial, self.worst if value[1] is None else value[1])
 
-    def ask(self, n):
-        points = []
-        for _ in range(TRIES * n):
+    def sample(self):
+        """A point that is within the bounds and new, and its trial; or None."""
+        for _ in range(TRIES):
             trial = self.study.ask()
             point = self.suggest(trial)
             violation = self.space.violation(point)
@@ -56,10 +59,24 @@ class Sampler:
             elif point in self.waiting:
                 self.study.tell(trial, state=optuna.trial.TrialState.FAIL)
             else:
-                self.waiting[point] = trial
-                points.append(point)
-                if len(points) == n:
-                    break
+                return point, trial
+        return None
+
+    def draw(self):
+        for _ in range(1000):
+            point = tuple(self.random.randrange(n) for n in self.space.counts)
+            if point not in self.values and point not in self.waiting and \
+                    self.space.violation(point) == 0:
+                return point, None
+        return None
+
+    def ask(self, n):
+        points = []
+        for _ in range(n):
+            found = self.sample() or self.draw()
+            if found:
+                points.append(found[0])
+                self.waiting[found[0]] = found[1]
         return points
 
     def tell(self, choices, outcome):
@@ -74,7 +91,7 @@ class Sampler:
         self.worst = max(self.worst, objective or 0.0)
         if trial:
             self.settle(trial, value)
-        else:  # a baseline
+        else:  # a baseline, or drawn
             self.study.add_trial(optuna.trial.create_trial(
                 params=self.params(choices), distributions=self.distributions(),
                 user_attrs={"violation": value[0]}, value=self.worst if objective is None else
