@@ -141,6 +141,15 @@ END
     words "$tree"/tools/strategy_json.c "$tree"/agents/process_messages.c >"$work/plans/dict"
 }
 
+seeds_table() {
+    local files="$tree/tests/env/files"
+    { cat "$files/table.json" && printf '\0'; } | seed table
+    { cat "$files/rows.json" && printf '\0' && cat "$files/rows.csv"; } | seed table
+    { printf '\0' && sed 's/gflops/distill_loss/' "$files/rows.csv"; } | seed table
+    printf '\0bits,distill_loss\n8,0.5\n4,failed\n"2",1e-3\n' | seed table
+    words "$tree"/env/table_*.c >"$work/table/dict"
+}
+
 # ---- Running ----------------------------------------------------------------------------------
 
 fuzz() {
@@ -158,7 +167,7 @@ fuzz() {
     [ -n "$runs" ] && [ "$found" -eq 0 ]
 }
 
-[ $# -gt 0 ] || set -- onnx graph_json run arrays config record plans
+[ $# -gt 0 ] || set -- onnx graph_json run arrays config record plans table
 failed=0
 for name in "$@"; do
     fuzz "$name" || failed=1

@@ -36,6 +36,7 @@ mscgym search in/c.json --quiet
 table terms.json 26 "$bound"
 mscgym search in/c.json
 mscgym verify out/terms.json.jsonl
+mscgym envs --check in/c.json | cut -c 1-20
 mscgym config --show in/c.json | grep -A 8 '"env"'
 # The same values as rows, of which one failed and one is missing.
 echo "conv1,conv2,head,distill_loss,size_bytes" >in/rows.csv
