@@ -47,9 +47,10 @@ struct msc_config_entry {
     const char *target;        // of the section; NULL without a tool
     struct msc_config_runtime runtime;
     // Nobody has said what it is: a record that there is keeps its own.
-    bool is_target_default, are_sites_default, are_observers_default;
-    const char *base;   // the strategy to start from; NULL: what entries before found
-    const char *folder; // where an agent's program runs
+    bool is_target_default, are_sites_default, are_observers_default, is_agent_default;
+    bool is_budget_default; // none was given: with the agent by default, so many trials
+    const char *base;       // the strategy to start from; NULL: what entries before found
+    const char *folder;     // where an agent's program runs
     const struct msc_env_def *env_def;
     struct msc_env_library *library; // of env_def, or NULL
     struct cJSON *env;               // resolved

@@ -12,6 +12,9 @@
 #include <math.h>
 #include <string.h>
 
+// Of a search that says neither who searches nor for how long.
+#define DEFAULT_TRIALS 500
+
 // Where one entry stands.
 struct place {
     struct msc_config *config;
@@ -296,7 +299,7 @@ static enum msc_status fail_agent(const struct place *p, const char *type) {
 // *out may be set on failure too.
 static enum msc_status read_agent(struct place *p, const cJSON *object, cJSON **out) {
     static const char *const ignore[] = {"type", NULL};
-    const char *type = "grid_search";
+    const char *type = "auto";
     MSC_TRY(entry_read_type(p, &type, object, "agent"));
     MSC_TRY(check_agent_code(p, object, type));
     bool is_library = strcmp(type, "library") == 0;
@@ -414,6 +417,11 @@ static enum msc_status config_read_entry(struct msc_config *c, const char *secti
     e->baseline = from.baseline;
     MSC_TRY(set_paths(&p, &from, index));
     MSC_TRY(read_budget(&p, from.budget));
+    e->is_agent_default = !cJSON_GetObjectItemCaseSensitive(from.agent, "type");
+    e->is_budget_default = !from.budget;
+    if (e->is_agent_default && e->is_budget_default) {
+        e->budget.trials = DEFAULT_TRIALS; // that agent never ends by itself
+    }
     MSC_TRY(read_env(&p, from.env));
     MSC_TRY(read_rerank(&p, from.rerank));
     MSC_TRY(read_distill(&p, from.distill));

@@ -64,6 +64,7 @@ static void apply_options(struct msc_processor *p) {
         e->record = o->record ? o->record : e->record;
         e->budget.trials = o->has_trials ? o->trials : e->budget.trials;
         e->budget.seconds = o->seconds > 0 ? o->seconds : e->budget.seconds;
+        e->is_budget_default = e->is_budget_default && !o->has_trials && !(o->seconds > 0);
         e->baseline = o->baseline_greedy ? MSC_CONFIG_BASELINE_GREEDY : e->baseline;
     }
 }
@@ -250,12 +251,16 @@ static bool is_measured(const struct msc_record *record) {
     return cJSON_GetObjectItemCaseSensitive(env, "latency_of") != NULL;
 }
 
-// The environment in a configuration of one entry, as a record's header has it.
-static cJSON *find_env(const cJSON *config, const struct msc_config_entry *e) {
+// The environment, or agent, in a configuration of one entry, as a record's header has it.
+static cJSON *find_member(const cJSON *config, const struct msc_config_entry *e, const char *key) {
     const cJSON *object =
         e->strategy_file ? cJSON_GetObjectItemCaseSensitive(config, e->section) : config;
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "gym");
-    return cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, 0), "env");
+    return cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, 0), key);
+}
+
+static cJSON *find_env(const cJSON *config, const struct msc_config_entry *e) {
+    return find_member(config, e, "env");
 }
 
 // A default may be written out or not: environments that differ are compared in full. What an old
@@ -297,12 +302,32 @@ static bool is_same_target(const cJSON *a, const cJSON *b) {
     return x && cJSON_IsString(b) && msc_target_find(b->valuestring) == x;
 }
 
+// Another agent was the default once. It ended by itself.
+static enum msc_status keep_old_agent(struct msc_config_entry *e, const cJSON *agent) {
+    const cJSON *old = cJSON_GetObjectItemCaseSensitive(agent, "type");
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->agent, "type");
+    if (!cJSON_IsString(old) || strcmp(old->valuestring, own->valuestring) == 0) {
+        return MSC_OK;
+    }
+    cJSON *copy = cJSON_Duplicate(agent, true);
+    if (!copy) {
+        return msc_processor__no_memory();
+    }
+    cJSON_Delete(e->agent);
+    e->agent = copy;
+    e->budget.trials = e->is_budget_default ? -1 : e->budget.trials;
+    return MSC_OK;
+}
+
 // Defaults change; a search that has begun keeps those that it began with.
 static enum msc_status keep_old_defaults(struct msc_processor *p, const cJSON *old) {
     struct msc_config_entry *e = &p->config->entries[p->index];
     const cJSON *env = find_env(old, e);
     const cJSON *target = cJSON_GetObjectItemCaseSensitive(env, "target");
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->env, "target");
+    if (e->is_agent_default) {
+        MSC_TRY(keep_old_agent(e, find_member(old, e, "agent")));
+    }
     if ((e->is_target_default && cJSON_IsString(target)) || is_same_target(target, own)) {
         MSC_TRY(take_member(e->env, env, "target"));
         e->target = msc_arena_strdup(&p->arena, target->valuestring);

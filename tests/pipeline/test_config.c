@@ -32,7 +32,7 @@ static void test_pipeline_config__defaults(void **state) {
     assert_string_equal(e->env_def->name, "toy");
     assert_null(e->strategy_file);
     assert_int_equal(e->parallel, 32);
-    assert_true(e->budget.trials < 0);
+    assert_true(e->budget.trials == 500);
     assert_true(e->budget.seconds <= 0);
     assert_false(e->budget.has_target);
     msc_config_destroy(c);
@@ -103,9 +103,7 @@ static void test_pipeline_config__plugins(void **state) {
     assert_ok(msc_json_get_text(&text, env, "group", "env"));
     assert_string_equal(text, "tensor");
     assert_ok(msc_json_get_text(&text, c->entries[1].agent, "type", "agent"));
-    assert_string_equal(text, "grid_search");
-    assert_ok(msc_json_get_text(&text, c->entries[1].agent, "mode", "agent"));
-    assert_string_equal(text, "per_task");
+    assert_string_equal(text, "auto");
     msc_config_destroy(c);
 }
 
