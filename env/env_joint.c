@@ -245,6 +245,7 @@ static enum msc_status make_tools(struct msc_env *env, struct msc_joint_env *j) 
                               host->memory_bytes / 4));
     j->channels.n_threads = host->n_threads;
     j->channels.runs.distill = z->runs.distill;
+    MSC_TRY(msc_prune_env__keep_compared(&j->channels, host->graph));
     z->prune = &j->channels;
     MSC_TRY(msc_quantize__get_parameters(env, z));
     return msc_pruned_edits_create(&j->edits, j->channels.pruner, z->quantizer);

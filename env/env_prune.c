@@ -114,6 +114,7 @@ static enum msc_status prune_init(struct msc_env *env) {
     // A quarter of the memory, beside what the evaluator needs.
     MSC_TRY(msc_pruner_create(&z->pruner, host->graph, &z->options, host->memory_bytes / 4));
     MSC_TRY(msc_distill_create(&z->runs.distill, host, host->dataset, &o));
+    MSC_TRY(msc_prune_env__keep_compared(z, host->graph));
     z->runs.n_slots = (size_t)msc_pruner_sites(z->pruner)->n_slots;
     MSC_TRY(msc_prune_env__get_parameters(env, z));
     struct msc_whole_cost whole;

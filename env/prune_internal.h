@@ -108,6 +108,9 @@ enum msc_status msc_prune_env__complete_choices(cJSON *config);
 enum msc_status msc_prune_env__read_options(struct msc_prune_env *z, const cJSON *config,
                                             struct msc_arena *arena);
 
+// Channels of tensors that the loss compares stay: nobody would miss them there, as those that are masked
+// have values all the same.
+enum msc_status msc_prune_env__keep_compared(struct msc_prune_env *z, const struct msc_graph *g);
 // Second moments, and orders by all criteria; after the loss's reference.
 enum msc_status msc_prune_env__prepare(struct msc_env *env, struct msc_prune_env *z);
 // Orders, second moments and reference outputs: read from the host's parameters file if there is one,

@@ -103,6 +103,14 @@ static struct msc_hash hash_list(const struct msc_array_list *list) {
     return h;
 }
 
+enum msc_status msc_prune_env__keep_compared(struct msc_prune_env *z, const struct msc_graph *g) {
+    for (size_t i = 0; i < msc_distill_n_compared(z->runs.distill); i++) {
+        const char *name = msc_distill_compared_name(z->runs.distill, i);
+        MSC_TRY(msc_pruner_keep_whole(z->pruner, msc_graph_find_tensor(g, name)));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status prepare(struct msc_env *env, struct msc_prune_env *z,
                                struct msc_pruner_kept *k) {
     const struct msc_env_host *host = msc_env_host(env);

@@ -20,6 +20,21 @@ bool msc_pruner_is_included(const struct msc_pruner *p, int32_t group) {
     return p->groups[group].is_included;
 }
 
+enum msc_status msc_pruner_keep_whole(struct msc_pruner *p, int32_t tensor) {
+    bool has_any = false;
+    for (int32_t g = 0; g < p->channels.n_groups; g++) {
+        const struct msc_channel_group *of = &p->channels.groups[g];
+        for (int32_t i = 0; i < of->n_axes; i++) {
+            p->groups[g].is_included = p->groups[g].is_included && of->axes[i].tensor != tensor;
+        }
+        has_any = has_any || p->groups[g].is_included;
+    }
+    return has_any ? MSC_OK
+                   : MSC_FAIL(MSC_E_INVALID,
+                              "every channel that could go is one of a tensor that is compared, or "
+                              "left out");
+}
+
 size_t msc_pruner_n_cuts(const struct msc_pruner *p, int32_t group) {
     return p->groups[group].n_cuts;
 }

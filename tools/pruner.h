@@ -95,6 +95,8 @@ struct msc_prune_cut {
 };
 
 bool msc_pruner_is_included(const struct msc_pruner *p, int32_t group);
+// Leaves groups whole that have channels of a tensor, from the beginning. MSC_E_INVALID: none is left.
+enum msc_status msc_pruner_keep_whole(struct msc_pruner *p, int32_t tensor);
 size_t msc_pruner_n_cuts(const struct msc_pruner *p, int32_t group);
 const struct msc_prune_cut *msc_pruner_cut(const struct msc_pruner *p, int32_t group, size_t cut);
 // Which cut of the group a choice is.

@@ -290,11 +290,29 @@ static void test_env_joint__in_turn(void **state) {
     close_bench(&b);
 }
 
+// Channels of what is compared stay, or the loss would not know that they are gone.
+static void test_env_joint__compared(void **state) {
+    (void)state;
+    struct bench b;
+    open_bench(&b, "{\"type\":\"joint\",\"loss_tensors\":[\"relu:0\"],\"choices\":[{\"bits\":8}]}");
+    assert_string_equal(msc_env_space(b.env)->tasks[0].name, "conv2.w channels");
+    assert_string_equal(msc_env_space(b.env)->tasks[1].name, "x:0");
+    close_env(&b);
+    assert_ok(create(&b, "{\"type\":\"prune\",\"loss_tensors\":[\"conv2:0\"]}"));
+    assert_int_equal(msc_env_space(b.env)->n_tasks, 1);
+    assert_string_equal(msc_env_space(b.env)->tasks[0].name, "conv1.w");
+    close_env(&b);
+    assert_int_equal(create(&b, "{\"type\":\"prune\",\"loss_tensors\":[\"relu:0\",\"conv2:0\"]}"),
+                     MSC_E_INVALID);
+    close_bench(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_env_joint__losses),  cmocka_unit_test(test_env_joint__parts),
-        cmocka_unit_test(test_env_joint__costs),   cmocka_unit_test(test_env_joint__strategies),
-        cmocka_unit_test(test_env_joint__threads), cmocka_unit_test(test_env_joint__in_turn),
+        cmocka_unit_test(test_env_joint__losses),   cmocka_unit_test(test_env_joint__parts),
+        cmocka_unit_test(test_env_joint__costs),    cmocka_unit_test(test_env_joint__strategies),
+        cmocka_unit_test(test_env_joint__threads),  cmocka_unit_test(test_env_joint__in_turn),
+        cmocka_unit_test(test_env_joint__compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
