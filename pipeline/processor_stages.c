@@ -93,9 +93,10 @@ static enum msc_status require_plans(struct run *r, size_t end) {
     return MSC_OK;
 }
 
-// Tells of a stage that is done already; NULL: it is not.
-static const cJSON *find_done(struct run *r, const char *stage, struct msc_hash key) {
-    const cJSON *result = msc_stages_find(r->stages, stage, key);
+// Tells of a stage that is done already; NULL: it is not, or it is wanted once more.
+static const cJSON *find_done(struct run *r, const char *stage, struct msc_hash key,
+                              bool is_wanted) {
+    const cJSON *result = is_wanted ? NULL : msc_stages_find(r->stages, stage, key);
     msc_log(r->p->log, MSC_LOG_INFO, "%s: %s", stage, result ? "unchanged" : "begins");
     r->n_kept += result != NULL;
     r->n_done += result == NULL;
@@ -121,7 +122,7 @@ static enum msc_status describe_dataset(cJSON *out, const struct msc_model *m) {
 static enum msc_status run_prepare(struct run *r) {
     static const char name[] = "prepare";
     struct msc_hash key = key_of(r, name);
-    if (find_done(r, name, key)) {
+    if (find_done(r, name, key, false)) {
         return MSC_OK;
     }
     MSC_TRY(require_model(r));
@@ -140,7 +141,7 @@ static enum msc_status run_parse(struct run *r) {
     struct msc_hash key = msc_hash_add_text(key_of(r, name), path);
     char *base = NULL, *weights = NULL;
     cJSON *result = NULL;
-    if (find_done(r, name, key)) {
+    if (find_done(r, name, key, false)) {
         return MSC_OK;
     }
     MSC_TRY(require_model(r));
@@ -159,7 +160,7 @@ static enum msc_status stage_baseline(struct run *r) {
     struct msc_config *c = r->p->config;
     struct msc_hash key = msc_hash_add_bytes(key_of(r, name), &c->atol, sizeof c->atol);
     key = msc_hash_add_bytes(key, &c->rtol, sizeof c->rtol);
-    if (find_done(r, name, key)) {
+    if (find_done(r, name, key, false)) {
         return MSC_OK;
     }
     MSC_TRY(require_model(r));
@@ -225,7 +226,8 @@ static void extend_chain(struct run *r, const cJSON *done) {
 static enum msc_status stage_search(struct run *r, size_t i) {
     const char *name = r->p->config->entries[i].name;
     struct msc_hash key = msc_hash_combine(key_of(r, name), r->entries[i]);
-    const cJSON *done = find_done(r, name, key);
+    bool is_wanted = r->p->options.retry_failed || r->p->options.warm_start;
+    const cJSON *done = find_done(r, name, key, is_wanted);
     if (done) {
         const cJSON *report = cJSON_GetObjectItemCaseSensitive(done, "report");
         MSC_TRY(msc_json_push(r->result->reports, cJSON_Duplicate(report, true)));
@@ -249,7 +251,7 @@ static enum msc_status run_export(struct run *r) {
     static const char name[] = "export";
     const char *path = r->p->model_output;
     struct msc_hash key = msc_hash_add_text(key_of(r, name), path);
-    if (!path || !msc_file_exists(path) || find_done(r, name, key)) {
+    if (!path || !msc_file_exists(path) || find_done(r, name, key, false)) {
         return MSC_OK; // it was written with what was found
     }
     cJSON *result = cJSON_CreateObject();
@@ -326,7 +328,7 @@ static enum msc_status run_track(struct run *r) {
     static const char name[] = "track";
     const struct msc_config_stages *s = &r->p->config->stages;
     struct msc_hash key = msc_hash_add_u64(key_of(r, name), (uint64_t)s->track_samples);
-    const cJSON *done = s->has_track ? find_done(r, name, key) : NULL;
+    const cJSON *done = s->has_track ? find_done(r, name, key, false) : NULL;
     if (!s->has_track || done) {
         return done ? msc_json_push(r->result->reports, cJSON_Duplicate(done, true)) : MSC_OK;
     }

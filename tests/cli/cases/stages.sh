@@ -67,6 +67,7 @@ stages a.json | grep -v unchanged$
 test -s a/less.onnx && echo "under its new name"
 sed -i 's/"trials": 20/"trials": 30/' a.json
 stages a.json | grep 'begins\|exit'
+mscgym search a.json --retry-failed 2>&1 >/dev/null | grep -o '^[a-z]*\[0\]: begins$'
 rm a/less.onnx
 stages a.json | grep -v unchanged$
 test -s a/less.onnx && echo "the model is back"
