@@ -7,9 +7,9 @@
 //              choices and for pairs of them (agents/pair_model.h; Thompson sampling), or by its mean;
 //   children   of the best points told (agents/population.h), which trust no model.
 //
-// Plans lie the farther from the best points, and draws are the wider, the more of them turn out well:
-// as many as a third are to be among the better half of the best points, after the one-fifth rule
-// (Rechenberg 1973). Far from what was told a model of many tasks promises what it cannot know.
+// In a space of many tasks plans lie the farther from the best points, and draws are the wider, the more
+// of them turn out well: as many as a third are to be among the better half of the best points, after the
+// one-fifth rule (Rechenberg 1973). Far from what was told a model promises there what it cannot know.
 //
 // What is proposed how often depends on the phase: at first mostly probes; while losses are found to
 // add up, still so, as the plan of least summed loss is then the optimum; else plans by the mean, plans
@@ -41,7 +41,8 @@
 #define NARROWER 0.93
 #define LEAST_WIDTH 0.01
 #define LEAST_RADIUS 2.0
-// Up to so many tasks the first plans may be anywhere, and draws are of the whole posterior.
+// Up to so many tasks plans may be anywhere, and draws are of the whole posterior; of more, the first
+// plans change so many.
 #define FEW_TASKS 16.0
 // Spaces of more choices have fewer searches for a plan, and their knapsack solved only once all that
 // choices lose alone is known.
@@ -265,10 +266,10 @@ static void judge(struct automatic *a, const struct msc_trial *trial) {
             double factor = is_good ? WIDER : NARROWER;
             enum kind kind = a->kinds[i];
             a->rates[kind] += LATEST * ((is_good ? 1.0 : 0.0) - a->rates[kind]);
-            if (kind == DRAWS) {
+            if (kind == DRAWS && n_tasks > FEW_TASKS) {
                 a->width = fmin(fmax(a->width * factor, LEAST_WIDTH), 1.0);
             }
-            if (kind != CHILDREN) {
+            if (kind != CHILDREN && n_tasks > FEW_TASKS) {
                 a->radius = fmin(fmax(a->radius * factor, LEAST_RADIUS), n_tasks);
             }
             a->awaited[i] = 0;
