@@ -64,31 +64,34 @@ def search(mscgym, folder, network, choices, samples, trials):
     return report, own, improved
 
 
-def measure(mscgym, network, seed, trials):
-    rows, losses = [], {}
+def measure(mscgym, network, seed, name, trials):
+    """The rows of one search: of its winner as it was found, and with improved weights."""
+    rows = []
     samples = methods_data.calibration(network.name, seed)
-    for name, choices in SEARCHES.items():
-        with tempfile.TemporaryDirectory() as folder:
-            report, *models = search(mscgym, folder, network, choices, samples, trials)
-            for stage, model in zip((False, True), models):
-                found = network.outputs(model)
-                loss, score = network.judge(found)
-                losses[name] = ort.losses(network.truth, found)  # in the end of those with the stage
-                rows.append({"search": name, "stage": stage, "loss": loss, "score": score,
-                             "size_ratio": report["winner"]["metrics"]["size_ratio"]})
-    more = losses["joint"] - losses["bits"]
-    rows[-1]["more"] = float(numpy.mean(more))
-    rows[-1]["more_error"] = float(numpy.std(more, ddof=1) / len(more) ** 0.5)
+    with tempfile.TemporaryDirectory() as folder:
+        report, *models = search(mscgym, folder, network, SEARCHES[name], samples, trials)
+        for stage, model in zip((False, True), models):
+            found = network.outputs(model)
+            loss, score = network.judge(found)
+            rows.append({"stage": stage, "loss": loss, "score": score,
+                         "size_ratio": report["winner"]["metrics"]["size_ratio"],
+                         "losses": [float(value) for value in ort.losses(network.truth, found)]})
     return rows
 
 
 def difference(rows):
     """By how much the joint search's losses are above the other's, and the standard error of that."""
-    more = [row["more"] for row in rows if "more" in row]
-    n = len(more)
-    over_samples = sum(row["more_error"] ** 2 for row in rows if "more" in row) ** 0.5 / n
-    over_seeds = statistics.stdev(more) / n ** 0.5 if n > 1 else 0
-    return statistics.mean(more), max(over_samples, over_seeds)
+    means, errors = [], []
+    for seed in sorted({row["seed"] for row in rows}):
+        joint, bits = (numpy.array(next(row["losses"] for row in rows if row["stage"]
+                                        and (row["seed"], row["search"]) == (seed, name)))
+                       for name in ("joint", "bits"))
+        means.append(float(numpy.mean(joint - bits)))
+        errors.append(float(numpy.std(joint - bits, ddof=1)) / len(bits) ** 0.5)
+    n = len(means)
+    over_samples = sum(error ** 2 for error in errors) ** 0.5 / n
+    over_seeds = statistics.stdev(means) / n ** 0.5 if n > 1 else 0
+    return statistics.mean(means), max(over_samples, over_seeds)
 
 
 def tell_row(row, whole):
@@ -131,15 +134,17 @@ def main():
         network = methods.Network(name)
         whole, of_network = network.judge(network.truth)[1], []
         for seed in map(int, args.seeds.split(",")):
-            key = {"network": name, "seed": seed, "trials": args.trials}
-            found = [row for row in rows if key.items() <= row.items()]
-            if not found:
-                found = [{**key, **row} for row in measure(args.mscgym, network, seed, args.trials)]
-                rows += found
-                common.save_rows(args.save, rows)
-            for row in found:
-                tell_row(row, whole)
-            of_network += found
+            for kind in SEARCHES:
+                key = {"network": name, "seed": seed, "trials": args.trials, "search": kind}
+                found = [row for row in rows if key.items() <= row.items()]
+                if not found:
+                    found = [{**key, **row} for row in
+                             measure(args.mscgym, network, seed, kind, args.trials)]
+                    rows += found
+                    common.save_rows(args.save, rows)
+                for row in found:
+                    tell_row(row, whole)
+                of_network += found
         holds = judge(name, of_network, whole) and holds
     sys.exit(0 if holds else 1)
 
