@@ -104,8 +104,7 @@ void msc_distill_destroy(struct msc_distill *d) {
     }
     msc_evaluator_destroy(d->evaluator);
     msc_free(d->trials);
-    msc_free(d->losses);
-    msc_free(d->samples);
+    msc_free(d->terms);
     msc_free(d->is_compared);
     msc_free(d->sums);
     msc_arena_finish(&d->arena);

@@ -26,10 +26,9 @@ struct msc_sample_tensor {
 
 // A metric that is measured sample by sample.
 struct msc_sample_metric {
-    // Of one sample. Called from the evaluator's threads, for several samples at once.
+    // Of one sample; the metric is the mean of all. Called from the evaluator's threads, for several
+    // samples at once.
     double (*sample)(const struct msc_sample *s);
-    // Optional: of all samples, in the order of the dataset. Default: their mean.
-    double (*total)(const double samples[], int64_t n);
     bool needs_labels; // not measured where the dataset has none
 };
 
@@ -44,6 +43,9 @@ struct msc_distill_options {
     const struct msc_sample_metric *metrics; // [n_metrics], borrowed until destroy
     size_t n_metrics;                        // at most MSC_MAX_METRICS
     const struct msc_target *target;         // of the evaluator's slots; may be NULL
+    // Means are added up sample by sample, as environments of version 1 had it. Else each batch is
+    // added up for itself, and then batch after batch.
+    bool is_by_sample;
 };
 
 struct msc_distill_run {

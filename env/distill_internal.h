@@ -15,7 +15,6 @@ struct msc_distill_part {
 // What a run has lost so far, over batches that were compared without a gap.
 struct msc_distill_sum {
     double losses; // of samples
-    int64_t n_samples;
     size_t n_batches;
     bool is_over; // the run's bound
 };
@@ -44,8 +43,7 @@ struct msc_distill {
     // Of the call at hand.
     struct msc_distill_run *runs;
     struct msc_eval_trial *trials;
-    double *losses;               // [n_runs][n_samples]
-    double *samples;              // [n_runs][n_metrics][n_samples]
+    double *terms;                // [n_runs][msc_distill__n_terms(d)]
     bool *is_compared;            // [n_runs][n_batches]
     struct msc_distill_sum *sums; // [n_runs]
     size_t runs_capacity;
@@ -60,6 +58,16 @@ struct msc_sample {
     int64_t row;    // of the batch
     int64_t sample; // of the dataset
 };
+
+// What a mean is the sum of, in this order: batches, or samples (is_by_sample).
+static inline size_t msc_distill__n_units(const struct msc_distill *d) {
+    return d->options.is_by_sample ? (size_t)d->n_samples : msc_dataset_n_batches(d->dataset);
+}
+
+// Terms of all sums of a run: of the losses first, then of each metric.
+static inline size_t msc_distill__n_terms(const struct msc_distill *d) {
+    return (1 + d->options.n_metrics) * msc_distill__n_units(d);
+}
 
 // The reference of row `row` of a batch.
 static inline float *msc_distill__reference(const struct msc_distill_tensor *c, size_t batch,

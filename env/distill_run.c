@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+// Of the batch after the last one: how many samples there are.
 static int64_t first_sample(const struct msc_distill *d, size_t batch) {
-    return (int64_t)batch * msc_dataset_batch_size(d->dataset);
+    int64_t first = (int64_t)batch * msc_dataset_batch_size(d->dataset);
+    return first < d->n_samples ? first : d->n_samples;
 }
 
 // ---- One sample -------------------------------------------------------------------------------
@@ -49,9 +51,14 @@ static double sample_loss(const struct msc_sample *s) {
     return sum / weights;
 }
 
-// What a metric gave for each sample of a run.
-static double *metric_samples(const struct msc_distill *d, size_t run, size_t metric) {
-    return d->samples + (run * d->options.n_metrics + metric) * (size_t)d->n_samples;
+// The terms [n_units] of one sum of a run: 0: of the losses, then of the metrics.
+static double *terms_of(const struct msc_distill *d, size_t run, size_t sum) {
+    return d->terms + run * msc_distill__n_terms(d) + sum * msc_distill__n_units(d);
+}
+
+// The unit that the first sample of a batch is in.
+static size_t first_unit(const struct msc_distill *d, size_t batch) {
+    return d->options.is_by_sample ? (size_t)first_sample(d, batch) : batch;
 }
 
 static bool has_metric(const struct msc_distill *d, size_t metric) {
@@ -67,20 +74,29 @@ static void distill_begin_run(void *payload, size_t index) {
     memset(d->is_compared + index * n_batches, 0, n_batches * sizeof(d->is_compared[0]));
 }
 
+static void clear_terms(struct msc_distill *d, size_t run, size_t batch) {
+    size_t first = first_unit(d, batch), n = first_unit(d, batch + 1) - first;
+    for (size_t sum = 0; sum <= d->options.n_metrics; sum++) {
+        memset(terms_of(d, run, sum) + first, 0, n * sizeof(d->terms[0]));
+    }
+}
+
 static enum msc_status distill_compare_batch(void *payload, size_t trial, size_t batch,
                                              const struct msc_view values[]) {
     struct msc_distill *d = payload;
     int64_t n = msc_dataset_batch_samples(d->dataset, batch);
+    clear_terms(d, trial, batch);
     for (int64_t row = 0; row < n; row++) {
         const struct msc_sample s = {.distill = d,
                                      .values = values,
                                      .batch = batch,
                                      .row = row,
                                      .sample = first_sample(d, batch) + row};
-        d->losses[trial * (size_t)d->n_samples + (size_t)s.sample] = sample_loss(&s);
+        size_t unit = first_unit(d, batch) + (d->options.is_by_sample ? (size_t)row : 0);
+        terms_of(d, trial, 0)[unit] += sample_loss(&s);
         for (size_t m = 0; m < d->options.n_metrics; m++) {
             if (has_metric(d, m)) {
-                metric_samples(d, trial, m)[s.sample] = d->options.metrics[m].sample(&s);
+                terms_of(d, trial, 1 + m)[unit] += d->options.metrics[m].sample(&s);
             }
         }
     }
@@ -88,19 +104,25 @@ static enum msc_status distill_compare_batch(void *payload, size_t trial, size_t
     return MSC_OK;
 }
 
+// Adds terms of a sum, in their order.
+static double add_units(double sum, const double terms[], size_t first, size_t end) {
+    for (size_t unit = first; unit < end; unit++) {
+        sum += terms[unit];
+    }
+    return sum;
+}
+
 // Adds up the losses of a run as far as its batches were compared without a gap, and no further
-// than its bound: sample by sample, so that the sum is the same whenever it is looked at.
+// than its bound: batch by batch, so that the sum is the same whenever it is looked at.
 static void add_up_losses(struct msc_distill *d, size_t index) {
     const struct msc_distill_run *run = &d->runs[index];
     struct msc_distill_sum *sum = &d->sums[index];
     const bool *is_compared = d->is_compared + index * msc_dataset_n_batches(d->dataset);
-    const double *losses = d->losses + index * (size_t)d->n_samples;
     while (!sum->is_over && sum->n_batches < msc_dataset_n_batches(d->dataset) &&
            is_compared[sum->n_batches]) {
-        int64_t end = sum->n_samples + msc_dataset_batch_samples(d->dataset, sum->n_batches++);
-        while (sum->n_samples < end) {
-            sum->losses += losses[sum->n_samples++];
-        }
+        size_t first = first_unit(d, sum->n_batches++);
+        sum->losses =
+            add_units(sum->losses, terms_of(d, index, 0), first, first_unit(d, sum->n_batches));
         sum->is_over = run->is_bounded && sum->losses / (double)d->n_samples > run->bound;
     }
 }
@@ -111,23 +133,14 @@ static bool is_run_over(void *payload, size_t index) {
     return d->sums[index].is_over;
 }
 
-static double mean_of_samples(const double samples[], int64_t n) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        sum += samples[i];
-    }
-    return sum / (double)n;
-}
-
 static void measure_run(struct msc_distill *d, size_t index) {
     struct msc_distill_run *run = &d->runs[index];
     bool is_whole = run->status == MSC_OK && !run->was_stopped;
     for (size_t m = 0; m < d->options.n_metrics; m++) {
-        double (*total)(const double[], int64_t) = d->options.metrics[m].total;
         run->metrics[m] = NAN;
         if (is_whole && has_metric(d, m)) {
-            run->metrics[m] =
-                (total ? total : mean_of_samples)(metric_samples(d, index, m), d->n_samples);
+            double sum = add_units(0, terms_of(d, index, 1 + m), 0, msc_distill__n_units(d));
+            run->metrics[m] = sum / (double)d->n_samples;
         }
     }
 }
@@ -139,7 +152,7 @@ static void distill_finish_run(void *payload, size_t index) {
     const struct msc_eval_trial *trial = &d->trials[index];
     add_up_losses(d, index);
     run->was_stopped = d->sums[index].is_over;
-    run->n_samples = d->sums[index].n_samples;
+    run->n_samples = first_sample(d, d->sums[index].n_batches);
     run->status = run->was_stopped ? MSC_OK : trial->status;
     run->reuse_ratio = trial->reuse_ratio;
     snprintf(run->message, sizeof(run->message), "%s", run->was_stopped ? "" : trial->message);
@@ -152,23 +165,20 @@ static void distill_finish_run(void *payload, size_t index) {
 
 // Room for n runs, kept from call to call.
 static enum msc_status distill_make_room(struct msc_distill *d, size_t n) {
-    size_t samples = (size_t)d->n_samples;
     if (n <= d->runs_capacity) {
         return MSC_OK;
     }
     msc_free(d->trials);
-    msc_free(d->losses);
-    msc_free(d->samples);
+    msc_free(d->terms);
     msc_free(d->is_compared);
     msc_free(d->sums);
     d->runs_capacity = 0;
     d->trials = msc_alloc_zero(n, sizeof(d->trials[0]));
-    d->losses = msc_alloc_zero(n * samples, sizeof(d->losses[0]));
-    d->samples = msc_alloc_zero(n * d->options.n_metrics * samples + 1, sizeof(d->samples[0]));
+    d->terms = msc_alloc_zero(n, msc_distill__n_terms(d) * sizeof(d->terms[0]));
     d->is_compared =
         msc_alloc_zero(n * msc_dataset_n_batches(d->dataset), sizeof(d->is_compared[0]));
     d->sums = msc_alloc_zero(n, sizeof(d->sums[0]));
-    if (!d->trials || !d->losses || !d->samples || !d->is_compared || !d->sums) {
+    if (!d->trials || !d->terms || !d->is_compared || !d->sums) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
     }
     d->runs_capacity = n;

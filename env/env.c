@@ -2,12 +2,14 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "env/trial_runs.h"
 #include "tools/strategy.h"
 
 #include <math.h>
 
 struct msc_env {
     const struct msc_env_def *def;
+    unsigned version; // whose results it gives
     void *state;
     struct msc_env_host host, whole;
     struct msc_graph *pruned; // what `base` leaves of the graph; NULL: all of it
@@ -47,6 +49,10 @@ struct msc_arena *msc_env_arena(struct msc_env *env) {
 
 const struct msc_env_def *msc_env_definition(const struct msc_env *env) {
     return env->def;
+}
+
+unsigned msc_env_version(const struct msc_env *env) {
+    return env->version;
 }
 
 const struct msc_space *msc_env_space(const struct msc_env *env) {
@@ -101,6 +107,17 @@ static enum msc_status env_start(struct msc_env *env) {
 
 enum msc_status msc_env_create(struct msc_env **out, const struct msc_env_def *def,
                                const struct cJSON *config, const struct msc_env_host *host) {
+    return msc_env_create_version(out, def, 0, config, host);
+}
+
+// The oldest version whose results are still computed.
+static unsigned oldest_version(const struct msc_env_def *def) {
+    return msc_trial_runs_has(def) ? MSC_TRIAL_RUNS_OLDEST : def->version;
+}
+
+enum msc_status msc_env_create_version(struct msc_env **out, const struct msc_env_def *def,
+                                       unsigned version, const struct cJSON *config,
+                                       const struct msc_env_host *host) {
     if (def->abi != MSC_ENV_ABI) {
         return MSC_FAIL(
             MSC_E_UNSUPPORTED,
@@ -113,6 +130,8 @@ enum msc_status msc_env_create(struct msc_env **out, const struct msc_env_def *d
         return MSC_FAIL(MSC_E_NOMEM, "environment %s: out of memory", def->name);
     }
     env->def = def;
+    env->version =
+        version >= oldest_version(def) && version < def->version ? version : def->version;
     env->config = config;
     env->host = *host;
     env->host.abi = MSC_ENV_ABI;
@@ -295,7 +314,7 @@ enum msc_status msc_env_identity(struct msc_hash *out, const struct msc_env *env
     MSC_TRY(hash_params(&params, env));
     struct msc_hash h = msc_hash_bytes("msc_env", 7);
     h = msc_hash_add_text(h, env->def->name);
-    h = msc_hash_add_u64(h, env->def->version);
+    h = msc_hash_add_u64(h, env->version);
     h = msc_hash_combine(h, msc_space_hash(msc_env_space(env)));
     h = msc_hash_combine(h, params);
     *out = env->def->identity ? msc_hash_combine(h, env->def->identity(env)) : h;
@@ -304,7 +323,7 @@ enum msc_status msc_env_identity(struct msc_hash *out, const struct msc_env *env
 
 enum msc_status msc_env_describe(const struct msc_env *env, struct cJSON *object) {
     MSC_TRY(msc_json_add_text(object, "type", env->def->name));
-    MSC_TRY(msc_json_add_number(object, "version", env->def->version));
+    MSC_TRY(msc_json_add_number(object, "version", env->version));
     struct cJSON *params = cJSON_CreateObject();
     MSC_TRY(msc_json_add(object, "params", params));
     MSC_TRY(msc_param_write(env->def->params, env->state, params));

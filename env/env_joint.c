@@ -222,10 +222,7 @@ static enum msc_status read_options(struct msc_env *env, struct msc_joint_env *j
     MSC_TRY(check_choices(&z->quantizer_options));
     MSC_TRY(read_channels(&j->channels, j->prune, arena));
     MSC_TRY(msc_prune_env__read_options(&j->channels, j->prune, arena));
-    MSC_TRY(msc_metrics_choose(&z->runs.metrics, msc_joint_metric_rows, msc_env_host(env),
-                               msc_env_config(env)));
-    z->distill_options.metrics = z->runs.metrics.sampled;
-    z->distill_options.n_metrics = z->runs.metrics.n_sampled;
+    MSC_TRY(msc_trial_runs_choose(&z->runs, &z->distill_options, msc_joint_metric_rows, env));
     z->distill_options.target = z->quantizer_options.all_sites ? z->quantizer_options.target : NULL;
     return MSC_OK;
 }
@@ -399,7 +396,7 @@ const struct msc_env_def msc_env_joint = {
     .abi = MSC_ENV_ABI,
     .name = "joint",
     .summary = "which channels stay, and bits of what is left, in one space",
-    .version = 1,
+    .version = MSC_TRIAL_RUNS_VERSION,
     .needs = MSC_ENV_NEEDS_GRAPH | MSC_ENV_NEEDS_DATASET | MSC_ENV_NEEDS_BACKEND,
     .state_size = sizeof(struct msc_joint_env),
     .params = joint_params,

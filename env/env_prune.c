@@ -107,9 +107,7 @@ static enum msc_status prune_init(struct msc_env *env) {
     MSC_TRY(msc_prune_env__check_base(host));
     MSC_TRY(msc_loss_options_read(&o, &z->loss, arena));
     MSC_TRY(msc_prune_env__read_options(z, msc_env_config(env), arena));
-    MSC_TRY(msc_metrics_choose(&z->runs.metrics, msc_prune_metric_rows, host, msc_env_config(env)));
-    o.metrics = z->runs.metrics.sampled;
-    o.n_metrics = z->runs.metrics.n_sampled;
+    MSC_TRY(msc_trial_runs_choose(&z->runs, &o, msc_prune_metric_rows, env));
     z->n_threads = host->n_threads;
     // A quarter of the memory, beside what the evaluator needs.
     MSC_TRY(msc_pruner_create(&z->pruner, host->graph, &z->options, host->memory_bytes / 4));
@@ -277,7 +275,7 @@ const struct msc_env_def msc_env_prune = {
     .abi = MSC_ENV_ABI,
     .name = "prune",
     .summary = "how many channels stay of each group of them, by distill loss",
-    .version = 1,
+    .version = MSC_TRIAL_RUNS_VERSION,
     .needs = MSC_ENV_NEEDS_GRAPH | MSC_ENV_NEEDS_DATASET | MSC_ENV_NEEDS_BACKEND,
     .state_size = sizeof(struct msc_prune_env),
     .params = msc_prune_env__params,

@@ -124,11 +124,8 @@ static enum msc_status quantize_init(struct msc_env *env) {
     struct msc_quantize *z = msc_env_state(env);
     const struct msc_env_host *host = msc_env_host(env);
     MSC_TRY(msc_quantize__read_options(env, z));
-    MSC_TRY(
-        msc_metrics_choose(&z->runs.metrics, msc_quantize_metric_rows, host, msc_env_config(env)));
+    MSC_TRY(msc_trial_runs_choose(&z->runs, &z->distill_options, msc_quantize_metric_rows, env));
     z->asks_for_latency = msc_metrics_has(&z->runs.metrics, MSC_QUANTIZE_LATENCY);
-    z->distill_options.metrics = z->runs.metrics.sampled;
-    z->distill_options.n_metrics = z->runs.metrics.n_sampled;
     z->distill_options.target = z->quantizer_options.all_sites ? z->quantizer_options.target : NULL;
     MSC_TRY(msc_quantizer_create(&z->quantizer, host->graph, &z->quantizer_options));
     msc_quantize__tell_dominated(z, host->log);
@@ -275,7 +272,7 @@ const struct msc_env_def msc_env_quantize = {
     .abi = MSC_ENV_ABI,
     .name = "quantize",
     .summary = "bits and ranges of weights and activations, by distill loss",
-    .version = 1,
+    .version = MSC_TRIAL_RUNS_VERSION,
     .needs = MSC_ENV_NEEDS_GRAPH | MSC_ENV_NEEDS_DATASET | MSC_ENV_NEEDS_BACKEND,
     .state_size = sizeof(struct msc_quantize),
     .params = msc_quantize__params,

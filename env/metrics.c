@@ -77,8 +77,8 @@ static void choose_metric(struct msc_metrics *m, const struct msc_metric_row *ro
     m->indices[m->n] = index;
     if (row->sample) {
         m->in_run[m->n] = m->n_sampled;
-        m->sampled[m->n_sampled++] = (struct msc_sample_metric){
-            row->sample, row->total, (row->needs & MSC_METRIC_NEEDS_LABELS) != 0};
+        m->sampled[m->n_sampled++] =
+            (struct msc_sample_metric){row->sample, (row->needs & MSC_METRIC_NEEDS_LABELS) != 0};
     }
     m->n++;
 }

@@ -40,11 +40,10 @@ struct msc_metric_row {
     enum msc_status (*cost)(struct msc_metric_cost *out, const void *of);
     // Exact: the metric of this name, whose row comes before, over that of the float model.
     const char *ratio_of;
-    // From a run of the network: of what each run gives, or of its samples one by one. What is no
+    // From a run of the network: of what each run gives, or as the mean of its samples. What is no
     // distance is measured of the float model, too.
     double (*of_run)(const struct msc_distill_run *run);
     double (*sample)(const struct msc_sample *s);
-    double (*total)(const double samples[], int64_t n); // optional, with `sample`; else their mean
     // From a trial's edits (NULL: the float model), before it runs.
     enum msc_status (*measure)(double *out, const struct msc_env *env,
                                const struct msc_edit *const edits[]);

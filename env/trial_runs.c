@@ -13,6 +13,10 @@
 
 #include <math.h>
 
+bool msc_trial_runs_has(const struct msc_env_def *def) {
+    return def == &msc_env_quantize || def == &msc_env_prune || def == &msc_env_joint;
+}
+
 struct msc_trial_runs *msc_trial_runs_of(struct msc_env *env) {
     return msc_env_definition(env) == &msc_env_quantize
                ? &((struct msc_quantize *)msc_env_state(env))->runs
@@ -21,6 +25,16 @@ struct msc_trial_runs *msc_trial_runs_of(struct msc_env *env) {
            : msc_env_definition(env) == &msc_env_joint
                ? &((struct msc_joint_env *)msc_env_state(env))->bits.runs
                : NULL;
+}
+
+enum msc_status msc_trial_runs_choose(struct msc_trial_runs *r, struct msc_distill_options *o,
+                                      const struct msc_metric_row table[],
+                                      const struct msc_env *env) {
+    MSC_TRY(msc_metrics_choose(&r->metrics, table, msc_env_host(env), msc_env_config(env)));
+    o->metrics = r->metrics.sampled;
+    o->n_metrics = r->metrics.n_sampled;
+    o->is_by_sample = msc_env_version(env) < MSC_TRIAL_RUNS_VERSION;
+    return MSC_OK;
 }
 
 void msc_trial_runs_finish(struct msc_trial_runs *r) {

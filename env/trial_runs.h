@@ -3,7 +3,7 @@
 //
 //     struct msc_trial_runs *r = &state->runs;
 //     r->fill = fill_edits, r->fill_alone = fill_one, r->payload = state;
-//     MSC_TRY(msc_metrics_choose(&r->metrics, rows, host, config));
+//     MSC_TRY(msc_trial_runs_choose(r, &options, rows, env));
 //     MSC_TRY(msc_distill_create(&r->distill, host, host->dataset, &options));
 //     r->space = &state->space, r->references = state->references, r->n_slots = n_slots;
 //     ... msc_trial_runs_evaluate(r, env, e) ...
@@ -41,8 +41,17 @@ struct msc_trial_runs {
     size_t capacity;
 };
 
+// The version of environments that have runs: 2 adds means up batch by batch, 1 did sample by sample.
+// Records of version 1 go on in that.
+enum { MSC_TRIAL_RUNS_VERSION = 2, MSC_TRIAL_RUNS_OLDEST = 1 };
+
+bool msc_trial_runs_has(const struct msc_env_def *def);
 // The runs of an environment that has any, or NULL.
 struct msc_trial_runs *msc_trial_runs_of(struct msc_env *env);
+// Chooses the metrics of a table, and has the loss measure them.
+enum msc_status msc_trial_runs_choose(struct msc_trial_runs *r, struct msc_distill_options *o,
+                                      const struct msc_metric_row table[],
+                                      const struct msc_env *env);
 void msc_trial_runs_finish(struct msc_trial_runs *r); // accepts zeroed
 
 // Begins an evaluation: makes `runs` and `edits` hold at least n runs; what they held is lost.

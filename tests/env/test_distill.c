@@ -1,4 +1,4 @@
-#include "env/distill.h"
+#include "env/distill_internal.h"
 
 #include "base/str.h"
 #include "kernels/backend.h"
@@ -243,14 +243,6 @@ static double sample_error(const struct msc_sample *s) {
     return greatest;
 }
 
-static double greatest_of(const double samples[], int64_t n) {
-    double greatest = 0;
-    for (int64_t i = 0; i < n; i++) {
-        greatest = fmax(greatest, samples[i]);
-    }
-    return greatest;
-}
-
 static double sample_label(const struct msc_sample *s) {
     return (double)msc_sample_label(s);
 }
@@ -268,22 +260,20 @@ static double plain_error(const struct eval_results *r, int sample) {
     return greatest;
 }
 
-// The mean over samples, or what else a metric makes of them; nothing of a run that was stopped, nor
-// without the labels that it needs.
+// The mean over samples; nothing of a run that was stopped, nor without the labels that it needs.
 static void test_env_distill__metrics_of_samples(void **state) {
     static const int64_t widths[] = {6, 4, 7, 4, 5, 6};
     static const struct msc_sample_metric metrics[] = {
         {.sample = sample_error},
         {.sample = sample_label, .needs_labels = true},
-        {.sample = sample_error, .total = greatest_of},
     };
     static struct eval_results results;
     const char *const names[] = {"softmax:0", "plus_three:0"};
     const struct msc_distill_options o = {
-        .kind = MSC_LOSS_MSE, .tensors = names, .n_tensors = 2, .metrics = metrics, .n_metrics = 3};
+        .kind = MSC_LOSS_MSE, .tensors = names, .n_tensors = 2, .metrics = metrics, .n_metrics = 2};
     struct eval_edits edits[2];
     struct bench b = {0};
-    double sum = 0, greatest = 0;
+    double sum = 0;
     (void)state;
     eval_open_widths(&b.c, widths, 6);
     open_host(&b);
@@ -292,7 +282,6 @@ static void test_env_distill__metrics_of_samples(void **state) {
     record_both(&b, &results, edits);
     for (int s = 0; s < 6; s++) {
         sum += plain_error(&results, s);
-        greatest = fmax(greatest, plain_error(&results, s));
     }
     loss_of(&b, &o, &edits[1]);
     struct msc_distill_run runs[2] = {{.edits = edits[1].edits},
@@ -300,10 +289,36 @@ static void test_env_distill__metrics_of_samples(void **state) {
     assert_ok(msc_distill_run(b.d, runs, 2, NULL, NULL));
     assert_near(runs[0].metrics[0], sum / 6);
     assert_true(isnan(runs[0].metrics[1]));
-    assert_near(runs[0].metrics[2], greatest);
     assert_true(runs[1].was_stopped);
-    assert_true(isnan(runs[1].metrics[0]) && isnan(runs[1].metrics[2]));
+    assert_true(isnan(runs[1].metrics[0]));
     eval_results_finish(&results);
+    close_bench(&b);
+}
+
+// 1e16 swallows what is added to it one by one.
+static double sample_of_order(const struct msc_sample *s) {
+    static const double values[] = {1e16, 1, 1, -1e16, 1, 1};
+    return values[s->sample];
+}
+
+// Batch by batch (1e16 + 1 + 1) + (-1e16 + 1 + 1) is 0 in doubles; sample by sample the last two
+// samples are left.
+static void test_env_distill__order_of_sums(void **state) {
+    static const struct msc_sample_metric metric = {.sample = sample_of_order};
+    struct msc_distill_options o = {.kind = MSC_LOSS_MSE, .metrics = &metric, .n_metrics = 1};
+    struct eval_edits edits;
+    struct bench b = {0};
+    (void)state;
+    eval_open_net(&b.c, 6, 3);
+    open_host(&b);
+    eval_draw_edits(&b.c, 8, &edits);
+    for (int by_sample = 0; by_sample <= 1; by_sample++) {
+        struct msc_distill_run run = {.edits = edits.edits};
+        o.is_by_sample = by_sample;
+        loss_of(&b, &o, &edits);
+        assert_ok(msc_distill_run(b.d, &run, 1, NULL, NULL));
+        assert_true(run.metrics[0] == (by_sample ? 2.0 / 6 : 0));
+    }
     close_bench(&b);
 }
 
@@ -580,6 +595,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_distill__samples_of_several_shapes),
         cmocka_unit_test(test_env_distill__stops_at_its_bound),
         cmocka_unit_test(test_env_distill__metrics_of_samples),
+        cmocka_unit_test(test_env_distill__order_of_sums),
         cmocka_unit_test(test_env_distill__kl_axis),
         cmocka_unit_test(test_env_distill__reference_lists),
         cmocka_unit_test(test_env_distill__outputs_left_out),
