@@ -6,6 +6,7 @@
 #include "env/api/library.h"
 
 #include <assert.h>
+#include <cjson/cJSON.h>
 #include <math.h>
 
 // Stream of the agents' random numbers; environments draw from others of the same seed.
@@ -17,6 +18,7 @@ struct msc_agent {
     const struct msc_space *space;
     const struct msc_goal *goal;
     uint64_t seed;
+    unsigned version;
     struct msc_rng rng;
     struct msc_arena arena;
     const char *folder;
@@ -43,6 +45,10 @@ struct msc_rng *msc_agent_rng(struct msc_agent *agent) {
     return &agent->rng;
 }
 
+unsigned msc_agent_version(const struct msc_agent *agent) {
+    return agent->version;
+}
+
 const char *msc_agent__folder(const struct msc_agent *agent) {
     return agent->folder;
 }
@@ -59,9 +65,40 @@ double msc_agent_answer_s(const struct msc_agent *agent) {
     return agent->def == &msc_agent_process ? msc_agent__process_timeout_s(agent) : 0.0;
 }
 
+static enum msc_status read_version(struct msc_agent *agent, const struct cJSON *config) {
+    const struct msc_agent_def *def = agent->def;
+    const struct cJSON *item = cJSON_GetObjectItemCaseSensitive(config, "version");
+    double version = item ? item->valuedouble : def->version;
+    unsigned oldest = def->oldest ? def->oldest : def->version;
+    agent->version = def->version;
+    if (version != floor(version) || version < oldest || version > def->version) {
+        return MSC_FAIL(
+            MSC_E_UNSUPPORTED,
+            "agent %s: proposals of version %g, expected %u to %u; use the program that "
+            "began the search, or begin a new record",
+            def->name, version, oldest, def->version);
+    }
+    agent->version = (unsigned)version;
+    return MSC_OK;
+}
+
+// What an earlier version did not have is off.
+static enum msc_status read_params(struct msc_agent *agent, const struct msc_agent_setup *setup) {
+    static const char *const ignore[] = {"type", "version", "path", NULL};
+    static const char *const ignore_type[] = {"type", "version", NULL};
+    const struct msc_param *params = agent->def->params;
+    msc_param_defaults(params, agent->state);
+    MSC_TRY(msc_param_read(params, agent->state, setup->config, "agent",
+                           setup->library ? ignore : ignore_type, &agent->arena));
+    for (const struct msc_param *param = params; param && param->name; param++) {
+        if (param->since > agent->version) {
+            msc_param_clear(param, agent->state);
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status agent_start(struct msc_agent *agent, const struct msc_agent_setup *setup) {
-    static const char *const ignore[] = {"type", "path", NULL};
-    static const char *const ignore_type[] = {"type", NULL};
     const struct msc_agent_def *def = agent->def;
     if (def->abi != MSC_AGENT_ABI) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
@@ -77,9 +114,8 @@ static enum msc_status agent_start(struct msc_agent *agent, const struct msc_age
         return MSC_FAIL(MSC_E_NOMEM, "agent %s: out of memory for its state", def->name);
     }
     msc_rng_seed(&agent->rng, setup->seed, AGENT_STREAM);
-    msc_param_defaults(def->params, agent->state);
-    MSC_TRY(msc_param_read(def->params, agent->state, setup->config, "agent",
-                           setup->library ? ignore : ignore_type, &agent->arena));
+    MSC_TRY(read_version(agent, setup->config));
+    MSC_TRY(read_params(agent, setup));
     return def->init(agent);
 }
 
@@ -186,6 +222,12 @@ double msc_agent_effort(const struct msc_agent *agent, double n) {
 
 enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object) {
     MSC_TRY(msc_json_add_text(object, "type", agent->def->name));
-    MSC_TRY(msc_json_add_number(object, "version", agent->def->version));
-    return msc_param_write(agent->def->params, agent->state, object);
+    MSC_TRY(msc_json_add_number(object, "version", agent->version));
+    MSC_TRY(msc_param_write(agent->def->params, agent->state, object));
+    for (const struct msc_param *param = agent->def->params; param && param->name; param++) {
+        if (param->since > agent->version) {
+            cJSON_DeleteItemFromObjectCaseSensitive(object, param->name);
+        }
+    }
+    return MSC_OK;
 }

@@ -419,6 +419,9 @@ static enum msc_status config_read_entry(struct msc_config *c, const char *secti
     MSC_TRY(read_budget(&p, from.budget));
     e->is_agent_default = !cJSON_GetObjectItemCaseSensitive(from.agent, "type");
     e->is_budget_default = !from.budget;
+    if (from.agent && !(e->agent_said = cJSON_Duplicate(from.agent, true))) {
+        return no_entry_memory(&p);
+    }
     if (e->is_agent_default && e->is_budget_default) {
         e->budget.trials = DEFAULT_TRIALS; // that agent never ends by itself
     }

@@ -302,14 +302,31 @@ static bool is_same_target(const cJSON *a, const cJSON *b) {
     return x && cJSON_IsString(b) && msc_target_find(b->valuestring) == x;
 }
 
+// Parameters that nobody has said are those that it began with.
+static enum msc_status keep_old_parameters(struct msc_config_entry *e, const cJSON *old) {
+    for (cJSON *item = e->agent->child, *next = NULL; item; item = next) {
+        next = item->next;
+        if (!cJSON_GetObjectItemCaseSensitive(e->agent_said, item->string)) {
+            MSC_TRY(take_member(e->agent, old, item->string));
+        }
+    }
+    return MSC_OK;
+}
+
+static bool is_same_type(const cJSON *a, const cJSON *b) {
+    return cJSON_Compare(cJSON_GetObjectItemCaseSensitive(a, "type"),
+                         cJSON_GetObjectItemCaseSensitive(b, "type"), true);
+}
+
 // Another agent was the default once. It ended by itself.
-static enum msc_status keep_old_agent(struct msc_config_entry *e, const cJSON *agent) {
-    const cJSON *old = cJSON_GetObjectItemCaseSensitive(agent, "type");
-    const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->agent, "type");
-    if (!cJSON_IsString(old) || strcmp(old->valuestring, own->valuestring) == 0) {
+static enum msc_status keep_old_agent(struct msc_config_entry *e, const cJSON *old) {
+    if (is_same_type(old, e->agent)) {
+        return keep_old_parameters(e, old);
+    }
+    if (!e->is_agent_default || !cJSON_IsObject(old)) {
         return MSC_OK;
     }
-    cJSON *copy = cJSON_Duplicate(agent, true);
+    cJSON *copy = cJSON_Duplicate(old, true);
     if (!copy) {
         return msc_processor__no_memory();
     }
@@ -325,9 +342,7 @@ static enum msc_status keep_old_defaults(struct msc_processor *p, const cJSON *o
     const cJSON *env = find_env(old, e);
     const cJSON *target = cJSON_GetObjectItemCaseSensitive(env, "target");
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->env, "target");
-    if (e->is_agent_default) {
-        MSC_TRY(keep_old_agent(e, find_member(old, e, "agent")));
-    }
+    MSC_TRY(keep_old_agent(e, find_member(old, e, "agent")));
     if ((e->is_target_default && cJSON_IsString(target)) || is_same_target(target, own)) {
         MSC_TRY(take_member(e->env, env, "target"));
         e->target = msc_arena_strdup(&p->arena, target->valuestring);

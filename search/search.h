@@ -131,9 +131,6 @@ enum msc_status msc_search_run(struct msc_search_result *result,
                                const struct msc_search_options *options);
 void msc_search_result_finish(struct msc_search_result *result); // accepts a zeroed one
 
-// The record's header for these options; owned by the caller.
-enum msc_status msc_search_header(struct cJSON **out, const struct msc_search_options *options);
-
 MSC_PUBLIC_END
 
 #endif

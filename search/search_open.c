@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-// Opens the record or makes a new one; `wanted` is the header of this configuration.
-static enum msc_status open_search_record(struct msc_search *s, const struct cJSON *wanted) {
+// Opens the record, if there is one.
+static enum msc_status open_search_record(struct msc_search *s) {
     const struct msc_search_options *o = s->options;
     enum msc_status status = MSC_E_NOT_FOUND;
     if (msc_file_exists(o->record_path)) {
@@ -17,12 +17,7 @@ static enum msc_status open_search_record(struct msc_search *s, const struct cJS
     } else if (o->resume_only) {
         return MSC_FAIL(MSC_E_NOT_FOUND, "%s: there is no record to resume", o->record_path);
     }
-    if (status == MSC_E_NOT_FOUND && !o->resume_only) {
-        return msc_record_create(&s->record, o->record_path, wanted, o->log);
-    }
-    MSC_TRY(status);
-    return msc_record_header_compare(msc_record_header(s->record), wanted, o->free_keys,
-                                     o->record_path);
+    return status == MSC_E_NOT_FOUND && !o->resume_only ? MSC_OK : status;
 }
 
 static enum msc_status add_hashes(cJSON *hashes, const struct msc_env *env) {
@@ -80,18 +75,30 @@ out:
     return status;
 }
 
-static enum msc_status open_search_agent(struct msc_agent **out,
-                                         const struct msc_search_options *o) {
-    return msc_agent_open(out, o->agent_config, msc_env_space(o->env), o->goal, o->seed,
-                          o->agent_folder);
+// "version" of the record's agent, where a search goes on with it; else NULL.
+static const cJSON *find_version(const struct msc_search *s) {
+    const struct msc_search_options *o = s->options;
+    if (!s->record || o->warm_start) {
+        return NULL;
+    }
+    const cJSON *old = cJSON_GetObjectItemCaseSensitive(msc_record_header(s->record), "agent");
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(old, "type");
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(o->agent_config, "type");
+    return cJSON_Compare(type, own, true) ? cJSON_GetObjectItemCaseSensitive(old, "version") : NULL;
 }
 
-enum msc_status msc_search_header(struct cJSON **out, const struct msc_search_options *options) {
-    struct msc_agent *agent = NULL;
-    MSC_TRY(open_search_agent(&agent, options));
-    enum msc_status status = make_search_header(out, options, agent);
-    msc_agent_destroy(agent);
-    return status;
+// The agent goes on as the version that began.
+static enum msc_status open_search_agent(struct msc_search *s) {
+    const struct msc_search_options *o = s->options;
+    const cJSON *version = find_version(s);
+    s->agent_config = cJSON_Duplicate(o->agent_config, true);
+    if (!s->agent_config && o->agent_config) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the agent's parameters");
+    }
+    if (version) {
+        MSC_TRY(msc_json_add(s->agent_config, "version", cJSON_Duplicate(version, true)));
+    }
+    return msc_agent_open(&s->agent, s->agent_config, s->space, o->goal, o->seed, o->agent_folder);
 }
 
 static enum msc_status make_buffers(struct msc_search *s) {
@@ -135,15 +142,21 @@ enum msc_status msc_search__open(struct msc_search *s) {
     MSC_TRY(msc_goal_check(o->goal, s->space));
     MSC_TRY(make_buffers(s));
     msc_worker_set_quiet(o->worker, o->quiet_seconds);
-    MSC_TRY(open_search_agent(&s->agent, o));
-    if (o->quiet_seconds > 0.0) {
-        msc_worker_set_quiet(o->worker, fmax(o->quiet_seconds, msc_agent_answer_s(s->agent)));
+    if (!o->restart) {
+        MSC_TRY(open_search_record(s));
     }
+    MSC_TRY(open_search_agent(s));
     if (o->restart) {
         MSC_TRY(msc_record_set_aside(NULL, o->record_path, o->log));
     }
+    if (o->quiet_seconds > 0.0) {
+        msc_worker_set_quiet(o->worker, fmax(o->quiet_seconds, msc_agent_answer_s(s->agent)));
+    }
     MSC_TRY(make_search_header(&wanted, o, s->agent));
-    enum msc_status status = open_search_record(s, wanted);
+    enum msc_status status = s->record
+                                 ? msc_record_header_compare(msc_record_header(s->record), wanted,
+                                                             o->free_keys, o->record_path)
+                                 : msc_record_create(&s->record, o->record_path, wanted, o->log);
     cJSON_Delete(wanted);
     MSC_TRY(status);
     s->n_recorded = msc_record_n_trials(s->record);
@@ -156,6 +169,7 @@ enum msc_status msc_search__open(struct msc_search *s) {
 void msc_search__close(struct msc_search *s) {
     msc_attempt_close(s->attempt);
     msc_agent_destroy(s->agent);
+    cJSON_Delete(s->agent_config);
     msc_points_finish(&s->points);
     msc_free(s->proposals);
     msc_free(s->choices);
