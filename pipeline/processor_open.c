@@ -304,13 +304,19 @@ static bool is_same_target(const cJSON *a, const cJSON *b) {
 
 // Parameters that nobody has said are those that it began with.
 static enum msc_status keep_old_parameters(struct msc_config_entry *e, const cJSON *old) {
-    for (cJSON *item = e->agent->child, *next = NULL; item; item = next) {
-        next = item->next;
-        if (!cJSON_GetObjectItemCaseSensitive(e->agent_said, item->string)) {
-            MSC_TRY(take_member(e->agent, old, item->string));
-        }
+    cJSON *kept = cJSON_Duplicate(old, true);
+    enum msc_status status = kept ? MSC_OK : msc_processor__no_memory();
+    for (const cJSON *item = e->agent_said ? e->agent_said->child : NULL; kept && item;
+         item = item->next) {
+        MSC_TRY_OUT(take_member(kept, e->agent, item->string));
     }
-    return MSC_OK;
+    MSC_TRY_OUT(status);
+    cJSON_Delete(e->agent);
+    e->agent = kept;
+    kept = NULL;
+out:
+    cJSON_Delete(kept);
+    return status;
 }
 
 static bool is_same_type(const cJSON *a, const cJSON *b) {
