@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/param.h"
 #include "base/process.h"
+#include "base/program.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -43,30 +44,6 @@ static enum msc_status no_command_memory(void) {
 
 // ---- Reading and writing ----------------------------------------------------------------------
 
-static enum msc_status read_words(struct msc_command *out, const cJSON *argv, const char *where,
-                                  struct msc_arena *arena) {
-    size_t n = 0;
-    const cJSON *word = NULL;
-    if (!cJSON_IsArray(argv) || !argv->child) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: expected words: [\"./score.py\", \"{model}\"]", where);
-    }
-    out->argv = msc_arena_array(arena, (size_t)cJSON_GetArraySize(argv) + 1, sizeof out->argv[0]);
-    if (!out->argv) {
-        return no_command_memory();
-    }
-    cJSON_ArrayForEach(word, argv) {
-        if (!cJSON_IsString(word) || (n == 0 && !word->valuestring[0])) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: word %zu is no text", where, n);
-        }
-        out->argv[n] = msc_arena_strdup(arena, word->valuestring);
-        if (!out->argv[n++]) {
-            return no_command_memory();
-        }
-    }
-    out->argv[n] = NULL;
-    return MSC_OK;
-}
-
 enum msc_status msc_command_read(struct msc_command *out, const struct cJSON *value,
                                  const char *where, struct msc_arena *arena) {
     struct command_keys keys;
@@ -79,7 +56,8 @@ enum msc_status msc_command_read(struct msc_command *out, const struct cJSON *va
     }
     msc_param_defaults(command_params, &keys);
     MSC_TRY(msc_param_read(command_params, &keys, is_list ? NULL : value, where, NULL, arena));
-    MSC_TRY(read_words(out, is_list ? value : keys.argv, where, arena));
+    MSC_TRY(msc_program_read_words(&out->argv, is_list ? value : keys.argv, where,
+                                   "[\"./score.py\", \"{model}\"]", arena));
     out->is_maximised = keys.maximise;
     out->timeout_s = keys.timeout_s;
     for (int i = 0; i < N_PLACEHOLDERS; i++) {

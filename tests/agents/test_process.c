@@ -47,7 +47,7 @@ static void test_agents_process__cannot_start(void **state) {
     assert_message("agent.command");
     close_fixture(&f);
     assert_int_equal(open_json(&f, "{\"type\":\"process\",\"command\":[\"sh\",3]}"), MSC_E_INVALID);
-    assert_message("item 1 is no text");
+    assert_message("word 1 is no text");
     close_fixture(&f);
     assert_int_equal(open_json(&f, "{\"type\":\"process\",\"comand\":[\"sh\"]}"), MSC_E_INVALID);
     assert_message("command");
