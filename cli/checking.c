@@ -259,13 +259,18 @@ static void close_of_config(void *payload, struct msc_env *env) {
     }
 }
 
-// With every parameter at its default, and nothing to work on.
+// With every parameter at its default, but for the command of a program, and nothing to work on.
+struct by_name {
+    const struct msc_env_def *def;
+    const cJSON *config; // NULL: none
+};
+
 static enum msc_status open_by_name(void *payload, struct msc_env **out) {
-    const struct msc_env_def *def = payload;
+    const struct by_name *by = payload;
     const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
-    enum msc_status status = msc_env_create(out, def, NULL, &host);
-    return status == MSC_OK
-               ? MSC_OK
+    enum msc_status status = msc_env_create(out, by->def, by->config, &host);
+    return status == MSC_OK || by->config
+               ? status
                : msc_status_prefix(status, "by its name alone; --check takes a configuration, too");
 }
 
@@ -274,10 +279,30 @@ static void close_by_name(void *payload, struct msc_env *env) {
     msc_env_destroy(env);
 }
 
+// Words with blanks between them, and paths that are no library's, are programs.
+static bool is_program(const char *name) {
+    return !msc_env_find(name) && !ends_with(name, ".so") &&
+           (strchr(name, ' ') || msc_library_is_path(name));
+}
+
+static enum msc_status try_env_program(struct checking *c, const struct msc_check_rule *rule) {
+    cJSON *object = cJSON_CreateObject();
+    struct by_name by = {.def = msc_env_find("process"), .config = object};
+    const struct msc_check_env subject = {
+        .open = open_by_name, .close = close_by_name, .payload = &by};
+    enum msc_status status = object ? add_command(object, c->values->name)
+                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for an environment");
+    if (status == MSC_OK) {
+        status = rule->check(&subject);
+    }
+    cJSON_Delete(object);
+    return status;
+}
+
 static enum msc_status try_env(struct checking *c, const struct msc_check_rule *rule) {
     const char *name = c->values->name;
     struct msc_env_library *library = NULL;
-    const struct msc_env_def *def = NULL;
+    struct by_name by = {.def = NULL};
     struct of_config of = {.path = name};
     struct msc_check_env subject = {
         .open = open_of_config, .close = close_of_config, .payload = &of};
@@ -286,9 +311,11 @@ static enum msc_status try_env(struct checking *c, const struct msc_check_rule *
         of.options.log = NULL;
         return rule->check(&subject);
     }
-    MSC_TRY(msc_env_select(&def, &library, name, NULL));
-    subject = (struct msc_check_env){
-        .open = open_by_name, .close = close_by_name, .payload = (void *)def};
+    if (is_program(name)) {
+        return try_env_program(c, rule);
+    }
+    MSC_TRY(msc_env_select(&by.def, &library, name, NULL));
+    subject = (struct msc_check_env){.open = open_by_name, .close = close_by_name, .payload = &by};
     enum msc_status status = rule->check(&subject);
     msc_env_library_close(library);
     return status;

@@ -56,12 +56,13 @@ static int cmd_envs(const struct msc_cli_call *call, void *payload) {
 const struct msc_cli_command msc_cmd_envs = {
     .name = "envs",
     .summary = "the environments, with every parameter, its default and range",
-    .usage = "[NAME | LIBRARY] | --check NAME | LIBRARY | CONFIG",
+    .usage = "[NAME | LIBRARY] | --check NAME | LIBRARY | PROGRAM | CONFIG",
     .description = "A shared library is an environment as well: {\"type\": \"./env.so\"}.",
     .examples = "  mscgym envs\n"
                 "  mscgym envs quantize\n"
                 "  mscgym envs ./env.so\n"
-                "  mscgym envs --check search.json\n",
+                "  mscgym envs --check search.json\n"
+                "  mscgym envs --check \"python3 environment.py\"\n",
     .options = options,
     .values_size = sizeof(struct msc_cli_plugins),
     .run = cmd_envs,

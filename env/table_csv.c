@@ -3,6 +3,7 @@
 #include "env/table_internal.h"
 
 #include "base/json.h"
+#include "env/space_json.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -148,11 +149,11 @@ static enum msc_status read_choice(struct csv_reader *r, const struct column *co
         return MSC_FAIL(MSC_E_FORMAT, "%s:%u: column %s: \"%s\" is no choice of that task", r->path,
                         line, column->name, text);
     }
-    if (labels->n == MSC_TABLE_MAX_CHOICES) {
+    if (labels->n == MSC_SPACE_JSON_MAX_CHOICES) {
         return MSC_FAIL(MSC_E_INVALID,
                         "%s:%u: column %s has more than %d different values; if it is no choice, "
                         "name it among \"metrics\"",
-                        r->path, line, column->name, MSC_TABLE_MAX_CHOICES);
+                        r->path, line, column->name, MSC_SPACE_JSON_MAX_CHOICES);
     }
     return add_label(r, labels, hash, text);
 }

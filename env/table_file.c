@@ -2,6 +2,7 @@
 #include "env/table_internal.h"
 
 #include "base/file.h"
+#include "env/space_json.h"
 
 #include <math.h>
 #include <string.h>
@@ -29,7 +30,7 @@ enum msc_status msc_table_file_load(struct msc_table_file *table, const char *pa
     }
     MSC_TRY(is_csv ? msc_table__read_csv(table, path, metrics, arena)
                    : msc_table__read_json(table, path, arena));
-    return msc_table__finish_space(&table->space, arena);
+    return msc_space_finish(&table->space, arena);
 }
 
 void msc_table_file_finish(struct msc_table_file *table) {

@@ -4,9 +4,6 @@
 
 #include "env/table_file.h"
 
-// More is not a choice, but a number that was measured.
-#define MSC_TABLE_MAX_CHOICES 4096
-
 // The text of a file with a NUL after its end, owned by the caller; the table's hash takes it in.
 enum msc_status msc_table__read(char **text, size_t *n_bytes, struct msc_table_file *table,
                                 const char *path);
@@ -20,8 +17,5 @@ enum msc_status msc_table__read_rows(struct msc_table_file *table, const char *p
                                      const char *const columns[], size_t n_columns,
                                      struct msc_arena *arena);
 struct msc_hash msc_table__hash_point(const uint32_t choices[], size_t n_tasks);
-
-// Order of choices and uniform baselines of a space that has all else.
-enum msc_status msc_table__finish_space(struct msc_space *space, struct msc_arena *arena);
 
 #endif

@@ -200,8 +200,8 @@ static enum msc_status check_rerank_code(const struct place *p) {
                : refuse_program(p, "rerank", cJSON_GetObjectItemCaseSensitive(command, "argv"));
 }
 
-// A metric of the environment may be a program's, which a dry run asks, too.
-static enum msc_status check_metric_code(const struct place *p, const cJSON *env) {
+// The environment, or a metric of it, may be a program's, which a dry run asks, too.
+static enum msc_status check_command_code(const struct place *p, const cJSON *env) {
     const cJSON *command = cJSON_GetObjectItemCaseSensitive(env, "command");
     const cJSON *argv = cJSON_GetObjectItemCaseSensitive(command, "argv");
     bool is_program = command && has_param(p->entry->env_def->params, "command");
@@ -244,7 +244,7 @@ static enum msc_status read_env(struct place *p, const cJSON *object) {
     }
     MSC_TRY(msc_json_add_text(e->env, "type", type));
     const struct msc_env_def *def = e->env_def;
-    MSC_TRY(check_metric_code(p, object));
+    MSC_TRY(check_command_code(p, object));
     cJSON *given = object ? cJSON_Duplicate(object, true) : cJSON_CreateObject();
     if (!given) {
         return no_entry_memory(p);

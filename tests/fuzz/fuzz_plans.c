@@ -1,7 +1,9 @@
 // What others choose. The first byte is 't' for a strategy file, read, applied to a small network,
-// written and read again; or 'm' for the answer of an agent's program to an ask.
+// written and read again; 'm' for the answer of an agent's program to an ask; or 'e' for what an
+// environment's program says: its space, a NUL, and its line on a trial.
 #include "agents/process_messages.h"
 #include "base/alloc.h"
+#include "env/process_messages.h"
 #include "graph/onnx/onnx.h"
 #include "tests/fuzz/fuzz.h"
 #include "tools/strategy.h"
@@ -134,13 +136,55 @@ static void fuzz_answer(const uint8_t *data, size_t n_bytes) {
     cJSON_Delete(answer);
 }
 
+// The outcome of one of two trials, on the first choices of all tasks.
+static void read_outcome(const char *text, size_t n_bytes, const struct msc_space *space) {
+    static const size_t places[] = {0, 1};
+    static const bool is_done[] = {false, true};
+    struct msc_arena arena = {0};
+    struct msc_trial trials[2], *list[] = {&trials[0], &trials[1]};
+    const struct msc_evaluation e = {.trials = list, .n = 2};
+    size_t index = 0;
+    cJSON *answer = NULL;
+    if (fuzz_check(msc_trial_init(&trials[0], &arena, space)) == MSC_OK &&
+        fuzz_check(msc_trial_init(&trials[1], &arena, space)) == MSC_OK &&
+        fuzz_check(msc_json_parse(&answer, text, n_bytes, "answer")) == MSC_OK) {
+        msc_trial_begin(&trials[0], space);
+        msc_trial_begin(&trials[1], space);
+        if (fuzz_check(msc_process_read_outcome(&index, answer, space, &e, places, is_done, 2)) ==
+                MSC_OK &&
+            index != 0) {
+            fuzz_fail("an outcome of a trial that has one");
+        }
+    }
+    cJSON_Delete(answer);
+    msc_arena_finish(&arena);
+}
+
+static void fuzz_environment(const uint8_t *data, size_t n_bytes) {
+    struct msc_arena arena = {0};
+    struct msc_process_env says = {.version = 0};
+    const uint8_t *end = n_bytes > 0 ? memchr(data, 0, n_bytes) : NULL;
+    size_t n_space = end ? (size_t)(end - data) : n_bytes;
+    cJSON *answer = NULL;
+    if (fuzz_check(msc_json_parse(&answer, (const char *)data, n_space, "answer")) == MSC_OK &&
+        cJSON_IsObject(answer) &&
+        fuzz_check(msc_process_read_space(&says, answer, &arena)) == MSC_OK &&
+        fuzz_check(msc_space_check(&says.space)) == MSC_OK && end) {
+        read_outcome((const char *)end + 1, n_bytes - n_space - 1, &says.space);
+    }
+    cJSON_Delete(answer);
+    msc_arena_finish(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     static const char *const files[] = {"s.json", "saved.json", NULL};
-    if (n_bytes < 1 || n_bytes > FUZZ_MAX_BYTES || (data[0] != 't' && data[0] != 'm')) {
+    if (n_bytes < 1 || n_bytes > FUZZ_MAX_BYTES || !strchr("tme", data[0]) || !data[0]) {
         return -1;
     }
     if (data[0] == 't') {
         fuzz_strategy(data + 1, n_bytes - 1);
+    } else if (data[0] == 'e') {
+        fuzz_environment(data + 1, n_bytes - 1);
     } else {
         fuzz_answer(data + 1, n_bytes - 1);
     }

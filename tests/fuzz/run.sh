@@ -138,7 +138,17 @@ END
 {"proposals": [{"choices": [2, 1], "parent": 4, "bound": 0.5, "probe": true}, {"choices": [0, 0]}],
  "done": false}
 END
-    words "$tree"/tools/strategy_json.c "$tree"/agents/process_messages.c >"$work/plans/dict"
+    { cat <<'END' && printf '\0{"trial": 0, "state": "pruned", "metrics": {"loss": 0.5}, "reason": "no"}'; } |
+{"version": 1, "features": ["elements"], "reference": {"loss": 0, "size": 9}, "tasks": [
+  {"name": "a", "choices": ["8", "4"], "dearest_first": [0, 1], "features": [72]},
+  {"name": "b", "choices": ["x"], "features": [5]}], "baselines": [{"label": "8", "choices": [0, 0]}],
+ "metrics": [{"name": "loss", "unit": "", "help": "it", "maximised": true, "measured": true}],
+ "costs": [{"name": "size", "constant": 1, "alone": [[8, 4], [2]],
+            "terms": [{"scale": 2, "factors": [{"task": 0, "values": [8, 4]}]}]}]}
+END
+        seed plans e
+    words "$tree"/tools/strategy_json.c "$tree"/agents/process_messages.c \
+        "$tree"/env/process_messages.c "$tree"/env/space_json.c >"$work/plans/dict"
 }
 
 seeds_table() {

@@ -1,6 +1,5 @@
-// What a table's file leaves to be told from the rest: which choices are expensive, which plans are
-// uniform.
-#include "env/table_internal.h"
+// What a space leaves to be told from the rest: which choices are expensive, which plans are uniform.
+#include "env/space_json.h"
 
 #include <math.h>
 #include <string.h>
@@ -47,7 +46,7 @@ static void sort_choices(uint32_t order[], const double weights[], uint32_t n) {
 }
 
 static enum msc_status no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "table: out of memory for its space");
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a space");
 }
 
 // By the first exact cost of which less is better.
@@ -84,7 +83,9 @@ static enum msc_status order_choices(struct msc_space *space, struct msc_arena *
         }
         sort_choices(order, weights[t], space->tasks[t].n_choices);
         tasks[t] = space->tasks[t];
-        tasks[t].most_expensive_first = order;
+        if (!tasks[t].most_expensive_first) {
+            tasks[t].most_expensive_first = order;
+        }
     }
     space->tasks = tasks;
     return MSC_OK;
@@ -125,7 +126,7 @@ static bool are_labels_equal(const struct msc_space *space) {
 
 static enum msc_status build_baselines(struct msc_space *space, struct msc_arena *arena) {
     size_t n_tasks = space->n_tasks;
-    if (n_tasks == 0 || !are_labels_equal(space)) {
+    if (n_tasks == 0 || space->n_baselines > 0 || !are_labels_equal(space)) {
         return MSC_OK;
     }
     uint32_t n_choices = space->tasks[0].n_choices;
@@ -146,7 +147,7 @@ static enum msc_status build_baselines(struct msc_space *space, struct msc_arena
     return MSC_OK;
 }
 
-enum msc_status msc_table__finish_space(struct msc_space *space, struct msc_arena *arena) {
+enum msc_status msc_space_finish(struct msc_space *space, struct msc_arena *arena) {
     MSC_TRY(order_choices(space, arena));
     return build_baselines(space, arena);
 }

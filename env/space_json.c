@@ -1,0 +1,355 @@
+// The JSON form of a space: tasks, metrics, and exact costs as terms.
+#include "env/space_json.h"
+
+#include "base/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TOP "top level" // in errors
+
+static enum msc_status no_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a space");
+}
+
+#define N_KEYS(keys) (sizeof(keys) / sizeof((keys)[0]))
+
+// A list of `n` numbers at `out`. `null` is NaN where that may be.
+enum msc_status msc_space_json_read_numbers(double out[], size_t n, const cJSON *list,
+                                            bool may_fail, const char *where) {
+    const cJSON *item;
+    size_t i = 0;
+    if (!cJSON_IsArray(list) || (size_t)cJSON_GetArraySize(list) != n) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: expected a list of %zu numbers, one for each choice",
+                        where, n);
+    }
+    cJSON_ArrayForEach(item, list) {
+        bool is_failed = may_fail && cJSON_IsNull(item);
+        if (!is_failed && !(cJSON_IsNumber(item) && isfinite(item->valuedouble))) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s[%zu]: expected a finite number%s", where, i,
+                            may_fail ? ", or null for what cannot be evaluated" : "");
+        }
+        out[i++] = is_failed ? NAN : item->valuedouble;
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_space_json_read_task(const struct msc_space_json *r, uint32_t *out,
+                                         const cJSON *item, const char *where) {
+    size_t n = r->space->n_tasks;
+    double value = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
+    if (!(value >= 0.0 && value < (double)n) || value != floor(value)) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: expected the index of a task, 0 to %zu", where, n - 1);
+    }
+    *out = (uint32_t)value;
+    return MSC_OK;
+}
+
+// "alone": what each choice of each task adds; *out is NULL where there is no such key.
+enum msc_status msc_space_json_read_alone(const struct msc_space_json *r, double ***out,
+                                          const cJSON *object, bool may_fail, const char *where) {
+    size_t n_tasks = r->space->n_tasks;
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "alone");
+    const cJSON *item;
+    size_t t = 0;
+    *out = NULL;
+    if (!list) {
+        return MSC_OK;
+    }
+    if (!cJSON_IsArray(list) || (size_t)cJSON_GetArraySize(list) != n_tasks) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s.alone: expected %zu lists, one for each task", where,
+                        n_tasks);
+    }
+    *out = msc_arena_array(r->arena, n_tasks, sizeof **out);
+    cJSON_ArrayForEach(item, list) {
+        char place[96];
+        uint32_t n_choices = r->tasks[t].n_choices;
+        double *values = msc_arena_array(r->arena, n_choices, sizeof *values);
+        if (!*out || !values) {
+            return no_memory();
+        }
+        snprintf(place, sizeof place, "%.50s.alone[%zu]", where, t);
+        MSC_TRY(msc_space_json_read_numbers(values, n_choices, item, may_fail, place));
+        (*out)[t++] = values;
+    }
+    return MSC_OK;
+}
+
+// A factor of one task, [n_choices of it].
+static enum msc_status read_factor(const struct msc_space_json *r, struct msc_cost_factor *factor,
+                                   const cJSON *object, const char *where) {
+    static const char *const keys[] = {"task", "values"};
+    char place[96];
+    MSC_TRY(msc_json_check_keys(object, keys, N_KEYS(keys), where));
+    snprintf(place, sizeof place, "%.50s.task", where);
+    MSC_TRY(msc_space_json_read_task(r, &factor->task,
+                                     cJSON_GetObjectItemCaseSensitive(object, "task"), place));
+    uint32_t n = r->tasks[factor->task].n_choices;
+    double *values = msc_arena_array(r->arena, n, sizeof *values);
+    if (!values) {
+        return no_memory();
+    }
+    snprintf(place, sizeof place, "%.50s.values", where);
+    factor->by_choice = values;
+    return msc_space_json_read_numbers(
+        values, n, cJSON_GetObjectItemCaseSensitive(object, "values"), false, place);
+}
+
+static enum msc_status read_term(const struct msc_space_json *r, struct msc_cost_term *term,
+                                 const cJSON *object, const char *where) {
+    static const char *const keys[] = {"scale", "factors"};
+    const cJSON *list, *item;
+    MSC_TRY(msc_json_check_keys(object, keys, N_KEYS(keys), where));
+    term->scale = 1.0;
+    if (cJSON_GetObjectItemCaseSensitive(object, "scale")) {
+        MSC_TRY(msc_json_get_double(&term->scale, object, "scale", where));
+    }
+    MSC_TRY(msc_json_get_array(&list, object, "factors", where));
+    size_t n = (size_t)cJSON_GetArraySize(list);
+    struct msc_cost_factor *factors = msc_arena_array(r->arena, n + 1, sizeof *factors);
+    if (!factors) {
+        return no_memory();
+    }
+    term->factors = factors;
+    cJSON_ArrayForEach(item, list) {
+        char place[96];
+        snprintf(place, sizeof place, "%.50s.factors[%u]", where, term->n_factors);
+        MSC_TRY(read_factor(r, &factors[term->n_factors++], item, place));
+    }
+    return MSC_OK;
+}
+
+// "alone" as terms of one factor, then "terms".
+static enum msc_status read_terms(const struct msc_space_json *r, struct msc_cost *cost,
+                                  const cJSON *object, const char *where) {
+    size_t n_tasks = r->space->n_tasks;
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "terms");
+    const cJSON *item;
+    double **alone = NULL;
+    MSC_TRY(msc_space_json_read_alone(r, &alone, object, false, where));
+    if (list) {
+        MSC_TRY(msc_json_get_array(&list, object, "terms", where));
+    }
+    size_t n = (size_t)cJSON_GetArraySize(list) + n_tasks;
+    struct msc_cost_term *terms = msc_arena_array(r->arena, n, sizeof *terms);
+    struct msc_cost_factor *factors = msc_arena_array(r->arena, n_tasks, sizeof *factors);
+    if (!terms || !factors) {
+        return no_memory();
+    }
+    cost->terms = terms;
+    for (size_t t = 0; alone && t < n_tasks; t++) {
+        factors[t] = (struct msc_cost_factor){.task = (uint32_t)t, .by_choice = alone[t]};
+        terms[cost->n_terms++] =
+            (struct msc_cost_term){.scale = 1.0, .n_factors = 1, .factors = &factors[t]};
+    }
+    size_t i = 0;
+    cJSON_ArrayForEach(item, list) {
+        char place[96];
+        snprintf(place, sizeof place, "%.50s.terms[%zu]", where, i++);
+        MSC_TRY(read_term(r, &terms[cost->n_terms++], item, place));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_space_json_read_constant(double *out, const cJSON *object, const char *where) {
+    *out = 0.0;
+    return cJSON_GetObjectItemCaseSensitive(object, "constant")
+               ? msc_json_get_double(out, object, "constant", where)
+               : MSC_OK;
+}
+
+static enum msc_status copy_text(const struct msc_space_json *r, const char **out,
+                                 const cJSON *object, const char *key, const char *where) {
+    const char *text = "";
+    if (cJSON_GetObjectItemCaseSensitive(object, key) || strcmp(key, "name") == 0) {
+        MSC_TRY(msc_json_get_text(&text, object, key, where));
+    }
+    *out = msc_arena_strdup(r->arena, text);
+    return *out ? MSC_OK : no_memory();
+}
+
+// What a metric and a cost have in common.
+enum msc_status msc_space_json_read_head(const struct msc_space_json *r, struct msc_metric *metric,
+                                         const cJSON *object, const char *where) {
+    MSC_TRY(copy_text(r, &metric->name, object, "name", where));
+    MSC_TRY(copy_text(r, &metric->unit, object, "unit", where));
+    MSC_TRY(copy_text(r, &metric->help, object, "help", where));
+    return cJSON_GetObjectItemCaseSensitive(object, "maximised")
+               ? msc_json_get_bool(&metric->is_maximised, object, "maximised", where)
+               : MSC_OK;
+}
+
+static enum msc_status read_cost(struct msc_space_json *r, size_t i, const cJSON *object,
+                                 const char *where) {
+    static const char *const keys[] = {"name",     "unit",  "help", "maximised",
+                                       "constant", "alone", "terms"};
+    struct msc_metric *metric = &r->metrics[r->n_measured + i];
+    struct msc_cost *cost = &r->costs[i];
+    MSC_TRY(msc_json_check_keys(object, keys, N_KEYS(keys), where));
+    MSC_TRY(msc_space_json_read_head(r, metric, object, where));
+    metric->is_exact = true;
+    cost->metric = metric->name;
+    MSC_TRY(msc_space_json_read_constant(&cost->constant, object, where));
+    return read_terms(r, cost, object, where);
+}
+
+static enum msc_status read_features(const struct msc_space_json *r, const cJSON *object,
+                                     const double **out, const char *where) {
+    size_t n = r->space->n_features;
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "features");
+    if (n == 0 && !list) {
+        return MSC_OK;
+    }
+    double *features = msc_arena_array(r->arena, n + 1, sizeof *features);
+    const cJSON *item;
+    size_t i = 0;
+    if (!features) {
+        return no_memory();
+    }
+    cJSON_ArrayForEach(item, list) {
+        if (i < n && cJSON_IsNumber(item)) {
+            features[i] = item->valuedouble;
+        }
+        i += cJSON_IsNumber(item);
+    }
+    if (!cJSON_IsArray(list) || i != n || (size_t)cJSON_GetArraySize(list) != n) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s.features: expected %zu numbers, one for each of the "
+                        "\"features\" at the top",
+                        where, n);
+    }
+    *out = features;
+    return MSC_OK;
+}
+
+// That each choice stands in it once is msc_space_check's to say.
+static enum msc_status read_order(const struct msc_space_json *r, struct msc_task *task,
+                                  const cJSON *object, const char *where) {
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "dearest_first");
+    uint32_t *order = msc_arena_array(r->arena, task->n_choices, sizeof *order);
+    const cJSON *item;
+    uint32_t i = 0;
+    if (!list) {
+        return MSC_OK;
+    }
+    if (!order) {
+        return no_memory();
+    }
+    cJSON_ArrayForEach(item, list) {
+        double value = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
+        if (i < task->n_choices && value >= 0.0 && value < task->n_choices &&
+            value == floor(value)) {
+            order[i++] = (uint32_t)value;
+        }
+    }
+    if (!cJSON_IsArray(list) || i != task->n_choices ||
+        (uint32_t)cJSON_GetArraySize(list) != task->n_choices) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s.dearest_first: expected the choices 0 to %u in some order", where,
+                        task->n_choices - 1);
+    }
+    task->most_expensive_first = order;
+    return MSC_OK;
+}
+
+static enum msc_status read_task(const struct msc_space_json *r, struct msc_task *task,
+                                 const cJSON *object, const char *where) {
+    static const char *const keys[] = {"name", "choices", "dearest_first", "features"};
+    const char *const *labels = NULL;
+    size_t n = 0;
+    MSC_TRY(msc_json_check_keys(object, keys, N_KEYS(keys), where));
+    MSC_TRY(copy_text(r, &task->name, object, "name", where));
+    MSC_TRY(msc_json_get_texts(&labels, &n, object, "choices", "labels", where, r->arena));
+    if (n == 0 || n > MSC_SPACE_JSON_MAX_CHOICES) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s.choices: expected a list of 1 to %d labels", where,
+                        MSC_SPACE_JSON_MAX_CHOICES);
+    }
+    task->labels = labels;
+    task->n_choices = (uint32_t)n;
+    MSC_TRY(read_order(r, task, object, where));
+    return read_features(r, object, &task->features, where);
+}
+
+enum msc_status msc_space_json_read_tasks(struct msc_space_json *r, const cJSON *root) {
+    struct msc_space *space = r->space;
+    const cJSON *list, *item;
+    MSC_TRY(msc_json_get_texts(&space->feature_names, &space->n_features, root, "features",
+                               "names of features", TOP, r->arena));
+    MSC_TRY(msc_json_get_array(&list, root, "tasks", TOP));
+    size_t n = (size_t)cJSON_GetArraySize(list);
+    r->tasks = msc_arena_array(r->arena, n + 1, sizeof *r->tasks);
+    if (!r->tasks) {
+        return no_memory();
+    }
+    if (n == 0) {
+        return MSC_FAIL(MSC_E_FORMAT, "tasks: expected at least one");
+    }
+    size_t i = 0;
+    cJSON_ArrayForEach(item, list) {
+        char where[96];
+        snprintf(where, sizeof where, "tasks[%zu]", i);
+        MSC_TRY(read_task(r, &r->tasks[i++], item, where));
+    }
+    space->n_tasks = n;
+    space->tasks = r->tasks;
+    return MSC_OK;
+}
+
+// Where a metric has its place: one named distill_loss is the first.
+static size_t place_of(const cJSON *list, size_t i) {
+    size_t first = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, list) {
+        const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
+        if (cJSON_IsString(name) && strcmp(name->valuestring, "distill_loss") == 0) {
+            return i == first ? 0 : i + (i < first);
+        }
+        first++;
+    }
+    return i;
+}
+
+// Room for all of them, before any is read.
+static enum msc_status make_metrics(struct msc_space_json *r, size_t n_metrics, size_t n_costs) {
+    struct msc_space *space = r->space;
+    r->n_measured = n_metrics;
+    space->n_costs = n_costs;
+    space->n_metrics = n_metrics + n_costs;
+    if (space->n_metrics == 0 || space->n_metrics > MSC_MAX_METRICS) {
+        return MSC_FAIL(MSC_E_FORMAT, "there are %zu metrics and costs, expected 1 to %d",
+                        space->n_metrics, MSC_MAX_METRICS);
+    }
+    r->metrics = msc_arena_array(r->arena, MSC_MAX_METRICS, sizeof *r->metrics);
+    r->costs = msc_arena_array(r->arena, MSC_MAX_METRICS, sizeof *r->costs);
+    space->metrics = r->metrics;
+    space->costs = r->costs;
+    return r->metrics && r->costs ? MSC_OK : no_memory();
+}
+
+enum msc_status msc_space_json_read_metrics(struct msc_space_json *r, const cJSON *root,
+                                            enum msc_status (*read)(void *payload, size_t i,
+                                                                    const cJSON *object,
+                                                                    const char *where),
+                                            void *payload) {
+    const cJSON *costs = cJSON_GetObjectItemCaseSensitive(root, "costs");
+    const cJSON *list, *item;
+    char where[96];
+    size_t i = 0;
+    MSC_TRY(msc_json_get_array(&list, root, "metrics", TOP));
+    if (costs) {
+        MSC_TRY(msc_json_get_array(&costs, root, "costs", TOP));
+    }
+    MSC_TRY(make_metrics(r, (size_t)cJSON_GetArraySize(list), (size_t)cJSON_GetArraySize(costs)));
+    cJSON_ArrayForEach(item, list) {
+        snprintf(where, sizeof where, "metrics[%zu]", i);
+        MSC_TRY(read(payload, place_of(list, i), item, where));
+        i++;
+    }
+    i = 0;
+    cJSON_ArrayForEach(item, costs) {
+        snprintf(where, sizeof where, "costs[%zu]", i);
+        MSC_TRY(read_cost(r, i++, item, where));
+    }
+    return MSC_OK;
+}
