@@ -5,6 +5,7 @@
 struct search_values {
     struct msc_cli_search search;
     const char *record, *entry, *baseline;
+    struct msc_cli_list warm_from;
     bool restart;
 };
 
@@ -31,6 +32,11 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_TEXT,
      .help = "greedy: also a greedy search, beside the result",
      .offset = offsetof(struct search_values, baseline)},
+    {.name = "warm-from",
+     .argument = "FILE",
+     .type = MSC_CLI_LIST,
+     .help = "begin with the points of another record, or of a strategy file; may be repeated",
+     .offset = offsetof(struct search_values, warm_from)},
     {.name = "restart",
      .type = MSC_CLI_FLAG,
      .help = "start afresh; the old record is kept under another name",
@@ -52,6 +58,8 @@ static int cmd_search(const struct msc_cli_call *call, void *payload) {
     o.record = v->record;
     o.restart = v->restart;
     o.baseline_greedy = is_greedy;
+    o.warm_from = v->warm_from.items;
+    o.n_warm_from = v->warm_from.n;
     return msc_cli_run_search(call, &v->search, &o, msc_processor_open);
 }
 
@@ -66,10 +74,12 @@ const struct msc_cli_command msc_cmd_search = {
         "In the result noise_ratio is how far rounding alone may move the winner's "
         "distill_loss,\nas a part of it; isolated_loss_sum adds up the losses that its choices "
         "have each alone.",
-    .examples = "  mscgym search digits.json\n"
-                "  mscgym search digits.json --dry-run\n"
-                "  mscgym search digits.json --time 8h --threads 8\n"
-                "  mscgym search both.json --entry quantize[1] --restart\n",
+    .examples =
+        "  mscgym search digits.json\n"
+        "  mscgym search digits.json --dry-run\n"
+        "  mscgym search digits.json --time 8h --threads 8\n"
+        "  mscgym search both.json --entry quantize[1] --restart\n"
+        "  mscgym search digits.json --record b.jsonl --warm-from msc_workspace/digits.jsonl\n",
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct search_values),

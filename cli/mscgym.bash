@@ -34,7 +34,7 @@ _mscgym() {
     case "${COMP_WORDS[1]}" in
     search)
         options="--entry --record --trials --time --dry-run --retry-failed --warm-start
-            --accept-new-numerics --baseline --restart $models"
+            --accept-new-numerics --baseline --warm-from --restart $models"
         ;;
     quantize) options="--inputs --output --labels --target --sites --float $models" ;;
     resume)

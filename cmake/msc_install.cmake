@@ -90,6 +90,7 @@ set(public_headers
     search/search.h
     search/supervise.h
     search/verify.h
+    search/warm.h
     tools/quantizer.h
     tools/range.h
     tools/strategy.h)

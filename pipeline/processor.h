@@ -50,9 +50,12 @@ struct msc_processor_options {
     bool warm_start;
     bool retry_failed;
     bool baseline_greedy; // as "baseline": "greedy"
-    bool allow_plugins;   // of a record: libraries and programs that it names may run
-    const char *device;   // NULL: the configuration's
-    int n_threads;        // 0: all there are
+    // Records and strategy files whose points a new search of one entry begins with (search/warm.h).
+    const char *const *warm_from;
+    size_t n_warm_from;
+    bool allow_plugins; // of a record: libraries and programs that it names may run
+    const char *device; // NULL: the configuration's
+    int n_threads;      // 0: all there are
     uint64_t memory_bytes;
     const struct msc_binding *bindings; // over those of the configuration
     size_t n_bindings;

@@ -88,6 +88,9 @@ enum msc_status msc_processor__read_files(struct msc_file_set *files,
         MSC_TRY(msc_output_read_model(files, c->model));
     }
     MSC_TRY(read_dataset(files, &c->dataset));
+    for (size_t i = 0; i < p->options.n_warm_from; i++) {
+        MSC_TRY(msc_file_set_read(files, "a file of --warm-from", p->options.warm_from[i]));
+    }
     for (size_t i = 0; i < c->n_entries; i++) {
         MSC_TRY(files_read_entry(files, &c->entries[i]));
     }

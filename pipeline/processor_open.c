@@ -42,15 +42,15 @@ static enum msc_status add_bindings(struct msc_processor *p) {
 static enum msc_status select_entries(struct msc_processor *p) {
     const struct msc_config *c = p->config;
     const struct msc_processor_options *o = &p->options;
-    bool needs_one = o->record || o->has_trials || o->seconds > 0;
+    bool needs_one = o->record || o->has_trials || o->seconds > 0 || o->n_warm_from > 0;
     p->end = c->n_entries;
     if (o->entry) {
         MSC_TRY(msc_config_find_entry(&p->first, c, o->entry));
         p->end = p->first + 1;
     } else if (needs_one && c->n_entries > 1) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: it has %zu searches: --record, --trials and --time need --entry, such "
-                        "as --entry %s",
+                        "%s: it has %zu searches: --record, --trials, --time and --warm-from need "
+                        "--entry, such as --entry %s",
                         c->path, c->n_entries, c->entries[0].name);
     }
     return MSC_OK;

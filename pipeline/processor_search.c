@@ -11,6 +11,7 @@
 #include "search/kept.h"
 #include "search/recheck.h"
 #include "search/report.h"
+#include "search/warm.h"
 
 #include <math.h>
 
@@ -161,6 +162,37 @@ static enum msc_status add_estimate(struct msc_processor_result *result,
 out:
     msc_str_finish(&text);
     return status;
+}
+
+// ---- What others have found -------------------------------------------------------------------
+
+static enum msc_status check_warm(const struct msc_processor *p) {
+    const struct msc_processor_options *o = &p->options;
+    struct msc_record *record = NULL;
+    const char *path = msc_processor__entry(p)->record;
+    MSC_TRY(msc_record_open(&record, path, MSC_RECORD_READ, NULL));
+    enum msc_status status =
+        msc_warm_check(cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "warm"),
+                       o->warm_from, o->n_warm_from, path, p->log);
+    msc_record_close(record);
+    return status;
+}
+
+// *out, the caller's, stays NULL where nothing is taken, or was already.
+static enum msc_status take_warm(cJSON **out, const struct msc_processor *p, bool has_record) {
+    const struct msc_warm_options o = {
+        .env = p->env,
+        .goal = &p->goal,
+        .numerics = msc_processor_numerics(p),
+        .paths = p->options.warm_from,
+        .n_paths = p->options.n_warm_from,
+        .is_dry_run = p->options.is_dry_run,
+        .log = p->log,
+    };
+    if (o.n_paths == 0) {
+        return MSC_OK;
+    }
+    return has_record && !p->options.is_dry_run ? check_warm(p) : msc_warm_collect(out, &o);
 }
 
 // ---- Afterwards -------------------------------------------------------------------------------
@@ -385,12 +417,14 @@ static enum msc_status make_folders(struct msc_processor *p) {
 enum msc_status msc_processor__search(struct msc_processor *p,
                                       struct msc_processor_result *result) {
     struct msc_search_options o;
-    cJSON *config = NULL;
+    cJSON *config = NULL, *warm = NULL;
     bool has_record = false;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_processor__make_config(&config, p));
     msc_processor__fill_options(&o, p, config);
     MSC_TRY_OUT(msc_processor__has_record(&has_record, o.record_path));
+    MSC_TRY_OUT(take_warm(&warm, p, has_record));
+    o.warm = warm;
     if (!has_record || p->options.is_dry_run) { // said once
         MSC_TRY_OUT(msc_remark_costs(msc_env_space(p->env), &p->goal, p->log));
     }
@@ -407,5 +441,6 @@ enum msc_status msc_processor__search(struct msc_processor *p,
     status = search_entry(p, result, &o);
 out:
     cJSON_Delete(config);
+    cJSON_Delete(warm);
     return status;
 }

@@ -33,6 +33,14 @@ MSC_PUBLIC_BEGIN
 struct cJSON;
 struct msc_record;
 
+// Where a trial comes from that no agent asked for (search/warm.h).
+enum msc_record_warm {
+    MSC_RECORD_WARM_NONE,
+    MSC_RECORD_WARM_TOLD,  // with its outcome, of another record: nothing was evaluated
+    MSC_RECORD_WARM_TRIED, // a point of another record or of a strategy file
+    MSC_RECORD_WARM_COUNT
+};
+
 // One trial line: the trial, and what a line adds to it. A baseline is a probe, and its line does
 // not say so.
 struct msc_record_line {
@@ -40,10 +48,19 @@ struct msc_record_line {
     int64_t repeat_of; // id of the trial whose outcome this is, or -1
     int64_t retry_of;  // id of the failed trial that this one does again, or -1
     int64_t baseline;  // index in msc_space.baselines, or -1
-    double elapsed_s;  // search time over all launches when the line was written; of `measured`
+    enum msc_record_warm warm;
+    double elapsed_s; // search time over all launches when the line was written; of `measured`
     // Not of the line: what it says did not come out again (msc_record_leave_out).
     bool is_left_out;
 };
+
+// Was it evaluated for this line? And does it count against budget.trials?
+static inline bool msc_record_is_evaluated(const struct msc_record_line *line) {
+    return line->repeat_of < 0 && line->warm != MSC_RECORD_WARM_TOLD;
+}
+static inline bool msc_record_is_budgeted(const struct msc_record_line *line) {
+    return line->baseline < 0 && line->retry_of < 0 && line->warm != MSC_RECORD_WARM_TOLD;
+}
 
 // From trial `first` on, other numerics hold or an agent was started warm.
 struct msc_record_segment {

@@ -17,6 +17,12 @@ static const char *const cause_names[] = {
     [MSC_CAUSE_ENVIRONMENT] = "environment",
 };
 
+static const char *const warm_names[] = {
+    [MSC_RECORD_WARM_NONE] = "none",
+    [MSC_RECORD_WARM_TOLD] = "told",
+    [MSC_RECORD_WARM_TRIED] = "tried",
+};
+
 static void line_write_number(struct msc_str *out, double value) {
     assert(!isnan(value));
     if (isinf(value)) {
@@ -141,6 +147,11 @@ void msc_record__write_trial(struct msc_str *out, const struct msc_record *recor
         msc_str_append(out, ",\"baseline\":");
         msc_str_append_n(out, record->labels[line->baseline].text,
                          record->labels[line->baseline].length);
+    }
+    if (line->warm != MSC_RECORD_WARM_NONE) {
+        msc_str_append(out, ",\"warm\":\"");
+        msc_str_append(out, warm_names[line->warm]);
+        msc_str_char(out, '"');
     }
     line_write_id(out, ",\"repeat_of\":", line->repeat_of);
     line_write_id(out, ",\"retry_of\":", line->retry_of);
@@ -341,6 +352,20 @@ static void line_read_state(struct cursor *c, struct msc_outcome *outcome) {
     }
 }
 
+static enum msc_record_warm line_read_warm(struct cursor *c) {
+    char name[32] = "";
+    if (line_accept_text(c, ",\"warm\":")) {
+        line_read_text(c, name, sizeof name);
+        for (int i = 0; i < MSC_RECORD_WARM_COUNT; i++) {
+            if (strcmp(name, warm_names[i]) == 0) {
+                return (enum msc_record_warm)i;
+            }
+        }
+        c->is_good = false;
+    }
+    return MSC_RECORD_WARM_NONE;
+}
+
 // Number of the line that is being read.
 static size_t next_line_number(const struct msc_record *record) {
     return 2 + record->n_trials + record->n_segments;
@@ -424,6 +449,7 @@ enum msc_status msc_record__read_trial(struct msc_record *record, const char *li
     if (line_accept_text(&c, ",\"baseline\":")) {
         line_read_text(&c, text, sizeof text);
     }
+    read.warm = line_read_warm(&c);
     read.repeat_of = read_optional_id(&c, ",\"repeat_of\":");
     read.retry_of = read_optional_id(&c, ",\"retry_of\":");
     line_read_outcome(&c, record, &read.trial.outcome);

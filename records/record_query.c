@@ -118,9 +118,10 @@ void msc_record_count(struct msc_record_counts *out, const struct msc_record *re
         out->n_baselines += line->baseline >= 0;
         out->n_repeats += line->repeat_of >= 0;
         out->n_retries += line->retry_of >= 0;
-        out->n_budgeted += line->baseline < 0 && line->retry_of < 0;
+        out->n_told += line->warm == MSC_RECORD_WARM_TOLD;
+        out->n_budgeted += msc_record_is_budgeted(line);
         out->elapsed_s = fmax(out->elapsed_s, line->elapsed_s);
-        if (line->repeat_of < 0 && outcome->time_us > 0) {
+        if (msc_record_is_evaluated(line) && outcome->time_us > 0) {
             n_evaluated++;
             reuse_sum += outcome->reuse_ratio;
         }

@@ -29,7 +29,8 @@ struct msc_record_counts {
     size_t n_baselines;
     size_t n_repeats;
     size_t n_retries;
-    size_t n_budgeted; // trials that count against budget.trials: no baselines, no retries
+    size_t n_told;     // of other records
+    size_t n_budgeted; // trials that count against budget.trials: msc_record_is_budgeted
     double elapsed_s;
     double reuse_ratio; // mean over evaluated trials
 };

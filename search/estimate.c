@@ -114,12 +114,12 @@ static double recorded_trial_s(const struct msc_record *record) {
         if (is_commit && n >= RECENT_TRIALS) {
             return (end_s - line->elapsed_s) / (double)n;
         }
-        n += line->repeat_of < 0;
+        n += msc_record_is_evaluated(line);
     }
     double first_s = n_lines > 0 ? msc_record_trial(record, 0)->elapsed_s : NAN;
     size_t n_first = 0;
     for (size_t i = 0; i < n_lines && msc_record_trial(record, i)->elapsed_s == first_s; i++) {
-        n_first += msc_record_trial(record, i)->repeat_of < 0;
+        n_first += msc_record_is_evaluated(msc_record_trial(record, i));
     }
     return n > n_first ? (end_s - first_s) / (double)(n - n_first)
                        : end_s / (n > 0 ? (double)n : NAN);
@@ -182,7 +182,8 @@ enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct 
     describe_record(out, msc_env_space(options->env));
     out->n_recorded = counts.n_trials;
     bool is_timed = live && !isnan(live->trial_s);
-    out->n_measured = is_timed ? live->n_measured : counts.n_trials - counts.n_repeats;
+    out->n_measured =
+        is_timed ? live->n_measured : counts.n_trials - counts.n_repeats - counts.n_told;
     out->trial_s = is_timed ? live->trial_s : recorded_trial_s(record);
     if (!live) {
         MSC_TRY(ask_agent(&asked, options, counts.n_budgeted));

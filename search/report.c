@@ -237,6 +237,9 @@ static enum msc_status report_add_counts(cJSON *report, const struct msc_record 
                                     (double)counts.n_by_state[i]));
     }
     MSC_TRY(msc_json_add_number(object, "baselines", (double)counts.n_baselines));
+    if (counts.n_told > 0) {
+        MSC_TRY(msc_json_add_number(object, "told", (double)counts.n_told));
+    }
     MSC_TRY(msc_json_add_number(object, "repeats", (double)counts.n_repeats));
     MSC_TRY(msc_json_add_number(object, "retries", (double)counts.n_retries));
     MSC_TRY(msc_json_add_number(object, "elapsed_s", counts.elapsed_s));

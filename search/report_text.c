@@ -386,7 +386,7 @@ static void write_end(struct msc_str *out, const char *name) {
 
 static void write_counts(struct msc_str *out, const cJSON *report) {
     static const char *const states[] = {"complete", "pruned", "infeasible", "failed"};
-    static const char *const kinds[] = {"baselines", "repeats", "retries"};
+    static const char *const kinds[] = {"baselines", "told", "repeats", "retries"};
     const cJSON *counts = report_get(report, "counts");
     msc_str_append(out, "record: ");
     msc_shown_append(out, report_get(report, "record")->valuestring);
@@ -401,8 +401,9 @@ static void write_counts(struct msc_str *out, const cJSON *report) {
     }
     msc_str_append(out, before[0] == ',' ? ")" : "");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (report_get(counts, kinds[i])->valuedouble > 0.0) {
-            msc_str_printf(out, ", %.0f %s", report_get(counts, kinds[i])->valuedouble, kinds[i]);
+        const cJSON *n = report_get(counts, kinds[i]); // of other records only where there are some
+        if (n && n->valuedouble > 0.0) {
+            msc_str_printf(out, ", %.0f %s", n->valuedouble, kinds[i]);
         }
     }
     msc_str_char(out, '\n');

@@ -34,8 +34,13 @@ static bool is_replaying(const struct msc_search *s) {
     return s->next_id < (int64_t)s->n_recorded;
 }
 
-static bool is_at_baselines(const struct msc_search *s) {
-    return s->next_id < (int64_t)s->space->n_baselines;
+// Of the baselines, and what other records told.
+static int64_t beginning_end(const struct msc_search *s) {
+    return (int64_t)(s->space->n_baselines + s->warm.n_told);
+}
+
+static bool is_at_beginning(const struct msc_search *s) {
+    return s->next_id < beginning_end(s);
 }
 
 static void begin_round(struct msc_search *s) {
@@ -142,7 +147,7 @@ static bool is_target_reached(const struct msc_search *s) {
     return best->state == MSC_TRIAL_COMPLETE && best->objectives[0] <= target;
 }
 
-// Between rounds, with all told. Baselines are always completed.
+// Between rounds, with all told. The beginning is always completed.
 static bool is_at_end(const struct msc_search *s, enum msc_search_end *end) {
     const struct {
         bool is_reached;
@@ -160,7 +165,7 @@ static bool is_at_end(const struct msc_search *s, enum msc_search_end *end) {
         *end = MSC_SEARCH_END_CANCELLED;
         return true;
     }
-    for (size_t i = 0; !is_at_baselines(s) && i < sizeof checks / sizeof checks[0]; i++) {
+    for (size_t i = 0; !is_at_beginning(s) && i < sizeof checks / sizeof checks[0]; i++) {
         if (checks[i].is_reached) {
             *end = checks[i].end;
             return true;
@@ -169,22 +174,38 @@ static bool is_at_end(const struct msc_search *s, enum msc_search_end *end) {
     return false;
 }
 
-// Baselines, `parallel` at a time.
-static enum msc_status run_baselines(struct msc_search *s) {
+static enum msc_status add_beginning(struct msc_search *s) {
+    size_t i = (size_t)s->next_id;
+    size_t n_baselines = s->space->n_baselines;
+    return i < n_baselines ? msc_search__add_baseline(s, i)
+                           : msc_search__add_told(s, i - n_baselines);
+}
+
+// Baselines and what is told, `parallel` at a time.
+static enum msc_status run_beginning(struct msc_search *s) {
     int64_t end = s->next_id + s->options->parallel;
-    int64_t n_baselines = (int64_t)s->space->n_baselines;
-    end = end < n_baselines ? end : n_baselines;
+    end = end < beginning_end(s) ? end : beginning_end(s);
     while (s->next_id < end) {
-        MSC_TRY(is_replaying(s) ? take_recorded(s)
-                                : msc_search__add_baseline(s, (size_t)s->next_id));
+        MSC_TRY(is_replaying(s) ? take_recorded(s) : add_beginning(s));
     }
     return is_replaying(s) ? MSC_OK : msc_search__evaluate(s, NULL);
 }
 
-static enum msc_status ask_agent_for_round(struct msc_search *s, size_t *n) {
-    for (size_t i = 0; i < s->options->parallel; i++) {
-        s->proposals[i].choices = s->choices + i * s->space->n_tasks;
+// The next points that are tried before the agent is asked.
+static size_t fill_round_with_tried(struct msc_search *s) {
+    size_t n = s->warm.n_tried - s->n_tried;
+    n = n < s->options->parallel ? n : s->options->parallel;
+    for (size_t i = 0; i < n; i++) {
+        const struct msc_warm_point *point = &s->warm.points[s->warm.n_told + s->n_tried + i];
+        memcpy(s->proposals[i].choices, point->choices, s->space->n_tasks * sizeof *point->choices);
+        s->proposals[i].parent = -1;
+        s->proposals[i].bound = INFINITY;
+        s->proposals[i].probe = false;
     }
+    return n;
+}
+
+static enum msc_status ask_agent_for_round(struct msc_search *s, size_t *n) {
     *n = 0;
     MSC_TRY(msc_agent_ask(s->agent, s->proposals, s->options->parallel, n));
     assert(*n <= s->options->parallel);
@@ -215,8 +236,8 @@ static enum msc_status replay_round(struct msc_search *s, size_t n, size_t *n_ta
 }
 
 // *is_cut: it ended before its last proposal, *end says why.
-static enum msc_status run_proposals(struct msc_search *s, size_t n, bool *is_cut,
-                                     enum msc_search_end *end) {
+static enum msc_status run_proposals(struct msc_search *s, size_t n, enum msc_record_warm warm,
+                                     bool *is_cut, enum msc_search_end *end) {
     size_t n_taken = 0;
     MSC_TRY(replay_round(s, n, &n_taken));
     if (n_taken == n) {
@@ -240,7 +261,7 @@ static enum msc_status run_proposals(struct msc_search *s, size_t n, bool *is_cu
     size_t n_run = n_allowed < 0 ? 0 : (uint64_t)n_allowed < n_open ? (size_t)n_allowed : n_open;
     bool is_late = false;
     for (size_t i = n_taken; i < n_taken + n_run; i++) {
-        MSC_TRY(msc_search__add_new(s, &s->proposals[i]));
+        MSC_TRY(msc_search__add_new(s, &s->proposals[i], warm));
     }
     MSC_TRY(msc_search__evaluate(s, &is_late));
     *is_cut = is_late || n_run < n_open;
@@ -250,26 +271,32 @@ static enum msc_status run_proposals(struct msc_search *s, size_t n, bool *is_cu
 
 // One round, told when it came to its end. *is_over: the search ends here.
 static enum msc_status run_round(struct msc_search *s, bool *is_over, enum msc_search_end *end) {
-    size_t n = 0;
     begin_round(s);
-    if (is_at_baselines(s)) {
-        MSC_TRY(run_baselines(s));
+    if (is_at_beginning(s)) {
+        MSC_TRY(run_beginning(s));
         return tell_round(s);
     }
-    MSC_TRY(ask_agent_for_round(s, &n));
+    for (size_t i = 0; i < s->options->parallel; i++) {
+        s->proposals[i].choices = s->choices + i * s->space->n_tasks;
+    }
+    size_t n = fill_round_with_tried(s);
+    enum msc_record_warm warm = n > 0 ? MSC_RECORD_WARM_TRIED : MSC_RECORD_WARM_NONE;
+    if (n == 0) {
+        MSC_TRY(ask_agent_for_round(s, &n));
+    }
     if (n == 0) {
         *is_over = true;
         *end = MSC_SEARCH_END_AGENT;
         return MSC_OK;
     }
-    MSC_TRY(run_proposals(s, n, is_over, end));
+    MSC_TRY(run_proposals(s, n, warm, is_over, end));
     return *is_over ? MSC_OK : tell_round(s);
 }
 
 // Trials done again between two rounds.
 static enum msc_status replay_retries(struct msc_search *s) {
     begin_round(s);
-    while (is_replaying(s) && !is_at_baselines(s) &&
+    while (is_replaying(s) && !is_at_beginning(s) &&
            msc_record_trial(s->record, (size_t)s->next_id)->retry_of >= 0) {
         MSC_TRY(take_recorded(s));
     }
@@ -310,7 +337,7 @@ static enum msc_status search_loop(struct msc_search *s, enum msc_search_end *en
         MSC_TRY(msc_search__check_record(s));
         if (!is_replaying(s)) {
             MSC_TRY(go_live(s));
-            if (!s->is_retried && !is_at_baselines(s)) {
+            if (!s->is_retried && !is_at_beginning(s)) {
                 begin_round(s);
                 MSC_TRY(retry_failed(s));
                 MSC_TRY(tell_round(s));
@@ -321,7 +348,7 @@ static enum msc_status search_loop(struct msc_search *s, enum msc_search_end *en
                 return MSC_OK;
             }
         }
-        if (s->is_live && !is_estimated && !is_at_baselines(s)) {
+        if (s->is_live && !is_estimated && !is_at_beginning(s)) {
             MSC_TRY(say_estimate(s));
             is_estimated = true;
         }
@@ -356,7 +383,7 @@ static enum msc_status begin_segments(struct msc_search *s) {
                         "results would differ in the last bits; --accept-new-numerics goes on",
                         o->record_path, recorded, numerics);
     }
-    bool is_warm = o->warm_start && s->n_recorded > 0 && s->n_recorded >= s->space->n_baselines;
+    bool is_warm = o->warm_start && s->n_recorded > 0 && (int64_t)s->n_recorded >= beginning_end(s);
     first = is_warm ? (int64_t)s->n_recorded : first;
     if (is_new || is_warm) {
         MSC_TRY(msc_record_append_segment(s->record, numerics, is_warm));

@@ -83,6 +83,9 @@ struct msc_search_options {
     const struct cJSON *config;
     const struct cJSON *hashes;
     const struct cJSON *more;
+    // What the agent is told, and what is tried, before it is asked (msc_warm_collect); for a record
+    // that is there, what its header says of it counts. May be NULL.
+    const struct cJSON *warm;
     const char *const *free_keys; // members of config that may differ on resume
     uint64_t seed;
     uint32_t parallel; // proposals in a round, 1…MSC_SEARCH_MAX_PARALLEL

@@ -48,7 +48,7 @@ static enum msc_status note_result(struct msc_search *s, const struct msc_trial 
 
 enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_line *line) {
     enum msc_trial_state state = line->trial.outcome.state;
-    bool is_budgeted = line->baseline < 0 && line->retry_of < 0;
+    bool is_budgeted = msc_record_is_budgeted(line);
     s->n_budgeted += is_budgeted;
     s->n_repeats += line->repeat_of >= 0;
     if (is_budgeted) {
@@ -80,7 +80,7 @@ static enum msc_status append_item(struct msc_search *s, struct msc_search_item 
     MSC_TRY(msc_record_append_trial(s->record, line));
     item->is_recorded = true;
     s->n_new++;
-    if (line->repeat_of < 0) {
+    if (msc_record_is_evaluated(line)) {
         s->n_evaluated++;
         s->reuse_sum += line->trial.outcome.reuse_ratio;
     }
@@ -92,7 +92,7 @@ struct msc_agent_left msc_search__left(const struct msc_search *s, double *effor
     double n_points = s->n_space_points - (double)s->points.n_settled;
     double n_open = 0.0; // asked for, not yet there
     for (size_t i = s->n_written; i < s->n_items; i++) {
-        n_open += s->items[i].line.baseline < 0 && s->items[i].line.retry_of < 0;
+        n_open += msc_record_is_budgeted(&s->items[i].line);
     }
     left.n += n_open;
     if (s->options->budget.trials >= 0) {

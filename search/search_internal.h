@@ -8,6 +8,7 @@
 #include "search/pace.h"
 #include "search/points.h"
 #include "search/search.h"
+#include "search/warm.h"
 
 // One line of the round in work: a proposal, a baseline, or a failed trial done again.
 struct msc_search_item {
@@ -37,6 +38,9 @@ struct msc_search {
     struct msc_attempt *attempt;
     struct msc_points points;
     double n_space_points;
+    struct msc_warm warm;
+    struct msc_arena warm_arena; // of its points
+    size_t n_tried;              // of them, asked for as if by the agent
 
     int64_t next_id;   // of the next line to be read from the record or made
     size_t n_recorded; // lines that were there at the start
@@ -89,8 +93,11 @@ void msc_search__close(struct msc_search *s);
 // proposal's choices as long as the round lasts; it becomes a repeat when an earlier trial answers
 // it.
 enum msc_status msc_search__add_recorded(struct msc_search *s);
-enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_proposal *proposal);
-// The same for a uniform plan of the space, and for a failed trial done again.
+enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_proposal *proposal,
+                                    enum msc_record_warm warm);
+// The same for what another record told (index below s->warm.n_told), whose outcome is there at once; for a
+// uniform plan of the space, and for a failed trial done again.
+enum msc_status msc_search__add_told(struct msc_search *s, size_t index);
 enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index);
 enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_record_line *failed);
 

@@ -27,6 +27,7 @@ static enum msc_status push_item(struct msc_search *s, const struct msc_search_i
     MSC_TRY(msc_grow(&s->items, &s->items_capacity, s->n_items + 1, sizeof *s->items));
     s->items[s->n_items++] = *item;
     s->next_id++;
+    s->n_tried += item->line.warm == MSC_RECORD_WARM_TRIED && item->line.retry_of < 0;
     return item->line.repeat_of < 0 ? msc_points_set(&s->points, hash, item->line.trial.id)
                                     : MSC_OK;
 }
@@ -56,25 +57,50 @@ static enum msc_status add_round_item(struct msc_search *s, const struct msc_rec
     return push_item(s, &item, hash);
 }
 
-enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_proposal *proposal) {
+enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_proposal *proposal,
+                                    enum msc_record_warm warm) {
     const struct msc_record_line line = {
-        .trial.proposal = *proposal, .retry_of = -1, .baseline = -1};
+        .trial.proposal = *proposal, .retry_of = -1, .baseline = -1, .warm = warm};
     return add_round_item(s, &line);
 }
 
-enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index) {
-    struct msc_record_line line = {
-        .trial.proposal = {.parent = -1, .bound = INFINITY, .probe = true},
-        .retry_of = -1,
-        .baseline = (int64_t)index,
-    };
-    size_t n_bytes = s->space->n_tasks * sizeof *line.trial.proposal.choices;
-    line.trial.proposal.choices = msc_arena_alloc(&s->arena, n_bytes);
-    if (!line.trial.proposal.choices) {
+// A line whose choices are a copy.
+static enum msc_status add_round_point(struct msc_search *s, struct msc_record_line *line,
+                                       const uint32_t choices[]) {
+    size_t n_bytes = s->space->n_tasks * sizeof *choices;
+    uint32_t *copy = msc_arena_alloc(&s->arena, n_bytes);
+    if (!copy) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", s->space->n_tasks);
     }
-    memcpy(line.trial.proposal.choices, s->space->baselines[index].choices, n_bytes);
-    return add_round_item(s, &line);
+    memcpy(copy, choices, n_bytes);
+    line->trial.proposal = (struct msc_proposal){
+        .choices = copy, .parent = -1, .bound = INFINITY, .probe = line->trial.proposal.probe};
+    line->retry_of = -1;
+    return add_round_item(s, line);
+}
+
+enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index) {
+    struct msc_record_line line = {.trial.proposal.probe = true, .baseline = (int64_t)index};
+    return add_round_point(s, &line, s->space->baselines[index].choices);
+}
+
+enum msc_status msc_search__add_told(struct msc_search *s, size_t index) {
+    const struct msc_warm_point *point = &s->warm.points[index];
+    struct msc_record_line line = {.baseline = -1, .warm = MSC_RECORD_WARM_TOLD};
+    // Measured although it breaks a bound of this search: so it answers whoever asks for that.
+    line.trial.proposal.probe = msc_goal_exact_violation(s->goal, s->space, point->choices) > 0.0;
+    MSC_TRY(add_round_point(s, &line, point->choices));
+    struct msc_search_item *item = &s->items[s->n_items - 1];
+    struct msc_trial *trial = &item->line.trial;
+    msc_trial_begin(trial, s->space);
+    for (size_t i = 0; i < s->space->n_metrics; i++) {
+        if (!s->space->metrics[i].is_exact) {
+            trial->outcome.metrics[i] = point->metrics[i];
+        }
+    }
+    msc_goal_judge(s->goal, s->space, &trial->outcome);
+    item->is_done = true;
+    return MSC_OK;
 }
 
 enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_record_line *failed) {

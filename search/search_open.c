@@ -37,9 +37,16 @@ static enum msc_status add_budget(cJSON *budget, const struct msc_budget *from) 
     return from->has_target ? msc_json_add_number(budget, "target", from->target) : MSC_OK;
 }
 
-static enum msc_status make_search_header(struct cJSON **out, const struct msc_search_options *o,
-                                          const struct msc_agent *agent) {
+// What it began with is what the header of the record says, if there is one.
+static const cJSON *find_warm(const struct msc_search *s) {
+    return s->record ? cJSON_GetObjectItemCaseSensitive(msc_record_header(s->record), "warm")
+                     : s->options->warm;
+}
+
+static enum msc_status make_search_header(struct cJSON **out, const struct msc_search *s) {
     enum msc_status status = MSC_OK;
+    const struct msc_search_options *o = s->options;
+    const cJSON *warm = find_warm(s);
     cJSON *budget = cJSON_CreateObject();
     cJSON *env = cJSON_CreateObject();
     cJSON *agent_object = cJSON_CreateObject();
@@ -50,7 +57,7 @@ static enum msc_status make_search_header(struct cJSON **out, const struct msc_s
     }
     MSC_TRY_OUT(add_budget(budget, &o->budget));
     MSC_TRY_OUT(msc_env_describe(o->env, env));
-    MSC_TRY_OUT(msc_agent_describe(agent, agent_object));
+    MSC_TRY_OUT(msc_agent_describe(s->agent, agent_object));
     MSC_TRY_OUT(add_hashes(hashes, o->env));
     const struct msc_record_header from = {
         .program = o->program,
@@ -67,6 +74,13 @@ static enum msc_status make_search_header(struct cJSON **out, const struct msc_s
         .parallel = o->parallel,
     };
     status = msc_record_header_create(out, &from);
+    if (status == MSC_OK && warm) {
+        status = msc_json_add(*out, "warm", cJSON_Duplicate(warm, true));
+        if (status != MSC_OK) {
+            cJSON_Delete(*out);
+            *out = NULL;
+        }
+    }
 out:
     cJSON_Delete(budget);
     cJSON_Delete(env);
@@ -152,13 +166,14 @@ enum msc_status msc_search__open(struct msc_search *s) {
     if (o->quiet_seconds > 0.0) {
         msc_worker_set_quiet(o->worker, fmax(o->quiet_seconds, msc_agent_answer_s(s->agent)));
     }
-    MSC_TRY(make_search_header(&wanted, o, s->agent));
+    MSC_TRY(make_search_header(&wanted, s));
     enum msc_status status = s->record
                                  ? msc_record_header_compare(msc_record_header(s->record), wanted,
                                                              o->free_keys, o->record_path)
                                  : msc_record_create(&s->record, o->record_path, wanted, o->log);
     cJSON_Delete(wanted);
     MSC_TRY(status);
+    MSC_TRY(msc_warm_read(&s->warm, &s->warm_arena, find_warm(s), s->space, o->record_path));
     s->n_recorded = msc_record_n_trials(s->record);
     for (size_t i = 0; i < s->n_recorded; i++) {
         s->elapsed_before_s = fmax(s->elapsed_before_s, msc_record_trial(s->record, i)->elapsed_s);
@@ -178,5 +193,6 @@ void msc_search__close(struct msc_search *s) {
     msc_free(s->batch_items);
     msc_free(s->front.ids);
     msc_arena_finish(&s->arena);
+    msc_arena_finish(&s->warm_arena);
     msc_record_close(s->record);
 }

@@ -1,0 +1,65 @@
+# A search begins with what others found: values where they hold, points elsewhere; killed, it goes on
+# without those files and ends with the same record.
+. "$(dirname "$0")/../lib.sh"
+toy first 30
+mscgym search first.json --quiet >/dev/null
+# Of the same environment, under a bound: 30 trials are told.
+toy next 12 '"bounds": {"size_ratio": {"max": 0.06}}'
+sed -i 's/"verbose": "error"/"verbose": "info"/' next.json
+mscgym search next.json --warm-from first/toy.jsonl 2>&1 | grep '^warm\|^trials'
+mscgym verify next/toy.jsonl --quiet
+cp next/toy.jsonl whole.jsonl
+mscgym show whole.jsonl --canonical | grep -o '"warm":"[a-z]*"' | sort | uniq -c
+# Of another one: the best points. With both, what was told is not tried.
+toy other 12
+sed -i 's/"seed": 1,/"seed": 2,/; s/"verbose": "error"/"verbose": "info"/' other.json
+mscgym search other.json --warm-from first/toy.jsonl --warm-from next/toy.jsonl 2>&1 | grep '^warm\|^trials'
+# Killed with its parent.
+toy slow 60 '"delay_us": 2000'
+mscgym search slow.json --quiet --warm-from first/toy.jsonl >/dev/null
+mscgym show slow/toy.jsonl --canonical >slow.txt
+rm -r slow
+for lines in 8 16 40; do
+    mscgym search slow.json --warm-from first/toy.jsonl >/dev/null 2>&1 &
+    parent=$!
+    while kill -0 $parent 2>/dev/null &&
+        [ "$(cat slow/toy.jsonl 2>/dev/null | wc -l)" -lt $lines ]; do
+        sleep 0.005
+    done
+    worker=$(cat /proc/$parent/task/$parent/children 2>/dev/null)
+    {
+        kill -KILL $worker $parent
+        wait $parent
+    } 2>/dev/null # what the shell says of it
+done
+mv first/toy.jsonl gone.jsonl
+mscgym resume slow/toy.jsonl --quiet >/dev/null
+mscgym show slow/toy.jsonl --canonical | cmp - slow.txt && echo "the same record"
+mscgym show slow/toy.jsonl | grep '^trials'
+# The same command goes on; with other files it does not.
+mscgym search slow.json --warm-from first/toy.jsonl >/dev/null && echo "goes on"
+try mscgym search slow.json --quiet --warm-from next/toy.jsonl
+try mscgym search next.json --quiet --warm-from gone.jsonl --warm-from other/toy.jsonl
+# What fits nowhere.
+echo '{}' >no.json
+try mscgym search other.json --restart --quiet --warm-from no.json
+try mscgym search other.json --restart --quiet --warm-from missing.jsonl
+try mscgym search other.json --restart --quiet --warm-from other/toy.jsonl
+tiny net '"bounds": {"size_ratio": {"max": 0.3}}'
+mscgym search net.json --quiet >/dev/null
+try mscgym search other.json --restart --quiet --warm-from net/tiny.jsonl
+# A strategy file is a point.
+cp net/msc_quantize.json plan.json
+tiny again
+sed -i 's/"verbose": "error"/"verbose": "info"/' again.json
+mscgym search again.json --warm-from plan.json 2>&1 | grep '^warm'
+mscgym show again/tiny.jsonl --canonical | grep '"warm"' | grep -o '"choices":[^a-z]*,'
+mscgym show net/tiny.jsonl --best | head -n 5
+# Values of a network's record hold with another list of choices, not with other samples.
+tiny wider
+sed -i 's/"verbose": "error"/"verbose": "info"/; s/{"bits": 4}/{"bits": 6}, {"bits": 4}/' wider.json
+mscgym search wider.json --warm-from net/tiny.jsonl 2>&1 | grep '^warm'
+mscgym verify wider/tiny.jsonl --quiet
+tiny fewer
+sed -i 's/"verbose": "error"/"verbose": "info"/; s/"batch": 2/"batch": 2, "samples": 4/' fewer.json
+mscgym search fewer.json --warm-from net/tiny.jsonl 2>&1 | grep '^warm'
