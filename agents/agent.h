@@ -51,7 +51,7 @@ struct msc_agent_def {
     const char *name;    // [a-z0-9_]
     const char *summary; // one line for `mscgym agents`
     unsigned version;    // changes when proposals change; part of the record's identity
-    unsigned oldest;     // version whose proposals it still can make (msc_agent_version); 0: no other
+    unsigned oldest; // version whose proposals it still can make (msc_agent_version); 0: no other
     size_t state_size;
     const struct msc_param *params; // ends with {0}; offsets are into the state
 

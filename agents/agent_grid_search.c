@@ -39,6 +39,15 @@ static const struct msc_param grid_params[] = {
      .offset = offsetof(struct msc_grid, bounded),
      .type = MSC_PARAM_BOOL,
      .number = 1},
+    {.name = "around",
+     .help = "under bounds, after the plan of per_task or greedy, points of one or two tasks "
+             "changed are "
+             "tried until so many trials were in vain (0: none)",
+     .offset = offsetof(struct msc_grid, around),
+     .type = MSC_PARAM_I64,
+     .number = 100,
+     .max = 1e9,
+     .since = 3},
     {0},
 };
 
@@ -54,6 +63,15 @@ double msc_grid_bound(const struct msc_grid *grid, double useless, double violat
         return INFINITY;
     }
     return fmax(0.0, may_win ? fmax(useless, grid->best_loss) : useless);
+}
+
+bool msc_grid_go_around(struct msc_grid *grid, const double losses[], struct msc_proposal out[],
+                        size_t max, size_t *n) {
+    double useless = grid->neighbours.centre_loss;
+    while (*n < max && msc_grid_around_next(&grid->neighbours, losses, &out[*n])) {
+        out[(*n)++].bound = msc_grid_bound(grid, useless, 0.0);
+    }
+    return *n > 0;
 }
 
 size_t msc_grid_difference(size_t n_tasks, const uint32_t base[], const uint32_t choices[]) {
@@ -76,6 +94,10 @@ static enum msc_status grid_search_init(struct msc_agent *agent) {
     grid->least_violation = INFINITY;
     MSC_TRY(msc_exact_bounds_init(&grid->exact, msc_agent_arena(agent), msc_agent_space(agent),
                                   msc_agent_goal(agent)));
+    grid->goes_around = grid->around > 0 && grid->exact.goal->n_bounds > 0;
+    if (grid->goes_around) {
+        MSC_TRY(msc_grid_around_init(&grid->neighbours, agent, &grid->exact, grid->around));
+    }
     return modes[grid->mode]->init(agent, grid);
 }
 
@@ -97,6 +119,9 @@ static enum msc_status grid_search_tell(struct msc_agent *agent, const struct ms
         grid->least_violation = 0.0;
     } else if (outcome->state == MSC_TRIAL_INFEASIBLE) {
         grid->least_violation = fmin(grid->least_violation, outcome->violation);
+    }
+    if (grid->goes_around) {
+        msc_grid_around_tell(&grid->neighbours, trial);
     }
     modes[grid->mode]->tell(agent, grid, trial);
     return MSC_OK;
@@ -121,7 +146,8 @@ const struct msc_agent_def msc_agent_grid_search = {
     .abi = MSC_AGENT_ABI,
     .name = "grid_search",
     .summary = "each task alone and a knapsack of them, greedy steps, or every point",
-    .version = 2,
+    .version = 3,
+    .oldest = 2,
     .state_size = sizeof(struct msc_grid),
     .params = grid_params,
     .init = grid_search_init,

@@ -1,9 +1,10 @@
 // Grid search, mode per_task: as MSC's, each task's choices alone with every other task at its most
-// expensive; then the plan of least summed loss within the bounds (a knapsack), proposed as the last
-// trial. The plans with one task changed usually break a bound on size: they are proposed as probes,
-// so that they are measured all the same. Under bounds the last plan depends on every loss. Where
-// the goal has none it is made of each task's best choice, and a choice is of no use above the
-// least loss of its task so far, which is that of the most expensive plan to begin with.
+// expensive; then the plan of least summed loss within the bounds (a knapsack), and points around it
+// (agents/grid_around.h). The plans with one task changed usually break a bound on size: they are
+// proposed as probes, so that they are measured all the same. Under bounds what comes last depends on
+// every loss. Where the goal has none the plan is made of each task's best choice, and a choice is of
+// no use above the least loss of its task so far, which is that of the most expensive plan to begin
+// with.
 #include "agents/grid_search.h"
 
 #include <math.h>
@@ -84,7 +85,11 @@ static enum msc_status per_task_ask(struct msc_agent *agent, struct msc_grid *gr
         }
         out[(*n)++].probe = true;
     }
-    if (*n > 0 || p->is_solved || max == 0) {
+    if (*n > 0 || p->is_over || max == 0) {
+        return MSC_OK;
+    }
+    if (p->is_solved) {
+        p->is_over = !msc_grid_go_around(grid, p->losses, out, max, n);
         return MSC_OK;
     }
     struct msc_isolated isolated = {.losses = p->losses};
@@ -95,6 +100,7 @@ static enum msc_status per_task_ask(struct msc_agent *agent, struct msc_grid *gr
     }
     msc_knapsack_solve(&p->knapsack, &isolated, out[0].choices, NULL);
     p->is_solved = true;
+    p->is_over = !grid->goes_around;
     *n = 1;
     return MSC_OK;
 }
@@ -129,21 +135,27 @@ static void per_task_tell(struct msc_agent *agent, struct msc_grid *grid,
 }
 
 static bool per_task_done(const struct msc_grid *grid) {
-    return grid->per_task.is_solved;
+    return grid->per_task.is_over;
 }
 
 // The most expensive plan, which is proposed for the first task alone, every task's other choices,
 // and the plan of the knapsack.
-static struct msc_agent_left per_task_left(const struct msc_grid *grid) {
+static double n_plans_left(const struct msc_grid *grid) {
     const struct msc_grid_per_task *p = &grid->per_task;
     const struct msc_space *space = grid->exact.space;
-    struct msc_agent_left left = {.n = 1.0, .is_exact = true};
+    double n = 1.0;
     for (size_t t = p->task; t < space->n_tasks; t++) {
         uint32_t n_choices = space->tasks[t].n_choices;
         uint32_t position = t == p->task ? p->position : 1;
-        left.n += position < n_choices ? n_choices - position : 0;
+        n += position < n_choices ? n_choices - position : 0;
     }
-    return left;
+    return n;
+}
+
+// How many points around that plan turn out well nobody knows beforehand.
+static struct msc_agent_left per_task_left(const struct msc_grid *grid) {
+    return grid->goes_around ? (struct msc_agent_left)MSC_AGENT_LEFT_UNKNOWN
+                             : (struct msc_agent_left){.n = n_plans_left(grid), .is_exact = true};
 }
 
 // A change of a task costs what lies behind it; where that is known, the later the cheaper.
@@ -175,7 +187,7 @@ static double per_task_effort(const struct msc_grid *grid, double n) {
     for (size_t t = 0; t < space->n_tasks; t++) {
         n_plans += space->tasks[t].n_choices - 1.0;
     }
-    double n_asked = n_plans - per_task_left(grid).n;
+    double n_asked = n_plans - n_plans_left(grid);
     double n_last = fmin(n_asked, RECENT_PLANS);
     double relative_cost =
         n_last > 0.0 ? plans_effort(space, n_asked - n_last, n_last) / n_last : 1.0;

@@ -4,6 +4,8 @@
 
 #include "agents/agent.h"
 #include "agents/exact_bounds.h"
+#include "agents/exact_moves.h"
+#include "agents/grid_around.h"
 #include "agents/knapsack.h"
 
 // Each task alone with the others at their most expensive, then the knapsack of them.
@@ -14,32 +16,46 @@ struct msc_grid_per_task {
     size_t task;                     // the next one to propose for
     uint32_t position; // its choice, by place in most_expensive_first; 0: the most expensive plan
     bool is_solved;
+    bool is_over; // around its plan, too
 };
 
 struct msc_grid_candidate {
     uint32_t task;
     uint32_t choice; // the task's new one
     double removed;  // how much of the violation it removes, at most; 0 within the bounds
+    bool is_known;   // its gain was measured, in this step or before
     double expected; // rating that its latest gain would give; +inf: nothing is known
 };
 
-// One change after another from the most expensive plan.
+// Changes, step by step, from the most expensive plan.
 struct msc_grid_greedy {
     uint32_t *choices; // [n_tasks], where the search stands
     int64_t id;        // the trial that told of it, or -1
     double loss;       // NaN: not known
     double violation;
-    bool has_begun; // the most expensive plan was proposed
-    bool is_wide;   // the step tries all cheaper choices, the next ones were in vain
-    bool is_done;
+    bool is_hasty;    // steps towards the bounds try a part of what there is, and take several
+    double quota;     // hasty: of the violation that a step removes
+    size_t n_tries;   // hasty: changes that a step tries
+    bool is_asked;    // the plan where it stands was proposed
+    bool is_lost;     // it is the most expensive one, and failed
+    uint32_t *best;   // [n_tasks], of the points told the one to begin with instead
+    double best_loss; // NaN: none was told
+    double best_violation;
+    struct msc_exact_moves moves;
+    uint64_t n_draws; // of random points to begin with
+    bool is_wide;     // the step tries all cheaper choices, the next ones were in vain
+    bool is_done;     // no step helps any more
+    bool is_over;     // around where it ended, too
     size_t n_candidates;
+    size_t n_asked_of; // of them, in their order
     size_t n_asked;
     struct msc_grid_candidate *candidates; // [n_entries], in the order of tasks
     uint32_t *order;                       // [n_entries], of asking: by what is expected
     // By entry:
     double *losses; // [n_entries], NaN: not told, or failed, or stopped at a bound
     double *violations;
-    double *gains;  // what it added to the loss when last measured to the end; NaN: not known
+    double *gains; // what it added to the loss when last measured to the end; NaN: not known
+    double *sums; // what it adds, beside the task's other choices, when last measured; NaN: unknown
     double *bounds; // above which its loss is useless in this step
     int64_t *ids;   // the trial that told of it
 };
@@ -52,9 +68,12 @@ struct msc_grid {
     int mode;
     int changes;
     bool bounded;
-    bool takes_bounds;      // the goal is one whose trials can be stopped
-    double best_loss;       // of the feasible trials told; +inf: none
-    double least_violation; // of all trials told that may win; +inf: none
+    int64_t around;
+    bool goes_around;                  // there are bounds to go around within
+    struct msc_grid_around neighbours; // of the best point, once the mode has its plan
+    bool takes_bounds;                 // the goal is one whose trials can be stopped
+    double best_loss;                  // of the feasible trials told; +inf: none
+    double least_violation;            // of all trials told that may win; +inf: none
     struct msc_exact_bounds exact;
     struct msc_grid_per_task per_task;
     struct msc_grid_greedy greedy;
@@ -80,6 +99,10 @@ extern const struct msc_grid_mode msc_grid_mode_per_task;
 extern const struct msc_grid_mode msc_grid_mode_greedy;
 extern const struct msc_grid_mode msc_grid_mode_full;
 
+// Proposes points around the best one, `losses` [n_entries] as msc_grid_around_next has them.
+// False where there is none.
+bool msc_grid_go_around(struct msc_grid *grid, const double losses[], struct msc_proposal out[],
+                        size_t max, size_t *n);
 // The first objective of an outcome that can be used, else NaN.
 double msc_grid_loss(const struct msc_outcome *outcome);
 // The bound of a proposal that the mode has no use for when its loss exceeds `useless`: as high as

@@ -92,19 +92,89 @@ static void test_agents_grid_search__greedy_by_hand(void **state) {
         {0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}, {1, 2}, {2, 1}, {0, 2}, {1, 1}, {2, 2},
     };
     for (size_t round = 1; round <= 8; round++) {
-        expect_sequence("{\"type\":\"grid_search\",\"mode\":\"greedy\"}", round, losses, expected,
-                        10);
+        expect_sequence("{\"type\":\"grid_search\",\"mode\":\"greedy\",\"version\":2}", round,
+                        losses, expected, 10);
     }
 }
 
+// The same problem. Any change removes as much as a step should, an eighth of 20/40. Step 1 as above.
+// Step 2 tries what is new, (0, 2), which gains 1.5; a's step down, which gained 1.0, is better, and
+// its plan (1, 1) is measured. Step 3 as above. Step 4: a's step up is expected to gain -1.0. Around
+// (1, 2) only (2, 0) is left.
+static void test_agents_grid_search__greedy_takes_what_was_tried(void **state) {
+    (void)state;
+    static const double losses[3][3] = {{0.0, 0.5, 2.0}, {1.0, 1.2, 1.1}, {9.0, 1.5, 3.0}};
+    static const uint32_t expected[][2] = {
+        {0, 0}, {1, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 1}, {0, 2}, {1, 1}, {2, 2}, {2, 0},
+    };
+    for (size_t round = 1; round <= 8; round++) {
+        expect_sequence("{\"type\":\"grid_search\",\"mode\":\"greedy\"}", round, losses, expected,
+                        11);
+    }
+}
+
+// The most expensive plan fails, as all that a is at its most expensive in: it begins with the first
+// point that a random draw gives and that does not.
+static void test_agents_grid_search__greedy_without_a_first_plan(void **state) {
+    (void)state;
+    struct msc_agent *agent = NULL;
+    struct cJSON *json = NULL;
+    static const char config[] = "{\"type\":\"grid_search\",\"mode\":\"greedy\"}";
+    uint32_t choices[2];
+    struct msc_proposal proposal = {.choices = choices};
+    double best = INFINITY;
+    size_t n = 1;
+    assert_ok(msc_json_parse(&json, config, strlen(config), "agent"));
+    assert_ok(msc_agent_open(&agent, json, &space, &goal, 0, NULL));
+    for (int id = 0; n > 0 && !msc_agent_is_done(agent); id++) {
+        assert_true(id < 300);
+        assert_ok(msc_agent_ask(agent, &proposal, 1, &n));
+        if (n == 1) {
+            struct trial_room room;
+            struct msc_trial *trial = trial_make(&room, id, choices, 2);
+            room.metrics[0] = choices[0] == 0 ? NAN : 1.0 + choices[0] + choices[1];
+            room.metrics[1] = msc_cost_value(costs, choices);
+            msc_goal_judge(&goal, &space, &trial->outcome);
+            best = fmin(best, trial->outcome.state == MSC_TRIAL_COMPLETE ? room.metrics[0] : best);
+            assert_ok(msc_agent_tell(agent, trial));
+        }
+    }
+    assert_true(best == 3.0); // of (1, 1) and (2, 0), the best within 40 bytes
+    msc_agent_destroy(agent);
+    cJSON_Delete(json);
+}
+
+// One change after another this would take more than a thousand trials.
+static void test_agents_grid_search__greedy_is_soon_within_bounds(void **state) {
+    (void)state;
+    static const char env[] = "{\"tasks\":60,\"choices\":8,\"seed\":3,"
+                              "\"bounds\":{\"size_ratio\":{\"max\":0.1}}}";
+    struct trace trace;
+    struct trace_run run = {.env = env,
+                            .agent = "{\"type\":\"grid_search\",\"mode\":\"greedy\"}",
+                            .round = 16,
+                            .max_trials = 100};
+    size_t n_feasible = 0;
+    trace_make(&trace, &run);
+    for (size_t i = 0; i < trace.n; i++) {
+        n_feasible += trace.entries[i].trial.outcome.state == MSC_TRIAL_COMPLETE;
+    }
+    assert_true(n_feasible > 0);
+    trace_finish(&trace);
+}
+
 // Alone a's choices lose 0, 1, 9 and b's 0, 0.5, 2. Within 40 bytes (0, 2) sums to 2, (1, 1) to
-// 1.5, (2, 0) to 9: (1, 1), whatever it really gives.
+// 1.5, (2, 0) to 9: (1, 1), whatever it really gives. That is 7, so that (0, 2) with 2 stays the best
+// within the bound. Around it (1, 2) adds 1, (2, 1) 7.5 and (2, 2) 9.
 static void test_agents_grid_search__per_task_by_hand(void **state) {
     (void)state;
     static const double losses[3][3] = {{0.0, 0.5, 2.0}, {1.0, 7.0, 7.0}, {9.0, 7.0, 7.0}};
-    static const uint32_t expected[][2] = {{0, 0}, {1, 0}, {2, 0}, {0, 1}, {0, 2}, {1, 1}};
+    static const uint32_t expected[][2] = {{0, 0}, {1, 0}, {2, 0}, {0, 1}, {0, 2},
+                                           {1, 1}, {1, 2}, {2, 1}, {2, 2}};
     for (size_t round = 1; round <= 8; round++) {
-        expect_sequence("{\"type\":\"grid_search\"}", round, losses, expected, 6);
+        expect_sequence("{\"type\":\"grid_search\",\"around\":0}", round, losses, expected, 6);
+        expect_sequence("{\"type\":\"grid_search\",\"version\":2}", round, losses, expected, 6);
+        expect_sequence("{\"type\":\"grid_search\",\"around\":5}", round, losses, expected, 9);
     }
 }
 
@@ -140,8 +210,10 @@ static void test_agents_grid_search__per_task_is_optimal_on_sums(void **state) {
             "{\"tasks\":24,\"choices\":5,\"seed\":%d,\"bounds\":{\"size_bytes\":{\"max\":%d}}}",
             seed, 1000 + 30 * seed);
         struct trace trace;
-        struct trace_run run = {
-            .env = env, .agent = "{\"type\":\"grid_search\"}", .round = 16, .max_trials = 1000};
+        struct trace_run run = {.env = env,
+                                .agent = "{\"type\":\"grid_search\",\"around\":0}",
+                                .round = 16,
+                                .max_trials = 1000};
         trace_make(&trace, &run);
         assert_true(trace.is_over);
         assert_int_equal(trace.n, 1 + 24 * 4 + 1);
@@ -158,8 +230,10 @@ static void test_agents_grid_search__per_task_keeps_measured_bounds(void **state
                               "\"bounds\":{\"distill_loss\":{\"max\":1.0}}}";
     struct trace part;
     struct trace full;
-    struct trace_run run = {
-        .env = env, .agent = "{\"type\":\"grid_search\"}", .round = 8, .max_trials = 2000};
+    struct trace_run run = {.env = env,
+                            .agent = "{\"type\":\"grid_search\",\"around\":0}",
+                            .round = 8,
+                            .max_trials = 2000};
     trace_make(&part, &run);
     run.agent = "{\"type\":\"grid_search\",\"mode\":\"full\"}";
     trace_make(&full, &run);
@@ -216,6 +290,9 @@ static void test_agents_grid_search__greedy_comes_near_the_optimum(void **state)
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agents_grid_search__greedy_by_hand),
+        cmocka_unit_test(test_agents_grid_search__greedy_takes_what_was_tried),
+        cmocka_unit_test(test_agents_grid_search__greedy_without_a_first_plan),
+        cmocka_unit_test(test_agents_grid_search__greedy_is_soon_within_bounds),
         cmocka_unit_test(test_agents_grid_search__per_task_by_hand),
         cmocka_unit_test(test_agents_grid_search__full_skips_infeasible),
         cmocka_unit_test(test_agents_grid_search__per_task_is_optimal_on_sums),
