@@ -52,6 +52,17 @@ void msc_subtract_product_f64(double out[], int64_t stride, const double a[], in
                 (int)a_stride, b, (int)b_stride, 1, out, (int)stride);
 }
 
+void msc_subtract_cross_f64(double out[], const double a[], const double b[], int64_t m, int64_t k,
+                            int64_t n) {
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)m, (int)n, (int)k, -1, a, (int)m, b,
+                (int)n, 1, out, (int)n);
+}
+
+void msc_subtract_gram_f64(double out[], const double x[], int64_t m, int64_t n) {
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, (int)n, (int)m, -1, x, (int)n, 1, out,
+                (int)n);
+}
+
 void msc_add_gram_f32(float out[], const float x[], int64_t m, int64_t n) {
     cblas_ssyrk(CblasRowMajor, CblasUpper, CblasTrans, (int)n, (int)m, 1, x, (int)n, 1, out,
                 (int)n);
@@ -78,6 +89,30 @@ enum msc_status msc_cholesky_of_inverse(double a[], int64_t n) {
         memset(a + i * n, 0, (size_t)i * sizeof(a[0]));
     }
     return MSC_OK;
+}
+
+enum msc_status msc_cholesky_f64(double a[], int64_t n) {
+    lapack_int order = (lapack_int)n;
+    return LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', order, a, order) == 0 ? MSC_OK : not_definite();
+}
+
+enum msc_status msc_invert_f64(double a[], int64_t n) {
+    lapack_int order = (lapack_int)n;
+    MSC_TRY(msc_cholesky_f64(a, n));
+    if (LAPACKE_dpotri(LAPACK_COL_MAJOR, 'U', order, a, order) != 0) {
+        return not_definite();
+    }
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < i; k++) {
+            a[k * n + i] = a[i * n + k];
+        }
+    }
+    return MSC_OK;
+}
+
+void msc_solve_lower_f64(const double l[], int64_t n, double b[], int64_t n_columns) {
+    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, (int)n,
+                (int)n_columns, 1, l, (int)n, b, (int)n_columns);
 }
 
 enum msc_status msc_solve_right(double a[], double b[], int64_t n_rows, int64_t n) {

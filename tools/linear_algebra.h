@@ -27,6 +27,11 @@ void msc_product_f32(float out[], const float a[], const float b[], int64_t m, i
 // out [m, n] with rows `stride` apart, less a [m, k] b [k, n], of which b's rows are `b_stride` apart
 void msc_subtract_product_f64(double out[], int64_t stride, const double a[], int64_t a_stride,
                               const double b[], int64_t b_stride, int64_t m, int64_t k, int64_t n);
+// out [m, n] less a' b of a [k, m] and b [k, n].
+void msc_subtract_cross_f64(double out[], const double a[], const double b[], int64_t m, int64_t k,
+                            int64_t n);
+// out [n, n], its upper triangle alone, less x' x of x [m, n].
+void msc_subtract_gram_f64(double out[], const double x[], int64_t m, int64_t n);
 // out [m, n] = a [m, k] b [k, n]
 void msc_product_f64(double out[], const double a[], const double b[], int64_t m, int64_t k,
                      int64_t n);
@@ -38,6 +43,12 @@ void msc_add_cross_f32(float out[], const float a[], const float b[], int64_t m,
 // In place, of symmetric a [n, n], whose upper triangle is read: the upper factor u of the inverse,
 // a^-1 = u' u; below its diagonal are zeros. MSC_E_INVALID: `a` is not positive definite.
 enum msc_status msc_cholesky_of_inverse(double a[], int64_t n);
+// In place, of symmetric a [n, n]: its inverse, and its lower factor l, a = l l', of which what is above the
+// diagonal is not touched. MSC_E_INVALID as above.
+enum msc_status msc_invert_f64(double a[], int64_t n);
+enum msc_status msc_cholesky_f64(double a[], int64_t n);
+// l^-1 b in place of b [n, n_columns], for such a factor.
+void msc_solve_lower_f64(const double l[], int64_t n, double b[], int64_t n_columns);
 // b a^-1 in place of b [n_rows, n], for such an a, which is overwritten. MSC_E_INVALID as above.
 enum msc_status msc_solve_right(double a[], double b[], int64_t n_rows, int64_t n);
 

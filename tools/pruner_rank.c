@@ -1,4 +1,5 @@
 // In which order the units of a group go, by each criterion.
+#include "tools/elimination.h"
 #include "tools/linear_algebra.h"
 #include "tools/pruner_internal.h"
 
@@ -86,12 +87,14 @@ static void score_norms(double scores[], const struct msc_pruner *p, int32_t ind
 struct reading {
     const struct msc_consumer *consumer;
     struct msc_pruner_rows rows;
-    int64_t group;    // of its moment
+    int64_t group; // of its moment
+    int32_t n_units;
     double share;     // 1 / energy of the consumer
     int64_t *columns; // of all units, one after the other
     int64_t *first;   // [n_units + 1] where in `columns` a unit's begin
     double *w;        // [n_rows, n], and
-    double *c;        // [n, n] the moments, or their inverse
+    double *c;        // [n, n] the moments
+    struct msc_elimination *left;
 };
 
 struct readings {
@@ -125,28 +128,43 @@ static enum msc_status list_columns(struct reading *r, const struct msc_channel_
     return MSC_OK;
 }
 
-// Weights and moments as they are.
-static enum msc_status reading_fill(struct reading *r) {
-    int64_t n = r->rows.rows.n_columns, n_rows = rows_of(r);
-    const float *values = r->rows.rows.values + r->group * n_rows * n;
-    r->w = msc_alloc((size_t)(n_rows * n) * sizeof(r->w[0]) + 1);
+static const float *weights_of(const struct reading *r) {
+    return r->rows.rows.values + r->group * rows_of(r) * r->rows.rows.n_columns;
+}
+
+static enum msc_status fill_moments(struct reading *r) {
+    int64_t n = r->rows.rows.n_columns;
     r->c = msc_alloc((size_t)(n * n) * sizeof(r->c[0]) + 1);
-    if (!r->w || !r->c) {
+    if (!r->c) {
         return msc_pruner__no_memory();
     }
-    for (int64_t i = 0; i < n_rows * n; i++) {
-        r->w[i] = values[i];
-    }
-    for (int64_t i = 0; i < n * n; i++) {
-        r->c[i] = msc_pruner__moment(&r->rows, r->consumer, r->group, i / n, i % n);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < n; k++) {
+            r->c[i * n + k] = msc_pruner__moment(&r->rows, r->consumer, r->group, i, k);
+        }
     }
     return MSC_OK;
+}
+
+static enum msc_status reading_fill(struct reading *r) {
+    int64_t n = rows_of(r) * r->rows.rows.n_columns;
+    const float *values = weights_of(r);
+    r->w = msc_alloc((size_t)n * sizeof(r->w[0]) + 1);
+    if (!r->w) {
+        return msc_pruner__no_memory();
+    }
+    for (int64_t i = 0; i < n; i++) {
+        r->w[i] = values[i];
+    }
+    return fill_moments(r);
 }
 
 static void reading_empty(struct reading *r) {
     msc_free(r->w);
     msc_free(r->c);
+    msc_elimination_destroy(r->left);
     r->w = r->c = NULL;
+    r->left = NULL;
 }
 
 // Adds tr(W C W').
@@ -172,7 +190,7 @@ static enum msc_status add_consumer(struct readings *out, const struct msc_prune
     MSC_TRY(msc_pruner__rows(&rows, p, c, &out->arena));
     for (int64_t g = 0; g < c->moment.n_groups; g++) {
         struct reading *r = &out->all[out->n++];
-        *r = (struct reading){.consumer = c, .rows = rows, .group = g};
+        *r = (struct reading){.consumer = c, .rows = rows, .group = g, .n_units = out->n_units};
         MSC_TRY(list_columns(r, &p->channels.groups[group], &out->arena));
         MSC_TRY(reading_fill(r));
         MSC_TRY(add_energy(&energy, r));
@@ -228,9 +246,8 @@ static int64_t columns_of(const struct reading *r, int32_t unit) {
     return r->first[unit + 1] - r->first[unit];
 }
 
-// Adds tr(W_c C_cc W_c'), or with the inverse in c tr(W_c C_cc^-1 W_c').
-static enum msc_status add_score(double *out, const struct reading *r, int32_t unit,
-                                 bool is_inverse) {
+// Adds tr(W_c C_cc W_c').
+static enum msc_status add_carried(double *out, const struct reading *r, int32_t unit) {
     int64_t n = columns_of(r, unit), n_rows = rows_of(r);
     double *room = msc_alloc((size_t)(2 * n_rows * n + n * n) * sizeof(room[0]) + 1);
     double *w = room, *product = room + n_rows * n, *c = room + 2 * n_rows * n;
@@ -238,12 +255,7 @@ static enum msc_status add_score(double *out, const struct reading *r, int32_t u
     double sum = 0;
     if (status == MSC_OK && n > 0) {
         take_columns(w, c, r, r->columns + r->first[unit], n);
-        memcpy(product, w, (size_t)(n_rows * n) * sizeof(w[0]));
-        if (is_inverse) {
-            status = msc_solve_right(c, product, n_rows, n);
-        } else {
-            msc_product_f64(product, w, c, n_rows, n, n);
-        }
+        msc_product_f64(product, w, c, n_rows, n, n);
         for (int64_t i = 0; i < n_rows * n; i++) {
             sum += product[i] * w[i];
         }
@@ -258,7 +270,7 @@ static enum msc_status score_energy(double scores[], struct readings *readings) 
         struct reading *r = &readings->all[i];
         MSC_TRY(reading_fill(r));
         for (int32_t u = 0; u < readings->n_units; u++) {
-            MSC_TRY(add_score(&scores[u], r, u, false));
+            MSC_TRY(add_carried(&scores[u], r, u));
         }
         reading_empty(r);
     }
@@ -267,72 +279,40 @@ static enum msc_status score_energy(double scores[], struct readings *readings) 
 
 // ---- What nobody can make up for --------------------------------------------------------------
 
-static enum msc_status invert_moments(struct reading *r, double ridge) {
+static enum msc_status begin_elimination(struct reading *r, double ridge) {
     int64_t n = r->rows.rows.n_columns;
     double damping = msc_pruner__damping(&r->rows, r->consumer, r->group, ridge);
-    MSC_TRY(reading_fill(r));
-    double *inverse = msc_alloc_zero((size_t)(n * n), sizeof(inverse[0]));
-    if (!inverse) {
-        return msc_pruner__no_memory();
-    }
+    MSC_TRY(fill_moments(r));
     for (int64_t i = 0; i < n; i++) {
         r->c[i * n + i] += damping;
-        inverse[i * n + i] = 1;
     }
-    enum msc_status status = msc_solve_right(r->c, inverse, n, n);
+    const struct msc_eliminated of = {.n_rows = rows_of(r),
+                                      .n_columns = n,
+                                      .w = weights_of(r),
+                                      .c = r->c,
+                                      .n_units = r->n_units,
+                                      .columns = r->columns,
+                                      .first = r->first};
+    enum msc_status status = msc_elimination_create(&r->left, &of);
     msc_free(r->c);
-    r->c = inverse;
+    r->c = NULL;
     return status;
 }
 
-// Weights and the inverse as they are once columns are gone.
-static enum msc_status eliminate(struct reading *r, const int64_t columns[], int64_t n_gone) {
-    int64_t n = r->rows.rows.n_columns, n_rows = rows_of(r);
-    size_t n_room = (size_t)(n_rows * n_gone + 2 * n_gone * n_gone + 2 * n * n_gone);
-    double *room = msc_alloc(n_room * sizeof(room[0]) + 1);
-    if (!room) {
-        return msc_pruner__no_memory();
+static enum msc_status score_saliency(double *out, const struct readings *readings, int32_t unit) {
+    *out = 0;
+    for (size_t i = 0; i < readings->n; i++) {
+        double score;
+        MSC_TRY(msc_elimination_score(&score, readings->all[i].left, unit));
+        *out += readings->all[i].share * score;
     }
-    double *w = room, *c = w + n_rows * n_gone, *again = c + n_gone * n_gone;
-    double *rows = again + n_gone * n_gone, *across = rows + n * n_gone;
-    take_columns(w, c, r, columns, n_gone);
-    memcpy(again, c, (size_t)(n_gone * n_gone) * sizeof(c[0]));
-    for (int64_t i = 0; i < n_gone; i++) {
-        memcpy(rows + i * n, r->c + columns[i] * n, (size_t)n * sizeof(rows[0]));
-    }
-    for (int64_t i = 0; i < n * n_gone; i++) {
-        across[i] = r->c[i / n_gone * n + columns[i % n_gone]];
-    }
-    enum msc_status status = msc_solve_right(c, w, n_rows, n_gone);
-    if (status == MSC_OK) {
-        status = msc_solve_right(again, across, n, n_gone);
-    }
-    if (status == MSC_OK) {
-        msc_subtract_product_f64(r->w, n, w, n_gone, rows, n, n_rows, n_gone, n);
-        msc_subtract_product_f64(r->c, n, across, n_gone, rows, n, n, n_gone, n);
-    }
-    msc_free(room);
-    return status;
+    return MSC_OK;
 }
 
-static enum msc_status eliminate_units(struct readings *readings, const struct scored going[],
+static enum msc_status eliminate_units(struct readings *readings, const int32_t units[],
                                        int32_t n) {
     for (size_t i = 0; i < readings->n; i++) {
-        struct reading *r = &readings->all[i];
-        int64_t n_gone = 0;
-        int64_t *columns = msc_alloc((size_t)r->rows.rows.n_columns * sizeof(columns[0]) + 1);
-        if (!columns) {
-            return msc_pruner__no_memory();
-        }
-        for (int32_t k = 0; k < n; k++) {
-            int32_t unit = going[k].unit;
-            memcpy(columns + n_gone, r->columns + r->first[unit],
-                   (size_t)columns_of(r, unit) * sizeof(columns[0]));
-            n_gone += columns_of(r, unit);
-        }
-        enum msc_status status = n_gone > 0 ? eliminate(r, columns, n_gone) : MSC_OK;
-        msc_free(columns);
-        MSC_TRY(status);
+        MSC_TRY(msc_elimination_remove(readings->all[i].left, units, n));
     }
     return MSC_OK;
 }
@@ -349,10 +329,7 @@ static enum msc_status order_by_saliency(int32_t order[], struct readings *readi
     while (status == MSC_OK && n_alive > 0) {
         int32_t n_going = 1 + n_alive / UNITS_ONE_BY_ONE;
         for (int32_t i = 0; status == MSC_OK && i < n_alive; i++) {
-            alive[i].score = 0;
-            for (size_t k = 0; status == MSC_OK && k < readings->n; k++) {
-                status = add_score(&alive[i].score, &readings->all[k], alive[i].unit, true);
-            }
+            status = score_saliency(&alive[i].score, readings, alive[i].unit);
         }
         qsort(alive, (size_t)n_alive, sizeof(alive[0]), compare_scores);
         n_going = n_done + n_going >= n_needed ? n_alive : n_going;
@@ -361,7 +338,7 @@ static enum msc_status order_by_saliency(int32_t order[], struct readings *readi
         }
         n_alive -= n_going;
         if (status == MSC_OK && n_alive > 0) {
-            status = eliminate_units(readings, alive, n_going);
+            status = eliminate_units(readings, order + n_done - n_going, n_going);
             memmove(alive, alive + n_going, (size_t)n_alive * sizeof(alive[0]));
         }
     }
@@ -385,7 +362,7 @@ static enum msc_status try_saliency(int32_t order[], struct readings *readings, 
                                     int32_t n_needed) {
     enum msc_status status = MSC_OK;
     for (size_t i = 0; status == MSC_OK && i < readings->n; i++) {
-        status = invert_moments(&readings->all[i], ridge);
+        status = begin_elimination(&readings->all[i], ridge);
     }
     if (status == MSC_OK) {
         status = order_by_saliency(order, readings, n_needed);
