@@ -148,7 +148,7 @@ enum msc_status msc_prune_env__build_space(struct msc_prune_space *out,
 void msc_prune_env__cuts(uint32_t cuts[], const struct msc_prune_env *z, const uint32_t choices[]) {
     const struct msc_channels *channels = msc_pruner_channels(z->pruner);
     for (int32_t g = 0; g < channels->n_groups; g++) {
-        cuts[g] = 0; // of those left out: all
+        cuts[g] = (uint32_t)msc_pruner_n_cuts(z->pruner, g); // of those left out: the whole
     }
     for (size_t t = 0; t < z->space.space.n_tasks; t++) {
         cuts[z->space.group_of_task[t]] = choices[t];

@@ -66,6 +66,19 @@ static void test_env_prune__losses(void **state) {
     }
 }
 
+// A group that is left out stays whole, though no choice leaves any whole.
+static void test_env_prune__left_out(void **state) {
+    struct bench b;
+    const uint32_t half[] = {0};
+    (void)state;
+    open_bench(&b, "{\"type\":\"prune\",\"exclude\":[\"conv2.w\"],"
+                   "\"choices\":[{\"density\":0.6,\"criterion\":\"l1\"}]}");
+    struct msc_outcome o = evaluate(&b, half);
+    assert_near(metric(&b, &o, "distill_loss"), plans[0].repaired, 2e-4);
+    assert_near(metric(&b, &o, "size_bytes"), 4 * (36 + 54 + 15), 1e-12);
+    close_bench(&b);
+}
+
 // What goes first is what is missed least when it goes alone.
 static void test_env_prune__by_loss(void **state) {
     char config[512];
@@ -376,6 +389,7 @@ static void test_env_prune__refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_prune__losses),
+        cmocka_unit_test(test_env_prune__left_out),
         cmocka_unit_test(test_env_prune__by_loss),
         cmocka_unit_test(test_env_prune__costs),
         cmocka_unit_test(test_env_prune__bounds),
