@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What channels are worth under a bound of multiply-accumulates: accuracies on samples that nothing was
 chosen by, in onnxruntime, of the winner of a search without training, and of uniform plans by each criterion
-with and without repair of the weights that read the channels.
+with and without repair of the weights that read the channels; and of uniform plans of sparse weights.
 
-    prune.py MSCGYM [NETWORK...] [--trials N] [--seeds 0,...]
+    prune.py MSCGYM [NETWORK...] [--trials N] [--seeds 0,...] [--plans search,channels,sparse]
 
 Networks and samples are those of methods_data.py: digits at 0.40 of the float model's multiply-accumulates,
 fashion at 0.30. Seeds draw the calibration samples anew. Exit code 1 if by the median over seeds the winner
@@ -25,10 +25,11 @@ import methods_data
 MACS = {"digits": 0.40, "fashion": 0.30}
 CRITERIA = ("hessian", "energy", "l2", "l1", "loss")
 DENSITIES = (1, 0.75, 0.5, 0.25)
+SPARSITIES = ({"pattern": "2:4"}, {"sparsity": 0.5}, {"sparsity": 0.7})
 
 
 def run(mscgym, network, samples, env, trials):
-    """Loss and score of the winner of a search on unseen samples, and its share of MACs."""
+    """Loss and score of the winner of a search on unseen samples, and its metrics."""
     with tempfile.TemporaryDirectory() as folder:
         inputs = os.path.join(folder, "inputs.npy")
         numpy.save(inputs, samples)
@@ -44,19 +45,29 @@ def run(mscgym, network, samples, env, trials):
         subprocess.run([mscgym, "export", os.path.join(folder, "r.jsonl"), "-o", model, "--quiet"],
                        check=True, stdout=subprocess.DEVNULL)
         return (*network.judge(network.outputs(model)),
-                json.loads(made.stdout)[0]["winner"]["metrics"]["macs_ratio"])
+                json.loads(made.stdout)[0]["winner"]["metrics"])
 
 
-def measure(mscgym, network, seed, trials):
+def uniform_plans(plans):
+    if "channels" in plans:
+        yield from ((f"0.5 {criterion}", {"density": 0.5, "criterion": criterion})
+                    for criterion in CRITERIA)
+    if "sparse" in plans:
+        for of in SPARSITIES:
+            yield from ((f"{' '.join(map(str, of.values()))} sparse {criterion}",
+                         {**of, "criterion": criterion}) for criterion in ("hessian", "energy", "l2"))
+
+
+def measure(mscgym, network, seed, trials, plans):
     samples = methods_data.calibration(network.name, seed)
     choices = [{"density": density} for density in DENSITIES]
-    yield ("search", *run(mscgym, network, samples, {
-        "choices": choices, "bounds": {"macs_ratio": {"max": MACS[network.name]}}}, trials))
-    for criterion in CRITERIA:
+    if "search" in plans:
+        yield ("search", *run(mscgym, network, samples, {
+            "choices": choices, "bounds": {"macs_ratio": {"max": MACS[network.name]}}}, trials))
+    for name, choice in uniform_plans(plans):
         for repair in True, False:
-            env = {"choices": [{"density": 0.5, "criterion": criterion}], "repair": repair}
-            yield (f"0.5 {criterion}{'' if repair else ', no repair'}",
-                   *run(mscgym, network, samples, env, 0))
+            env = {"choices": [choice], "repair": repair}
+            yield (name + ("" if repair else ", no repair"), *run(mscgym, network, samples, env, 0))
 
 
 def main():
@@ -66,16 +77,21 @@ def main():
     parser.add_argument("networks", nargs="*", default=list(MACS))
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--seeds", default="0")
+    parser.add_argument("--plans", default="search,channels,sparse")
     args = parser.parse_args()
     holds = True
     for name in args.networks:
         network = methods.Network(name)
         whole, found = network.judge(network.truth)[1], []
         for seed in map(int, args.seeds.split(",")):
-            for plan, loss, score, macs in measure(args.mscgym, network, seed, args.trials):
-                print(f"{name:8} seed {seed} {plan:22} macs {macs:.3f} loss {loss:.4g} "
-                      f"score {score:.2f} % ({score - whole:+.2f})", flush=True)
+            for plan, loss, score, metrics in measure(args.mscgym, network, seed, args.trials,
+                                                      args.plans.split(",")):
+                print(f"{name:8} seed {seed} {plan:30} macs {metrics['macs_ratio']:.3f} size "
+                      f"{metrics['size_ratio']:.3f} loss {loss:.4g} score {score:.2f} % "
+                      f"({score - whole:+.2f})", flush=True)
                 found += [score] if plan == "search" else []
+        if not found:
+            continue
         median = statistics.median(found)
         is_enough = median >= 86 if name == "fashion" else median >= whole - 1
         print(f"{name:8} median {median:.2f} of {whole:.2f} %{'' if is_enough else ': FAILED'}",

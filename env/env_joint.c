@@ -191,7 +191,7 @@ static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_
     }
     if (status == MSC_OK) {
         const struct msc_pruned_point point = {cuts, sites};
-        cuts[j->channels.space.group_of_task[task]] = choices[task];
+        cuts[j->channels.space.part_of_task[task]] = choices[task];
         memset(edits, 0, j->bits.runs.n_slots * sizeof(edits[0]));
         status = fill_point(env, j, &point, edits);
     }
@@ -202,7 +202,17 @@ static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_
 // ---- The environment's functions --------------------------------------------------------------
 
 // Groups of elements that share a scale would be others once channels are gone.
-static enum msc_status check_choices(const struct msc_quantizer_options *o) {
+static enum msc_status check_choices(const struct msc_quantizer_options *o,
+                                     const struct msc_pruner_options *channels) {
+    for (size_t i = 0; i < channels->n_choices; i++) {
+        if (channels->choices[i].is_sparse) {
+            return MSC_FAIL(
+                MSC_E_UNSUPPORTED,
+                "env.prune.choices: \"%s\": single weights go in a search of prune alone: "
+                "prune first, then quantise",
+                channels->choices[i].label);
+        }
+    }
     for (size_t i = 0; i < o->n_choices; i++) {
         if (o->choices[i].group_size > 0) {
             return MSC_FAIL(MSC_E_UNSUPPORTED,
@@ -219,9 +229,9 @@ static enum msc_status read_options(struct msc_env *env, struct msc_joint_env *j
     struct msc_quantize *z = &j->bits;
     MSC_TRY(msc_prune_env__check_base(msc_env_host(env)));
     MSC_TRY(msc_quantize__read_options(env, z));
-    MSC_TRY(check_choices(&z->quantizer_options));
     MSC_TRY(read_channels(&j->channels, j->prune, arena));
     MSC_TRY(msc_prune_env__read_options(&j->channels, j->prune, arena));
+    MSC_TRY(check_choices(&z->quantizer_options, &j->channels.options));
     MSC_TRY(msc_trial_runs_choose(&z->runs, &z->distill_options, msc_joint_metric_rows, env));
     z->distill_options.target = z->quantizer_options.all_sites ? z->quantizer_options.target : NULL;
     return MSC_OK;

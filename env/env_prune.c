@@ -16,26 +16,26 @@ static enum msc_status no_prune_memory(void) {
 
 // ---- Edits ------------------------------------------------------------------------------------
 
-static size_t count_groups(const struct msc_prune_env *z) {
-    return (size_t)msc_pruner_channels(z->pruner)->n_groups;
+static size_t count_parts(const struct msc_prune_env *z) {
+    return (size_t)msc_pruner_n_parts(z->pruner);
 }
 
 // Repaired weights of several points at once.
 static enum msc_status begin_points(void *payload, const uint32_t *const points[], size_t n) {
     struct msc_prune_env *z = payload;
-    size_t n_groups = count_groups(z);
+    size_t n_parts = count_parts(z);
     if (msc_pruner_is_full(z->pruner)) {
         msc_pruner_forget(z->pruner);
     }
     if (n == 0) {
         return MSC_OK;
     }
-    uint32_t *cuts = msc_alloc_zero(n * n_groups + 1, sizeof(cuts[0]));
+    uint32_t *cuts = msc_alloc_zero(n * n_parts + 1, sizeof(cuts[0]));
     const uint32_t **of_points = msc_alloc_zero(n, sizeof(of_points[0]));
     enum msc_status status = cuts && of_points ? MSC_OK : no_prune_memory();
     for (size_t i = 0; status == MSC_OK && i < n; i++) {
-        of_points[i] = cuts + i * n_groups;
-        msc_prune_env__cuts(cuts + i * n_groups, z, points[i]);
+        of_points[i] = cuts + i * n_parts;
+        msc_prune_env__cuts(cuts + i * n_parts, z, points[i]);
     }
     if (status == MSC_OK) {
         status = msc_pruner_make(z->pruner, of_points, n, z->n_threads);
@@ -55,7 +55,7 @@ static enum msc_status fill_cuts(struct msc_prune_env *z, const uint32_t cuts[],
 static enum msc_status fill_edits(void *payload, const uint32_t choices[],
                                   const struct msc_edit *edits[]) {
     struct msc_prune_env *z = payload;
-    uint32_t *cuts = msc_alloc_zero(count_groups(z) + 1, sizeof(cuts[0]));
+    uint32_t *cuts = msc_alloc_zero(count_parts(z) + 1, sizeof(cuts[0]));
     if (!cuts) {
         return no_prune_memory();
     }
@@ -68,15 +68,14 @@ static enum msc_status fill_edits(void *payload, const uint32_t choices[],
 static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_t task,
                                   const struct msc_edit *edits[]) {
     struct msc_prune_env *z = payload;
-    int32_t group = z->space.group_of_task[task];
-    uint32_t *cuts = msc_alloc_zero(count_groups(z) + 1, sizeof(cuts[0]));
+    uint32_t *cuts = msc_alloc_zero(count_parts(z) + 1, sizeof(cuts[0]));
     if (!cuts) {
         return no_prune_memory();
     }
-    for (size_t g = 0; g < count_groups(z); g++) {
-        cuts[g] = (uint32_t)msc_pruner_n_cuts(z->pruner, (int32_t)g);
+    for (size_t i = 0; i < count_parts(z); i++) {
+        cuts[i] = (uint32_t)msc_pruner_n_cuts(z->pruner, (int32_t)i);
     }
-    cuts[group] = choices[task];
+    cuts[z->space.part_of_task[task]] = choices[task];
     enum msc_status status = fill_cuts(z, cuts, edits);
     msc_free(cuts);
     return status;
@@ -208,9 +207,12 @@ enum msc_status msc_prune_env__fill_strategy(struct msc_strategy *s, const struc
     const struct giving giving = {s, z, host->graph, is_gone};
     msc_pruner_mark(z->pruner, cuts, is_gone);
     for (size_t t = 0; t < z->space.space.n_tasks; t++) {
-        const struct msc_channel_group *group = &channels->groups[z->space.group_of_task[t]];
-        const char *label = z->space.space.tasks[t].labels[choices[t]];
-        MSC_TRY(msc_strategy_prune_group(s, group, label, is_gone + group->first_unit));
+        int32_t part = z->space.part_of_task[t];
+        if (part < channels->n_groups) {
+            const struct msc_channel_group *group = &channels->groups[part];
+            const char *label = z->space.space.tasks[t].labels[choices[t]];
+            MSC_TRY(msc_strategy_prune_group(s, group, label, is_gone + group->first_unit));
+        }
     }
     MSC_TRY(msc_pruner_each_replaced(z->pruner, cuts, give_elements, (void *)&giving));
     return host->base ? add_base(s, z, host, is_gone) : MSC_OK;
@@ -220,7 +222,7 @@ static enum msc_status prune_edits(struct msc_env *env, const uint32_t choices[]
     struct msc_prune_env *z = msc_env_state(env);
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_strategy *s = NULL;
-    uint32_t *cuts = msc_alloc_zero(count_groups(z) + 1, sizeof(cuts[0]));
+    uint32_t *cuts = msc_alloc_zero(count_parts(z) + 1, sizeof(cuts[0]));
     bool *is_gone =
         msc_alloc_zero((size_t)msc_pruner_channels(z->pruner)->n_units + 1, sizeof(is_gone[0]));
     enum msc_status status = cuts && is_gone ? MSC_OK : no_prune_memory();
@@ -274,7 +276,7 @@ static void prune_finish(struct msc_env *env) {
 const struct msc_env_def msc_env_prune = {
     .abi = MSC_ENV_ABI,
     .name = "prune",
-    .summary = "how many channels stay of each group of them, by distill loss",
+    .summary = "how many channels stay of each group of them, and weights of each, by distill loss",
     .version = MSC_TRIAL_RUNS_VERSION,
     .needs = MSC_ENV_NEEDS_GRAPH | MSC_ENV_NEEDS_DATASET | MSC_ENV_NEEDS_BACKEND,
     .state_size = sizeof(struct msc_prune_env),

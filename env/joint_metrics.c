@@ -395,7 +395,8 @@ static enum msc_status cost_bit_ops(struct msc_metric_cost *out, const void *of)
 static enum msc_status cost_macs(struct msc_metric_cost *out, const void *of) {
     const struct msc_joint_costing *c = of;
     const struct msc_prune_env *channels = &c->j->channels;
-    const struct msc_prune_costing costing = {channels->pruner, &channels->space, NULL};
+    const struct msc_prune_costing costing = {.pruner = channels->pruner,
+                                              .space = &channels->space};
     MSC_TRY(msc_prune_env__add_amount(out, &costing, &channels->space.macs));
     out->reference = c->in->whole ? c->in->whole->macs : out->reference;
     return MSC_OK;

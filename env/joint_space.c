@@ -98,7 +98,8 @@ enum msc_status msc_joint_env__build_space(struct msc_joint_env *j,
                                            const struct msc_quantize_inputs *in,
                                            const struct msc_prune_inputs *of_channels,
                                            struct msc_arena *arena) {
-    const struct msc_prune_costing of = {j->channels.pruner, &j->channels.space, in->whole};
+    const struct msc_prune_costing of = {
+        .pruner = j->channels.pruner, .space = &j->channels.space, .whole = in->whole};
     struct msc_joint_costing costing = {.j = j, .in = in};
     j->space = (struct msc_space){0};
     MSC_TRY(join_tasks(j, arena));

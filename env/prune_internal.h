@@ -21,7 +21,7 @@ struct msc_prune_amount {
 
 struct msc_prune_space {
     struct msc_space space;
-    int32_t *group_of_task;                // [n_tasks]
+    int32_t *part_of_task;                 // [n_tasks] of the pruner
     double references[MSC_MAX_METRICS];    // of the float model
     struct msc_prune_amount n_bytes, macs; // of weights; for one sample
 };
@@ -48,7 +48,8 @@ struct msc_prune_env {
 #define MSC_PRUNE_PARAMS(base) \
     {.name = "choices", \
      .help = "list of {density, criterion}: the share of channels that stays, and what says which: " \
-             "l1, l2, energy, hessian, loss (default: densities 0.8, 0.7 to 0.2, by hessian)", \
+             "l1, l2, energy, hessian, loss (default: densities 0.8, 0.7 to 0.2, by hessian); and of " \
+             "{sparsity, pattern, criterion}: the share of single weights that goes, or as 2:4", \
      .offset = MSC_PRUNE_FIELD(base, choices), \
      .type = MSC_PARAM_JSON}, \
     {.name = "round_to", \
@@ -80,8 +81,8 @@ struct msc_prune_env {
      .max = 1e9}, \
     {.name = "include", \
      .help = \
-         "name patterns of the groups to prune, as mscgym graph --channels lists them (default: " \
-         "all)", \
+         "name patterns of the groups to prune, as mscgym graph --channels lists them, and of " \
+         "weights to make sparse (default: all)", \
      .offset = MSC_PRUNE_FIELD(base, include), \
      .type = MSC_PARAM_JSON}, \
     {.name = "exclude", \
@@ -95,10 +96,13 @@ extern const struct msc_metric_row msc_prune_metric_rows[];
 // The environment's `metric`.
 const struct msc_metric *msc_prune_env__metric(size_t index);
 
+struct msc_prune_counter;
+
 // What functions of `cost` are given.
 struct msc_prune_costing {
     const struct msc_pruner *pruner;
     const struct msc_prune_space *space;
+    struct msc_prune_counter *counter;  // of elements; NULL: no weight is sparse
     const struct msc_whole_cost *whole; // NULL: that of the space
 };
 
@@ -154,7 +158,6 @@ struct msc_prune_monomial {
 };
 typedef enum msc_status (*msc_prune_take)(void *payload, const struct msc_prune_monomial *m);
 
-struct msc_prune_counter;
 // In the arena. Not for several threads at once.
 enum msc_status msc_prune_env__counter(struct msc_prune_counter **out,
                                        const struct msc_prune_inputs *in, struct msc_arena *arena);
@@ -166,8 +169,8 @@ double msc_prune_env__whole_value(struct msc_prune_counter *c, const struct msc_
 // Units that groups keep, as factors of costs (prune_metrics.c).
 struct msc_prune_factors {
     const struct msc_pruner *pruner;
-    const int32_t *task_of_group; // [n_groups] or MSC_NO_ID: all stay
-    const double **n_kept;        // [n_groups] of the cuts of those with a task, and their squares
+    const int32_t *task_of_group; // [n_parts] or MSC_NO_ID: all stay
+    const double **n_kept;        // [n_parts] of the cuts of those with a task, and their squares
     const double **squares;
 };
 enum msc_status msc_prune_env__factors(struct msc_prune_factors *out,
@@ -190,7 +193,7 @@ enum msc_status msc_prune_env__fill_strategy(struct msc_strategy *s, const struc
                                              const struct msc_env_host *host, const uint32_t cuts[],
                                              const uint32_t choices[], bool is_gone[]);
 
-// The cuts [n_groups] of choices [n_tasks].
+// The cuts [n_parts] of choices [n_tasks].
 void msc_prune_env__cuts(uint32_t cuts[], const struct msc_prune_env *z, const uint32_t choices[]);
 
 #endif

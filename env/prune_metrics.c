@@ -10,7 +10,7 @@ static enum msc_status no_cost_memory(void) {
 enum msc_status msc_prune_env__factors(struct msc_prune_factors *out,
                                        const struct msc_prune_costing *of,
                                        struct msc_arena *arena) {
-    size_t n = (size_t)msc_pruner_channels(of->pruner)->n_groups + 1;
+    size_t n = (size_t)msc_pruner_n_parts(of->pruner) + 1;
     int32_t *task_of_group = msc_arena_array(arena, n, sizeof(task_of_group[0]));
     *out = (struct msc_prune_factors){.pruner = of->pruner, .task_of_group = task_of_group};
     out->n_kept = msc_arena_array(arena, n, sizeof(out->n_kept[0]));
@@ -22,7 +22,7 @@ enum msc_status msc_prune_env__factors(struct msc_prune_factors *out,
         task_of_group[g] = MSC_NO_ID;
     }
     for (size_t t = 0; t < of->space->space.n_tasks; t++) {
-        int32_t group = of->space->group_of_task[t];
+        int32_t group = of->space->part_of_task[t];
         size_t n_cuts = msc_pruner_n_cuts(of->pruner, group);
         double *kept = msc_arena_array(arena, n_cuts, sizeof(kept[0]));
         double *squares = msc_arena_array(arena, n_cuts, sizeof(squares[0]));
@@ -95,9 +95,59 @@ enum msc_status msc_prune_env__add_amount(struct msc_metric_cost *out,
     return MSC_OK;
 }
 
+// ---- Sparse weights ---------------------------------------------------------------------------
+
+// What choices of a task save of a weight, as a factor of its elements.
+struct saving {
+    struct msc_metric_cost *out;
+    const struct msc_prune_factors *factors;
+    uint32_t task;
+    const double *bytes; // [n_choices] more than that of an element that is stored as it is
+};
+
+static enum msc_status add_saved(void *payload, const struct msc_prune_monomial *m) {
+    const struct saving *s = payload;
+    uint32_t tasks[3];
+    const double *by_choice[3];
+    double scale = m->scale;
+    size_t n = msc_prune_env__factors_of(&scale, tasks, by_choice, s->factors, m);
+    tasks[n] = s->task;
+    by_choice[n++] = s->bytes;
+    return msc_metric_add_term(s->out, scale, n, tasks, by_choice);
+}
+
+// Exact where all channels stay; else what is stored is the share of the whole weight's.
+static enum msc_status add_sparse(struct msc_metric_cost *out, const struct msc_prune_costing *of) {
+    struct msc_prune_factors f;
+    int32_t n_groups = msc_pruner_channels(of->pruner)->n_groups;
+    MSC_TRY(msc_prune_env__factors(&f, of, out->arena));
+    for (size_t t = 0; t < of->space->space.n_tasks; t++) {
+        int32_t part = of->space->part_of_task[t];
+        if (part < n_groups) {
+            continue;
+        }
+        size_t n_cuts = msc_pruner_n_cuts(of->pruner, part);
+        double *bytes = msc_arena_array(out->arena, n_cuts, sizeof(bytes[0]));
+        if (!bytes) {
+            return no_cost_memory();
+        }
+        for (size_t i = 0; i < n_cuts; i++) {
+            bytes[i] = sizeof(float) * (msc_pruner_cut(of->pruner, part, i)->stored - 1);
+        }
+        const struct msc_prune_counted elements = {.tensor =
+                                                       msc_pruner_part_tensor(of->pruner, part)};
+        struct saving saving = {out, &f, (uint32_t)t, bytes};
+        MSC_TRY(msc_prune_env__each_monomial(of->counter, &elements, add_saved, &saving));
+    }
+    return MSC_OK;
+}
+
+// ---- The table --------------------------------------------------------------------------------
+
 static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     const struct msc_prune_costing *c = of;
     MSC_TRY(msc_prune_env__add_amount(out, c, &c->space->n_bytes));
+    MSC_TRY(add_sparse(out, c));
     out->reference = c->whole ? c->whole->n_model_bytes : out->reference;
     return MSC_OK;
 }
@@ -114,7 +164,7 @@ const struct msc_metric_row msc_prune_metric_rows[] = {
     MSC_METRIC_ROWS_OF_RUNS,
     {.metric = {.name = "size_bytes",
                 .unit = "bytes",
-                .help = "all weights that are left",
+                .help = "all weights that are left; of sparse ones those that are not 0, and where",
                 .is_exact = true},
      .cost = cost_size},
     {.metric = {.name = "size_ratio",

@@ -11,7 +11,6 @@ const struct msc_param msc_prune_env__params[] = {
 };
 
 static enum msc_status write_choices(cJSON *config, const struct msc_pruner_options *o) {
-    static const char *const names[] = {"l1", "l2", "energy", "hessian", "loss"};
     cJSON *list = cJSON_CreateArray();
     cJSON_DeleteItemFromObjectCaseSensitive(config, "choices");
     MSC_TRY(msc_json_add(config, "choices", list));
@@ -19,7 +18,8 @@ static enum msc_status write_choices(cJSON *config, const struct msc_pruner_opti
         cJSON *choice = cJSON_CreateObject();
         MSC_TRY(msc_json_push(list, choice));
         MSC_TRY(msc_json_add_number(choice, "density", o->choices[i].density));
-        MSC_TRY(msc_json_add_text(choice, "criterion", names[o->choices[i].criterion]));
+        MSC_TRY(
+            msc_json_add_text(choice, "criterion", msc_criterion_name(o->choices[i].criterion)));
     }
     return MSC_OK;
 }

@@ -1,5 +1,5 @@
-// The space of the prune environment: a task for each group of channels that is included, its choices
-// the cuts; exact costs; uniform plans as baselines.
+// The space of the prune environment: a task for each group of channels that is included, and for each
+// weight that may be sparse, its choices the cuts; exact costs; uniform plans as baselines.
 #include "base/alloc.h"
 #include "env/prune_internal.h"
 
@@ -36,9 +36,9 @@ static int compare_ranks(const void *a, const void *b) {
                                   : (x->cut > y->cut) - (x->cut < y->cut);
 }
 
-static enum msc_status fill_choices(struct builder *b, struct msc_task *task, int32_t group) {
+static enum msc_status fill_choices(struct builder *b, struct msc_task *task, int32_t part) {
     const struct msc_pruner *pruner = b->in->pruner;
-    size_t n = msc_pruner_n_cuts(pruner, group);
+    size_t n = msc_pruner_n_cuts(pruner, part);
     struct rank *ranks = msc_arena_array(b->arena, n, sizeof(ranks[0]));
     const char **labels = msc_arena_array(b->arena, n, sizeof(labels[0]));
     uint32_t *order = msc_arena_array(b->arena, n, sizeof(order[0]));
@@ -46,7 +46,7 @@ static enum msc_status fill_choices(struct builder *b, struct msc_task *task, in
         return no_space_memory();
     }
     for (size_t i = 0; i < n; i++) {
-        const struct msc_prune_cut *cut = msc_pruner_cut(pruner, group, i);
+        const struct msc_prune_cut *cut = msc_pruner_cut(pruner, part, i);
         labels[i] = b->in->options->choices[cut->choice].label;
         ranks[i] = (struct rank){cut->n_kept, (uint32_t)i};
     }
@@ -70,38 +70,62 @@ static double share_of(const struct builder *b, const struct msc_prune_amount *a
     return all > 0 ? (all - without) / all : 0;
 }
 
-static enum msc_status fill_features(struct builder *b, struct msc_task *task, int32_t group) {
+static enum msc_status fill_features(struct builder *b, struct msc_task *task, int32_t part) {
     double *f = msc_arena_array(b->arena, N_FEATURES, sizeof(f[0]));
+    int32_t n_groups = b->channels->n_groups, n_parts = msc_pruner_n_parts(b->in->pruner);
     if (!f) {
         return no_space_memory();
     }
-    f[0] = (double)group / b->channels->n_groups;
-    f[1] = log2(b->whole[group]);
-    f[2] = share_of(b, &b->out->n_bytes, group);
-    f[3] = share_of(b, &b->out->macs, group);
     task->features = f;
+    if (part < n_groups) {
+        f[0] = (double)part / n_groups;
+        f[1] = log2(b->whole[part]);
+        f[2] = share_of(b, &b->out->n_bytes, part);
+        f[3] = share_of(b, &b->out->macs, part);
+        return MSC_OK;
+    }
+    size_t all = msc_pruner_n_cuts(b->in->pruner, part);
+    double n = msc_pruner_cut(b->in->pruner, part, all)->n_kept;
+    double n_bytes = msc_prune_env__amount(&b->out->n_bytes, b->whole);
+    f[0] = (double)(part - n_groups) / (n_parts - n_groups);
+    f[1] = log2(n);
+    f[2] = n_bytes > 0 ? sizeof(float) * n / n_bytes : 0;
+    f[3] = 0; // zeros are multiplied by, too
     return MSC_OK;
+}
+
+static enum msc_status name_task(struct builder *b, struct msc_task *task, int32_t part) {
+    int32_t n_groups = b->channels->n_groups;
+    if (part < n_groups) {
+        task->name = b->channels->groups[part].name;
+        return MSC_OK;
+    }
+    int32_t tensor = msc_pruner_part_tensor(b->in->pruner, part);
+    task->name =
+        msc_arena_printf(b->arena, "%s sparsity", msc_graph_tensor(b->in->graph, tensor)->name);
+    return task->name ? MSC_OK : no_space_memory();
 }
 
 static enum msc_status build_tasks(struct builder *b) {
     struct msc_space *space = &b->out->space;
-    size_t n_groups = (size_t)b->channels->n_groups;
-    struct msc_task *tasks = msc_arena_array(b->arena, n_groups, sizeof(tasks[0]));
-    b->out->group_of_task = msc_arena_array(b->arena, n_groups, sizeof(b->out->group_of_task[0]));
-    b->whole = msc_arena_array(b->arena, n_groups, sizeof(b->whole[0]));
-    if (!tasks || !b->out->group_of_task || !b->whole) {
+    int32_t n_parts = msc_pruner_n_parts(b->in->pruner);
+    size_t n = (size_t)n_parts + 1;
+    struct msc_task *tasks = msc_arena_array(b->arena, n, sizeof(tasks[0]));
+    b->out->part_of_task = msc_arena_array(b->arena, n, sizeof(b->out->part_of_task[0]));
+    b->whole = msc_arena_array(b->arena, n, sizeof(b->whole[0]));
+    if (!tasks || !b->out->part_of_task || !b->whole) {
         return no_space_memory();
     }
     for (int32_t g = 0; g < b->channels->n_groups; g++) {
         b->whole[g] = b->channels->groups[g].n_units;
     }
-    for (int32_t g = 0; g < b->channels->n_groups; g++) {
-        if (msc_pruner_is_included(b->in->pruner, g)) {
+    for (int32_t i = 0; i < n_parts; i++) {
+        if (msc_pruner_is_included(b->in->pruner, i)) {
             struct msc_task *task = &tasks[space->n_tasks];
-            task->name = b->channels->groups[g].name;
-            MSC_TRY(fill_choices(b, task, g));
-            MSC_TRY(fill_features(b, task, g));
-            b->out->group_of_task[space->n_tasks++] = g;
+            MSC_TRY(name_task(b, task, i));
+            MSC_TRY(fill_choices(b, task, i));
+            MSC_TRY(fill_features(b, task, i));
+            b->out->part_of_task[space->n_tasks++] = i;
         }
     }
     space->tasks = tasks;
@@ -123,7 +147,7 @@ static enum msc_status build_baselines(struct builder *b) {
     for (size_t c = 0; c < o->n_choices; c++) {
         uint32_t *point = points + c * space->n_tasks;
         for (size_t t = 0; t < space->n_tasks; t++) {
-            point[t] = (uint32_t)msc_pruner_cut_of(b->in->pruner, b->out->group_of_task[t], c);
+            point[t] = (uint32_t)msc_pruner_cut_of(b->in->pruner, b->out->part_of_task[t], c);
         }
         baselines[c] = (struct msc_baseline){o->choices[c].label, point};
     }
@@ -137,20 +161,20 @@ enum msc_status msc_prune_env__build_space(struct msc_prune_space *out,
                                            struct msc_arena *arena) {
     struct builder b = {
         .out = out, .in = in, .channels = msc_pruner_channels(in->pruner), .arena = arena};
-    const struct msc_prune_costing costing = {in->pruner, out, in->whole};
+    struct msc_prune_costing costing = {.pruner = in->pruner, .space = out, .whole = in->whole};
     *out = (struct msc_prune_space){0};
     MSC_TRY(msc_prune_env__count(&out->n_bytes, &out->macs, in, arena));
+    MSC_TRY(msc_prune_env__counter(&costing.counter, in, arena));
     MSC_TRY(build_tasks(&b));
     MSC_TRY(build_baselines(&b));
     return msc_metrics_build(&out->space, out->references, in->metrics, &costing, arena);
 }
 
 void msc_prune_env__cuts(uint32_t cuts[], const struct msc_prune_env *z, const uint32_t choices[]) {
-    const struct msc_channels *channels = msc_pruner_channels(z->pruner);
-    for (int32_t g = 0; g < channels->n_groups; g++) {
-        cuts[g] = (uint32_t)msc_pruner_n_cuts(z->pruner, g); // of those left out: the whole
+    for (int32_t i = 0; i < msc_pruner_n_parts(z->pruner); i++) {
+        cuts[i] = (uint32_t)msc_pruner_n_cuts(z->pruner, i); // of those left out: the whole
     }
     for (size_t t = 0; t < z->space.space.n_tasks; t++) {
-        cuts[z->space.group_of_task[t]] = choices[t];
+        cuts[z->space.part_of_task[t]] = choices[t];
     }
 }

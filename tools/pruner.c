@@ -16,12 +16,20 @@ const struct msc_sites *msc_pruner_sites(const struct msc_pruner *p) {
     return &p->sites;
 }
 
-bool msc_pruner_is_included(const struct msc_pruner *p, int32_t group) {
-    return p->groups[group].is_included;
+int32_t msc_pruner_n_parts(const struct msc_pruner *p) {
+    return p->n_parts;
+}
+
+int32_t msc_pruner_part_tensor(const struct msc_pruner *p, int32_t part) {
+    return p->groups[part].tensor;
+}
+
+bool msc_pruner_is_included(const struct msc_pruner *p, int32_t part) {
+    return p->groups[part].is_included;
 }
 
 enum msc_status msc_pruner_keep_whole(struct msc_pruner *p, int32_t tensor) {
-    bool has_any = false;
+    bool has_any = p->n_parts > p->channels.n_groups;
     for (int32_t g = 0; g < p->channels.n_groups; g++) {
         const struct msc_channel_group *of = &p->channels.groups[g];
         for (int32_t i = 0; i < of->n_axes; i++) {
@@ -35,241 +43,29 @@ enum msc_status msc_pruner_keep_whole(struct msc_pruner *p, int32_t tensor) {
                               "left out");
 }
 
-size_t msc_pruner_n_cuts(const struct msc_pruner *p, int32_t group) {
-    return p->groups[group].n_cuts;
+size_t msc_pruner_n_cuts(const struct msc_pruner *p, int32_t part) {
+    return p->groups[part].n_cuts;
 }
 
-const struct msc_prune_cut *msc_pruner_cut(const struct msc_pruner *p, int32_t group, size_t cut) {
-    return &p->groups[group].cuts[cut];
+const struct msc_prune_cut *msc_pruner_cut(const struct msc_pruner *p, int32_t part, size_t cut) {
+    return &p->groups[part].cuts[cut];
 }
 
-size_t msc_pruner_cut_of(const struct msc_pruner *p, int32_t group, size_t choice) {
-    return p->groups[group].cut_of[choice];
+size_t msc_pruner_cut_of(const struct msc_pruner *p, int32_t part, size_t choice) {
+    return p->groups[part].cut_of[choice];
 }
 
 bool msc_pruner_uses(const struct msc_pruner *p, enum msc_criterion criterion) {
     for (size_t i = 0; i < p->options->n_choices; i++) {
-        if (p->options->choices[i].density < 1 && p->options->choices[i].criterion == criterion) {
+        const struct msc_prune_choice *choice = &p->options->choices[i];
+        if (!choice->is_sparse && choice->density < 1 && choice->criterion == criterion) {
             return true;
         }
     }
     return false;
-}
-
-// ---- Cuts -------------------------------------------------------------------------------------
-
-static int64_t common_divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-// Units that are a multiple of `round_to` channels wherever weights make them; 1 where there are not
-// two of them.
-static int64_t step_of(const struct msc_pruner *p, const struct msc_channel_group *group) {
-    int64_t step = 1;
-    for (int32_t i = 0; i < group->n_axes; i++) {
-        int64_t to = p->options->round_to;
-        int64_t n = to / common_divisor(to, group->axes[i].n);
-        if (group->axes[i].roles & MSC_CHANNEL_MAKES) {
-            step = step / common_divisor(step, n) * n;
-        }
-    }
-    return group->n_units < 2 * step ? 1 : step;
-}
-
-static int32_t count_kept(const struct msc_pruner *p, const struct msc_channel_group *group,
-                          double density) {
-    int64_t step = step_of(p, group);
-    int64_t n = (int64_t)(density * (double)group->n_units / (double)step + 0.5) * step;
-    n = density >= 1 || n > group->n_units ? group->n_units : n;
-    return (int32_t)(n < step ? step : n);
-}
-
-static bool is_same_cut(const struct msc_pruner *p, const struct msc_prune_cut *cut, size_t choice,
-                        int32_t n_kept, int32_t n_units) {
-    const struct msc_prune_choice *choices = p->options->choices;
-    return cut->n_kept == n_kept &&
-           (n_kept == n_units || choices[cut->choice].criterion == choices[choice].criterion);
-}
-
-static bool matches_any(const char *const patterns[], size_t n, const char *name) {
-    for (size_t i = 0; i < n; i++) {
-        if (msc_glob_match(patterns[i], name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static enum msc_status list_cuts(struct msc_pruner *p, int32_t index) {
-    const struct msc_pruner_options *o = p->options;
-    const struct msc_channel_group *of = &p->channels.groups[index];
-    struct msc_pruner_group *group = &p->groups[index];
-    group->cuts = msc_arena_array(&p->arena, o->n_choices + 1, sizeof(group->cuts[0]));
-    group->cut_of = msc_arena_array(&p->arena, o->n_choices + 1, sizeof(group->cut_of[0]));
-    if (!group->cuts || !group->cut_of) {
-        return msc_pruner__no_memory();
-    }
-    group->is_included = (o->n_include == 0 || matches_any(o->include, o->n_include, of->name)) &&
-                         !matches_any(o->exclude, o->n_exclude, of->name);
-    for (size_t i = 0; i < o->n_choices; i++) {
-        int32_t n = count_kept(p, of, o->choices[i].density);
-        size_t cut = 0;
-        while (cut < group->n_cuts && !is_same_cut(p, &group->cuts[cut], i, n, of->n_units)) {
-            cut++;
-        }
-        if (cut == group->n_cuts) {
-            group->cuts[group->n_cuts++] = (struct msc_prune_cut){i, n};
-        }
-        group->cut_of[i] = (uint32_t)cut;
-    }
-    group->cuts[group->n_cuts] = (struct msc_prune_cut){0, of->n_units};
-    return MSC_OK;
-}
-
-static enum msc_status list_groups(struct msc_pruner *p) {
-    bool has_any = false;
-    p->groups = msc_arena_array(&p->arena, (size_t)p->channels.n_groups + 1, sizeof(p->groups[0]));
-    if (!p->groups) {
-        return msc_pruner__no_memory();
-    }
-    for (int32_t i = 0; i < p->channels.n_groups; i++) {
-        MSC_TRY(list_cuts(p, i));
-        has_any = has_any || p->groups[i].is_included;
-    }
-    return has_any ? MSC_OK
-                   : MSC_FAIL(MSC_E_INVALID, p->channels.n_groups == 0
-                                                 ? "no channel of the network can go"
-                                                 : "env.include and env.exclude leave no group of "
-                                                   "channels; mscgym graph --channels lists them");
-}
-
-// ---- Consumers --------------------------------------------------------------------------------
-
-// How many operands are the tensor, or what a `constant` joint makes of it.
-static int32_t count_uses(const struct msc_graph *g, int32_t tensor) {
-    int32_t n = 0;
-    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
-        const struct msc_joint *j = msc_graph_joint(g, i);
-        for (int32_t k = 0; j->op != MSC_OP_CONSTANT && k < j->n_operands; k++) {
-            n += j->operands[k] != MSC_NO_ID && msc_graph_weight_of(g, j->operands[k]) == tensor;
-        }
-    }
-    return n;
-}
-
-// The bias of a weight's joint, where nothing else reads it.
-static int32_t find_bias(const struct msc_pruner *p, const struct msc_slot *weight) {
-    const struct msc_sites *sites = &p->sites;
-    for (int32_t i = sites->n_site_slots; i < sites->n_slots; i++) {
-        const struct msc_slot *slot = &sites->slots[i];
-        if (slot->joint == weight->joint) {
-            const struct msc_tensor *t = msc_graph_tensor(p->g, slot->tensor);
-            bool is_own =
-                t->data && t->dtype == MSC_DTYPE_F32 && count_uses(p->g, slot->tensor) == 1;
-            return is_own ? i : MSC_NO_ID;
-        }
-    }
-    return MSC_NO_ID;
-}
-
-static int32_t group_of_unit(const struct msc_pruner *p, int32_t unit) {
-    int32_t g = 0;
-    while (unit >= p->channels.groups[g].first_unit + p->channels.groups[g].n_units) {
-        g++;
-    }
-    return g;
-}
-
-// The groups along the axis, once each, in the order of their first index.
-static enum msc_status list_read_groups(struct msc_pruner *p, struct msc_consumer *c) {
-    int64_t n = msc_graph_tensor(p->g, c->tensor)->dims[c->axis];
-    bool *is_listed = msc_arena_array(&p->arena, (size_t)p->channels.n_groups, sizeof(bool));
-    c->groups = msc_arena_array(&p->arena, (size_t)p->channels.n_groups, sizeof(c->groups[0]));
-    if (!is_listed || !c->groups) {
-        return msc_pruner__no_memory();
-    }
-    for (int64_t i = 0; i < n; i++) {
-        int32_t unit = msc_channels_unit(&p->channels, c->tensor, c->axis, i);
-        int32_t group = unit == MSC_NO_ID ? MSC_NO_ID : group_of_unit(p, unit);
-        if (group != MSC_NO_ID && !is_listed[group]) {
-            is_listed[group] = true;
-            c->groups[c->n_groups++] = group;
-        }
-    }
-    return MSC_OK;
-}
-
-static struct msc_consumer *find_consumer(const struct msc_pruner *p, const struct msc_slot *slot,
-                                          int axis) {
-    for (int32_t i = 0; i < p->n_consumers; i++) {
-        struct msc_consumer *c = &p->consumers[i];
-        if (c->is_weight && slot->kind == MSC_SITE_WEIGHT && c->tensor == slot->tensor &&
-            c->axis == axis) {
-            return c;
-        }
-    }
-    return NULL;
-}
-
-static enum msc_status add_read(struct msc_pruner *p, const struct msc_channel_read *read) {
-    const struct msc_slot *slot = &p->sites.slots[read->slot];
-    struct msc_consumer *c = find_consumer(p, slot, read->axis);
-    if (!c) {
-        c = &p->consumers[p->n_consumers++];
-        *c = (struct msc_consumer){.tensor = slot->tensor,
-                                   .axis = read->axis,
-                                   .is_weight = slot->kind == MSC_SITE_WEIGHT,
-                                   .bias_slot = MSC_NO_ID};
-        c->slots = msc_arena_array(&p->arena, (size_t)p->channels.n_reads + 1, sizeof(c->slots[0]));
-        if (!c->slots) {
-            return msc_pruner__no_memory();
-        }
-        MSC_TRY(list_read_groups(p, c));
-    }
-    c->slots[c->n_slots++] = read->slot;
-    c->bias_slot = c->is_weight && c->n_slots == 1 ? find_bias(p, slot) : MSC_NO_ID;
-    return MSC_OK;
-}
-
-static enum msc_status list_consumers(struct msc_pruner *p) {
-    size_t n = (size_t)p->channels.n_reads;
-    p->consumers = msc_arena_array(&p->arena, n + 1, sizeof(p->consumers[0]));
-    if (!p->consumers) {
-        return msc_pruner__no_memory();
-    }
-    for (size_t i = 0; i < n; i++) {
-        MSC_TRY(add_read(p, &p->channels.reads[i]));
-    }
-    for (int32_t g = 0; g < p->channels.n_groups; g++) {
-        struct msc_pruner_group *group = &p->groups[g];
-        group->consumers = msc_arena_array(&p->arena, n + 1, sizeof(group->consumers[0]));
-        if (!group->consumers) {
-            return msc_pruner__no_memory();
-        }
-        for (int32_t i = 0; i < p->n_consumers; i++) {
-            for (int32_t k = 0; k < p->consumers[i].n_groups; k++) {
-                if (p->consumers[i].groups[k] == g) {
-                    group->consumers[group->n_consumers++] = i;
-                }
-            }
-        }
-    }
-    return MSC_OK;
 }
 
 // ---- Making -----------------------------------------------------------------------------------
-
-static enum msc_status pruner_init(struct msc_pruner *p) {
-    MSC_TRY(msc_sites_find(&p->sites, p->g, p->options->scheme));
-    MSC_TRY(msc_channels_find(&p->channels, p->g, &p->sites));
-    MSC_TRY(list_groups(p));
-    return list_consumers(p);
-}
 
 enum msc_status msc_pruner_create(struct msc_pruner **out, const struct msc_graph *g,
                                   const struct msc_pruner_options *options, uint64_t memory_bytes) {
@@ -280,7 +76,7 @@ enum msc_status msc_pruner_create(struct msc_pruner **out, const struct msc_grap
     p->g = g;
     p->options = options;
     p->memory_bytes = memory_bytes;
-    enum msc_status status = pruner_init(p);
+    enum msc_status status = msc_pruner__list_parts(p);
     if (status != MSC_OK) {
         msc_pruner_destroy(p);
         return status;

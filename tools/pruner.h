@@ -1,4 +1,5 @@
-// The pruner: which channels go, in what order, and weights that make up for them.
+// The pruner: which channels go, in what order, and weights that make up for them; and weights that go
+// alone, one by one (tools/sparsity.h), of what channels leave.
 //
 // A group of channels that go together (graph/channels.h) keeps a share of its units. Which, says a
 // criterion; those of little worth go first. With W a weight that reads the channels (a consumer), C
@@ -32,27 +33,19 @@
 #include "data/npy.h"
 #include "graph/channels.h"
 #include "kernels/engine/evaluator.h"
+#include "tools/sparsity.h"
 
 struct msc_arena;
 struct msc_array_log;
 struct msc_pruner;
 
-#define MSC_CRITERION_LIST(X)                                                                      \
-    X(MSC_CRITERION_L1, "l1")                                                                      \
-    X(MSC_CRITERION_L2, "l2")                                                                      \
-    X(MSC_CRITERION_ENERGY, "energy")                                                              \
-    X(MSC_CRITERION_HESSIAN, "hessian")                                                            \
-    X(MSC_CRITERION_LOSS, "loss")
-
-#define MSC_CRITERION_ENUMERATOR(criterion, name) criterion,
-enum msc_criterion { MSC_CRITERION_LIST(MSC_CRITERION_ENUMERATOR) MSC_N_CRITERIA };
-#undef MSC_CRITERION_ENUMERATOR
-
-// One row of "choices".
+// One row of "choices": of groups of channels, or of weights alone.
 struct msc_prune_choice {
-    double density; // share of the units that stay, 0 < density <= 1
+    bool is_sparse;
+    double density;               // of groups: share of the units that stay, 0 < density <= 1
+    struct msc_sparsity sparsity; // of weights
     enum msc_criterion criterion;
-    const char *label; // "0.5", "0.5 l2"
+    const char *label; // "0.5", "0.5 l2", "sparsity 0.5", "2:4 energy"
 };
 
 // In the arena they were read into.
@@ -65,7 +58,7 @@ struct msc_pruner_options {
     double ridge;       // > 0
     int64_t n_rows;     // of second moments
     size_t n_include, n_exclude;
-    const char *const *include, *const *exclude; // name patterns of groups
+    const char *const *include, *const *exclude; // name patterns of groups, and of weights
     // Whose slots edits are for; where it has none that could be masked, channels stay. NULL: those of
     // the operator table.
     const struct msc_site_scheme *scheme;
@@ -76,8 +69,8 @@ enum msc_status msc_pruner_read_options(struct msc_pruner_options *out, const st
                                         struct msc_arena *arena);
 
 // Borrows all that it is given. memory_bytes are for second moments, and for repaired weights that are
-// kept in case they come again. MSC_E_INVALID: no channel of the network can go, or none that is
-// included. *out is owned by the caller.
+// kept in case they come again. MSC_E_INVALID: nothing of the network can go as choices have it, or
+// nothing that is included. *out is owned by the caller.
 enum msc_status msc_pruner_create(struct msc_pruner **out, const struct msc_graph *g,
                                   const struct msc_pruner_options *options, uint64_t memory_bytes);
 void msc_pruner_destroy(struct msc_pruner *p); // accepts NULL
@@ -85,22 +78,30 @@ void msc_pruner_destroy(struct msc_pruner *p); // accepts NULL
 const struct msc_channels *msc_pruner_channels(const struct msc_pruner *p);
 const struct msc_sites *msc_pruner_sites(const struct msc_pruner *p);
 
-// ---- Cuts: what the choices are for a group ---------------------------------------------------
+// ---- Cuts: what the choices are for a part ----------------------------------------------------
 
-// A cut is what some choices, that keep as many units by one criterion, make of a group. One more, whose
-// index is the number of these, is the whole group.
+// Parts are groups of channels, in their order, and behind them weights that choices make sparse: those of
+// convolutions and linear layers. Without such choices there are none of these, and without others no
+// group is included.
+int32_t msc_pruner_n_parts(const struct msc_pruner *p);
+// The weight of a part behind the groups.
+int32_t msc_pruner_part_tensor(const struct msc_pruner *p, int32_t part);
+
+// A cut is what some choices, that keep as much by one criterion, make of a part. One more, whose index
+// is the number of these, is the whole part.
 struct msc_prune_cut {
-    size_t choice; // the first of these
-    int32_t n_kept;
+    size_t choice;  // the first of these
+    int32_t n_kept; // units of a group, elements of a weight
+    double stored;  // of a weight: its bytes over those that it has without zeros
 };
 
-bool msc_pruner_is_included(const struct msc_pruner *p, int32_t group);
+bool msc_pruner_is_included(const struct msc_pruner *p, int32_t part);
 // Leaves groups whole that have channels of a tensor, from the beginning. MSC_E_INVALID: none is left.
 enum msc_status msc_pruner_keep_whole(struct msc_pruner *p, int32_t tensor);
-size_t msc_pruner_n_cuts(const struct msc_pruner *p, int32_t group);
-const struct msc_prune_cut *msc_pruner_cut(const struct msc_pruner *p, int32_t group, size_t cut);
-// Which cut of the group a choice is.
-size_t msc_pruner_cut_of(const struct msc_pruner *p, int32_t group, size_t choice);
+size_t msc_pruner_n_cuts(const struct msc_pruner *p, int32_t part);
+const struct msc_prune_cut *msc_pruner_cut(const struct msc_pruner *p, int32_t part, size_t cut);
+// Which cut of the part a choice is; of one for parts of the other kind, the cut that keeps most.
+size_t msc_pruner_cut_of(const struct msc_pruner *p, int32_t part, size_t choice);
 
 // ---- Before the first trial -------------------------------------------------------------------
 
@@ -136,7 +137,7 @@ enum msc_status msc_pruner_keep_order(struct msc_pruner_kept *k, const struct ms
 enum msc_status msc_pruner_save(const struct msc_pruner *p, struct msc_array_list *list);
 enum msc_status msc_pruner_load(struct msc_pruner *p, const struct msc_array_list *list);
 
-// ---- Points: cuts [n_groups], one for each group ----------------------------------------------
+// ---- Points: cuts [n_parts], one for each part ------------------------------------------------
 
 // Which units go: is_gone [channels.n_units].
 void msc_pruner_mark(const struct msc_pruner *p, const uint32_t cuts[], bool is_gone[]);

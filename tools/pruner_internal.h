@@ -23,17 +23,23 @@ struct msc_consumer {
     int axis; // that is summed over
     int32_t n_slots;
     int32_t *slots;
-    int32_t n_groups; // that it reads
+    int32_t n_groups; // parts that it depends on: groups that it reads, and its own at last
     int32_t *groups;
     bool is_weight;
+    // Of a weight with a part of its own, else MSC_NO_ID: its rows as they are multiplied.
+    int32_t part;
+    int64_t n_row_groups, n_columns,
+        n_taps;               // taps: kernel positions, for which columns lie together
     int32_t bias_slot;        // of its joint, where the bias is its alone; MSC_NO_ID
     struct msc_moment moment; // of all uses; n_groups 0: none
     double energy;            // tr(W C W')
     struct msc_prune_made *made;
 };
 
+// A part: a group of channels, or a weight, which has no more than cuts.
 struct msc_pruner_group {
     bool is_included;
+    int32_t tensor; // the weight
     size_t n_cuts;
     struct msc_prune_cut *cuts; // [n_cuts + 1], the whole last
     uint32_t *cut_of;           // [n_choices]
@@ -50,7 +56,8 @@ struct msc_pruner {
     struct msc_arena arena, made; // `made`: what points need
     struct msc_sites sites;
     struct msc_channels channels;
-    struct msc_pruner_group *groups; // [channels.n_groups]
+    struct msc_pruner_group *groups; // [n_parts]
+    int32_t n_parts;
     int32_t n_consumers;
     struct msc_consumer *consumers;
     uint64_t made_bytes, memory_bytes;
@@ -58,13 +65,16 @@ struct msc_pruner {
 
 enum msc_status msc_pruner__no_memory(void);
 
+// pruner_parts.c: fills sites, channels, parts and consumers.
+enum msc_status msc_pruner__list_parts(struct msc_pruner *p);
+
 // A consumer's weight and the moments of its inputs, ready for sums over its columns.
 struct msc_pruner_rows {
     struct msc_weight_rows rows;
     bool is_centred;     // moments around the means
     const int32_t *unit; // [n_columns] or MSC_NO_ID: it stays
 };
-// For a consumer with moments. Memory is the arena's.
+// For a consumer with moments or a part of its own. Memory is the arena's.
 enum msc_status msc_pruner__rows(struct msc_pruner_rows *out, const struct msc_pruner *p,
                                  const struct msc_consumer *c, struct msc_arena *arena);
 // C [k][l] of a moment's group.
@@ -91,6 +101,12 @@ enum msc_status msc_pruner__keep_moment(struct msc_pruner_kept *k, const struct 
 
 // The orders of a group by the criteria that are asked for (pruner_rank.c).
 enum msc_status msc_pruner__rank_group(struct msc_pruner *p, int32_t group);
+// Takes single weights from what `is_gone` leaves of rows, as a choice has it, and adds to the shifts
+// [n_rows] of those that are repaired (pruner_sparse.c).
+enum msc_status msc_pruner__make_sparse(double shifts[], struct msc_pruner_rows *r,
+                                        const struct msc_pruner *p, const struct msc_consumer *c,
+                                        const struct msc_prune_choice *choice, const bool is_gone[],
+                                        struct msc_arena *arena);
 // Fills `made`, whose cuts are there (pruner_repair.c).
 enum msc_status msc_pruner__repair(struct msc_prune_made *made, const struct msc_pruner *p,
                                    const struct msc_consumer *c, const bool is_gone[],

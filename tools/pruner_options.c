@@ -4,6 +4,7 @@
 #include "tools/pruner.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_CHOICES = 64, N_DENSITIES = 7 };
@@ -16,10 +17,19 @@ static enum msc_status no_options_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for choices");
 }
 
+const char *msc_criterion_name(enum msc_criterion criterion) {
+    return criterion_names[criterion];
+}
+
 static enum msc_status label_choice(struct msc_prune_choice *c, bool named,
                                     struct msc_arena *arena) {
     struct msc_str text = {0};
-    msc_str_double(&text, c->density);
+    if (c->sparsity.m > 0) {
+        msc_str_printf(&text, "%d:%d", c->sparsity.n, c->sparsity.m);
+    } else {
+        msc_str_append(&text, c->is_sparse ? "sparsity " : "");
+        msc_str_double(&text, c->is_sparse ? c->sparsity.share : c->density);
+    }
     if (named) {
         msc_str_printf(&text, " %s", criterion_names[c->criterion]);
     }
@@ -42,25 +52,86 @@ static enum msc_status find_criterion(enum msc_criterion *out, const char *name,
                     where, name);
 }
 
-static enum msc_status read_choice(struct msc_prune_choice *out, const cJSON *object,
-                                   const char *where, struct msc_arena *arena) {
-    static const char *const keys[] = {"density", "criterion"};
-    const char *name = NULL;
-    *out = (struct msc_prune_choice){.criterion = MSC_CRITERION_HESSIAN};
-    if (!cJSON_IsObject(object)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: expected an object such as {\"density\": 0.5}", where);
+// "N:M"
+static enum msc_status read_pattern(struct msc_sparsity *out, const cJSON *object,
+                                    const char *where) {
+    const char *text;
+    int end = 0;
+    MSC_TRY(msc_json_get_text(&text, object, "pattern", where));
+    if (sscanf(text, "%2d:%2d%n", &out->n, &out->m, &end) != 2 || text[end] != '\0' || out->n < 1 ||
+        out->m <= out->n || out->m > MSC_SPARSITY_MOST) {
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "%s.pattern: \"%s\", expected \"N:M\", as 2:4: N of each M weights stay, 0 < "
+            "N < M <= %d",
+            where, text, MSC_SPARSITY_MOST);
     }
-    MSC_TRY(msc_json_check_keys(object, keys, 2, where));
+    out->share = 1 - (double)out->n / out->m;
+    return MSC_OK;
+}
+
+static enum msc_status read_sparsity(struct msc_prune_choice *out, const cJSON *object,
+                                     const char *where) {
+    double share;
+    bool has_pattern = cJSON_GetObjectItemCaseSensitive(object, "pattern") != NULL;
+    MSC_TRY(has_pattern ? read_pattern(&out->sparsity, object, where) : MSC_OK);
+    if (cJSON_GetObjectItemCaseSensitive(object, "sparsity")) {
+        MSC_TRY(msc_json_get_double(&share, object, "sparsity", where));
+        if (!(share >= 0 && share < 1)) {
+            return MSC_FAIL(MSC_E_INVALID, "%s.sparsity: %g, expected 0 or more, less than 1",
+                            where, share);
+        }
+        if (has_pattern && fabs(share - out->sparsity.share) > 1e-6) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s.sparsity: %g, but %d:%d is %g; leave one of them out", where, share,
+                            out->sparsity.n, out->sparsity.m, out->sparsity.share);
+        }
+        out->sparsity.share = share;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_density(struct msc_prune_choice *out, const cJSON *object,
+                                    const char *where) {
     MSC_TRY(msc_json_get_double(&out->density, object, "density", where));
     if (!(out->density > 0 && out->density <= 1)) {
         return MSC_FAIL(MSC_E_INVALID, "%s.density: %g, expected more than 0, at most 1", where,
                         out->density);
     }
+    return MSC_OK;
+}
+
+static enum msc_status read_choice(struct msc_prune_choice *out, const cJSON *object,
+                                   const char *where, struct msc_arena *arena) {
+    static const char *const keys[] = {"density", "criterion", "sparsity", "pattern"};
+    const char *name = NULL;
+    *out = (struct msc_prune_choice){.criterion = MSC_CRITERION_HESSIAN};
+    if (!cJSON_IsObject(object)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: expected an object such as {\"density\": 0.5}", where);
+    }
+    MSC_TRY(msc_json_check_keys(object, keys, 4, where));
+    out->is_sparse = cJSON_GetObjectItemCaseSensitive(object, "sparsity") ||
+                     cJSON_GetObjectItemCaseSensitive(object, "pattern");
+    if (out->is_sparse && cJSON_GetObjectItemCaseSensitive(object, "density")) {
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "%s: a choice has a density, of channels, or a sparsity, of weights: make two "
+            "of it",
+            where);
+    }
+    MSC_TRY(out->is_sparse ? read_sparsity(out, object, where) : read_density(out, object, where));
     if (cJSON_GetObjectItemCaseSensitive(object, "criterion")) {
         MSC_TRY(msc_json_get_text(&name, object, "criterion", where));
         MSC_TRY(find_criterion(&out->criterion, name, where));
     }
-    return label_choice(out, name != NULL && out->density < 1, arena);
+    if (out->is_sparse && out->criterion == MSC_CRITERION_LOSS) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s.criterion: single weights have none by their loss; there are l1, l2, "
+                        "energy, hessian",
+                        where);
+    }
+    bool is_whole = out->is_sparse ? out->sparsity.share <= 0 : out->density >= 1;
+    return label_choice(out, name != NULL && !is_whole, arena);
 }
 
 static enum msc_status check_labels(const struct msc_pruner_options *o) {

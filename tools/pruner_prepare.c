@@ -8,9 +8,19 @@
 
 // ---- Second moments ---------------------------------------------------------------------------
 
+static bool makes_sparse_by_moments(const struct msc_pruner_options *o) {
+    bool does = false;
+    for (size_t i = 0; i < o->n_choices; i++) {
+        enum msc_criterion criterion = o->choices[i].criterion;
+        does = does || (o->choices[i].is_sparse &&
+                        (criterion == MSC_CRITERION_ENERGY || criterion == MSC_CRITERION_HESSIAN));
+    }
+    return does;
+}
+
 // For trials, not for orders alone.
 static bool keeps_moments(const struct msc_pruner *p) {
-    return p->options->repairs || p->options->keeps_moments;
+    return p->options->repairs || p->options->keeps_moments || makes_sparse_by_moments(p->options);
 }
 
 static bool needs_moments(const struct msc_pruner *p) {
@@ -249,10 +259,6 @@ enum msc_status msc_pruner_prepare(struct msc_pruner *p, struct msc_evaluator *e
 
 // ---- Files ------------------------------------------------------------------------------------
 
-#define CRITERION_NAME(criterion, name) name,
-static const char *const criterion_names[] = {MSC_CRITERION_LIST(CRITERION_NAME)};
-#undef CRITERION_NAME
-
 static enum msc_status add_array(struct msc_array_list *list, struct msc_str *name,
                                  enum msc_dtype dtype, int n_dims, const int64_t dims[],
                                  const void *data) {
@@ -267,7 +273,8 @@ static enum msc_status add_array(struct msc_array_list *list, struct msc_str *na
 static void name_order(struct msc_str *name, const struct msc_pruner *p, int32_t group,
                        int criterion) {
     msc_str_clear(name);
-    msc_str_printf(name, "order/%s/%s", criterion_names[criterion], p->channels.groups[group].name);
+    msc_str_printf(name, "order/%s/%s", msc_criterion_name((enum msc_criterion)criterion),
+                   p->channels.groups[group].name);
 }
 
 static void name_moment(struct msc_str *name, const struct msc_pruner *p,

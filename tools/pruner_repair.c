@@ -11,13 +11,16 @@ enum msc_status msc_pruner__rows(struct msc_pruner_rows *out, const struct msc_p
                                  const struct msc_consumer *c, struct msc_arena *arena) {
     const struct msc_tensor *t = msc_graph_tensor(p->g, c->tensor);
     const struct msc_slot *slot = &p->sites.slots[c->slots[0]];
-    int64_t n = c->moment.n_columns;
+    // Without moments the rows are those of the joint.
+    const struct msc_moment shape = {.n_groups = c->n_row_groups, .n_columns = c->n_columns};
+    const struct msc_moment *moment = c->moment.n_groups > 0 ? &c->moment : &shape;
+    int64_t n = moment->n_columns;
     int64_t inner = msc_dims_product(t->n_dims - c->axis - 1, t->dims + c->axis + 1);
     int32_t *unit = msc_arena_array(arena, (size_t)n + 1, sizeof(unit[0]));
     if (!unit) {
         return msc_pruner__no_memory();
     }
-    MSC_TRY(msc_weight_rows_init(&out->rows, t, slot, &c->moment, arena));
+    MSC_TRY(msc_weight_rows_init(&out->rows, t, slot, moment, arena));
     for (int64_t k = 0; k < n; k++) {
         int64_t element = msc_weight_rows_element(&out->rows, 0, k);
         unit[k] =
@@ -192,39 +195,76 @@ static enum msc_status give_bias(struct msc_prune_made *made, const struct msc_p
     return MSC_OK;
 }
 
-static enum msc_status repair(struct msc_prune_made *made, const struct msc_pruner *p,
-                              const struct msc_consumer *c, const bool is_gone[],
-                              struct msc_arena *arena) {
+// Channels that go without repair.
+static void mask_columns(struct msc_pruner_rows *r, const struct columns *at) {
+    for (int64_t row = 0; row < r->rows.n_rows; row++) {
+        for (int64_t k = 0; k < at->n_gone; k++) {
+            r->rows.values[row * r->rows.n_columns + at->gone[k]] = 0;
+        }
+    }
+}
+
+// What becomes of one consumer.
+struct rebuilding {
+    bool has_gone, repairs;
+    const struct msc_prune_choice *sparse; // NULL: as many weights as channels leave
+    const bool *is_gone;
+};
+
+static enum msc_status rebuild(struct msc_prune_made *made, const struct msc_pruner *p,
+                               const struct msc_consumer *c, const struct rebuilding *how,
+                               struct msc_arena *arena) {
     struct msc_pruner_rows r;
     struct columns at;
     MSC_TRY(msc_pruner__rows(&r, p, c, arena));
-    MSC_TRY(split_columns(&at, &r, is_gone, arena));
+    MSC_TRY(split_columns(&at, &r, how->is_gone, arena));
     double *shifts = msc_arena_array(arena, (size_t)r.rows.n_rows + 1, sizeof(shifts[0]));
     if (!shifts) {
         return msc_pruner__no_memory();
     }
-    for (int64_t g = 0; g < r.rows.n_groups; g++) {
+    for (int64_t g = 0; how->has_gone && how->repairs && g < r.rows.n_groups; g++) {
         MSC_TRY(repair_group(shifts, &r, c, g, &at, p->options->ridge));
     }
+    if (how->has_gone && !how->repairs) {
+        mask_columns(&r, &at);
+    }
+    if (how->sparse) {
+        MSC_TRY(msc_pruner__make_sparse(shifts, &r, p, c, how->sparse, how->is_gone, arena));
+    }
     MSC_TRY(give_weight(made, &r));
-    return r.is_centred ? give_bias(made, p, c, shifts) : MSC_OK;
+    return r.is_centred && how->repairs ? give_bias(made, p, c, shifts) : MSC_OK;
+}
+
+// The choice that takes single weights, or NULL.
+static const struct msc_prune_choice *sparse_choice(const struct msc_prune_made *made,
+                                                    const struct msc_pruner *p,
+                                                    const struct msc_consumer *c) {
+    if (c->part == MSC_NO_ID) {
+        return NULL;
+    }
+    const struct msc_pruner_group *part = &p->groups[c->part];
+    const struct msc_prune_cut *cut = &part->cuts[made->cuts[c->n_groups - 1]];
+    return cut->n_kept == part->cuts[part->n_cuts].n_kept ? NULL
+                                                          : &p->options->choices[cut->choice];
 }
 
 enum msc_status msc_pruner__repair(struct msc_prune_made *made, const struct msc_pruner *p,
                                    const struct msc_consumer *c, const bool is_gone[],
                                    struct msc_arena *arena) {
     int64_t n = msc_graph_tensor(p->g, c->tensor)->dims[c->axis];
-    bool has_gone = false;
+    struct rebuilding how = {.repairs = p->options->repairs && c->moment.n_groups > 0,
+                             .sparse = sparse_choice(made, p, c),
+                             .is_gone = is_gone};
     for (int64_t i = 0; i < n; i++) {
         int32_t unit = msc_channels_unit(&p->channels, c->tensor, c->axis, i);
         made->is_kept[i] = unit == MSC_NO_ID || !is_gone[unit];
-        has_gone = has_gone || !made->is_kept[i];
+        how.has_gone = how.has_gone || !made->is_kept[i];
     }
-    if (!has_gone) {
+    if (!how.has_gone && !how.sparse) {
         return MSC_OK;
     }
-    if (p->options->repairs && c->moment.n_groups > 0) {
-        return repair(made, p, c, is_gone, arena);
+    if (how.repairs || how.sparse) {
+        return rebuild(made, p, c, &how, arena);
     }
     made->edit =
         (struct msc_edit){.kind = MSC_EDIT_KEEP_CHANNELS,

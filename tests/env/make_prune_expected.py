@@ -66,6 +66,22 @@ def order(criterion, maker, w, c, size):
     return np.array(out)
 
 
+def thin(w, c, share, worth, repairs, columns=None):
+    """Rows w of which single weights go, of the columns that are left, by w^2 worth."""
+    columns = np.arange(w.shape[1]) if columns is None else columns
+    part, out = w[:, columns], np.zeros_like(w)
+    kept = np.ones(part.size, bool)
+    kept[np.argsort((part ** 2 * worth[columns]).ravel(), kind="stable")
+         [:int(share * part.size + 0.5)]] = False
+    for row, of, stays in zip(out, part, kept.reshape(part.shape)):
+        gone, stays = columns[~stays], columns[stays]
+        row[stays] = of[np.isin(columns, stays)]
+        if repairs:
+            row[stays] += of[np.isin(columns, gone)] @ c[np.ix_(gone, stays)] @ np.linalg.inv(
+                c[np.ix_(stays, stays)] + RIDGE * np.diag(c).mean() * np.eye(len(stays)))
+    return out
+
+
 def main():
     x, w1, w2, head = (values((SAMPLES, 2, 6, 6), 11), values((4, 2, 3, 3), 12),
                        values((3, 4, 3, 3), 13), values((5, 3), 14))
@@ -93,6 +109,18 @@ def main():
             kept = np.sort(first[4 - n1:]), np.sort(second[3 - n2:])
             print(f'{{"{criterion}", {n1}, {n2}, {loss(*kept, True):.9g}, '
                   f'{loss(*kept, False):.9g}}},')
+    ones, damped2 = np.ones(36), np.diag(damped(c1))
+    print("// conv2 sparse, and the same with two channels of conv1 gone by l1")
+    for criterion, worth in (("l2", ones), ("energy", damped2)):
+        for repairs in (True, False):
+            first = order("l1", w1, flat, c1, 9)
+            columns = np.concatenate([np.arange(u * 9, u * 9 + 9) for u in np.sort(first[2:])])
+            less = repair(flat, c1, columns) if repairs else flat * np.isin(np.arange(36), columns)
+            both = (thin(flat, c1, 0.6, worth, repairs),
+                    thin(less, c1, 0.6, worth, repairs, columns))
+            losses = [mse(y, conv(hidden, w.reshape(w2.shape).astype(np.float32))
+                          .astype(np.float64).mean(axis=(2, 3)) @ head.T) for w in both]
+            print(f'{{"{criterion}", {str(repairs).lower()}, {losses[0]:.9g}, {losses[1]:.9g}}},')
 
 
 if __name__ == "__main__":

@@ -178,7 +178,7 @@ static void test_env_prune__bounds(void **state) {
 
 // The model that a strategy makes, run by itself, is worth what the trial was: masks, repaired weights
 // and surgery agree.
-static void check_strategy(struct bench *b, const uint32_t choices[]) {
+static struct msc_graph *check_strategy(struct bench *b, const uint32_t choices[]) {
     struct msc_strategy *s = strategy_of(b, choices);
     struct msc_graph *small;
     struct msc_array_list outputs = {0};
@@ -195,14 +195,15 @@ static void check_strategy(struct bench *b, const uint32_t choices[]) {
     struct msc_outcome trial = evaluate(b, choices);
     assert_near(cJSON_GetObjectItem(object, "distill_loss")->valuedouble,
                 metric(b, &trial, "distill_loss"), 1e-4);
-    int64_t n =
-        msc_tensor_n_elements(msc_graph_tensor(small, msc_graph_find_tensor(small, "conv2.w")));
-    assert_int_equal(n, 9 * (choices[0] == 1 ? 2 : 1) * (choices[1] == 1 ? 2 : 1));
     cJSON_Delete(object);
     msc_array_list_finish(&outputs);
     msc_distill_destroy(d);
-    msc_graph_destroy(small);
     msc_strategy_destroy(s);
+    return small;
+}
+
+static const struct msc_tensor *conv2_of(const struct msc_graph *g) {
+    return msc_graph_tensor(g, msc_graph_find_tensor(g, "conv2.w"));
 }
 
 static void test_env_prune__strategies(void **state) {
@@ -212,10 +213,112 @@ static void test_env_prune__strategies(void **state) {
         struct bench b;
         write_config(config, "hessian", repairs, "");
         open_bench(&b, config);
-        check_strategy(&b, (const uint32_t[]){1, 1});
-        check_strategy(&b, (const uint32_t[]){2, 1});
+        for (uint32_t i = 1; i <= 2; i++) {
+            struct msc_graph *small = check_strategy(&b, (const uint32_t[]){i, 1});
+            assert_int_equal(msc_tensor_n_elements(conv2_of(small)), 9 * (i == 1 ? 2 : 1) * 2);
+            msc_graph_destroy(small);
+        }
         close_bench(&b);
     }
+}
+
+// ---- Single weights ---------------------------------------------------------------------------
+
+// From make_prune_expected.py: 60 % of conv2's weights gone, and the same of what two of conv1's four channels
+// leave of it.
+static const struct {
+    const char *criterion;
+    bool repairs;
+    double alone, with_channels;
+} sparse_plans[] = {
+    {"l2", true, 0.0172252163, 0.0463710143},
+    {"l2", false, 0.0350595808, 0.613081581},
+    {"energy", true, 0.0169823609, 0.0369008001},
+    {"energy", false, 0.0475319759, 0.490192714},
+};
+
+// Tasks: channels of conv1 and conv2, 1 being half of them; weights of conv1 and conv2, 1 being 60 % gone.
+static void open_sparse(struct bench *b, const char *criterion, bool repairs) {
+    char config[512];
+    snprintf(config, sizeof config,
+             "{\"type\":\"prune\",\"repair\":%s,\"include\":[\"conv?.w\"],\"choices\":["
+             "{\"density\":1},{\"density\":0.6,\"criterion\":\"l1\"},"
+             "{\"sparsity\":0},{\"sparsity\":0.6,\"criterion\":\"%s\"}]}",
+             repairs ? "true" : "false", criterion);
+    open_bench(b, config);
+    assert_int_equal(msc_env_space(b->env)->n_tasks, 4);
+}
+
+static int64_t count_zeros(const struct msc_tensor *t) {
+    const float *x = msc_array_data(t->data);
+    int64_t n = 0;
+    for (int64_t i = 0; i < msc_array_n_elements(t->data); i++) {
+        n += x[i] == 0;
+    }
+    return n;
+}
+
+static void test_env_prune__sparse_losses(void **state) {
+    static const uint32_t alone[] = {0, 0, 0, 1}, both[] = {1, 0, 0, 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof(sparse_plans) / sizeof(sparse_plans[0]); i++) {
+        struct bench b;
+        open_sparse(&b, sparse_plans[i].criterion, sparse_plans[i].repairs);
+        struct msc_outcome o = evaluate(&b, alone);
+        assert_near(metric(&b, &o, "distill_loss"), sparse_plans[i].alone, 2e-4);
+        o = evaluate(&b, both);
+        assert_near(metric(&b, &o, "distill_loss"), sparse_plans[i].with_channels, 2e-4);
+        close_bench(&b);
+    }
+}
+
+// By hand: of 108 weights 43 stay, with a bit for each of the 108; of 54 as large a share of them.
+static void test_env_prune__sparse_costs(void **state) {
+    static const uint32_t alone[] = {0, 0, 0, 1}, both[] = {1, 0, 0, 1};
+    struct bench b;
+    (void)state;
+    open_sparse(&b, "l2", true);
+    const struct msc_space *space = msc_env_space(b.env);
+    assert_string_equal(space->tasks[3].name, "conv2.w sparsity");
+    assert_string_equal(space->tasks[3].labels[1], "sparsity 0.6 l2");
+    const struct msc_cost *size = msc_space_find_cost(space, "size_bytes");
+    assert_near(msc_cost_value(size, alone), 4 * (72 + 15) + 43 * 4 + 14, 1e-12);
+    assert_near(msc_cost_value(size, both), 4 * (36 + 15) + (43 * 4 + 14) / 2.0, 1e-12);
+    const struct msc_cost *macs = msc_space_find_cost(space, "macs");
+    assert_near(msc_cost_value(macs, alone), 36 * 2 * 9 * 4 + 36 * 9 * 12 + 15, 1e-12);
+    // Uniform plans of one kind leave parts of the other as they are.
+    assert_int_equal(space->n_baselines, 4);
+    assert_memory_equal(space->baselines[1].choices, ((const uint32_t[]){1, 1, 0, 0}), 16);
+    assert_memory_equal(space->baselines[3].choices, ((const uint32_t[]){0, 0, 1, 1}), 16);
+    close_bench(&b);
+}
+
+// What the strategy makes of the model has as many zeros, and none elsewhere; so with any threads.
+static void test_env_prune__sparse_strategies(void **state) {
+    static const uint32_t both[] = {1, 0, 0, 1};
+    double losses[2];
+    (void)state;
+    for (int threads = 1; threads <= 2; threads++) {
+        struct bench b;
+        prepare_bench(&b, threads, 4);
+        assert_ok(create(
+            &b, "{\"type\":\"prune\",\"include\":[\"conv?.w\"],\"choices\":["
+                "{\"density\":1},{\"density\":0.6},{\"sparsity\":0},{\"pattern\":\"1:2\"}]}"));
+        struct msc_graph *small = check_strategy(&b, both);
+        assert_int_equal(msc_tensor_n_elements(conv2_of(small)), 54);
+        assert_int_equal(count_zeros(conv2_of(small)), 27);
+        // One of each two channels at the same place of the kernel.
+        const float *x = msc_array_data(conv2_of(small)->data);
+        for (int i = 0; i < 27; i++) {
+            int at = i / 9 * 18 + i % 9;
+            assert_true((x[at] == 0) != (x[at + 9] == 0));
+        }
+        struct msc_outcome o = evaluate(&b, both);
+        losses[threads - 1] = metric(&b, &o, "distill_loss");
+        msc_graph_destroy(small);
+        close_bench(&b);
+    }
+    assert_true(losses[0] == losses[1]);
 }
 
 // Written, read and written again it is the same; it is no other graph's, nor one's with other weights.
@@ -371,6 +474,13 @@ static void test_env_prune__refused(void **state) {
         "{\"type\":\"prune\",\"choices\":[{\"criterion\":\"l1\"}]}",
         "{\"type\":\"prune\",\"choices\":[{\"density\":0.5,\"criterion\":\"l3\"}]}",
         "{\"type\":\"prune\",\"choices\":[{\"density\":0.5},{\"density\":0.5}]}",
+        "{\"type\":\"prune\",\"choices\":[{\"density\":0.5,\"sparsity\":0.5}]}",
+        "{\"type\":\"prune\",\"choices\":[{\"sparsity\":1}]}",
+        "{\"type\":\"prune\",\"choices\":[{\"sparsity\":0.6,\"pattern\":\"2:4\"}]}",
+        "{\"type\":\"prune\",\"choices\":[{\"pattern\":\"4:2\"}]}",
+        "{\"type\":\"prune\",\"choices\":[{\"pattern\":\"2:4x\"}]}",
+        "{\"type\":\"prune\",\"choices\":[{\"pattern\":\"2:4\",\"criterion\":\"loss\"}]}",
+        "{\"type\":\"prune\",\"choices\":[{\"pattern\":\"2:4\"}],\"exclude\":[\"*\"]}",
         "{\"type\":\"prune\",\"include\":[\"nothing*\"]}",
         "{\"type\":\"prune\",\"exclude\":[\"*\"]}",
         "{\"type\":\"prune\",\"include\":[1]}",
@@ -395,6 +505,9 @@ int main(void) {
         cmocka_unit_test(test_env_prune__bounds),
         cmocka_unit_test(test_env_prune__strategies),
         cmocka_unit_test(test_env_prune__strategy_files),
+        cmocka_unit_test(test_env_prune__sparse_losses),
+        cmocka_unit_test(test_env_prune__sparse_costs),
+        cmocka_unit_test(test_env_prune__sparse_strategies),
         cmocka_unit_test(test_env_prune__parameters),
         cmocka_unit_test(test_env_prune__together),
         cmocka_unit_test(test_env_prune__hardly_different),
