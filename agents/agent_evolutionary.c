@@ -1,7 +1,10 @@
 // Evolutionary search: (mu + lambda) with the order of NSGA-II, which for one objective is simply
 // the order of that objective.
 //
-// The population begins with the baselines told and random feasible points. A child is a uniform
+// The population begins with the baselines told, the plan of least summed losses where each choice's
+// own is known (from another search, say: a knapsack), and random feasible points until it is full. It
+// is small unless it has to spread along a front: with 8 points losses fall faster than with 32, within
+// 50, 150 and 500 trials, in rounds of 8 and of 32. A child is a uniform
 // crossover of two tournament winners, mutated task by task, repaired until its exact costs meet
 // the bounds, half the time made more expensive as far as these allow, and never proposed twice.
 // Whatever was told since the last ask joins the population, which is then cut back to its size.
@@ -9,9 +12,14 @@
 // Bounded, a proposal says above which loss it will not survive: the worst of a full population's,
 // all of it feasible. A trial that is stopped there would have been cut at the next ask, so that
 // but for ties of equal losses the search goes the same way.
+//
+// Before version 2 the population was of 32 points unless told otherwise, what failed of the first ones
+// was not made up for, and no plan was among them.
 #include "agents/agent.h"
+#include "agents/knapsack.h"
 #include "agents/population.h"
 #include "agents/sampler.h"
+#include "agents/sensitivity.h"
 
 #include <math.h>
 
@@ -23,17 +31,21 @@ struct evolution {
 
     struct msc_sampler sampler;
     struct msc_population members;
+    struct msc_sensitivity sensitivity;
+    struct msc_knapsack knapsack;
+    bool has_begun; // no plan of the knapsack is proposed any more
     bool is_done;
     uint64_t n_begun; // members told before, and random points proposed, for the first population
 };
 
+#define SMALL_POPULATION 8
+#define FRONT_POPULATION 32
+
 static const struct msc_param evolutionary_params[] = {
     {.name = "population",
-     .help = "points kept",
+     .help = "points kept, at least 2 (0: 8, and 32 with several objectives)",
      .offset = offsetof(struct evolution, population),
      .type = MSC_PARAM_I64,
-     .number = 32,
-     .min = 2,
      .max = 4096},
     {.name = "crossover",
      .help = "probability that a child has two parents",
@@ -56,15 +68,51 @@ static const struct msc_param evolutionary_params[] = {
     {0},
 };
 
+static bool is_first_version(const struct msc_agent *agent) {
+    return msc_agent_version(agent) == 1;
+}
+
+static enum msc_status set_population(struct msc_agent *agent, struct evolution *e) {
+    bool is_large = is_first_version(agent) || msc_agent_goal(agent)->n_objectives > 1;
+    if (e->population == 1) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "agent evolutionary: population is 1, expected 0 or 2 to 4096");
+    }
+    if (e->population == 0) {
+        e->population = is_large ? FRONT_POPULATION : SMALL_POPULATION;
+    }
+    return MSC_OK;
+}
+
 static enum msc_status evolutionary_init(struct msc_agent *agent) {
     struct evolution *e = msc_agent_state(agent);
+    struct msc_arena *arena = msc_agent_arena(agent);
+    MSC_TRY(set_population(agent, e));
     MSC_TRY(msc_sampler_init(&e->sampler, msc_agent_arena(agent), msc_agent_space(agent),
                              msc_agent_goal(agent), msc_agent_rng(agent)));
     if (e->mutation == 0.0) {
         e->mutation = 1.0 / (double)msc_agent_space(agent)->n_tasks;
     }
+    e->has_begun = is_first_version(agent) || msc_agent_goal(agent)->n_objectives > 1;
+    if (!e->has_begun) {
+        MSC_TRY(msc_sensitivity_init(&e->sensitivity, arena, &e->sampler.bounds));
+        MSC_TRY(msc_knapsack_init(&e->knapsack, arena, &e->sampler.bounds));
+    }
     return msc_population_init(&e->members, agent, &e->sampler, (size_t)e->population, e->crossover,
                                e->mutation);
+}
+
+// The plan of least summed losses, where all were told before the first ask.
+static bool propose_plan(struct evolution *e, uint32_t choices[]) {
+    bool is_known = !e->has_begun && msc_sensitivity_is_complete(&e->sensitivity) &&
+                    msc_sensitivity_guess(&e->sensitivity);
+    e->has_begun = true;
+    if (!is_known) {
+        return false;
+    }
+    const struct msc_isolated isolated = {.losses = e->sensitivity.guesses};
+    msc_knapsack_solve(&e->knapsack, &isolated, choices, NULL);
+    return msc_sampler_note(&e->sampler, choices);
 }
 
 // The greatest loss that survives; +inf when the population is not full of feasible points.
@@ -86,7 +134,13 @@ static enum msc_status evolutionary_ask(struct msc_agent *agent, struct msc_prop
                                         size_t max, size_t *n) {
     struct evolution *e = msc_agent_state(agent);
     msc_population_select(&e->members);
+    if (!is_first_version(agent)) {
+        e->n_begun = e->members.n_members; // what failed is made up for
+    }
     double bound = e->bounded ? worst_loss(e) : INFINITY;
+    if (max > 0 && propose_plan(e, out[0].choices)) {
+        *n = 1;
+    }
     while (*n < max && !e->is_done) {
         bool is_found;
         out[*n].bound = bound;
@@ -102,8 +156,17 @@ static enum msc_status evolutionary_ask(struct msc_agent *agent, struct msc_prop
     return MSC_OK;
 }
 
+static double usable_loss(const struct msc_trial *trial) {
+    const struct msc_outcome *outcome = &trial->outcome;
+    bool is_usable = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    return is_usable ? outcome->objectives[0] : NAN;
+}
+
 static enum msc_status evolutionary_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     struct evolution *e = msc_agent_state(agent);
+    if (!e->has_begun) {
+        (void)msc_sensitivity_tell(&e->sensitivity, trial->proposal.choices, usable_loss(trial));
+    }
     bool is_new = msc_sampler_note(&e->sampler, trial->proposal.choices);
     bool is_member = msc_population_tell(&e->members, trial);
     e->n_begun += is_new && is_member;
@@ -124,7 +187,8 @@ const struct msc_agent_def msc_agent_evolutionary = {
     .abi = MSC_AGENT_ABI,
     .name = "evolutionary",
     .summary = "crossover and mutation of the best points; several objectives by NSGA-II",
-    .version = 1,
+    .version = 2,
+    .oldest = 1,
     .state_size = sizeof(struct evolution),
     .params = evolutionary_params,
     .init = evolutionary_init,

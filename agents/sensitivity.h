@@ -38,6 +38,13 @@ bool msc_sensitivity_guess(struct msc_sensitivity *s);
 static inline bool msc_sensitivity_is_known(const struct msc_sensitivity *s, size_t entry) {
     return !isnan(s->told[entry]);
 }
+static inline bool msc_sensitivity_is_complete(const struct msc_sensitivity *s) {
+    size_t n = 0;
+    while (n < s->bounds->n_entries && msc_sensitivity_is_known(s, n)) {
+        n++;
+    }
+    return n == s->bounds->n_entries;
+}
 // The loss of a task's choice above the base's, as told.
 static inline double msc_sensitivity_above(const struct msc_sensitivity *s, size_t entry) {
     return s->told[entry] - s->base_loss;

@@ -31,11 +31,11 @@ import quality_problems
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = os.path.join(HERE, "peers")
-OWN = ("auto", "evolutionary", "evolutionary_8", "grid_search", "greedy", "random")
+OWN = ("auto", "evolutionary", "evolutionary_32", "grid_search", "greedy", "random")
 AGENTS = {
     "auto": {"type": "auto"},
     "evolutionary": {"type": "evolutionary"},
-    "evolutionary_8": {"type": "evolutionary", "population": 8},
+    "evolutionary_32": {"type": "evolutionary", "population": 32},
     "grid_search": {"type": "grid_search"},
     "greedy": {"type": "grid_search", "mode": "greedy"},
     "random": {"type": "random"},
