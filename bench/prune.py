@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """What channels are worth under a bound of multiply-accumulates: accuracies on samples that nothing was
 chosen by, in onnxruntime, of the winner of a search without training, and of uniform plans by each criterion
-with and without repair of the weights that read the channels; and of uniform plans of sparse weights.
+with and without repair of the weights that read the channels; the same of sparse weights under a bound of size;
+and of what other tools make of the same networks, as far, without training.
 
     prune.py MSCGYM [NETWORK...] [--trials N] [--seeds 0,...] [--plans search,channels,sparse]
+             [--peers PYTHON]
 
 Networks and samples are those of methods_data.py: digits at 0.40 of the float model's multiply-accumulates,
 fashion at 0.30. Seeds draw the calibration samples anew. Exit code 1 if by the median over seeds the winner
@@ -19,13 +21,16 @@ import tempfile
 
 import numpy
 
+import common
 import methods
 import methods_data
 
 MACS = {"digits": 0.40, "fashion": 0.30}
 CRITERIA = ("hessian", "energy", "l2", "l1", "loss")
 DENSITIES = (1, 0.75, 0.5, 0.25)
+DENSITY = 0.5  # of uniform plans
 SPARSITIES = ({"pattern": "2:4"}, {"sparsity": 0.5}, {"sparsity": 0.7})
+SIZE = 0.335  # as 70 % of all weights gone
 
 
 def run(mscgym, network, samples, env, trials):
@@ -50,7 +55,7 @@ def run(mscgym, network, samples, env, trials):
 
 def uniform_plans(plans):
     if "channels" in plans:
-        yield from ((f"0.5 {criterion}", {"density": 0.5, "criterion": criterion})
+        yield from ((f"{DENSITY} {criterion}", {"density": DENSITY, "criterion": criterion})
                     for criterion in CRITERIA)
     if "sparse" in plans:
         for of in SPARSITIES:
@@ -64,10 +69,32 @@ def measure(mscgym, network, seed, trials, plans):
     if "search" in plans:
         yield ("search", *run(mscgym, network, samples, {
             "choices": choices, "bounds": {"macs_ratio": {"max": MACS[network.name]}}}, trials))
+    if "sparse" in plans:
+        yield ("search sparse", *run(mscgym, network, samples, {
+            "choices": [{"sparsity": share} for share in (0, 0.3, 0.5, 0.7, 0.8, 0.9)],
+            "bounds": {"size_ratio": {"max": SIZE}}}, trials))
     for name, choice in uniform_plans(plans):
         for repair in True, False:
             env = {"choices": [choice], "repair": repair}
             yield (name + ("" if repair else ", no repair"), *run(mscgym, network, samples, env, 0))
+
+
+def measure_peers(python, network):
+    """{preset, outputs or failed, ...} of peers/prune.py"""
+    with tempfile.TemporaryDirectory() as folder:
+        inputs = os.path.join(folder, "validation.npy")
+        numpy.save(inputs, network.samples)
+        shares = ",".join(str(of["sparsity"]) for of in SPARSITIES if "sparsity" in of)
+        made = subprocess.run(
+            [python, os.path.join(common.HERE, "peers", "prune.py"), os.path.abspath(network.path),
+             inputs, str(DENSITY), shares, folder], check=True, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True)
+        for line in map(json.loads, made.stdout.splitlines()):
+            if "failed" in line:
+                print(f"{network.name:8} {line['preset']:37} failed: {line['failed']}", flush=True)
+                continue
+            with numpy.load(line["outputs"]) as found:
+                yield line["preset"], line["macs"], *network.judge(list(found.values()))
 
 
 def main():
@@ -78,6 +105,7 @@ def main():
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--plans", default="search,channels,sparse")
+    parser.add_argument("--peers", metavar="PYTHON", help="one that has what peers/prune.py asks for")
     args = parser.parse_args()
     holds = True
     for name in args.networks:
@@ -90,6 +118,9 @@ def main():
                       f"{metrics['size_ratio']:.3f} loss {loss:.4g} score {score:.2f} % "
                       f"({score - whole:+.2f})", flush=True)
                 found += [score] if plan == "search" else []
+        for preset, macs, loss, score in measure_peers(args.peers, network) if args.peers else ():
+            print(f"{name:8} {preset:37} macs {macs:.3f} loss {loss:.4g} score {score:.2f} % "
+                  f"({score - whole:+.2f})", flush=True)
         if not found:
             continue
         median = statistics.median(found)
