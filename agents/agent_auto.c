@@ -10,6 +10,7 @@
 // In a space of many tasks plans lie the farther from the best points, and draws are the wider, the more
 // of them turn out well: as many as a third are to be among the better half of the best points, after the
 // one-fifth rule (Rechenberg 1973). Far from what was told a model promises there what it cannot know.
+// (Version 1 did so in any space.)
 //
 // What is proposed how often depends on the phase: at first mostly probes; while losses are found to
 // add up, still so, as the plan of least summed loss is then the optimum; else plans by the mean, plans
@@ -83,7 +84,8 @@ struct automatic {
     enum kind kinds[AWAITED];
     uint64_t n_awaited, n_drawn;
     bool is_ready, has_plan, is_done;
-    bool is_news; // the models were fitted since a plan was proposed
+    bool is_adaptive; // of width and radius
+    bool is_news;     // the models were fitted since a plan was proposed
 };
 
 static const struct msc_param auto_params[] = {
@@ -193,6 +195,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     a->n_probes_left = a->sampler.bounds.n_entries - n_tasks + 1;
     a->width = fmin(1.0, sqrt(FEW_TASKS / (double)n_tasks));
     a->radius = fmin(FEW_TASKS, (double)n_tasks);
+    a->is_adaptive = (double)n_tasks > FEW_TASKS || msc_agent_version(agent) == 1;
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         a->rates[kind] = kind == CHILDREN ? LEAST_CHANCE : 0.5;
     }
@@ -266,10 +269,10 @@ static void judge(struct automatic *a, const struct msc_trial *trial) {
             double factor = is_good ? WIDER : NARROWER;
             enum kind kind = a->kinds[i];
             a->rates[kind] += LATEST * ((is_good ? 1.0 : 0.0) - a->rates[kind]);
-            if (kind == DRAWS && n_tasks > FEW_TASKS) {
+            if (kind == DRAWS && a->is_adaptive) {
                 a->width = fmin(fmax(a->width * factor, LEAST_WIDTH), 1.0);
             }
-            if (kind != CHILDREN && n_tasks > FEW_TASKS) {
+            if (kind != CHILDREN && a->is_adaptive) {
                 a->radius = fmin(fmax(a->radius * factor, LEAST_RADIUS), n_tasks);
             }
             a->awaited[i] = 0;
@@ -529,7 +532,8 @@ const struct msc_agent_def msc_agent_auto = {
     .abi = MSC_AGENT_ABI,
     .name = "auto",
     .summary = "learns what choices lose alone and together, and tries what that promises most of",
-    .version = 1,
+    .version = 2,
+    .oldest = 1,
     .state_size = sizeof(struct automatic),
     .params = auto_params,
     .init = auto_init,
