@@ -11,9 +11,11 @@ extern const struct msc_agent_def msc_agent_auto;
 extern const struct msc_agent_def msc_agent_grid_search;
 extern const struct msc_agent_def msc_agent_random;
 extern const struct msc_agent_def msc_agent_evolutionary;
+extern const struct msc_agent_def msc_agent_sensitivity;
 
 static const struct msc_agent_def *const definitions[] = {
-    &msc_agent_auto, &msc_agent_grid_search, &msc_agent_random, &msc_agent_evolutionary, NULL,
+    &msc_agent_auto,         &msc_agent_grid_search, &msc_agent_random,
+    &msc_agent_evolutionary, &msc_agent_sensitivity, NULL,
 };
 
 const struct msc_agent_def *const *msc_agent_list(void) {

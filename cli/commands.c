@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 extern const struct msc_cli_command msc_cmd_search;
+extern const struct msc_cli_command msc_cmd_sensitivity;
 extern const struct msc_cli_command msc_cmd_quantize;
 extern const struct msc_cli_command msc_cmd_resume;
 extern const struct msc_cli_command msc_cmd_show;
@@ -20,6 +21,7 @@ extern const struct msc_cli_command msc_cmd_tune;
 
 const struct msc_cli_command *const msc_cli_commands[] = {
     &msc_cmd_search,
+    &msc_cmd_sensitivity,
     &msc_cmd_quantize,
     &msc_cmd_resume,
     &msc_cmd_show,

@@ -3,7 +3,7 @@
 _mscgym() {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="search quantize resume show verify salvage export run bench track graph config envs agents devices tune"
+    local commands="search sensitivity quantize resume show verify salvage export run bench track graph config envs agents devices tune"
     local basic="--json --quiet --help"
     local models="--device --threads --memory --bind"
     local options=""
@@ -27,6 +27,7 @@ _mscgym() {
         ;;
     --threads | --memory | --bind | --trials | --time | --top | --sample | --seed | --trial | \
         --repeat | --entry | --state | --tensor | --rounds | --batch | --float | \
+        --pairs | \
         --limit)
         return
         ;;
@@ -35,6 +36,10 @@ _mscgym() {
     search)
         options="--entry --record --trials --time --dry-run --retry-failed --warm-start
             --accept-new-numerics --baseline --warm-from --restart $models"
+        ;;
+    sensitivity)
+        options="--pairs --csv --entry --record --trials --time --dry-run --retry-failed --warm-start
+            --accept-new-numerics --warm-from --restart $models"
         ;;
     quantize) options="--inputs --output --labels --target --sites --float $models" ;;
     resume)

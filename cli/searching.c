@@ -150,10 +150,16 @@ static void tell_end(const struct msc_cli_call *call, const struct msc_config *c
     }
 }
 
-static int tell_result(const struct msc_cli_call *call, const struct msc_cli_common *common,
+static enum msc_status print_result(const struct msc_cli_search *values, const cJSON *reports) {
+    if (values->print && !values->dry_run) {
+        return values->print(values, reports);
+    }
+    return values->common.json ? msc_cli_print_json(reports) : print_reports(reports);
+}
+
+static int tell_result(const struct msc_cli_call *call, const struct msc_cli_search *values,
                        const struct msc_config *config, const struct msc_processor_result *result) {
-    enum msc_status status =
-        common->json ? msc_cli_print_json(result->reports) : print_reports(result->reports);
+    enum msc_status status = print_result(values, result->reports);
     tell_end(call, config, result);
     if (status != MSC_OK) {
         return msc_cli_fail(call, status);
@@ -188,7 +194,7 @@ static int run_worker(const struct msc_cli_call *call, const struct msc_cli_sear
     status = msc_processor_run(p, &result);
     msc_console_end_progress(call->console);
     if (status == MSC_OK) {
-        code = tell_result(call, &values->common, msc_processor_config(p), &result);
+        code = tell_result(call, values, msc_processor_config(p), &result);
     }
 out:
     code = status == MSC_OK ? code : msc_cli_fail(call, status);

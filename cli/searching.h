@@ -12,6 +12,8 @@ struct msc_cli_search {
     int64_t trials;
     double seconds;
     bool dry_run, accept_new_numerics, warm_start, retry_failed;
+    // Optional: prints the result for the command, which is no report then.
+    enum msc_status (*print)(const struct msc_cli_search *values, const struct cJSON *reports);
 };
 
 #define MSC_CLI_SEARCH(member) offsetof(struct msc_cli_search, member)

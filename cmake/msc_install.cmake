@@ -85,6 +85,7 @@ set(public_headers
     records/record.h
     records/record_header.h
     records/record_query.h
+    search/analysis.h
     search/estimate.h
     search/report.h
     search/search.h

@@ -63,7 +63,8 @@ struct msc_config_entry {
     double quiet_seconds; // 0: for ever
     uint64_t seed;
     uint32_t parallel;
-    int baseline; // enum msc_config_baseline
+    int baseline;      // enum msc_config_baseline
+    bool is_delivered; // else its record is all that is written
 };
 
 // An input that is fed, from one sample of a batch to the next, by an output or other tensor.

@@ -415,6 +415,7 @@ static enum msc_status config_read_entry(struct msc_config *c, const char *secti
     e->trial_seconds = from.trial_seconds;
     e->quiet_seconds = from.quiet_seconds;
     e->baseline = from.baseline;
+    e->is_delivered = from.deliver;
     MSC_TRY(set_paths(&p, &from, index));
     MSC_TRY(read_budget(&p, from.budget));
     e->is_agent_default = !cJSON_GetObjectItemCaseSensitive(from.agent, "type");

@@ -34,6 +34,7 @@ struct msc_config_gym {
     double quiet_seconds;
     int64_t seed, parallel;
     int baseline;
+    bool deliver;
 };
 
 struct msc_config_rerank {

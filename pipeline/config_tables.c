@@ -215,6 +215,13 @@ const struct msc_param msc_config__gym_params[] = {
      .type = MSC_PARAM_ENUM,
      .text = "uniform",
      .names = "uniform|greedy"},
+    {.name = "deliver",
+     .help =
+         "false: of what it finds no strategy file or model is written, and nothing is measured "
+         "once more",
+     .offset = GYM(deliver),
+     .type = MSC_PARAM_BOOL,
+     .number = 1},
     {.name = "base",
      .help = "strategy file to start from; default: what the entries before found",
      .offset = GYM(base),
@@ -446,6 +453,7 @@ const char *const msc_config_free_keys[] = {
     "*.trial_time",
     "*.quiet_time",
     "*.baseline",
+    "*.deliver",
     NULL,
 };
 

@@ -82,7 +82,7 @@ static enum msc_status run_all_stages(struct msc_processor *p,
     bool is_dry_run = p->options.is_dry_run;
     // Of one search alone, or before any, there is nothing to record.
     bool has_stages = p->config->stages.are_named && !p->is_from_record && !is_dry_run &&
-                      !p->options.entry && !p->options.record;
+                      !p->options.entry && !p->options.record && !p->options.agent;
     MSC_TRY(msc_processor__claim_files(p));
     if (has_stages) {
         MSC_TRY(msc_processor__open_log(p, MSC_PROCESSOR_RUN));

@@ -53,6 +53,10 @@ struct msc_processor_options {
     // Records and strategy files whose points a new search of one entry begins with (search/warm.h).
     const char *const *warm_from;
     size_t n_warm_from;
+    // An agent that searches beside the one entry's own: to its end, in a record NAME.<beside>.jsonl
+    // unless `record` names one, and of what it finds nothing is delivered. NULL: none does.
+    const struct cJSON *agent;
+    const char *beside; // "sensitivity"
     bool allow_plugins; // of a record: libraries and programs that it names may run
     const char *device; // NULL: the configuration's
     int n_threads;      // 0: all there are

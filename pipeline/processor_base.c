@@ -151,6 +151,9 @@ static enum msc_status recall_winner(struct msc_processor *p, struct msc_record 
 enum msc_status msc_processor__recall(struct msc_processor *p, size_t entry) {
     const struct msc_config_entry *e = &p->config->entries[entry];
     struct msc_record *record = NULL;
+    if (!e->is_delivered) {
+        return MSC_OK;
+    }
     enum msc_status status = msc_record_open(&record, e->record, MSC_RECORD_READ, p->log);
     if (status == MSC_E_NOT_FOUND) {
         return MSC_FAIL(MSC_E_STATE, "%s: there is no such record: search %s first", e->record,

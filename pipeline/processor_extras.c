@@ -8,13 +8,18 @@
 
 // ---- The greedy search ------------------------------------------------------------------------
 
-const char *msc_processor__greedy_record(struct msc_processor *p, const char *record) {
+const char *msc_processor__record_beside(struct msc_processor *p, const char *record,
+                                         const char *what) {
     static const char ending[] = ".jsonl";
     size_t n = strlen(record);
     size_t n_ending = sizeof ending - 1;
     bool has_ending = n > n_ending && strcmp(record + n - n_ending, ending) == 0;
-    return msc_arena_printf(&p->arena, "%.*s.greedy%s", (int)(has_ending ? n - n_ending : n),
-                            record, ending);
+    return msc_arena_printf(&p->arena, "%.*s.%s%s", (int)(has_ending ? n - n_ending : n), record,
+                            what, ending);
+}
+
+const char *msc_processor__greedy_record(struct msc_processor *p, const char *record) {
+    return msc_processor__record_beside(p, record, "greedy");
 }
 
 // With every parameter, as the record's configuration is read again.

@@ -135,6 +135,9 @@ void msc_processor__tell_end(const struct msc_processor *p, const struct cJSON *
 // A greedy search in the environment at hand, with a record of its own (NULL: memory is short),
 // reported beside the winner.
 const char *msc_processor__greedy_record(struct msc_processor *p, const char *record);
+// The record of another search beside that of `record`: NAME.<what>.jsonl. NULL: memory is short.
+const char *msc_processor__record_beside(struct msc_processor *p, const char *record,
+                                         const char *what);
 enum msc_status msc_processor__add_greedy(struct msc_processor *p,
                                           struct msc_processor_result *result, cJSON *report,
                                           const struct msc_trial *winner);

@@ -42,16 +42,16 @@ static enum msc_status add_bindings(struct msc_processor *p) {
 static enum msc_status select_entries(struct msc_processor *p) {
     const struct msc_config *c = p->config;
     const struct msc_processor_options *o = &p->options;
-    bool needs_one = o->record || o->has_trials || o->seconds > 0 || o->n_warm_from > 0;
+    bool needs_one = o->record || o->has_trials || o->seconds > 0 || o->n_warm_from > 0 || o->agent;
     p->end = c->n_entries;
     if (o->entry) {
         MSC_TRY(msc_config_find_entry(&p->first, c, o->entry));
         p->end = p->first + 1;
     } else if (needs_one && c->n_entries > 1) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "%s: it has %zu searches: --record, --trials, --time and --warm-from need "
-                        "--entry, such as --entry %s",
-                        c->path, c->n_entries, c->entries[0].name);
+        return MSC_FAIL(MSC_E_INVALID, "%s: it has %zu searches: %s --entry, such as --entry %s",
+                        c->path, c->n_entries,
+                        o->agent ? "it needs" : "--record, --trials, --time and --warm-from need",
+                        c->entries[0].name);
     }
     return MSC_OK;
 }
@@ -69,6 +69,25 @@ static void apply_options(struct msc_processor *p) {
     }
 }
 
+// What searches beside the entry takes its place.
+static enum msc_status set_agent_beside(struct msc_processor *p) {
+    const struct msc_processor_options *o = &p->options;
+    struct msc_config_entry *e = &p->config->entries[p->first];
+    cJSON *agent = NULL;
+    MSC_TRY(msc_config_resolve_agent(p->config, e->name, o->agent, &agent));
+    cJSON_Delete(e->agent);
+    cJSON_Delete(e->agent_said);
+    e->agent = agent;
+    e->agent_said = cJSON_Duplicate(o->agent, true);
+    e->is_agent_default = false;
+    e->budget = (struct msc_budget)MSC_BUDGET_NONE;
+    e->is_budget_default = false;
+    e->baseline = MSC_CONFIG_BASELINE_UNIFORM;
+    e->is_delivered = false;
+    e->record = msc_processor__record_beside(p, e->record, o->beside);
+    return e->agent_said && e->record ? MSC_OK : msc_processor__no_memory();
+}
+
 enum msc_status msc_processor__create(struct msc_processor **out, struct msc_config *config,
                                       const struct msc_processor_options *options) {
     struct msc_processor *p = msc_alloc_zero(1, sizeof *p);
@@ -83,6 +102,9 @@ enum msc_status msc_processor__create(struct msc_processor **out, struct msc_con
     enum msc_status status = add_bindings(p);
     if (status == MSC_OK) {
         status = select_entries(p);
+    }
+    if (status == MSC_OK && options->agent) {
+        status = set_agent_beside(p);
     }
     if (status != MSC_OK) {
         msc_processor_close(p);

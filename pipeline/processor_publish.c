@@ -85,7 +85,7 @@ out:
 
 enum msc_status msc_processor__start_publishing(struct msc_processor *p) {
     bool has_edits = msc_processor__entry(p)->strategy_file && msc_env_has_edits(p->env);
-    p->may_publish = has_edits && p->model;
+    p->may_publish = has_edits && p->model && msc_processor__entry(p)->is_delivered;
     p->best_id = -1;
     p->model_written_s = msc_clock_seconds();
     for (size_t i = p->index + 1; i < p->config->n_entries; i++) {

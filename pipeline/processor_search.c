@@ -292,6 +292,10 @@ enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
         .payload = p,
     };
     enum msc_status status = MSC_E_CANCELLED;
+    if (!msc_processor__entry(p)->is_delivered) {
+        o.env = NULL;
+        return msc_report_create(out, &o);
+    }
     if (found->end != MSC_SEARCH_END_CANCELLED) {
         MSC_TRY(announce_report(p, found));
         status = make_whole_report(out, p, &o, found->record);
@@ -366,6 +370,10 @@ static enum msc_status finish_entry(struct msc_processor *p, struct msc_processo
     MSC_TRY(msc_json_push(result->reports, report));
     MSC_TRY(msc_json_add_text(report, "entry", msc_processor__entry(p)->name));
     result->was_cancelled = found->end == MSC_SEARCH_END_CANCELLED;
+    if (!msc_processor__entry(p)->is_delivered) {
+        msc_processor__tell_end(p, report, found);
+        return MSC_OK;
+    }
     if (!best || best->outcome.state != MSC_TRIAL_COMPLETE) {
         result->is_feasible = result->was_cancelled; // who was stopped may find one yet
         msc_processor__tell_end(p, report, found);

@@ -280,6 +280,16 @@ static enum msc_status check_record_is_free(struct msc_record *record) {
     return status;
 }
 
+enum msc_status msc_record_is_file(bool *out, const char *path) {
+    char start[sizeof MSC_RECORD_MAGIC - 1];
+    int descriptor;
+    MSC_TRY(msc_file_open(&descriptor, NULL, path));
+    ssize_t n = read(descriptor, start, sizeof start);
+    close(descriptor);
+    *out = n == (ssize_t)sizeof start && memcmp(start, MSC_RECORD_MAGIC, sizeof start) == 0;
+    return MSC_OK;
+}
+
 static enum msc_status begin_record(struct msc_record *record, const struct cJSON *header) {
     MSC_TRY(check_record_is_free(record));
     MSC_TRY(msc_record__cut_tail(record)); // what there is, is no line

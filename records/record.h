@@ -84,6 +84,8 @@ enum msc_status msc_record_create(struct msc_record **out, const char *path,
 // the lock. MSC_E_FORMAT: damaged beyond a torn end, or no record. *out is owned by the caller.
 enum msc_status msc_record_open(struct msc_record **out, const char *path,
                                 enum msc_record_mode mode, const struct msc_log *log);
+// Does a file begin as a record does? MSC_E_NOT_FOUND: there is no such file.
+enum msc_status msc_record_is_file(bool *out, const char *path);
 // Gives the lock back; what was read or appended stays readable. Uncommitted lines are dropped.
 void msc_record_release(struct msc_record *record);
 void msc_record_close(struct msc_record *record); // accepts NULL

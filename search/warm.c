@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "env/env.h"
+#include "records/record.h"
 
 #include <math.h>
 #include <string.h>
@@ -81,16 +82,6 @@ enum msc_status msc_warm__take(struct msc_warm_taking *w, struct msc_warm_source
 
 // ---- Files ------------------------------------------------------------------------------------
 
-static enum msc_status is_record_file(bool *out, const char *path) {
-    char *text = NULL;
-    size_t length = 0;
-    size_t n = strlen(MSC_WARM_RECORD_START);
-    MSC_TRY(msc_file_read(&text, &length, path));
-    *out = length >= n && memcmp(text, MSC_WARM_RECORD_START, n) == 0;
-    msc_free(text);
-    return MSC_OK;
-}
-
 static void name_unknown(struct msc_str *out, const struct msc_warm_taking *w,
                          const struct msc_warm_source *source) {
     size_t n = 0;
@@ -140,7 +131,7 @@ static enum msc_status take_file(struct msc_warm_taking *w, struct msc_warm_sour
     if (!source->choices || !source->is_known) {
         return no_warm_memory();
     }
-    MSC_TRY(is_record_file(&is_record, source->path));
+    MSC_TRY(msc_record_is_file(&is_record, source->path));
     MSC_TRY(is_record ? msc_warm__take_record(w, source) : msc_warm__take_strategy(w, source));
     return source->n_known > 0
                ? tell_source(w, source)
@@ -227,7 +218,7 @@ enum msc_status msc_warm_check(const struct cJSON *warm, const char *const paths
                     paths[i], record_path);
             continue;
         }
-        MSC_TRY(is_record_file(&is_record, paths[i]));
+        MSC_TRY(msc_record_is_file(&is_record, paths[i]));
         MSC_TRY(is_record ? msc_warm__hash_record(&hash, paths[i])
                           : msc_warm__hash_strategy(&hash, paths[i]));
         if (!has_source(warm, hash)) {

@@ -8,8 +8,6 @@
 #include "search/points.h"
 #include "search/warm.h"
 
-#define MSC_WARM_RECORD_START "{\"kind\":\"header\""
-
 // What is being collected.
 struct msc_warm_taking {
     const struct msc_warm_options *options;

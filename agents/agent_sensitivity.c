@@ -1,0 +1,246 @@
+// Sensitivity analysis: what each choice does alone, then what pairs of them do together, then the plan
+// that this promises most of.
+//
+//   alone   every choice of every task, all other tasks at their most expensive choice (the reference)
+//   plan    the one of least summed loss within the bounds (agents/knapsack.h)
+//   pairs   of each two tasks the choices that change the objective most alone, both at once; those
+//           pairs first whose changes have the greatest product: where the loss is a mean square of
+//           errors that add up, a pair's joint loss differs from the sum of the two by
+//           2 mean(e_1 e_2), which is at most 2 sqrt(loss_1 loss_2) (Cauchy-Schwarz)
+//
+// All but the plan are probes. What was told before, by baselines or another record, is not asked
+// again. search/analysis.h reads the record.
+#include "agents/agent.h"
+#include "agents/knapsack.h"
+#include "base/heap.h"
+
+#include <math.h>
+#include <string.h>
+
+struct pair {
+    uint32_t first, second; // tasks
+    double product;
+};
+
+struct sensitivity {
+    int64_t most_pairs;
+
+    struct msc_exact_bounds exact;
+    struct msc_knapsack knapsack;
+    double *losses;    // [n_entries], NaN: not told, or failed
+    bool *was_asked;   // [n_entries]
+    uint32_t *worst;   // [n_tasks], the choice that changes the objective most
+    double *changes;   // [n_tasks], by how much; 0: nothing is known
+    size_t task;       // the next one to ask for
+    uint32_t position; // its choice, by place in most_expensive_first
+    struct pair *pairs;
+    size_t n_pairs, max_pairs, next_pair;
+    bool has_pairs; // they were chosen, and the plan was proposed
+};
+
+static const struct msc_param sensitivity_params[] = {
+    {.name = "pairs",
+     .help = "most pairs of tasks that are measured together",
+     .offset = offsetof(struct sensitivity, most_pairs),
+     .type = MSC_PARAM_I64,
+     .number = 64,
+     .min = 0,
+     .max = 1e6},
+    {0},
+};
+
+static enum msc_status sensitivity_init(struct msc_agent *agent) {
+    struct sensitivity *s = msc_agent_state(agent);
+    struct msc_arena *arena = msc_agent_arena(agent);
+    const struct msc_space *space = msc_agent_space(agent);
+    size_t n = space->n_tasks;
+    MSC_TRY(msc_exact_bounds_init(&s->exact, arena, space, msc_agent_goal(agent)));
+    MSC_TRY(msc_knapsack_init(&s->knapsack, arena, &s->exact));
+    s->max_pairs = (size_t)fmin((double)s->most_pairs, 0.5 * (double)n * ((double)n - 1.0));
+    s->losses = msc_arena_array(arena, s->exact.n_entries, sizeof *s->losses);
+    s->was_asked = msc_arena_array(arena, s->exact.n_entries, sizeof *s->was_asked);
+    s->worst = msc_arena_array(arena, n, sizeof *s->worst);
+    s->changes = msc_arena_array(arena, n, sizeof *s->changes);
+    s->pairs = msc_arena_array(arena, s->max_pairs + 1, sizeof *s->pairs);
+    if (!s->losses || !s->was_asked || !s->worst || !s->changes || !s->pairs) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", s->exact.n_entries);
+    }
+    for (size_t e = 0; e < s->exact.n_entries; e++) {
+        s->losses[e] = NAN;
+    }
+    return MSC_OK;
+}
+
+// ---- Alone ------------------------------------------------------------------------------------
+
+static bool is_to_ask(const struct sensitivity *s, size_t task, uint32_t position) {
+    const struct msc_task *t = &s->exact.space->tasks[task];
+    // The reference is asked for once, as the first task's choice.
+    return (position > 0 || task == 0) && position < t->n_choices &&
+           !s->was_asked[msc_exact_bounds_entry(&s->exact, task,
+                                                t->most_expensive_first[position])];
+}
+
+static bool next_alone(struct sensitivity *s, struct msc_proposal *out) {
+    const struct msc_space *space = s->exact.space;
+    for (; s->task < space->n_tasks; s->task++, s->position = 0) {
+        for (; s->position < space->tasks[s->task].n_choices; s->position++) {
+            if (is_to_ask(s, s->task, s->position)) {
+                uint32_t choice = space->tasks[s->task].most_expensive_first[s->position++];
+                memcpy(out->choices, s->exact.most_expensive,
+                       space->n_tasks * sizeof *out->choices);
+                out->choices[s->task] = choice;
+                s->was_asked[msc_exact_bounds_entry(&s->exact, s->task, choice)] = true;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// ---- Pairs ------------------------------------------------------------------------------------
+
+static bool comes_first(const void *context, const void *a, const void *b) {
+    const struct pair *left = a, *right = b;
+    (void)context;
+    if (left->product != right->product) {
+        return left->product > right->product;
+    }
+    return left->first != right->first ? left->first < right->first : left->second < right->second;
+}
+
+static void find_worst(struct sensitivity *s) {
+    const struct msc_space *space = s->exact.space;
+    double base = s->losses[msc_exact_bounds_entry(&s->exact, 0, s->exact.most_expensive[0])];
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        for (uint32_t p = 1; p < space->tasks[t].n_choices; p++) {
+            uint32_t c = space->tasks[t].most_expensive_first[p];
+            double change = fabs(s->losses[msc_exact_bounds_entry(&s->exact, t, c)] - base);
+            if (change > s->changes[t]) { // not where it is NaN
+                s->changes[t] = change;
+                s->worst[t] = c;
+            }
+        }
+    }
+}
+
+static void choose_pairs(struct sensitivity *s) {
+    struct pair spare;
+    const struct msc_heap heap = {.elements = s->pairs,
+                                  .element_bytes = sizeof *s->pairs,
+                                  .spare = &spare,
+                                  .is_before = comes_first};
+    // Of the pairs kept the heap's first is the one that all others come before.
+    uint32_t n_tasks = (uint32_t)s->exact.space->n_tasks;
+    find_worst(s);
+    for (uint32_t i = 0; s->max_pairs > 0 && i < n_tasks; i++) {
+        for (uint32_t k = i + 1; k < n_tasks; k++) {
+            const struct pair pair = {
+                .first = i, .second = k, .product = s->changes[i] * s->changes[k]};
+            if (pair.product > 0.0) {
+                msc_heap_offer(&heap, &s->n_pairs, s->max_pairs, &pair);
+            }
+        }
+    }
+    msc_heap_sort(&heap, s->n_pairs);
+    s->has_pairs = true;
+}
+
+static bool next_pair(struct sensitivity *s, struct msc_proposal *out) {
+    if (s->next_pair == s->n_pairs) {
+        return false;
+    }
+    const struct pair *pair = &s->pairs[s->next_pair++];
+    memcpy(out->choices, s->exact.most_expensive, s->exact.space->n_tasks * sizeof *out->choices);
+    out->choices[pair->first] = s->worst[pair->first];
+    out->choices[pair->second] = s->worst[pair->second];
+    return true;
+}
+
+// ---- Ask and tell -----------------------------------------------------------------------------
+
+static void propose_plan(struct sensitivity *s, struct msc_proposal *out) {
+    const struct msc_isolated isolated = {.losses = s->losses};
+    msc_knapsack_solve(&s->knapsack, &isolated, out->choices, NULL);
+}
+
+static enum msc_status sensitivity_ask(struct msc_agent *agent, struct msc_proposal out[],
+                                       size_t max, size_t *n) {
+    struct sensitivity *s = msc_agent_state(agent);
+    while (*n < max && !s->has_pairs && next_alone(s, &out[*n])) {
+        out[(*n)++].probe = true;
+    }
+    if (*n > 0 || max == 0) {
+        return MSC_OK; // the rest follows once all of these are told
+    }
+    if (!s->has_pairs) {
+        choose_pairs(s);
+        propose_plan(s, &out[(*n)++]);
+    }
+    while (*n < max && next_pair(s, &out[*n])) {
+        out[(*n)++].probe = true;
+    }
+    return MSC_OK;
+}
+
+static void note_alone(struct sensitivity *s, size_t task, uint32_t choice, double loss) {
+    size_t entry = msc_exact_bounds_entry(&s->exact, task, choice);
+    s->losses[entry] = loss;
+    s->was_asked[entry] = s->was_asked[entry] || !isnan(loss);
+}
+
+static enum msc_status sensitivity_tell(struct msc_agent *agent, const struct msc_trial *trial) {
+    struct sensitivity *s = msc_agent_state(agent);
+    const uint32_t *choices = trial->proposal.choices;
+    const struct msc_outcome *outcome = &trial->outcome;
+    bool is_usable = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    double loss = is_usable && isfinite(outcome->objectives[0]) ? outcome->objectives[0] : NAN;
+    size_t n_tasks = s->exact.space->n_tasks, n_changed = 0, changed = 0;
+    for (size_t t = 0; t < n_tasks && n_changed < 2; t++) {
+        if (choices[t] != s->exact.most_expensive[t]) {
+            n_changed++;
+            changed = t;
+        }
+    }
+    if (n_changed == 1) {
+        note_alone(s, changed, choices[changed], loss);
+    }
+    for (size_t t = 0; n_changed == 0 && t < n_tasks; t++) {
+        note_alone(s, t, choices[t], loss);
+    }
+    return MSC_OK;
+}
+
+static bool sensitivity_done(const struct msc_agent *agent) {
+    const struct sensitivity *s = msc_agent_state(agent);
+    return s->has_pairs && s->next_pair == s->n_pairs;
+}
+
+// How many pairs there will be is known once they are chosen.
+static struct msc_agent_left sensitivity_left(const struct msc_agent *agent) {
+    const struct sensitivity *s = msc_agent_state(agent);
+    size_t n = s->has_pairs ? 0 : 1; // the plan
+    for (size_t t = s->task; !s->has_pairs && t < s->exact.space->n_tasks; t++) {
+        for (uint32_t p = t == s->task ? s->position : 0; p < s->exact.space->tasks[t].n_choices;
+             p++) {
+            n += is_to_ask(s, t, p);
+        }
+    }
+    n += s->has_pairs ? s->n_pairs - s->next_pair : s->max_pairs;
+    return (struct msc_agent_left){.n = (double)n, .is_exact = s->has_pairs};
+}
+
+const struct msc_agent_def msc_agent_sensitivity = {
+    .abi = MSC_AGENT_ABI,
+    .name = "sensitivity",
+    .summary =
+        "each choice alone, then pairs of those that lose most: what mscgym sensitivity runs",
+    .version = 1,
+    .state_size = sizeof(struct sensitivity),
+    .params = sensitivity_params,
+    .init = sensitivity_init,
+    .ask = sensitivity_ask,
+    .tell = sensitivity_tell,
+    .done = sensitivity_done,
+    .left = sensitivity_left,
+};

@@ -1,0 +1,67 @@
+# Each choice alone and pairs: expected numbers are sums of the table's terms. It is a search in a record of
+# its own: it goes on after a kill, delivers nothing, and others begin with it.
+. "$(dirname "$0")/../lib.sh"
+cat >terms.json <<'END'
+{
+  "schema": "mscgym.table.1",
+  "tasks": [
+    {"name": "conv1", "choices": ["8", "6", "4"]},
+    {"name": "conv2", "choices": ["8", "6", "4"]},
+    {"name": "head", "choices": ["8", "4"]}
+  ],
+  "metrics": [
+    {"name": "distill_loss", "constant": 0.5,
+     "alone": [[0, 0.25, 0.5], [0, 0.125, 1], [0, 0.0625]],
+     "pairs": [{"tasks": [0, 1], "values": [[0, 0, 0], [0, 0, 0], [0, 0, -0.25]]},
+               {"tasks": [1, 2], "values": [[0, 0], [0, 0], [0, 0.5]]}]}
+  ],
+  "costs": [{"name": "size_bytes", "alone": [[80, 60, 40], [160, 120, 80], [8, 4]]}]
+}
+END
+cat >c.json <<'END'
+{"workspace": "out", "verbose": "error",
+ "gym": [{"record": "t.jsonl", "parallel": 4, "budget": {"trials": 16},
+          "env": {"type": "table", "file": "terms.json", "bounds": {"size_bytes": {"max": 240}}}}]}
+END
+mscgym sensitivity c.json
+ls out
+mscgym sensitivity c.json --csv
+mscgym verify out/t.sensitivity.jsonl --quiet
+# Of any record.
+mscgym search c.json --quiet >/dev/null
+mscgym sensitivity out/t.jsonl --pairs 1
+mscgym sensitivity out/t.sensitivity.jsonl --json --pairs 1 | sed -n '/"pairs"/,$p'
+# More pairs in another record, which measures none again; and a search that begins with it.
+try mscgym sensitivity c.json --pairs 1
+mscgym sensitivity c.json --pairs 1 --record out/more.jsonl --warm-from out/t.sensitivity.jsonl | tail -n 3
+mscgym show out/more.jsonl | grep '^trials'
+mscgym search c.json --quiet --record out/next.jsonl --warm-from out/more.jsonl | grep '^trials'
+# Killed, and gone on with by either command.
+toy slow 5 '"delay_us": 3000'
+mscgym sensitivity slow.json >slow.txt
+mscgym show slow/toy.sensitivity.jsonl --canonical >whole.txt
+rm -r slow
+mscgym sensitivity slow.json >/dev/null 2>&1 &
+parent=$!
+while kill -0 $parent 2>/dev/null &&
+    [ "$(cat slow/toy.sensitivity.jsonl 2>/dev/null | wc -l)" -lt 9 ]; do
+    sleep 0.005
+done
+worker=$(cat /proc/$parent/task/$parent/children 2>/dev/null)
+{
+    kill -KILL $worker $parent
+    wait $parent
+} 2>/dev/null # what the shell says of it
+mscgym resume slow/toy.sensitivity.jsonl --trials 9 >/dev/null
+mscgym sensitivity slow.json | cmp - slow.txt && echo "the same table"
+mscgym show slow/toy.sensitivity.jsonl --canonical | cmp - whole.txt && echo "the same record"
+# A network: the record is all there is of it.
+tiny net
+mscgym sensitivity net.json --pairs 2 --quiet | tail -n 3 | cut -d+ -f 1
+ls net
+mscgym verify net/tiny.sensitivity.jsonl --quiet
+# Which of several; and what is neither.
+tiny two
+sed -i 's/"budget": {"trials": 12}, "parallel": 4/&}, {"env": {"choices": [{"bits": 8}, {"bits": 6}]}/' two.json
+try mscgym sensitivity two.json
+try mscgym sensitivity missing.json
