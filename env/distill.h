@@ -55,13 +55,17 @@ struct msc_distill_run {
     // samples so far, over the number of all samples, exceed `bound`.
     bool is_bounded;
     double bound;
+    // For a run in parts: what its samples add to the sums, of which those of earlier parts are there
+    // and those of this one are filled; [msc_distill_n_terms], the caller's. Else NULL.
+    double *terms;
     // Results
     enum msc_status status;
     char message[200];
     bool was_stopped;  // at its bound: the whole loss is not below `loss`, which it had come to
+    bool is_part;      // batches are left: as well
     int64_t n_samples; // that `loss` is of
     double loss;
-    double metrics[MSC_MAX_METRICS]; // [n_metrics]; NaN: not measured, or stopped
+    double metrics[MSC_MAX_METRICS]; // [n_metrics]; NaN: not measured, stopped, or a part
     double reuse_ratio;
 };
 
@@ -90,6 +94,17 @@ enum msc_status msc_distill_load_reference(struct msc_distill *d,
 // Evaluates n runs together. `done` (may be NULL) is told each as it ends, one call at a time.
 enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
                                 void (*done)(void *payload, size_t run), void *payload);
+
+// The same over the batches from `first` to before `end` alone, after which a run may go on from
+// there by another call, with the same `terms`. In the end it has the results that it has at once.
+enum msc_status msc_distill_run_batches(struct msc_distill *d, struct msc_distill_run runs[],
+                                        size_t n, size_t first, size_t end,
+                                        void (*done)(void *payload, size_t run), void *payload);
+size_t msc_distill_n_batches(const struct msc_distill *d);
+size_t msc_distill_n_terms(const struct msc_distill *d); // of a run
+// The losses of the samples of the first batches, over the number of all samples, by a run's terms.
+double msc_distill_partial_loss(const struct msc_distill *d, const double terms[],
+                                size_t n_batches);
 
 // Adds what is compared of a run with these edits (NULL: of the float model), by name, with a row for
 // each sample. MSC_E_UNSUPPORTED where samples differ in shape.

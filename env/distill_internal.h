@@ -41,10 +41,11 @@ struct msc_distill {
     int64_t n_samples;
     bool has_reference;
     // Of the call at hand.
+    size_t first_batch, end_batch;
     struct msc_distill_run *runs;
     struct msc_eval_trial *trials;
-    double *terms;                // [n_runs][msc_distill__n_terms(d)]
-    bool *is_compared;            // [n_runs][n_batches]
+    double *terms;     // [n_runs][msc_distill_n_terms(d)], of runs that have no room of their own
+    bool *is_compared; // [n_runs][n_batches]
     struct msc_distill_sum *sums; // [n_runs]
     size_t runs_capacity;
     void (*done)(void *payload, size_t run);
@@ -62,11 +63,6 @@ struct msc_sample {
 // What a mean is the sum of, in this order: batches, or samples (is_by_sample).
 static inline size_t msc_distill__n_units(const struct msc_distill *d) {
     return d->options.is_by_sample ? (size_t)d->n_samples : msc_dataset_n_batches(d->dataset);
-}
-
-// Terms of all sums of a run: of the losses first, then of each metric.
-static inline size_t msc_distill__n_terms(const struct msc_distill *d) {
-    return (1 + d->options.n_metrics) * msc_distill__n_units(d);
 }
 
 // The reference of row `row` of a batch.

@@ -51,9 +51,15 @@ static double sample_loss(const struct msc_sample *s) {
     return sum / weights;
 }
 
+// Terms of all sums of a run: of the losses first, then of each metric.
+size_t msc_distill_n_terms(const struct msc_distill *d) {
+    return (1 + d->options.n_metrics) * msc_distill__n_units(d);
+}
+
 // The terms [n_units] of one sum of a run: 0: of the losses, then of the metrics.
 static double *terms_of(const struct msc_distill *d, size_t run, size_t sum) {
-    return d->terms + run * msc_distill__n_terms(d) + sum * msc_distill__n_units(d);
+    double *own = d->runs[run].terms;
+    return (own ? own : d->terms + run * msc_distill_n_terms(d)) + sum * msc_distill__n_units(d);
 }
 
 // The unit that the first sample of a batch is in.
@@ -70,8 +76,11 @@ static bool has_metric(const struct msc_distill *d, size_t metric) {
 static void distill_begin_run(void *payload, size_t index) {
     struct msc_distill *d = payload;
     size_t n_batches = msc_dataset_n_batches(d->dataset);
+    bool *is_compared = d->is_compared + index * n_batches;
     d->sums[index] = (struct msc_distill_sum){0};
-    memset(d->is_compared + index * n_batches, 0, n_batches * sizeof(d->is_compared[0]));
+    for (size_t b = 0; b < n_batches; b++) {
+        is_compared[b] = b < d->first_batch; // by an earlier part
+    }
 }
 
 static void clear_terms(struct msc_distill *d, size_t run, size_t batch) {
@@ -135,7 +144,7 @@ static bool is_run_over(void *payload, size_t index) {
 
 static void measure_run(struct msc_distill *d, size_t index) {
     struct msc_distill_run *run = &d->runs[index];
-    bool is_whole = run->status == MSC_OK && !run->was_stopped;
+    bool is_whole = run->status == MSC_OK && !run->was_stopped && !run->is_part;
     for (size_t m = 0; m < d->options.n_metrics; m++) {
         run->metrics[m] = NAN;
         if (is_whole && has_metric(d, m)) {
@@ -152,6 +161,7 @@ static void distill_finish_run(void *payload, size_t index) {
     const struct msc_eval_trial *trial = &d->trials[index];
     add_up_losses(d, index);
     run->was_stopped = d->sums[index].is_over;
+    run->is_part = d->end_batch < msc_dataset_n_batches(d->dataset);
     run->n_samples = first_sample(d, d->sums[index].n_batches);
     run->status = run->was_stopped ? MSC_OK : trial->status;
     run->reuse_ratio = trial->reuse_ratio;
@@ -174,7 +184,7 @@ static enum msc_status distill_make_room(struct msc_distill *d, size_t n) {
     msc_free(d->sums);
     d->runs_capacity = 0;
     d->trials = msc_alloc_zero(n, sizeof(d->trials[0]));
-    d->terms = msc_alloc_zero(n, msc_distill__n_terms(d) * sizeof(d->terms[0]));
+    d->terms = msc_alloc_zero(n, msc_distill_n_terms(d) * sizeof(d->terms[0]));
     d->is_compared =
         msc_alloc_zero(n * msc_dataset_n_batches(d->dataset), sizeof(d->is_compared[0]));
     d->sums = msc_alloc_zero(n, sizeof(d->sums[0]));
@@ -185,8 +195,18 @@ static enum msc_status distill_make_room(struct msc_distill *d, size_t n) {
     return MSC_OK;
 }
 
-enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
-                                void (*done)(void *payload, size_t run), void *payload) {
+size_t msc_distill_n_batches(const struct msc_distill *d) {
+    return msc_dataset_n_batches(d->dataset);
+}
+
+double msc_distill_partial_loss(const struct msc_distill *d, const double terms[],
+                                size_t n_batches) {
+    return add_units(0, terms, 0, first_unit(d, n_batches)) / (double)d->n_samples;
+}
+
+enum msc_status msc_distill_run_batches(struct msc_distill *d, struct msc_distill_run runs[],
+                                        size_t n, size_t first, size_t end,
+                                        void (*done)(void *payload, size_t run), void *payload) {
     struct msc_sink sink = {.begin = distill_begin_run,
                             .batch = distill_compare_batch,
                             .end = distill_finish_run,
@@ -195,6 +215,8 @@ enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run ru
         return MSC_FAIL(MSC_E_STATE, "the float model's outputs are not there yet");
     }
     MSC_TRY(distill_make_room(d, n));
+    d->first_batch = first;
+    d->end_batch = end;
     d->runs = runs;
     d->done = done;
     d->payload = payload;
@@ -203,7 +225,12 @@ enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run ru
             (struct msc_eval_trial){.edits = runs[i].edits, .noise_seed = runs[i].noise_seed};
         sink.is_over = runs[i].is_bounded ? is_run_over : sink.is_over;
     }
-    return msc_evaluator_run(d->evaluator, d->trials, n, &sink, 0);
+    return msc_evaluator_run_batches(d->evaluator, d->trials, n, first, end, &sink);
+}
+
+enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
+                                void (*done)(void *payload, size_t run), void *payload) {
+    return msc_distill_run_batches(d, runs, n, 0, msc_distill_n_batches(d), done, payload);
 }
 
 // ---- Outputs ----------------------------------------------------------------------------------
@@ -307,6 +334,8 @@ enum msc_status msc_distill_judge(struct msc_distill *d, struct msc_distill_run 
     }
     enum msc_status status = distill_make_room(d, 1);
     if (status == MSC_OK) {
+        d->first_batch = 0;
+        d->end_batch = msc_distill_n_batches(d);
         d->runs = run;
         d->done = NULL;
         d->trials[0] = (struct msc_eval_trial){.edits = NULL};

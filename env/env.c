@@ -5,6 +5,7 @@
 #include "env/trial_runs.h"
 #include "tools/strategy.h"
 
+#include <assert.h>
 #include <math.h>
 
 struct msc_env {
@@ -21,6 +22,8 @@ struct msc_env {
     size_t trials_capacity;
     double *bounds;
     size_t bounds_capacity;
+    double **terms;
+    size_t terms_capacity;
     size_t *places;
     size_t places_capacity;
     bool *reported;
@@ -155,6 +158,7 @@ void msc_env_destroy(struct msc_env *env) {
     msc_free(env->state);
     msc_free(env->trials);
     msc_free(env->bounds);
+    msc_free(env->terms);
     msc_free(env->places);
     msc_free(env->reported);
     msc_arena_finish(&env->arena);
@@ -167,12 +171,13 @@ struct pass {
     struct msc_env *env;
     const struct msc_goal *goal;
     const struct msc_evaluation *caller;
+    const struct msc_env_part *part; // NULL: all batches
 };
 
 // A plug-in that stops a trial below its bound would make a search lose what it looks for.
 static void check_pruned(const struct pass *pass, struct msc_outcome *outcome, double bound) {
     double loss = outcome->metrics[pass->goal->objectives[0].metric];
-    if (outcome->state == MSC_TRIAL_PRUNED && !(loss > bound)) {
+    if (outcome->state == MSC_TRIAL_PRUNED && !pass->part && !(loss > bound)) {
         msc_outcome_fail(
             outcome, MSC_CAUSE_TRIAL,
             "the environment stopped it at %.17g, which does not exceed its bound of %.17g", loss,
@@ -210,8 +215,20 @@ static enum msc_status check_choices(const struct msc_space *space, const struct
 static enum msc_status env_reserve(struct msc_env *env, size_t n) {
     MSC_TRY(msc_grow(&env->trials, &env->trials_capacity, n, sizeof *env->trials));
     MSC_TRY(msc_grow(&env->bounds, &env->bounds_capacity, n, sizeof *env->bounds));
+    MSC_TRY(msc_grow(&env->terms, &env->terms_capacity, n, sizeof *env->terms));
     MSC_TRY(msc_grow(&env->places, &env->places_capacity, n, sizeof *env->places));
     return msc_grow(&env->reported, &env->reported_capacity, n, sizeof *env->reported);
+}
+
+// One that goes on keeps what was measured; that it has failed meanwhile is to be seen anew.
+static void begin_trial(struct msc_trial *trial, const struct msc_space *space, bool goes_on) {
+    if (goes_on) {
+        trial->outcome.state = MSC_TRIAL_COMPLETE;
+        trial->outcome.cause = MSC_CAUSE_NONE;
+        trial->outcome.reason[0] = '\0';
+    } else {
+        msc_trial_begin(trial, space);
+    }
 }
 
 // Begins every outcome and reports what needs no measuring. Returns the number of trials left,
@@ -225,8 +242,10 @@ static size_t sort_out(struct pass *pass) {
     for (size_t i = 0; i < e->n; i++) {
         struct msc_trial *trial = e->trials[i];
         struct msc_outcome *outcome = &trial->outcome;
-        msc_trial_begin(trial, space);
-        if (!trial->proposal.probe && msc_goal_violation(pass->goal, outcome->metrics) > 0.0) {
+        bool goes_on = pass->part && pass->part->first > 0;
+        begin_trial(trial, space, goes_on);
+        if (!goes_on && !trial->proposal.probe &&
+            msc_goal_violation(pass->goal, outcome->metrics) > 0.0) {
             outcome->state = MSC_TRIAL_INFEASIBLE;
             msc_goal_judge(pass->goal, space, outcome);
             if (e->finished) {
@@ -236,6 +255,7 @@ static size_t sort_out(struct pass *pass) {
         }
         env->trials[n_left] = trial;
         env->bounds[n_left] = takes_bound ? trial->proposal.bound : INFINITY;
+        env->terms[n_left] = pass->part && pass->part->terms ? pass->part->terms[i] : NULL;
         env->places[n_left] = i;
         env->reported[n_left] = false;
         n_left++;
@@ -243,15 +263,14 @@ static size_t sort_out(struct pass *pass) {
     return n_left;
 }
 
-enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goal,
-                                 const struct msc_evaluation *e) {
-    const struct msc_space *space = msc_env_space(env);
+static enum msc_status run_pass(struct pass *pass) {
+    struct msc_env *env = pass->env;
+    const struct msc_evaluation *e = pass->caller;
     for (size_t i = 0; i < e->n; i++) {
-        MSC_TRY(check_choices(space, e->trials[i]));
+        MSC_TRY(check_choices(msc_env_space(env), e->trials[i]));
     }
     MSC_TRY(env_reserve(env, e->n));
-    struct pass pass = {.env = env, .goal = goal, .caller = e};
-    size_t n_left = sort_out(&pass);
+    size_t n_left = sort_out(pass);
     if (n_left == 0) {
         return MSC_OK;
     }
@@ -259,14 +278,55 @@ enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goa
         .trials = env->trials,
         .n = n_left,
         .finished = report_finished,
-        .payload = &pass,
+        .payload = pass,
         .bounds = env->bounds,
     };
-    MSC_TRY(env->def->evaluate(env, &measured));
+    if (pass->part) {
+        struct msc_env_part part = *pass->part;
+        part.terms = part.terms ? env->terms : NULL;
+        MSC_TRY(msc_trial_runs_evaluate_part(msc_trial_runs_of(env), env, &measured, &part));
+    } else {
+        MSC_TRY(env->def->evaluate(env, &measured));
+    }
     for (size_t i = 0; i < n_left; i++) {
-        report_finished(&pass, i);
+        report_finished(pass, i);
     }
     return MSC_OK;
+}
+
+enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goal,
+                                 const struct msc_evaluation *e) {
+    struct pass pass = {.env = env, .goal = goal, .caller = e};
+    return run_pass(&pass);
+}
+
+// ---- Parts ------------------------------------------------------------------------------------
+
+// What can be evaluated in parts is the built-in environments that run a network.
+static const struct msc_distill *distill_of(const struct msc_env *env) {
+    const struct msc_trial_runs *runs = msc_trial_runs_of(env);
+    return runs ? runs->distill : NULL;
+}
+
+size_t msc_env_n_batches(const struct msc_env *env) {
+    const struct msc_distill *distill = distill_of(env);
+    return distill ? msc_distill_n_batches(distill) : 0;
+}
+
+size_t msc_env_n_terms(const struct msc_env *env) {
+    return msc_distill_n_terms(distill_of(env));
+}
+
+double msc_env_partial_loss(const struct msc_env *env, const double terms[], size_t n_batches) {
+    return msc_distill_partial_loss(distill_of(env), terms, n_batches);
+}
+
+enum msc_status msc_env_evaluate_part(struct msc_env *env, const struct msc_goal *goal,
+                                      const struct msc_evaluation *e,
+                                      const struct msc_env_part *part) {
+    struct pass pass = {.env = env, .goal = goal, .caller = e, .part = part};
+    assert(part->first < part->end && part->end <= msc_env_n_batches(env));
+    return run_pass(&pass);
 }
 
 enum msc_status msc_env_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]) {

@@ -80,6 +80,27 @@ enum msc_status msc_env_complete(const struct msc_env_def *def, struct cJSON *co
 enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goal,
                                  const struct msc_evaluation *e);
 
+// Environments whose losses are sums over batches of samples can be asked for some of these first,
+// and for others later. 0: this one cannot.
+size_t msc_env_n_batches(const struct msc_env *env);
+size_t msc_env_n_terms(const struct msc_env *env); // doubles that each trial needs meanwhile
+
+struct msc_env_part {
+    size_t first, end; // the batches from `first` to before `end`
+    // [e->n][msc_env_n_terms(env)], the caller's: what earlier parts have filled, and this one adds to;
+    // NULL: there is but one part.
+    double *const *terms;
+};
+
+// Evaluates a part of the batches. The first part begins the outcome anew; later ones, which begin
+// where the one before ended, go on with it. Before the last part an outcome that has not failed is
+// PRUNED, with what its loss had come to; in the end it is as from msc_env_evaluate, to the last bit.
+enum msc_status msc_env_evaluate_part(struct msc_env *env, const struct msc_goal *goal,
+                                      const struct msc_evaluation *e,
+                                      const struct msc_env_part *part);
+// What a trial's loss has come to after the first batches, by its terms.
+double msc_env_partial_loss(const struct msc_env *env, const double terms[], size_t n_batches);
+
 // The metrics of the uncompressed model; NaN where the environment does not know.
 enum msc_status msc_env_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]);
 // True when the environment can say a point's edits (toy spaces have none).

@@ -17,7 +17,7 @@ bool msc_trial_runs_has(const struct msc_env_def *def) {
     return def == &msc_env_quantize || def == &msc_env_prune || def == &msc_env_joint;
 }
 
-struct msc_trial_runs *msc_trial_runs_of(struct msc_env *env) {
+struct msc_trial_runs *msc_trial_runs_of(const struct msc_env *env) {
     return msc_env_definition(env) == &msc_env_quantize
                ? &((struct msc_quantize *)msc_env_state(env))->runs
            : msc_env_definition(env) == &msc_env_prune
@@ -79,9 +79,12 @@ static void finish_trial(void *payload, size_t i) {
     const struct msc_distill_run *run = &r->runs[i];
     struct msc_outcome *o = &r->evaluation->trials[i]->outcome;
     msc_metrics_after(o->metrics, &r->metrics, run);
-    o->reuse_ratio = run->reuse_ratio;
+    // Over the parts so far.
+    o->reuse_ratio = (o->reuse_ratio * (double)r->first_batch +
+                      run->reuse_ratio * (double)(r->end_batch - r->first_batch)) /
+                     (double)r->end_batch;
     // Trials share their work, so each has its share of the time that all took so far.
-    o->time_us = (msc_clock_ns() - r->began_ns) / 1000 / r->evaluation->n;
+    o->time_us += (msc_clock_ns() - r->began_ns) / 1000 / r->evaluation->n;
     if (o->state == MSC_TRIAL_FAILED) {
         // Before it ran.
     } else if (run->status != MSC_OK) {
@@ -92,6 +95,11 @@ static void finish_trial(void *payload, size_t i) {
         msc_outcome_fail(o, MSC_CAUSE_TRIAL, "the loss is not a finite number");
     } else if (run->was_stopped) {
         msc_outcome_prune(o, "over its bound after %lld samples", (long long)run->n_samples);
+    } else if (run->is_part) {
+        msc_outcome_prune(o, "raced out after %lld samples", (long long)run->n_samples);
+    } else {
+        o->state = MSC_TRIAL_COMPLETE;
+        o->reason[0] = '\0';
     }
     if (r->evaluation->finished) {
         r->evaluation->finished(r->evaluation->payload, i);
@@ -128,18 +136,31 @@ static enum msc_status begin_trials(const struct msc_trial_runs *r,
 
 enum msc_status msc_trial_runs_evaluate(struct msc_trial_runs *r, struct msc_env *env,
                                         const struct msc_evaluation *e) {
+    const struct msc_env_part whole = {.end = msc_distill_n_batches(r->distill)};
+    return msc_trial_runs_evaluate_part(r, env, e, &whole);
+}
+
+enum msc_status msc_trial_runs_evaluate_part(struct msc_trial_runs *r, struct msc_env *env,
+                                             const struct msc_evaluation *e,
+                                             const struct msc_env_part *part) {
     MSC_TRY(msc_trial_runs_make_room(r, e->n));
     r->evaluation = e;
+    r->first_batch = part->first;
+    r->end_batch = part->end;
     r->began_ns = msc_clock_ns();
     MSC_TRY(begin_trials(r, e));
     for (size_t i = 0; i < e->n; i++) {
         struct msc_trial *trial = e->trials[i];
         MSC_TRY(msc_trial_runs_set(r, i, trial->proposal.choices));
-        MSC_TRY(measure_before(env, r, &trial->outcome, r->runs[i].edits));
+        if (part->first == 0) {
+            MSC_TRY(measure_before(env, r, &trial->outcome, r->runs[i].edits));
+        }
         r->runs[i].is_bounded = e->bounds[i] < INFINITY;
         r->runs[i].bound = e->bounds[i];
+        r->runs[i].terms = part->terms ? part->terms[i] : NULL;
     }
-    return msc_distill_run(r->distill, r->runs, e->n, finish_trial, r);
+    return msc_distill_run_batches(r->distill, r->runs, e->n, part->first, part->end, finish_trial,
+                                   r);
 }
 
 enum msc_status msc_trial_runs_reference(struct msc_trial_runs *r, struct msc_env *env,

@@ -12,6 +12,7 @@
 #define MSC_ENV_TRIAL_RUNS_H
 
 #include "base/json.h"
+#include "env/env.h"
 #include "env/metrics.h"
 
 struct msc_trial_runs {
@@ -35,6 +36,7 @@ struct msc_trial_runs {
 
     // Of the call at hand.
     const struct msc_evaluation *evaluation;
+    size_t first_batch, end_batch;
     uint64_t began_ns;
     struct msc_distill_run *runs;
     const struct msc_edit **edits; // [n_runs][n_slots]
@@ -47,7 +49,7 @@ enum { MSC_TRIAL_RUNS_VERSION = 2, MSC_TRIAL_RUNS_OLDEST = 1 };
 
 bool msc_trial_runs_has(const struct msc_env_def *def);
 // The runs of an environment that has any, or NULL.
-struct msc_trial_runs *msc_trial_runs_of(struct msc_env *env);
+struct msc_trial_runs *msc_trial_runs_of(const struct msc_env *env);
 // Chooses the metrics of a table, and has the loss measure them.
 enum msc_status msc_trial_runs_choose(struct msc_trial_runs *r, struct msc_distill_options *o,
                                       const struct msc_metric_row table[],
@@ -62,6 +64,10 @@ enum msc_status msc_trial_runs_set(struct msc_trial_runs *r, size_t i, const uin
 // The environment's `evaluate`, `reference` and `reevaluate`.
 enum msc_status msc_trial_runs_evaluate(struct msc_trial_runs *r, struct msc_env *env,
                                         const struct msc_evaluation *e);
+// Evaluates the batches of a part alone (msc_env_evaluate_part).
+enum msc_status msc_trial_runs_evaluate_part(struct msc_trial_runs *r, struct msc_env *env,
+                                             const struct msc_evaluation *e,
+                                             const struct msc_env_part *part);
 enum msc_status msc_trial_runs_reference(struct msc_trial_runs *r, struct msc_env *env,
                                          double metrics[MSC_MAX_METRICS]);
 enum msc_status msc_trial_runs_reevaluate(struct msc_trial_runs *r, struct msc_env *env,

@@ -164,6 +164,25 @@ bool msc_goal_takes_bound(const struct msc_goal *goal, const struct msc_space *s
            strcmp(space->metrics[objective->metric].name, "distill_loss") == 0;
 }
 
+bool msc_goal_is_estimate(const struct msc_goal *goal, const struct msc_trial *trial) {
+    double loss = trial->outcome.metrics[goal->objectives[0].metric];
+    return trial->outcome.state == MSC_TRIAL_PRUNED && loss <= trial->proposal.bound;
+}
+
+struct msc_outcome msc_goal_learn(const struct msc_goal *goal, const struct msc_trial *trial) {
+    struct msc_outcome outcome = trial->outcome;
+    if (!msc_goal_is_estimate(goal, trial)) {
+        return outcome;
+    }
+    for (size_t i = 0; i < goal->n_bounds; i++) {
+        if (isnan(outcome.metrics[goal->bounds[i].metric])) {
+            return outcome;
+        }
+    }
+    outcome.state = outcome.violation > 0.0 ? MSC_TRIAL_INFEASIBLE : MSC_TRIAL_COMPLETE;
+    return outcome;
+}
+
 static enum msc_status check_reachable_bound(const struct msc_bound *bound,
                                              const struct msc_space *space) {
     if (bound->metric < 0 || (size_t)bound->metric >= space->n_metrics) {

@@ -118,6 +118,12 @@ void msc_goal_judge(const struct msc_goal *goal, const struct msc_space *space,
 // True when a trial's own bound counts: `distill_loss` is the only objective. Elsewhere trials are
 // evaluated as if they had none.
 bool msc_goal_takes_bound(const struct msc_goal *goal, const struct msc_space *space);
+// True of a PRUNED trial that no bound of its own has stopped: it was raced out (docs/agents.md). Its
+// metric is what its loss had come to. An agent is told, as its objective, an estimate of the whole.
+bool msc_goal_is_estimate(const struct msc_goal *goal, const struct msc_trial *trial);
+// What to learn of a trial: its outcome, but of one that was raced out as if the estimate had been
+// measured, unless a bound of the search is on what was not.
+struct msc_outcome msc_goal_learn(const struct msc_goal *goal, const struct msc_trial *trial);
 // MSC_E_INVALID naming the bound, its limit and the reachable value, when no point can meet it.
 enum msc_status msc_goal_check(const struct msc_goal *goal, const struct msc_space *space);
 

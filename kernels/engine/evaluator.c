@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/machine.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -114,11 +115,16 @@ static void set_limit_to_nothing(struct msc_evaluator *ev) {
     ev->next_limit_s = 0;
 }
 
-// How the windows of a run are opened.
+// A run: its batches, and how windows of them are opened.
 struct windows {
     struct msc_evaluator *ev;
+    size_t first_batch, end_batch;
     bool keeps_nothing; // batches one by one, and what is not in use is freed
 };
+
+static struct windows all_windows(struct msc_evaluator *ev) {
+    return (struct windows){.ev = ev, .end_batch = msc_dataset_n_batches(ev->dataset)};
+}
 
 // Some thirty independent pieces of work for each thread leave none idle for long at the end, and a
 // step should have all the calls it can be run with; more batches would only hold more memory.
@@ -177,6 +183,8 @@ static enum msc_status run_trials(struct windows *windows, struct msc_eval_trial
     struct msc_evaluator *ev = windows->ev;
     const struct msc_job job = {.trials = trials,
                                 .n_trials = n,
+                                .first_batch = windows->first_batch,
+                                .end_batch = windows->end_batch,
                                 .sink = sink,
                                 .flags = flags,
                                 .window = open_window,
@@ -194,13 +202,26 @@ static enum msc_status run_trials(struct windows *windows, struct msc_eval_trial
     return MSC_OK;
 }
 
+static enum msc_status check_and_run(struct windows *windows, struct msc_eval_trial trials[],
+                                     size_t n, const struct msc_sink *sink, unsigned flags) {
+    for (size_t t = 0; t < n; t++) {
+        MSC_TRY(check_edits(windows->ev, trials[t].edits));
+    }
+    return n > 0 ? run_trials(windows, trials, n, sink, flags) : MSC_OK;
+}
+
 enum msc_status msc_evaluator_run(struct msc_evaluator *ev, struct msc_eval_trial trials[],
                                   size_t n, const struct msc_sink *sink, unsigned flags) {
-    struct windows windows = {.ev = ev};
-    for (size_t t = 0; t < n; t++) {
-        MSC_TRY(check_edits(ev, trials[t].edits));
-    }
-    return n > 0 ? run_trials(&windows, trials, n, sink, flags) : MSC_OK;
+    struct windows windows = all_windows(ev);
+    return check_and_run(&windows, trials, n, sink, flags);
+}
+
+enum msc_status msc_evaluator_run_batches(struct msc_evaluator *ev, struct msc_eval_trial trials[],
+                                          size_t n, size_t first, size_t end,
+                                          const struct msc_sink *sink) {
+    struct windows windows = {.ev = ev, .first_batch = first, .end_batch = end};
+    assert(first < end && end <= msc_dataset_n_batches(ev->dataset));
+    return check_and_run(&windows, trials, n, sink, 0);
 }
 
 const struct msc_sites *msc_evaluator_sites(const struct msc_evaluator *ev) {
@@ -253,8 +274,9 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
                                              const struct msc_edit *const edits[], uint64_t *out) {
     static const struct msc_sink none = {.batch = ignore_batch};
     size_t n = (size_t)ev->options.n_threads;
-    struct windows windows = {.ev = ev, .keeps_nothing = true};
+    struct windows windows = all_windows(ev);
     bool was_short = ev->cache.pool.was_short;
+    windows.keeps_nothing = true;
     MSC_TRY(check_edits(ev, edits));
     struct msc_eval_trial *trials = msc_alloc_zero(n, sizeof(trials[0]));
     if (!trials) {

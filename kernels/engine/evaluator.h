@@ -127,6 +127,11 @@ void msc_evaluator_destroy(struct msc_evaluator *ev); // accepts NULL
 enum msc_status msc_evaluator_run(struct msc_evaluator *ev, struct msc_eval_trial trials[],
                                   size_t n, const struct msc_sink *sink, unsigned flags);
 
+// The same over the batches from `first` to before `end` alone.
+enum msc_status msc_evaluator_run_batches(struct msc_evaluator *ev, struct msc_eval_trial trials[],
+                                          size_t n, size_t first, size_t end,
+                                          const struct msc_sink *sink);
+
 // The slots that edits refer to: those of the graph, the same for every plan.
 const struct msc_sites *msc_evaluator_sites(const struct msc_evaluator *ev);
 // The plan that batch `b` runs by.

@@ -87,15 +87,14 @@ void msc_schedule_destroy(struct msc_schedule *s) {
 // ---- Running ----------------------------------------------------------------------------------
 
 enum msc_status msc_schedule_run(struct msc_schedule *s, const struct msc_job *job) {
-    size_t n_batches = msc_dataset_n_batches(s->options.dataset);
     s->job = *job;
     msc_schedule__announce_trials(s);
     MSC_TRY(msc_schedule__number_trials(s));
     MSC_TRY(msc_schedule__begin_trials(s));
-    for (size_t b = 0; b < n_batches; b = (size_t)s->end_batch) {
+    for (size_t b = job->first_batch; b < job->end_batch; b = (size_t)s->end_batch) {
         size_t n = job->window(job->payload, job->n_trials);
         s->first_batch = (int32_t)b;
-        s->end_batch = (int32_t)(n < n_batches - b ? b + n : n_batches);
+        s->end_batch = (int32_t)(n < job->end_batch - b ? b + n : job->end_batch);
         MSC_TRY(msc_schedule__build(s));
         msc_schedule__walk(s);
         MSC_TRY(msc_schedule__end_window(s));

@@ -11,7 +11,7 @@
 //
 // Of what only one among many trials wants nothing is kept: the next call will hardly ask for it.
 //
-// A job goes through the dataset in windows of some batches, no more than keep all threads busy:
+// A job goes through its batches in windows of some batches, no more than keep all threads busy:
 // only what a window finds in the cache is held for it, and trials that turn out to be over take no
 // part in the next.
 //
@@ -58,7 +58,8 @@ struct msc_schedule_options {
 struct msc_job {
     struct msc_eval_trial *trials; // [n_trials] their results are filled in
     size_t n_trials;
-    size_t first_trial; // what the sink knows the first by; the others follow
+    size_t first_trial;            // what the sink knows the first by; the others follow
+    size_t first_batch, end_batch; // it goes through these alone
     const struct msc_sink *sink;
     unsigned flags;       // MSC_EVAL_…
     bool is_last_attempt; // `end` is called for trials out of memory, too; else they come once more
@@ -73,7 +74,7 @@ enum msc_status msc_schedule_create(struct msc_schedule **out,
                                     const struct msc_schedule_options *options);
 void msc_schedule_destroy(struct msc_schedule *s); // accepts NULL
 
-// Evaluates the trials over all batches. MSC_OK also when trials failed one by one: their status
+// Evaluates the trials over the job's batches. MSC_OK also when trials failed one by one: their status
 // tells. MSC_E_CANCELLED when stopped; MSC_E_NOMEM where there was none to plan a window with: no
 // `end` was called. Memory of the schedule's own is kept from call to call.
 enum msc_status msc_schedule_run(struct msc_schedule *s, const struct msc_job *job);

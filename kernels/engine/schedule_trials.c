@@ -17,7 +17,17 @@ void msc_schedule__announce_trials(struct msc_schedule *s) {
     }
 }
 
-// The sink nodes that each trial gets, over all batches.
+// Batches of the job that run by a plan.
+static int64_t count_batches(const struct msc_schedule *s, const struct msc_scheduled_plan *p) {
+    int64_t n = 0;
+    for (int32_t i = 0; i < p->n_batches; i++) {
+        size_t batch = (size_t)p->batches[i];
+        n += batch >= s->job.first_batch && batch < s->job.end_batch;
+    }
+    return n;
+}
+
+// The sink nodes that each trial gets, over all batches of the job.
 static int64_t count_sinks(const struct msc_schedule *s) {
     int64_t n = 0;
     for (int i = 0; i < s->options.n_plans; i++) {
@@ -26,7 +36,7 @@ static int64_t count_sinks(const struct msc_schedule *s) {
         for (int32_t t = s->n_live_out; t < s->n_targets; t++) {
             of_batch += p->targets[t].expr != MSC_NO_ID;
         }
-        n += of_batch * p->n_batches;
+        n += of_batch * count_batches(s, p);
     }
     return n;
 }

@@ -68,6 +68,73 @@ static void test_env_quantize__reference(void **state) {
     close_bench(&b);
 }
 
+// Parts of batches of 4 of 10 samples come to what all do at once, to the last bit; on the way the loss
+// is what a bound would have stopped it at.
+static void test_env_quantize__parts(void **state) {
+    struct bench b;
+    (void)state;
+    open_bench(&b, "{" CHOICES "}");
+    struct msc_trial *trials[N_PLANS];
+    double *terms[N_PLANS];
+    assert_int_equal(msc_env_n_batches(b.env), 3);
+    for (int i = 0; i < N_PLANS; i++) {
+        trials[i] = make_trial(&b, i, plans[i].choices);
+        terms[i] = msc_arena_array(&b.arena, msc_env_n_terms(b.env), sizeof(double));
+        assert_non_null(terms[i]);
+    }
+    const struct msc_evaluation e = {.trials = trials, .n = N_PLANS};
+    for (size_t batch = 0; batch < 3; batch++) {
+        const struct msc_env_part part = {.first = batch, .end = batch + 1, .terms = terms};
+        assert_ok(msc_env_evaluate_part(b.env, &b.goal, &e, &part));
+        for (int i = 0; i < N_PLANS && batch < 2; i++) {
+            assert_int_equal(trials[i]->outcome.state, MSC_TRIAL_PRUNED);
+            assert_true(msc_goal_is_estimate(&b.goal, trials[i]));
+            assert_true(isnan(metric(&b, &trials[i]->outcome, "accuracy")));
+            assert_true(metric(&b, &trials[i]->outcome, "distill_loss") ==
+                        msc_env_partial_loss(b.env, terms[i], batch + 1));
+        }
+    }
+    struct msc_trial *stopped = make_trial(&b, N_PLANS, plans[2].choices);
+    stopped->proposal.bound = 0;
+    assert_ok(
+        msc_env_evaluate(b.env, &b.goal, &(struct msc_evaluation){.trials = &stopped, .n = 1}));
+    assert_true(stopped->outcome.metrics[0] == msc_env_partial_loss(b.env, terms[2], 1));
+    for (int i = 0; i < N_PLANS; i++) {
+        struct msc_outcome whole = evaluate(&b, plans[i].choices);
+        assert_int_equal(trials[i]->outcome.state, whole.state);
+        assert_string_equal(trials[i]->outcome.reason, "");
+        assert_memory_equal(trials[i]->outcome.metrics, whole.metrics,
+                            msc_env_space(b.env)->n_metrics * sizeof(double));
+    }
+    close_bench(&b);
+}
+
+// A bound stops a trial in the part where it would have stopped it anyway.
+static void test_env_quantize__parts_and_bounds(void **state) {
+    struct bench b;
+    (void)state;
+    open_bench(&b, "{" CHOICES "}");
+    struct msc_trial *trial = make_trial(&b, 0, plans[2].choices);
+    struct msc_trial *whole = make_trial(&b, 1, plans[2].choices);
+    double *terms = msc_arena_array(&b.arena, msc_env_n_terms(b.env), sizeof(double));
+    trial->proposal.bound = whole->proposal.bound = plans[2].losses[0] * 0.999;
+    const struct msc_evaluation parts = {.trials = &trial, .n = 1},
+                                all = {.trials = &whole, .n = 1};
+    assert_ok(msc_env_evaluate(b.env, &b.goal, &all));
+    assert_non_null(terms);
+    for (size_t first = 0; first < 3; first += 2) {
+        const struct msc_env_part part = {
+            .first = first, .end = first == 0 ? 2 : 3, .terms = &terms};
+        assert_ok(msc_env_evaluate_part(b.env, &b.goal, &parts, &part));
+        assert_int_equal(trial->outcome.state, MSC_TRIAL_PRUNED);
+        assert_true(msc_goal_is_estimate(&b.goal, trial) == (first == 0));
+    }
+    assert_string_equal(trial->outcome.reason, whole->outcome.reason);
+    assert_memory_equal(trial->outcome.metrics, whole->outcome.metrics,
+                        msc_env_space(b.env)->n_metrics * sizeof(double));
+    close_bench(&b);
+}
+
 // A trial with a bound: batches of 4 of 10 samples. Its loss is above a bound just below it,
 // however many batches that takes, and not above itself.
 static void test_env_quantize__stops_at_its_bound(void **state) {
@@ -400,6 +467,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_quantize__losses),
         cmocka_unit_test(test_env_quantize__reference),
+        cmocka_unit_test(test_env_quantize__parts),
+        cmocka_unit_test(test_env_quantize__parts_and_bounds),
         cmocka_unit_test(test_env_quantize__stops_at_its_bound),
         cmocka_unit_test(test_env_quantize__same_bits),
         cmocka_unit_test(test_env_quantize__target_sizes),

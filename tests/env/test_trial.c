@@ -118,6 +118,37 @@ static void test_env_trial__judge_keeps_other_states(void **state) {
     assert_int_equal(outcome->state, MSC_TRIAL_PRUNED);
 }
 
+// What was raced out is taken as if its estimate had been measured; what a bound has stopped, or lacks
+// what a bound is on, is not.
+static void test_env_trial__learns_of_raced_trials(void **state) {
+    (void)state;
+    struct msc_goal goal = two_bounds();
+    struct trial_room room;
+    const uint32_t cheap = 1;
+    struct msc_trial *trial = trial_make(&room, 0, &cheap, 1);
+    goal.n_objectives = goal.n_bounds = 1;
+    trial->outcome.state = MSC_TRIAL_PRUNED;
+    trial->outcome.metrics[LOSS] = 0.25;
+    trial->outcome.metrics[SIZE] = 40;
+    trial->outcome.objectives[0] = 0.75;
+    assert_true(msc_goal_is_estimate(&goal, trial));
+    struct msc_outcome learnt = msc_goal_learn(&goal, trial);
+    assert_int_equal(learnt.state, MSC_TRIAL_COMPLETE);
+    assert_true(learnt.objectives[0] == 0.75);
+    trial->outcome.violation = 0.5;
+    assert_int_equal(msc_goal_learn(&goal, trial).state, MSC_TRIAL_INFEASIBLE);
+    goal.n_bounds = 2; // on the accuracy, which is not known
+    assert_int_equal(msc_goal_learn(&goal, trial).state, MSC_TRIAL_PRUNED);
+    goal.n_bounds = 1;
+    trial->proposal.bound = 0.2;
+    assert_false(msc_goal_is_estimate(&goal, trial));
+    assert_int_equal(msc_goal_learn(&goal, trial).state, MSC_TRIAL_PRUNED);
+    trial->proposal.bound = 0.25;
+    assert_true(msc_goal_is_estimate(&goal, trial));
+    trial->outcome.state = MSC_TRIAL_FAILED;
+    assert_int_equal(msc_goal_learn(&goal, trial).state, MSC_TRIAL_FAILED);
+}
+
 // Begun anew, nothing is left of what was found before but the room; costs are those of the choice.
 static void test_env_trial__begins(void **state) {
     (void)state;
@@ -303,6 +334,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_trial__violation),
         cmocka_unit_test(test_env_trial__judge),
         cmocka_unit_test(test_env_trial__judge_keeps_other_states),
+        cmocka_unit_test(test_env_trial__learns_of_raced_trials),
         cmocka_unit_test(test_env_trial__begins),
         cmocka_unit_test(test_env_trial__order),
         cmocka_unit_test(test_env_trial__goal_check),
