@@ -201,6 +201,7 @@ void msc_config_destroy(struct msc_config *c) {
         cJSON_Delete(c->entries[i].env);
         cJSON_Delete(c->entries[i].agent);
         cJSON_Delete(c->entries[i].agent_said);
+        cJSON_Delete(c->entries[i].race);
         cJSON_Delete(c->entries[i].rerank);
         cJSON_Delete(c->entries[i].distill);
         msc_env_library_close(c->entries[i].library);

@@ -56,6 +56,7 @@ struct msc_config_entry {
     struct cJSON *env;               // resolved
     struct cJSON *agent;             // resolved
     struct cJSON *agent_said;        // what the configuration says of it; NULL: nothing
+    struct cJSON *race;              // as it was given (records/race.h); NULL: none
     struct cJSON *rerank;            // resolved (docs/runtime.md); NULL: none
     struct cJSON *distill;           // resolved: `ridge` and `held_back`; NULL: no such stage
     struct msc_budget budget;

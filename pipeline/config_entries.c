@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "env/api/library.h"
 #include "graph/target.h"
+#include "records/race.h"
 #include "tools/quantizer.h"
 
 #include <math.h>
@@ -395,6 +396,17 @@ static enum msc_status read_distill(struct place *p, const cJSON *object) {
                           p->path);
 }
 
+// Its rungs are held against the batches once the samples are there.
+static enum msc_status read_race(struct place *p, const cJSON *value) {
+    struct msc_race race;
+    if (!value || cJSON_IsNull(value) || cJSON_IsFalse(value)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_race_read(&race, value, 0, place_of_key(p, "race")));
+    p->entry->race = cJSON_Duplicate(value, true);
+    return p->entry->race ? MSC_OK : no_entry_memory(p);
+}
+
 static enum msc_status config_read_entry(struct msc_config *c, const char *section,
                                          const struct msc_config_section *of, const cJSON *object,
                                          int index) {
@@ -427,6 +439,7 @@ static enum msc_status config_read_entry(struct msc_config *c, const char *secti
         e->budget.trials = DEFAULT_TRIALS; // that agent never ends by itself
     }
     MSC_TRY(read_env(&p, from.env));
+    MSC_TRY(read_race(&p, from.race));
     MSC_TRY(read_rerank(&p, from.rerank));
     MSC_TRY(read_distill(&p, from.distill));
     return read_agent(&p, from.agent, &e->agent);

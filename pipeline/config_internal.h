@@ -29,7 +29,7 @@ struct msc_config_runtime_keys {
 
 struct msc_config_gym {
     const char *record, *base, *folder;
-    const cJSON *env, *agent, *budget, *rerank, *distill;
+    const cJSON *env, *agent, *budget, *race, *rerank, *distill;
     double trial_seconds;
     double quiet_seconds;
     int64_t seed, parallel;

@@ -171,6 +171,10 @@ const struct msc_param msc_config__gym_params[] = {
      .help = "how long the search may go (default: 500 trials if no agent is named, else no limit)",
      .offset = GYM(budget),
      .type = MSC_PARAM_JSON},
+    {.name = "race",
+     .help = "trials of a round go on only while they are among its best: true, or {rungs, keep}",
+     .offset = GYM(race),
+     .type = MSC_PARAM_JSON},
     {.name = "rerank",
      .help = "after the search its best are measured in their runtime and ordered anew: {top, "
              "command}",

@@ -147,6 +147,9 @@ static enum msc_status config_write_entry(struct writer *w, cJSON *list,
     MSC_TRY(write_env(w, object, e));
     MSC_TRY(config_add_copy(object, "agent", e->agent));
     MSC_TRY(config_write_budget(object, &e->budget));
+    if (e->race) {
+        MSC_TRY(config_add_copy(object, "race", e->race));
+    }
     if (e->rerank) {
         MSC_TRY(config_add_copy(object, "rerank", e->rerank));
     }

@@ -34,6 +34,7 @@ struct msc_processor {
     struct msc_strategy *base; // what it starts from; NULL: nothing
     struct msc_env *env;
     struct msc_goal goal;
+    struct msc_race race; // of the entry's rounds; without rungs: none
 
     bool is_beside; // a greedy search beside it runs, of which nothing is published
 

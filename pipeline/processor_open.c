@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "graph/target.h"
+#include "records/race.h"
 #include "records/record_header.h"
 #include "search/supervise.h"
 
@@ -476,6 +477,25 @@ static unsigned version_of(const struct msc_record *record) {
     return cJSON_IsNumber(version) && version->valueint > 0 ? (unsigned)version->valueint : 0;
 }
 
+static enum msc_status read_race(struct msc_processor *p, const struct msc_config_entry *e) {
+    size_t n_batches = msc_env_n_batches(p->env);
+    p->race = (struct msc_race){0};
+    if (!e->race) {
+        return MSC_OK;
+    }
+    if (n_batches == 0) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "race: environment %s measures a trial at once, and cannot race it; "
+                        "quantize, prune and joint can",
+                        msc_env_definition(p->env)->name);
+    }
+    if (!msc_goal_takes_bound(&p->goal, msc_env_space(p->env))) {
+        return MSC_FAIL(MSC_E_INVALID, "race: trials are raced by distill_loss; make it the only "
+                                       "objective, or leave the race out");
+    }
+    return msc_race_read(&p->race, e->race, n_batches, "race");
+}
+
 // `record` NULL: there is none yet.
 static enum msc_status processor_enter(struct msc_processor *p, const struct msc_record *record,
                                        enum msc_processor_mode mode) {
@@ -493,6 +513,9 @@ static enum msc_status processor_enter(struct msc_processor *p, const struct msc
         msc_env_create_version(&p->env, e->env_def, version_of(record), e->env, &host);
     if (status == MSC_OK) {
         status = msc_env_read_goal(&p->goal, msc_env_space(p->env), e->env);
+    }
+    if (status == MSC_OK) {
+        status = read_race(p, e);
     }
     if (status != MSC_OK) {
         return msc_status_prefix(status, "%s", e->name);

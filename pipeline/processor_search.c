@@ -36,6 +36,7 @@ void msc_processor__fill_options(struct msc_search_options *o, struct msc_proces
         .free_keys = msc_config_free_keys,
         .seed = e->seed,
         .parallel = e->parallel,
+        .race = &p->race,
         .budget = e->budget,
         .trial_seconds = e->trial_seconds,
         .quiet_seconds = e->quiet_seconds,

@@ -131,6 +131,7 @@ enum msc_status msc_record__take_header(struct msc_record *record, struct cJSON 
         return MSC_FAIL(MSC_E_FORMAT, "%s: seed or parallel of the header is out of range", path);
     }
     record->parallel = (uint32_t)parallel;
+    MSC_TRY(msc_record_header_race(&record->race, header, path));
     MSC_TRY(msc_record_header_space(&record->space, &record->arena, header, path));
     MSC_TRY(msc_record_header_goal(&record->goal, record->space, header, path));
     return make_keys(record);
@@ -417,6 +418,16 @@ const struct msc_space *msc_record_space(const struct msc_record *record) {
 
 const struct msc_goal *msc_record_goal(const struct msc_record *record) {
     return &record->goal;
+}
+
+const struct msc_race *msc_record_race(const struct msc_record *record) {
+    return &record->race;
+}
+
+bool msc_record_is_raced_out(const struct msc_record *record, const struct msc_record_line *line) {
+    const struct msc_outcome *outcome = &line->trial.outcome;
+    return line->n_rungs > 0 && outcome->state == MSC_TRIAL_PRUNED &&
+           msc_goal_is_estimate(&record->goal, &line->trial);
 }
 
 uint64_t msc_record_seed(const struct msc_record *record) {

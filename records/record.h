@@ -41,6 +41,16 @@ enum msc_record_warm {
     MSC_RECORD_WARM_COUNT
 };
 
+#define MSC_RACE_MAX_RUNGS 8
+
+// The trials of a round are compared after so many batches, and a share of them goes on
+// (records/race.h).
+struct msc_race {
+    size_t n_rungs; // 0: there is no race
+    uint32_t rungs[MSC_RACE_MAX_RUNGS];
+    double keep;
+};
+
 // One trial line: the trial, and what a line adds to it. A baseline is a probe, and its line does
 // not say so.
 struct msc_record_line {
@@ -49,6 +59,8 @@ struct msc_record_line {
     int64_t retry_of;  // id of the failed trial that this one does again, or -1
     int64_t baseline;  // index in msc_space.baselines, or -1
     enum msc_record_warm warm;
+    size_t n_rungs;                   // of the race that it has come to
+    double rungs[MSC_RACE_MAX_RUNGS]; // what its loss had come to there
     double elapsed_s; // search time over all launches when the line was written; of `measured`
     // Not of the line: what it says did not come out again (msc_record_leave_out).
     bool is_left_out;
@@ -134,6 +146,9 @@ const char *msc_record_path(const struct msc_record *record);
 const struct cJSON *msc_record_header(const struct msc_record *record);
 const struct msc_space *msc_record_space(const struct msc_record *record); // no costs, no features
 const struct msc_goal *msc_record_goal(const struct msc_record *record);
+const struct msc_race *msc_record_race(const struct msc_record *record);
+// Did the race end the trial, for which there would have been more batches?
+bool msc_record_is_raced_out(const struct msc_record *record, const struct msc_record_line *line);
 uint64_t msc_record_seed(const struct msc_record *record);
 uint32_t msc_record_parallel(const struct msc_record *record); // proposals asked in one round
 size_t msc_record_n_trials(const struct msc_record *record);

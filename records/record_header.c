@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "records/record.h"
+#include "records/race.h"
 
 #include <math.h>
 #include <string.h>
@@ -115,6 +115,9 @@ static enum msc_status header_fill(cJSON *header, const struct msc_record_header
     MSC_TRY(msc_json_add_text(header, "numerics", from->numerics ? from->numerics : ""));
     MSC_TRY(msc_json_add_u64_text(header, "seed", from->seed));
     MSC_TRY(msc_json_add_number(header, "parallel", from->parallel));
+    if (from->race && from->race->n_rungs > 0) {
+        MSC_TRY(msc_json_add(header, "race", msc_race_write(from->race)));
+    }
     MSC_TRY(add_objectives(header, from->goal, from->space));
     MSC_TRY(add_bounds(header, from->goal, from->space));
     MSC_TRY(header_add_copy(header, "hashes", from->hashes));
@@ -291,6 +294,18 @@ static enum msc_status header_read_limit(double *out, const cJSON *object, const
     return cJSON_GetObjectItemCaseSensitive(object, key)
                ? msc_json_get_double(out, object, key, where)
                : MSC_OK;
+}
+
+enum msc_status msc_record_header_race(struct msc_race *out, const struct cJSON *header,
+                                       const char *where) {
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(header, "race");
+    *out = (struct msc_race){0};
+    if (!value) {
+        return MSC_OK;
+    }
+    return msc_race_read(out, value, 0, where) == MSC_OK
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_FORMAT, "%s: \"race\" of the header is of another form", where);
 }
 
 enum msc_status msc_record_header_goal(struct msc_goal *out, const struct msc_space *space,

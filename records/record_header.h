@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "env/api/space.h"
 #include "env/api/trial.h"
+#include "records/record.h"
 
 MSC_PUBLIC_BEGIN
 
@@ -23,6 +24,7 @@ struct msc_record_header {
     const struct msc_goal *goal;
     uint64_t seed;
     uint32_t parallel;
+    const struct msc_race *race; // NULL: none
 };
 
 // *out is owned by the caller (cJSON_Delete); everything in it is a copy.
@@ -39,6 +41,8 @@ enum msc_status msc_record_header_compare(const struct cJSON *stored, const stru
 // begins the error text (MSC_E_FORMAT).
 enum msc_status msc_record_header_space(struct msc_space **out, struct msc_arena *arena,
                                         const struct cJSON *header, const char *where);
+enum msc_status msc_record_header_race(struct msc_race *out, const struct cJSON *header,
+                                       const char *where);
 enum msc_status msc_record_header_goal(struct msc_goal *out, const struct msc_space *space,
                                        const struct cJSON *header, const char *where);
 

@@ -28,6 +28,7 @@ struct msc_record {
     int schema;
     struct msc_arena arena; // of everything the header tells
     struct msc_space *space;
+    struct msc_race race;
     struct msc_goal goal;
     const struct msc_record_key *keys;   // [n_metrics]
     const struct msc_record_key *labels; // [n_baselines], JSON texts without colon

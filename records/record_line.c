@@ -137,6 +137,14 @@ static void line_write_outcome(struct msc_str *out, const struct msc_record *rec
     line_write_number(out, outcome->violation);
 }
 
+static void line_write_rungs(struct msc_str *out, const struct msc_record_line *line) {
+    for (size_t i = 0; i < line->n_rungs; i++) {
+        msc_str_append(out, i == 0 ? ",\"rungs\":[" : ",");
+        line_write_number(out, line->rungs[i]);
+    }
+    msc_str_append(out, line->n_rungs > 0 ? "]" : "");
+}
+
 void msc_record__write_trial(struct msc_str *out, const struct msc_record *record,
                              const struct msc_record_line *line) {
     size_t begin = out->length;
@@ -156,6 +164,7 @@ void msc_record__write_trial(struct msc_str *out, const struct msc_record *recor
     line_write_id(out, ",\"repeat_of\":", line->repeat_of);
     line_write_id(out, ",\"retry_of\":", line->retry_of);
     line_write_outcome(out, record, &line->trial.outcome);
+    line_write_rungs(out, line);
     msc_record__write_checksum(out, begin);
     line_write_measured(out, begin, record->schema, line);
 }
@@ -436,6 +445,20 @@ static void line_read_outcome(struct cursor *c, const struct msc_record *record,
     outcome->violation = line_read_number(c);
 }
 
+static void line_read_rungs(struct cursor *c, const struct msc_record *record,
+                            struct msc_record_line *line) {
+    if (!line_accept_text(c, ",\"rungs\":[")) {
+        return;
+    }
+    do {
+        c->is_good = c->is_good && line->n_rungs < record->race.n_rungs;
+        if (c->is_good) {
+            line->rungs[line->n_rungs++] = line_read_number(c);
+        }
+    } while (c->is_good && line_accept_text(c, ","));
+    line_expect(c, "]");
+}
+
 enum msc_status msc_record__read_trial(struct msc_record *record, const char *line, size_t n_body,
                                        size_t length) {
     struct cursor c = {.at = line, .end = line + n_body, .is_good = true};
@@ -453,6 +476,7 @@ enum msc_status msc_record__read_trial(struct msc_record *record, const char *li
     read.repeat_of = read_optional_id(&c, ",\"repeat_of\":");
     read.retry_of = read_optional_id(&c, ",\"retry_of\":");
     line_read_outcome(&c, record, &read.trial.outcome);
+    line_read_rungs(&c, record, &read);
     if (!c.is_good || c.at != c.end) {
         return MSC_FAIL(MSC_E_FORMAT, "a trial line of another form (at column %zu)",
                         (size_t)(c.at - line) + 1);

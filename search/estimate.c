@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "env/env.h"
+#include "records/race.h"
 #include "records/record_query.h"
 
 #include <math.h>
@@ -163,8 +164,18 @@ enum msc_status msc_estimate_reevaluate(double *out, struct msc_env *env,
     return reevaluate_seconds(out, env, whole_seconds(trial_s, counts.reuse_ratio));
 }
 
-static void describe_record(struct msc_estimate *e, const struct msc_space *space) {
+// What a trial of a round takes that are raced, by what one takes that is measured in full.
+static double raced_seconds(const struct msc_estimate *e, const struct msc_search_options *o,
+                            double trial_s) {
+    return e->race.n_rungs > 0 ? trial_s * msc_race_effort(&e->race, o->parallel, e->n_batches)
+                               : trial_s;
+}
+
+static void describe_record(struct msc_estimate *e, const struct msc_search_options *o) {
+    const struct msc_space *space = msc_env_space(o->env);
     *e = (struct msc_estimate){
+        .race = o->race ? *o->race : (struct msc_race){0},
+        .n_batches = msc_env_n_batches(o->env),
         .trial_s = NAN,
         .reevaluate_s = NAN,
         .n_points = msc_space_n_points(space),
@@ -179,18 +190,19 @@ enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct 
     struct msc_record_counts counts;
     struct msc_estimate_live asked;
     msc_record_count(&counts, record);
-    describe_record(out, msc_env_space(options->env));
+    describe_record(out, options);
     out->n_recorded = counts.n_trials;
     bool is_timed = live && !isnan(live->trial_s);
     out->n_measured =
         is_timed ? live->n_measured : counts.n_trials - counts.n_repeats - counts.n_told;
-    out->trial_s = is_timed ? live->trial_s : recorded_trial_s(record);
+    double whole_s = is_timed ? live->trial_s : recorded_trial_s(record);
+    out->trial_s = is_timed ? raced_seconds(out, options, whole_s) : whole_s;
     if (!live) {
         MSC_TRY(ask_agent(&asked, options, counts.n_budgeted));
         live = &asked;
     }
     fill_rest(out, options, live, counts.elapsed_s);
-    MSC_TRY(msc_estimate_reevaluate(&out->reevaluate_s, options->env, record, out->trial_s));
+    MSC_TRY(msc_estimate_reevaluate(&out->reevaluate_s, options->env, record, whole_s));
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
 
@@ -240,12 +252,13 @@ enum msc_status msc_estimate_make(struct msc_estimate *out,
             return status;
         }
     }
-    describe_record(out, space);
+    describe_record(out, options);
     MSC_TRY(measure_baselines(out, options, space));
+    MSC_TRY(reevaluate_seconds(&out->reevaluate_s, options->env, out->trial_s));
+    out->trial_s = raced_seconds(out, options, out->trial_s);
     MSC_TRY(ask_agent(&asked, options, 0));
     // Baselines are written and take their time, too.
     fill_rest(out, options, &asked, 0.0);
-    MSC_TRY(reevaluate_seconds(&out->reevaluate_s, options->env, out->trial_s));
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
 
@@ -298,6 +311,17 @@ static void write_budget(struct msc_str *out, const struct msc_estimate *e) {
     msc_str_char(out, '\n');
 }
 
+static void write_race(struct msc_str *out, const struct msc_estimate *e) {
+    for (size_t i = 0; i < e->race.n_rungs; i++) {
+        msc_str_append(out, i == 0 ? "race: of a round the best go on after " : ", ");
+        msc_str_printf(out, "%u", e->race.rungs[i]);
+    }
+    if (e->race.n_rungs > 0) {
+        msc_str_printf(out, " of %zu batches, each time %.3g of them\n", e->n_batches,
+                       e->race.keep);
+    }
+}
+
 void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate) {
     if (isfinite(estimate->n_points)) {
         msc_str_printf(out, "space: %.0f points\n", estimate->n_points);
@@ -309,6 +333,7 @@ void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate)
         msc_str_append_duration(out, estimate->trial_s);
         msc_str_printf(out, ", measured on %zu\n", estimate->n_measured);
     }
+    write_race(out, estimate);
     write_budget(out, estimate);
     if (!isnan(estimate->reevaluate_s)) {
         msc_str_append(out, "then: about ");

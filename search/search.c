@@ -45,6 +45,7 @@ static bool is_at_beginning(const struct msc_search *s) {
 
 static void begin_round(struct msc_search *s) {
     s->n_items = 0;
+    s->n_extra = 0;
     s->n_written = 0;
     s->round_first = s->next_id;
     msc_arena_reset(&s->arena);
@@ -52,6 +53,7 @@ static void begin_round(struct msc_search *s) {
 
 static enum msc_status tell_round(struct msc_search *s) {
     for (size_t i = 0; i < s->n_items; i++) {
+        msc_search__estimate(s, &s->items[i]);
         MSC_TRY(msc_agent_tell(s->agent, &s->items[i].line.trial));
     }
     return MSC_OK;
@@ -260,10 +262,13 @@ static enum msc_status run_proposals(struct msc_search *s, size_t n, enum msc_re
     size_t n_open = n - n_taken;
     size_t n_run = n_allowed < 0 ? 0 : (uint64_t)n_allowed < n_open ? (size_t)n_allowed : n_open;
     bool is_late = false;
-    for (size_t i = n_taken; i < n_taken + n_run; i++) {
+    size_t n_added = msc_search__is_raced(s) && n_run > 0 ? n_open : n_run;
+    for (size_t i = n_taken; i < n_taken + n_added; i++) {
         MSC_TRY(msc_search__add_new(s, &s->proposals[i], warm));
     }
-    MSC_TRY(msc_search__evaluate(s, &is_late));
+    s->n_extra = n_added - n_run;
+    MSC_TRY(msc_search__is_raced(s) ? msc_search__run_race(s, &is_late)
+                                    : msc_search__evaluate(s, &is_late));
     *is_cut = is_late || n_run < n_open;
     *end = is_late ? MSC_SEARCH_END_TIME : MSC_SEARCH_END_TRIALS;
     return MSC_OK;

@@ -89,6 +89,9 @@ struct msc_search_options {
     const char *const *free_keys; // members of config that may differ on resume
     uint64_t seed;
     uint32_t parallel; // proposals in a round, 1…MSC_SEARCH_MAX_PARALLEL
+    // Between the trials of a round; NULL or without rungs: none. The environment takes batches one by
+    // one (msc_env_n_batches), and distill_loss is the only objective.
+    const struct msc_race *race;
     struct msc_budget budget;
     double trial_seconds;     // time limit of one trial, kept by the supervisor; <= 0: none
     double quiet_seconds;     // msc_worker_set_quiet; 0: never

@@ -54,10 +54,12 @@ enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_l
     if (is_budgeted) {
         s->n_repeats_in_row = line->repeat_of >= 0 ? s->n_repeats_in_row + 1 : 0;
     }
-    if (line->repeat_of < 0 && state != MSC_TRIAL_PRUNED) {
+    if (line->repeat_of < 0 &&
+        (state != MSC_TRIAL_PRUNED || msc_goal_is_estimate(s->goal, &line->trial))) {
         msc_points_settle(&s->points,
                           msc_point_hash(line->trial.proposal.choices, s->space->n_tasks));
     }
+    msc_search__note_ratios(s, line);
     bool is_result = state == MSC_TRIAL_COMPLETE || state == MSC_TRIAL_INFEASIBLE;
     return line->repeat_of < 0 && is_result ? note_result(s, &line->trial) : MSC_OK;
 }
@@ -155,12 +157,12 @@ enum msc_status msc_search__announce_best(struct msc_search *s) {
 enum msc_status msc_search__commit(struct msc_search *s, bool is_inside) {
     size_t n_before = s->n_new;
     double elapsed_s = msc_search__elapsed_s(s);
-    while (s->n_written < s->n_items) {
+    while (s->n_written < s->n_items - s->n_extra) {
         struct msc_search_item *item = &s->items[s->n_written];
         if (!item->is_done && item->line.repeat_of >= 0) {
             copy_outcome(s, item); // of an earlier line, so it is there
         }
-        if (!item->is_done) {
+        if (!item->is_done || item->is_racing) {
             break;
         }
         if (!item->is_recorded) {

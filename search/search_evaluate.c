@@ -18,13 +18,21 @@ static bool is_measured(const struct msc_search *s, const struct msc_search_item
     return proposal->probe || msc_goal_exact_violation(s->goal, s->space, proposal->choices) <= 0.0;
 }
 
+// How many times as long all batches take as the part that is evaluated.
+static double whole_over_part(const struct msc_search *s) {
+    return msc_search__is_raced(s)
+               ? (double)msc_env_n_batches(s->options->env) / (double)(s->part.end - s->part.first)
+               : 1.0;
+}
+
 // How many trials to measure next. `is_timed`: the budget of time counts.
 static size_t part_size(const struct msc_search *s, bool is_timed) {
     double limit_s = s->options->budget.seconds;
     double part_s = s->options->part_seconds > 0.0 ? s->options->part_seconds : DEFAULT_PART_S;
-    size_t n = msc_pace_part(&s->pace, part_s);
+    double scale = whole_over_part(s);
+    size_t n = msc_pace_part(&s->pace, part_s * scale);
     if (is_timed && limit_s > 0.0) {
-        size_t n_fit = msc_pace_fit(&s->pace, limit_s - msc_search__elapsed_s(s));
+        size_t n_fit = msc_pace_fit(&s->pace, (limit_s - msc_search__elapsed_s(s)) * scale);
         n = n_fit < n ? n_fit : n;
     }
     return n;
@@ -56,7 +64,11 @@ static enum msc_status check_search_cancel(const struct msc_search *s) {
                                                : MSC_OK;
 }
 
+// A race goes over its lines again and again; they are noted with its last part.
 static void note_lines(struct msc_search *s, size_t n) {
+    if (msc_search__is_raced(s) && s->part.end < msc_env_n_batches(s->options->env)) {
+        return;
+    }
     uint64_t now_ns = msc_clock_ns();
     msc_rate_note(&s->lines, n, (double)(now_ns - s->paced_ns) * 1e-9);
     s->paced_ns = now_ns;
@@ -76,7 +88,8 @@ static enum msc_status run_part(struct msc_search *s, struct part *part, bool *i
     }
     uint64_t begin_ns = msc_clock_ns();
     MSC_TRY(msc_search__run(s, part->n, false));
-    msc_pace_note(&s->pace, part->n_measured, (double)(msc_clock_ns() - begin_ns) * 1e-9);
+    msc_pace_note(&s->pace, part->n_measured,
+                  (double)(msc_clock_ns() - begin_ns) * 1e-9 * whole_over_part(s));
     note_lines(s, part->n_lines);
     return msc_search__is_commit_due(s) ? msc_search__commit(s, false) : MSC_OK;
 }
@@ -122,7 +135,9 @@ static enum msc_status evaluate_carefully(struct msc_search *s, size_t first, bo
         if (!is_open(item)) {
             continue;
         }
-        msc_trial_begin(&item->line.trial, s->space);
+        if (s->part.first == 0) {
+            msc_trial_begin(&item->line.trial, s->space);
+        }
         enum msc_attempt_verdict verdict = msc_attempt_judge(s->attempt, &item->line.trial);
         if (verdict == MSC_ATTEMPT_FREE) {
             add_to_part(s, &part, i);

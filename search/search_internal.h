@@ -13,7 +13,9 @@
 // One line of the round in work: a proposal, a baseline, or a failed trial done again.
 struct msc_search_item {
     struct msc_record_line line; // what it points to is the round's, or the record's
-    bool is_done;                // the outcome is there
+    bool is_done;                // the outcome is there, in a race as far as the next rung
+    bool is_racing;              // it may go on, and is not to be written yet
+    double *terms;               // of a raced search: [msc_env_n_terms]
     bool is_recorded;            // the line is in the record
 };
 
@@ -56,10 +58,20 @@ struct msc_search {
     size_t items_capacity;
     size_t n_written; // items whose line is in the record's buffer or beyond
     int64_t round_first;
+    size_t n_extra; // items at the end that only take part in the race: the budget ends before them
+
+    // The race. `part` is what open items are evaluated on.
+    struct msc_race race;
+    struct msc_env_part part;
+    size_t n_terms;
+    size_t *places;                    // [parallel] of items that are compared
+    double ratios[MSC_RACE_MAX_RUNGS]; // sums, of losses over what they had come to at a rung
+    size_t n_ratios[MSC_RACE_MAX_RUNGS];
 
     // One evaluation.
     struct msc_trial **batch_trials; // [MSC_ATTEMPT_MAX_TRIALS], of the items
     size_t *batch_items;             // the same: index of the item
+    double **batch_terms;            // the same, of a raced search
     enum msc_status batch_status;    // of commits made while it runs
     char batch_message[512];
     uint64_t last_commit_ns;
@@ -121,6 +133,20 @@ bool msc_search__is_commit_due(const struct msc_search *s);
 // or the device did not suffice for, twice where it does not run the first time. One that does not
 // run then has failed, unless nothing else runs either: MSC_E_NOMEM.
 enum msc_status msc_search__run(struct msc_search *s, size_t n, bool one_by_one);
+
+// search_race.c
+static inline bool msc_search__is_raced(const struct msc_search *s) {
+    return s->race.n_rungs > 0;
+}
+enum msc_status msc_search__open_race(struct msc_search *s);
+// Notes what the loss of an item has come to at the rungs of the part that was evaluated.
+void msc_search__note_rungs(const struct msc_search *s, struct msc_search_item *item);
+// Notes a line, whose loss over what it had come to at rungs tells what that is worth.
+void msc_search__note_ratios(struct msc_search *s, const struct msc_record_line *line);
+// Fills the objective that an agent is told of a trial that was raced out.
+void msc_search__estimate(const struct msc_search *s, struct msc_search_item *item);
+// Evaluates the round's open items as far as the race lets them. *is_over as in msc_search__evaluate.
+enum msc_status msc_search__run_race(struct msc_search *s, bool *is_over);
 
 // search_evaluate.c
 // Evaluates the round's open items, part by part, and commits them. MSC_E_CANCELLED when stopped

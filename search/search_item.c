@@ -42,6 +42,15 @@ enum msc_status msc_search__add_recorded(struct msc_search *s) {
     return push_item(s, &item, msc_point_hash(choices, s->space->n_tasks));
 }
 
+// Where the terms of an item go that is evaluated in parts.
+static enum msc_status make_terms(struct msc_search *s, struct msc_search_item *item) {
+    if (!msc_search__is_raced(s)) {
+        return MSC_OK;
+    }
+    item->terms = msc_arena_array(&s->arena, s->n_terms, sizeof *item->terms);
+    return item->terms ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a raced trial");
+}
+
 // `line` has no id and no outcome yet.
 static enum msc_status add_round_item(struct msc_search *s, const struct msc_record_line *line) {
     struct msc_search_item item = {.line = *line};
@@ -49,6 +58,7 @@ static enum msc_status add_round_item(struct msc_search *s, const struct msc_rec
     struct msc_hash hash = msc_point_hash(trial->proposal.choices, s->space->n_tasks);
     trial->id = s->next_id;
     MSC_TRY(msc_outcome_init(&trial->outcome, &s->arena, s->space));
+    MSC_TRY(make_terms(s, &item));
     item.line.repeat_of = -1;
     if (line->retry_of < 0) {
         int64_t earlier = msc_points_find(&s->points, hash);

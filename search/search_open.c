@@ -72,6 +72,7 @@ static enum msc_status make_search_header(struct cJSON **out, const struct msc_s
         .goal = o->goal,
         .seed = o->seed,
         .parallel = o->parallel,
+        .race = o->race,
     };
     status = msc_record_header_create(out, &from);
     if (status == MSC_OK && warm) {
@@ -154,6 +155,7 @@ enum msc_status msc_search__open(struct msc_search *s) {
     s->goal = o->goal;
     s->n_space_points = msc_space_n_points(s->space);
     MSC_TRY(msc_goal_check(o->goal, s->space));
+    MSC_TRY(msc_search__open_race(s));
     MSC_TRY(make_buffers(s));
     msc_worker_set_quiet(o->worker, o->quiet_seconds);
     if (!o->restart) {
@@ -191,6 +193,8 @@ void msc_search__close(struct msc_search *s) {
     msc_free(s->items);
     msc_free(s->batch_trials);
     msc_free(s->batch_items);
+    msc_free(s->batch_terms);
+    msc_free(s->places);
     msc_free(s->front.ids);
     msc_arena_finish(&s->arena);
     msc_arena_finish(&s->warm_arena);

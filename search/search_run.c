@@ -27,6 +27,7 @@ static void finish_item(void *payload, size_t index) {
     struct msc_search_item *item = &s->items[s->batch_items[index]];
     const struct msc_outcome *outcome = &item->line.trial.outcome;
     item->is_done = !msc_search__may_succeed_later(outcome);
+    msc_search__note_rungs(s, item);
     msc_attempt_finished(s->attempt, index);
     msc_worker_add_trial(s->options->worker, outcome->time_us);
     msc_cancel_beat(s->options->cancel);
@@ -46,10 +47,16 @@ static enum msc_status run_items(struct msc_search *s, size_t n, bool is_alone) 
     };
     for (size_t i = 0; i < n; i++) {
         s->batch_trials[i] = &s->items[s->batch_items[i]].line.trial;
+        if (msc_search__is_raced(s)) {
+            s->batch_terms[i] = s->items[s->batch_items[i]].terms;
+        }
     }
     s->batch_status = MSC_OK;
     msc_attempt_begin(s->attempt, s->batch_trials, n, is_alone);
-    enum msc_status status = msc_env_evaluate(s->options->env, s->goal, &evaluation);
+    enum msc_status status =
+        msc_search__is_raced(s)
+            ? msc_env_evaluate_part(s->options->env, s->goal, &evaluation, &s->part)
+            : msc_env_evaluate(s->options->env, s->goal, &evaluation);
     msc_attempt_end(s->attempt);
     return s->batch_status != MSC_OK ? msc_status_restore(s->batch_status, s->batch_message)
                                      : status;

@@ -141,10 +141,14 @@ out:
 }
 
 // The trial whose evaluation a line stands for.
-static const struct msc_trial *origin_of(const struct msc_record *record, int64_t id) {
+static const struct msc_record_line *origin_line(const struct msc_record *record, int64_t id) {
     const struct msc_record_line *line = msc_record_trial(record, (size_t)id);
     size_t origin = (size_t)(line->repeat_of >= 0 ? line->repeat_of : id);
-    return &msc_record_trial(record, origin)->trial;
+    return msc_record_trial(record, origin);
+}
+
+static const struct msc_trial *origin_of(const struct msc_record *record, int64_t id) {
+    return &origin_line(record, id)->trial;
 }
 
 static bool has_other_numerics(const struct msc_verify_options *o, int64_t id) {
@@ -192,7 +196,8 @@ static bool may_stop_elsewhere(const struct msc_verify_options *o, int64_t id, d
     const struct msc_outcome *recorded = &msc_record_trial(o->record, (size_t)id)->trial.outcome;
     double bound = origin_of(o->record, id)->proposal.bound;
     int loss = msc_record_goal(o->record)->objectives[0].metric;
-    if (recorded->state != MSC_TRIAL_PRUNED && found->state != MSC_TRIAL_PRUNED) {
+    bool is_either = recorded->state == MSC_TRIAL_PRUNED || found->state == MSC_TRIAL_PRUNED;
+    if (!is_either || isinf(bound)) {
         return false;
     }
     return is_near_ratio(recorded->metrics[loss], bound, noise_ratio) ||
@@ -250,48 +255,104 @@ static void verify_compare(struct msc_verify_line *line, const struct msc_verify
     }
 }
 
+// How many batches an evaluation takes: fewer than all for a trial that was raced out.
+static size_t batches_of(const struct msc_verify_options *o, int64_t id) {
+    const struct msc_record_line *origin = origin_line(o->record, id);
+    return msc_record_is_raced_out(o->record, origin)
+               ? msc_record_race(o->record)->rungs[origin->n_rungs - 1]
+               : msc_env_n_batches(o->env);
+}
+
+// What losses had come to at the rungs of a race.
+static void compare_rungs(struct msc_verify_line *line, const struct msc_verify_options *o,
+                          double noise_ratio, const double terms[]) {
+    const struct msc_record_line *origin = origin_line(o->record, line->id);
+    for (size_t i = 0; i < origin->n_rungs && line->verdict != MSC_VERIFY_DIFFERENT; i++) {
+        double a = origin->rungs[i];
+        double b = msc_env_partial_loss(o->env, terms, msc_record_race(o->record)->rungs[i]);
+        if (!is_same_double(a, b)) {
+            bool is_close = has_other_numerics(o, line->id) && is_near_ratio(a, b, noise_ratio);
+            line->verdict = is_close ? MSC_VERIFY_WITHIN_NOISE : MSC_VERIFY_DIFFERENT;
+            line->metric = "distill_loss at a rung";
+            line->recorded = a;
+            line->found = b;
+        }
+    }
+}
+
 static enum msc_status verify_batch(struct msc_verify_result *result,
                                     const struct msc_verify_options *o, const size_t places[],
-                                    size_t n) {
+                                    size_t n, size_t n_batches) {
     const struct msc_space *space = msc_env_space(o->env);
+    bool is_raced = msc_record_race(o->record)->n_rungs > 0;
     struct msc_arena arena = {0};
     struct msc_trial trials[BATCH];
     struct msc_trial *evaluated[BATCH];
+    double *terms[BATCH];
     enum msc_status status = MSC_OK;
     for (size_t i = 0; i < n; i++) {
         trials[i] = *origin_of(o->record, result->lines[places[i]].id);
         evaluated[i] = &trials[i];
         MSC_TRY_OUT(msc_outcome_init(&trials[i].outcome, &arena, space));
+        terms[i] =
+            is_raced ? msc_arena_array(&arena, msc_env_n_terms(o->env), sizeof *terms[i]) : NULL;
+        MSC_TRY_OUT(!is_raced || terms[i]
+                        ? MSC_OK
+                        : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n));
     }
     const struct msc_evaluation evaluation = {.trials = evaluated, .n = n};
-    status = msc_env_evaluate(o->env, msc_record_goal(o->record), &evaluation);
+    const struct msc_env_part part = {.end = n_batches, .terms = terms};
+    status = is_raced
+                 ? msc_env_evaluate_part(o->env, msc_record_goal(o->record), &evaluation, &part)
+                 : msc_env_evaluate(o->env, msc_record_goal(o->record), &evaluation);
     for (size_t i = 0; i < n && status == MSC_OK; i++) {
-        verify_compare(&result->lines[places[i]], o, result->noise_ratio, &trials[i].outcome);
+        struct msc_verify_line *line = &result->lines[places[i]];
+        verify_compare(line, o, result->noise_ratio, &trials[i].outcome);
+        if (is_raced && line->verdict != MSC_VERIFY_SKIPPED) {
+            compare_rungs(line, o, result->noise_ratio, terms[i]);
+        }
     }
 out:
     msc_arena_finish(&arena);
     return status;
 }
 
-static enum msc_status verify_all_lines(struct msc_verify_result *result,
-                                        const struct msc_verify_options *o) {
+// The lines that take so many batches.
+static enum msc_status verify_lines(struct msc_verify_result *result,
+                                    const struct msc_verify_options *o, size_t n_batches) {
     size_t places[BATCH];
     size_t n = 0;
     for (size_t i = 0; i < result->n_lines; i++) {
         struct msc_verify_line *line = &result->lines[i];
-        if (origin_of(o->record, line->id)->outcome.state == MSC_TRIAL_FAILED) {
+        bool is_failed = origin_of(o->record, line->id)->outcome.state == MSC_TRIAL_FAILED;
+        if (is_failed) {
             line->verdict = MSC_VERIFY_SKIPPED;
-        } else {
+        } else if (batches_of(o, line->id) == n_batches) {
             places[n++] = i;
         }
         if (n == BATCH || (i + 1 == result->n_lines && n > 0)) {
             if (msc_cancel_soon(o->cancel)) {
                 return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
             }
-            MSC_TRY(verify_batch(result, o, places, n));
+            MSC_TRY(verify_batch(result, o, places, n, n_batches));
             n = 0;
         }
     }
+    return MSC_OK;
+}
+
+static enum msc_status verify_all_lines(struct msc_verify_result *result,
+                                        const struct msc_verify_options *o) {
+    const struct msc_race *race = msc_record_race(o->record);
+    size_t n_batches = msc_env_n_batches(o->env);
+    if (race->n_rungs > 0 && race->rungs[race->n_rungs - 1] >= n_batches) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: a race of %u batches, where there are %zu",
+                        msc_record_path(o->record), race->rungs[race->n_rungs - 1], n_batches);
+    }
+    for (size_t i = 0; i < race->n_rungs; i++) {
+        MSC_TRY(verify_lines(result, o, race->rungs[i]));
+    }
+    MSC_TRY(verify_lines(result, o, n_batches));
     for (size_t i = 0; i < result->n_lines; i++) {
         result->n_by_verdict[result->lines[i].verdict]++;
     }

@@ -1,0 +1,154 @@
+// A round as a race: its trials are evaluated as far as the next rung, together, and those that are not
+// among the best go no further. Who goes on follows from the losses at rungs alone, which lines keep: so
+// a round that was interrupted goes on as it would have, whatever of it is in the record.
+//
+// What breaks a bound by its exact costs (a probe) cannot win, and takes no place from what can: such
+// trials have a race of their own, in which those go on of whose choices plans will be made.
+#include "search/search_internal.h"
+
+#include "base/alloc.h"
+#include "records/race.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum msc_status msc_search__open_race(struct msc_search *s) {
+    const struct msc_search_options *o = s->options;
+    if (!o->race || o->race->n_rungs == 0) {
+        return MSC_OK;
+    }
+    size_t n_batches = msc_env_n_batches(o->env);
+    if (o->race->rungs[o->race->n_rungs - 1] >= n_batches ||
+        !msc_goal_takes_bound(o->goal, s->space)) {
+        return MSC_FAIL(MSC_E_INVALID, "a race needs batches after its last rung, and distill_loss "
+                                       "as the only objective");
+    }
+    s->race = *o->race;
+    s->n_terms = msc_env_n_terms(o->env);
+    s->batch_terms = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *s->batch_terms);
+    s->places = msc_alloc_zero(o->parallel, sizeof *s->places);
+    s->part = (struct msc_env_part){.end = n_batches, .terms = s->batch_terms};
+    return s->batch_terms && s->places ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a race");
+}
+
+// ---- What is known at rungs -------------------------------------------------------------------
+
+void msc_search__note_rungs(const struct msc_search *s, struct msc_search_item *item) {
+    const struct msc_trial *trial = &item->line.trial;
+    bool is_sound = trial->outcome.state == MSC_TRIAL_COMPLETE ||
+                    trial->outcome.state == MSC_TRIAL_INFEASIBLE ||
+                    msc_goal_is_estimate(s->goal, trial);
+    bool is_measured = !isnan(trial->outcome.metrics[s->goal->objectives[0].metric]);
+    for (size_t i = item->line.n_rungs; is_sound && is_measured && i < s->race.n_rungs; i++) {
+        if (s->race.rungs[i] <= s->part.end) {
+            item->line.rungs[i] =
+                msc_env_partial_loss(s->options->env, item->terms, s->race.rungs[i]);
+            item->line.n_rungs = i + 1;
+        }
+    }
+}
+
+void msc_search__note_ratios(struct msc_search *s, const struct msc_record_line *line) {
+    const struct msc_outcome *outcome = &line->trial.outcome;
+    double loss = outcome->metrics[s->goal->objectives[0].metric];
+    bool is_whole = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    for (size_t i = 0; is_whole && line->repeat_of < 0 && i < line->n_rungs; i++) {
+        if (line->rungs[i] > 0.0 && isfinite(loss / line->rungs[i])) {
+            s->ratios[i] += loss / line->rungs[i];
+            s->n_ratios[i]++;
+        }
+    }
+}
+
+// The ratio estimate (Cochran 1977, chapter 6): samples differ, and they do so for all trials alike.
+void msc_search__estimate(const struct msc_search *s, struct msc_search_item *item) {
+    size_t n = item->line.n_rungs;
+    if (n == 0 || !msc_goal_is_estimate(s->goal, &item->line.trial)) {
+        return;
+    }
+    double ratio = s->n_ratios[n - 1] > 0
+                       ? s->ratios[n - 1] / (double)s->n_ratios[n - 1]
+                       : (double)msc_env_n_batches(s->options->env) / (double)s->race.rungs[n - 1];
+    item->line.trial.outcome.objectives[0] = item->line.rungs[n - 1] * ratio;
+}
+
+// ---- Rungs ------------------------------------------------------------------------------------
+
+// Does it take part? Retries are measured in full, and repeats not at all.
+static bool is_runner(const struct msc_search_item *item) {
+    return item->line.repeat_of < 0 && item->line.retry_of < 0;
+}
+
+static bool can_win(const struct msc_search *s, const struct msc_search_item *item) {
+    return msc_goal_exact_violation(s->goal, s->space, item->line.trial.proposal.choices) <= 0.0;
+}
+
+// Has `a` lost less than `b` at the rung? Of equal ones the first.
+static bool is_ahead(const struct msc_search *s, size_t a, size_t b, size_t rung) {
+    double x = s->items[a].line.rungs[rung], y = s->items[b].line.rungs[rung];
+    return x < y || (x == y && a < b);
+}
+
+// Sorts places in by insertion.
+static void insert_place(struct msc_search *s, size_t n, size_t place, size_t rung) {
+    while (n > 0 && is_ahead(s, place, s->places[n - 1], rung)) {
+        s->places[n] = s->places[n - 1];
+        n--;
+    }
+    s->places[n] = place;
+}
+
+// Of those that were at the rung, and can win or cannot, the best go on.
+static void compare_at(struct msc_search *s, size_t rung, bool winners) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_items; i++) {
+        const struct msc_search_item *item = &s->items[i];
+        if (is_runner(item) && item->line.n_rungs > rung && can_win(s, item) == winners) {
+            insert_place(s, n++, i, rung);
+        }
+    }
+    for (size_t i = n > 0 ? msc_race_kept(&s->race, n) : 0; i < n; i++) {
+        s->items[s->places[i]].is_racing = false;
+    }
+}
+
+// Lets those go that the rung ends, or something else has ended.
+static void leave_rung(struct msc_search *s, size_t rung) {
+    for (size_t i = 0; i < s->n_items; i++) {
+        struct msc_search_item *item = &s->items[i];
+        item->is_racing = item->is_racing && item->line.n_rungs > rung;
+    }
+    compare_at(s, rung, true);
+    compare_at(s, rung, false);
+}
+
+static void open_racing(struct msc_search *s, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        s->items[i].is_done = s->items[i].is_done && !s->items[i].is_racing;
+    }
+}
+
+enum msc_status msc_search__run_race(struct msc_search *s, bool *is_over) {
+    size_t n_batches = msc_env_n_batches(s->options->env);
+    for (size_t i = 0; i < s->n_items; i++) {
+        s->items[i].is_racing = is_runner(&s->items[i]) && !s->items[i].is_done;
+    }
+    for (size_t rung = 0; rung < s->race.n_rungs && !*is_over; rung++) {
+        s->part.first = rung > 0 ? s->race.rungs[rung - 1] : 0;
+        s->part.end = s->race.rungs[rung];
+        open_racing(s, s->n_items);
+        MSC_TRY(msc_search__evaluate(s, is_over));
+        if (!*is_over) {
+            leave_rung(s, rung);
+        }
+    }
+    s->part.first = s->race.rungs[s->race.n_rungs - 1];
+    s->part.end = n_batches;
+    open_racing(s, s->n_items - s->n_extra);
+    for (size_t i = 0; i < s->n_items && !*is_over; i++) {
+        s->items[i].is_racing = false;
+    }
+    enum msc_status status = *is_over ? MSC_OK : msc_search__evaluate(s, is_over);
+    s->part.first = 0;
+    return status;
+}
