@@ -256,15 +256,16 @@ static void await(struct automatic *a, enum kind kind, const uint32_t choices[])
 
 // Of what was proposed: how often its kind comes next, and how far plans reach, follows from how it
 // turned out.
-static void judge(struct automatic *a, const struct msc_trial *trial) {
-    uint64_t hash = hash_of(a, trial->proposal.choices);
+static void judge(struct automatic *a, const uint32_t choices[],
+                  const struct msc_outcome *outcome) {
+    uint64_t hash = hash_of(a, choices);
     size_t n = a->members.n_members;
     for (size_t i = 0; i < AWAITED && n > 0; i++) {
         if (a->awaited[i] == hash) {
             const struct msc_outcome *middle = msc_population_outcome(&a->members, n / 2);
-            bool is_good = trial->outcome.state == MSC_TRIAL_COMPLETE &&
+            bool is_good = outcome->state == MSC_TRIAL_COMPLETE &&
                            (middle->state != MSC_TRIAL_COMPLETE ||
-                            trial->outcome.objectives[0] < middle->objectives[0]);
+                            outcome->objectives[0] < middle->objectives[0]);
             double n_tasks = (double)a->sampler.bounds.space->n_tasks;
             double factor = is_good ? WIDER : NARROWER;
             enum kind kind = a->kinds[i];
@@ -501,15 +502,17 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
 static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     struct automatic *a = msc_agent_state(agent);
     const uint32_t *choices = trial->proposal.choices;
-    const struct msc_outcome *outcome = &trial->outcome;
-    bool is_usable = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    const struct msc_outcome learnt = msc_goal_learn(msc_agent_goal(agent), trial);
+    bool is_usable = learnt.state == MSC_TRIAL_COMPLETE || learnt.state == MSC_TRIAL_INFEASIBLE;
     msc_sampler_note(&a->sampler, choices);
-    judge(a, trial);
+    judge(a, choices, &learnt);
     msc_population_tell(&a->members, trial);
     for (size_t i = 0; i < a->n_parts; i++) {
         struct part *part = &a->parts[i];
-        double metric = outcome->metrics[part->metric];
-        double value = is_usable && isfinite(metric) ? part->sign * metric : NAN;
+        bool is_objective = a->has_objective_part && i == 0;
+        double measured =
+            is_objective ? learnt.objectives[0] : part->sign * learnt.metrics[part->metric];
+        double value = is_usable && isfinite(measured) ? measured : NAN;
         if (!msc_sensitivity_tell(&part->sensitivity, choices, value) && !isnan(value)) {
             msc_pair_model_tell(&part->model, choices, value);
         }

@@ -123,7 +123,10 @@ static enum msc_status grid_search_tell(struct msc_agent *agent, const struct ms
     if (grid->goes_around) {
         msc_grid_around_tell(&grid->neighbours, trial);
     }
-    modes[grid->mode]->tell(agent, grid, trial);
+    // What bounds are made of was measured in full; the modes take an estimate for want of more.
+    struct msc_trial learnt = *trial;
+    learnt.outcome = msc_goal_learn(msc_agent_goal(agent), trial);
+    modes[grid->mode]->tell(agent, grid, &learnt);
     return MSC_OK;
 }
 

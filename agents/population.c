@@ -189,8 +189,8 @@ static bool is_member(const struct msc_population *p, const uint32_t choices[]) 
 
 bool msc_population_tell(struct msc_population *p, const struct msc_trial *trial) {
     const uint32_t *choices = trial->proposal.choices;
-    const struct msc_outcome *outcome = &trial->outcome;
-    bool is_usable = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    const struct msc_outcome learnt = msc_goal_learn(p->goal, trial);
+    bool is_usable = learnt.state == MSC_TRIAL_COMPLETE || learnt.state == MSC_TRIAL_INFEASIBLE;
     if (!is_usable || is_member(p, choices)) {
         return false;
     }
@@ -200,7 +200,7 @@ bool msc_population_tell(struct msc_population *p, const struct msc_trial *trial
     size_t member = p->n_members++;
     size_t slot = p->order[member];
     memcpy(member_point(p, member), choices, p->space->n_tasks * sizeof *choices);
-    p->outcomes[slot] = *outcome;
+    p->outcomes[slot] = learnt;
     p->outcomes[slot].metrics = NULL; // only lent
     p->outcomes[slot].reason = NULL;
     p->ids[slot] = trial->id;
