@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "kernels/engine/evaluator.h"
 #include "pipeline/model_internal.h"
+#include "pipeline/track_left.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -21,6 +22,7 @@ struct sums {
 struct tracking {
     const struct msc_track_side *sides;
     struct msc_track *track;
+    struct msc_track_left left[2];
     int32_t *tensors[2]; // [n_rows] of each side
     uint64_t *bytes;     // [n_rows] of all batches
     size_t n_batches;
@@ -99,7 +101,8 @@ static enum msc_status keep_batch(void *payload, size_t trial, size_t batch,
 }
 
 // Numbers that are the same, NaN included, do not differ; those that are not finite count no further.
-static void add_element(struct sums *s, double y, double z) {
+static void add_element(void *sums, double y, double z) {
+    struct sums *s = sums;
     bool is_same = y == z || (isnan(y) && isnan(z));
     double d = is_same ? 0.0 : fabs(y - z);
     s->max_abs = d > s->max_abs || isnan(d) ? (isnan(d) ? INFINITY : d) : s->max_abs;
@@ -112,19 +115,46 @@ static void add_element(struct sums *s, double y, double z) {
     }
 }
 
+static void add_all(struct sums *s, const float y[], const float z[], int64_t n) {
+    for (int64_t k = 0; k < n; k++) {
+        add_element(s, y[k], z[k]);
+    }
+    s->n = n;
+}
+
+// Where channels went: those that both sides have.
+static enum msc_status add_common(struct sums *s, const struct tracking *t, size_t row,
+                                  const struct msc_array *kept, const struct msc_view *value) {
+    const struct msc_track_shape sides[] = {
+        {&t->left[0], t->tensors[0][row], msc_array_n_dims(kept), msc_array_dims(kept)},
+        {&t->left[1], t->tensors[1][row], value->n_dims, value->dims}};
+    struct msc_track_common common;
+    bool has_any;
+    MSC_TRY(msc_track__common_init(&common, &has_any, sides));
+    s->is_other_shape = !has_any;
+    if (has_any) {
+        s->n = msc_dims_product(common.n_dims, common.n);
+        msc_track__common_each(&common, msc_array_data(kept), value->data, add_element, s);
+    }
+    msc_track__common_finish(&common);
+    return MSC_OK;
+}
+
 static enum msc_status compare_batch(void *payload, size_t trial, size_t batch,
                                      const struct msc_view values[]) {
     struct tracking *t = payload;
     (void)trial;
     for (size_t i = 0; i < t->n; i++) {
         const struct msc_array *kept = t->kept[batch * t->n + i];
-        const float *y = msc_array_data(kept), *z = values[i].data;
-        struct sums s = {.n = msc_view_n_elements(&values[i])};
-        s.is_other_shape = msc_array_n_elements(kept) != s.n;
-        for (int64_t k = 0; k < s.n && !s.is_other_shape; k++) {
-            add_element(&s, y[k], z[k]);
+        struct sums *s = &t->sums[batch * t->n + i];
+        *s = (struct sums){.n = 0};
+        if (t->left[0].is_gone || t->left[1].is_gone) {
+            MSC_TRY(add_common(s, t, t->first + i, kept, &values[i]));
+        } else if (msc_array_n_elements(kept) != msc_view_n_elements(&values[i])) {
+            s->is_other_shape = true;
+        } else {
+            add_all(s, msc_array_data(kept), values[i].data, msc_array_n_elements(kept));
         }
-        t->sums[batch * t->n + i] = s;
     }
     return MSC_OK;
 }
@@ -309,6 +339,9 @@ enum msc_status msc_track_make(struct msc_track **out, const struct msc_track_si
         goto out;
     }
     t.track->n_samples = msc_dataset_n_samples(sides[0].model->dataset);
+    for (int k = 0; k < 2; k++) {
+        MSC_TRY_OUT(msc_track__left_init(&t.left[k], &sides[k]));
+    }
     pair_tensors(&t);
     if (t.track->n_rows == 0) {
         status = MSC_FAIL(MSC_E_INVALID, "%s: it has no tensor by a name that %s has, too",
@@ -320,6 +353,8 @@ enum msc_status msc_track_make(struct msc_track **out, const struct msc_track_si
     *out = t.track;
     t.track = NULL;
 out:
+    msc_track__left_finish(&t.left[0]);
+    msc_track__left_finish(&t.left[1]);
     msc_track_destroy(t.track);
     msc_free(t.tensors[0]);
     msc_free(t.tensors[1]);

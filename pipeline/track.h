@@ -8,7 +8,8 @@
 //
 // Tensors are those float32 ones that joints of the first network make and the second has under the
 // same name: the model's own where there is one (as a quantised model that was exported keeps them),
-// else, of the same model, that of the graph.
+// else, of the same model, that of the graph. Where a strategy takes channels, those that both sides have are
+// compared.
 #ifndef MSC_PIPELINE_TRACK_H
 #define MSC_PIPELINE_TRACK_H
 
@@ -25,7 +26,7 @@ struct msc_track_side {
 // y are the elements on the first side, z those on the second, of all samples.
 struct msc_track_row {
     int32_t tensor;  // of the first graph
-    int64_t n;       // elements; 0: the second side's have other shapes, and nothing below is known
+    int64_t n;       // elements that both have; 0: none, or of other shapes: nothing below is known
     double max_abs;  // of |y - z|
     double mean_abs; // of |y - z|
     double snr_db;   // 10 log10(sum y^2 / sum (y - z)^2); INFINITY: they are equal

@@ -75,6 +75,9 @@ const char *msc_strategy_replaced(const struct msc_strategy *s, size_t index); /
 // Of one that prunes what `before` leaves of a graph, and replaces all that `before` does: makes it one
 // for that graph. MSC_E_UNSUPPORTED: what is left of a group is none of its groups.
 enum msc_status msc_strategy_prune_after(struct msc_strategy *s, const struct msc_strategy *before);
+// Which units of a graph's channels go, is_gone [n_units]. MSC_E_STATE: it does not have them.
+enum msc_status msc_strategy_mark(bool is_gone[], const struct msc_strategy *s,
+                                  const struct msc_channels *channels);
 // The graph without these channels, with these elements. *out is the caller's. MSC_E_STATE: it does
 // not have them, or the strategy was found with other weights.
 enum msc_status msc_strategy_prune(struct msc_graph **out, const struct msc_strategy *s,

@@ -156,6 +156,15 @@ static enum msc_status mark_group(bool is_gone[], const struct msc_strategy_grou
                     of->name, (int)(of->n_units - of->n_kept), (int)of->n_units);
 }
 
+enum msc_status msc_strategy_mark(bool is_gone[], const struct msc_strategy *s,
+                                  const struct msc_channels *channels) {
+    memset(is_gone, 0, (size_t)channels->n_units * sizeof(is_gone[0]));
+    for (size_t i = 0; i < s->n_groups; i++) {
+        MSC_TRY(mark_group(is_gone, &s->groups[i], channels));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status find_elements(const struct msc_array *elements[],
                                      const struct msc_strategy *s, const struct msc_graph *g) {
     for (size_t i = 0; i < s->n_replaced; i++) {
@@ -182,9 +191,7 @@ enum msc_status msc_strategy_prune(struct msc_graph **out, const struct msc_stra
     is_gone = msc_alloc_zero((size_t)channels.n_units + 1, sizeof(is_gone[0]));
     elements = msc_alloc_zero((size_t)msc_graph_n_tensors(g) + 1, sizeof(elements[0]));
     MSC_TRY_OUT(is_gone && elements ? MSC_OK : strategy_no_memory());
-    for (size_t i = 0; i < s->n_groups; i++) {
-        MSC_TRY_OUT(mark_group(is_gone, &s->groups[i], &channels));
-    }
+    MSC_TRY_OUT(msc_strategy_mark(is_gone, s, &channels));
     MSC_TRY_OUT(find_elements(elements, s, g));
     status = msc_graph_prune(out, g, &channels, is_gone, elements);
 out:

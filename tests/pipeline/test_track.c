@@ -141,11 +141,53 @@ static void test_pipeline_track__parts(void **state) {
     msc_model_close(one);
 }
 
+static struct msc_strategy *keep_one(int unit) {
+    const struct msc_channel_group group = {.name = "first.weight", .n_units = 2};
+    const bool is_gone[] = {unit != 0, unit != 1};
+    struct msc_strategy *s;
+    assert_ok(msc_strategy_create(&s, NULL));
+    assert_ok(msc_strategy_prune_group(s, &group, "0.5", is_gone));
+    return s;
+}
+
+// Without the first of two channels y is 4 and 0 behind the first joint, and 0 4 and 0 0 behind the second:
+// what is left is compared, on whichever side it is.
+static void test_pipeline_track__channels(void **state) {
+    (void)state;
+    struct msc_model *one = open_chain(1, 1);
+    struct msc_strategy *second = keep_one(1), *first = keep_one(0);
+    for (int side = 0; side < 2; side++) {
+        struct msc_track_side sides[2] = {{.model = one}, {.model = one}};
+        struct msc_track *t;
+        sides[side].strategy = second;
+        assert_ok(msc_track_make(&t, sides));
+        assert_int_equal(t->n_rows, 3);
+        for (size_t i = 0; i < 2; i++) {
+            assert_int_equal(t->rows[i].n, 2);
+            assert_true(t->rows[i].snr_db == INFINITY);
+        }
+        assert_int_equal(t->rows[2].n, 4);
+        assert_true(t->rows[2].max_abs == 3.0 && t->rows[2].mean_abs == 0.75);
+        assert_true(fabs(t->rows[2].cosine - 16.0 / sqrt(25.0 * 16.0)) < 1e-12);
+        assert_int_equal(t->worst, 2);
+        msc_track_destroy(t);
+        sides[1 - side].strategy = first; // they have nothing in common
+        assert_ok(msc_track_make(&t, sides));
+        assert_int_equal(t->rows[0].n, 0);
+        assert_int_equal(t->rows[2].n, 4);
+        msc_track_destroy(t);
+    }
+    msc_strategy_destroy(first);
+    msc_strategy_destroy(second);
+    msc_model_close(one);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pipeline_track__numbers),
         cmocka_unit_test(test_pipeline_track__first_at_fault),
         cmocka_unit_test(test_pipeline_track__parts),
+        cmocka_unit_test(test_pipeline_track__channels),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
