@@ -11,9 +11,9 @@
 //     hessian   w^2 / (C^-1)_kk: what is missed once the others have made up for it (B. Hassibi and D.
 //               Stork, "Second order derivatives for network pruning", NIPS 1992). Weights go in eight
 //               stages, fewer and fewer (M. Zhu and S. Gupta, arXiv 1710.01878: 1 - (1 - t / 8)^3 of them
-//               after stage t), and in between the others do make up for them, as below. SparseGPT (E. Frantar and D.
-//               Alistarh, ICML 2023), column by column, was as good for 2:4 and half of the weights, and
-//               twice as far off where 70 % go.
+//               after stage t), and in between the others do make up for them, as below. SparseGPT
+//               (E. Frantar and D. Alistarh, ICML 2023), which lets columns make up for those before
+//               them, lost about as much where half of the weights go, and twice as much at 70 %
 //
 // A share goes of all rows together. Of equal ones the first goes.
 //

@@ -13,8 +13,8 @@ record must hold stopped trials, and every one of its lines must verify.
 
 Searches that work out more than trials are killed at random times instead, so that their
 preparation, their trials and what comes after these are met: choices that replace weights with the
-stage `distill` behind them, all sites of onnxruntime, channels, channels and bits in one search, and four
-searches in turn. All files that they end with must be those of the first one, byte by byte, and verify; on 1, 2 and 4 threads and in the least memory, too.
+stage `distill` behind them, all sites of onnxruntime, channels, these and single weights, channels and bits in
+one search, and four searches in turn. All files that they end with must be those of the first one, byte by byte, and verify; on 1, 2 and 4 threads and in the least memory, too.
 
 --search takes these by name; --config kills the first search of a configuration of yours like that.
 Prints a line for each check; exit code 1 when one fails.
@@ -99,6 +99,15 @@ def of_channels(trials):
     return config
 
 
+def of_weights(trials):
+    config = of_channels(trials)
+    first_search(config)["env"] = {
+        "choices": [*DENSITIES[:2], {"sparsity": 0}, {"pattern": "2:4"},
+                    {"sparsity": 0.6, "criterion": "energy"}, {"sparsity": 0.8}],
+        "bounds": {"size_ratio": {"max": 0.4}}}
+    return config
+
+
 def of_both(trials):
     config = absolute(os.path.join(EXAMPLE, "prune.json"))
     del config["prune"]
@@ -119,7 +128,7 @@ def in_turn(trials):
     return config
 
 
-OF_EXAMPLE = {"channels": of_channels, "joint": of_both, "in turn": in_turn}
+OF_EXAMPLE = {"channels": of_channels, "weights": of_weights, "joint": of_both, "in turn": in_turn}
 
 
 def with_environment(target, env, changes, trials):
