@@ -6,7 +6,7 @@ without, beside that search's own.
               [--race JSON] [--samples N] [--save ROWS.json]
 
 Networks and samples are those of methods_data.py. Both searches are over 8, 6 and 4 bits under a bound on
-the packed size (target generic), on one thread, one after the other; the raced one may take three times as
+the packed size (target generic), on one thread, one after the other; the raced one may take twice as
 many trials. "same loss" is the worse of the two final ones, and times are those of the records' own clocks
 when each first had a complete trial as good as that. The table has the median ratio over seeds with the
 least and the greatest.
@@ -25,7 +25,7 @@ import methods_data
 
 CHOICES = [{"bits": 8}, {"bits": 6}, {"bits": 4}]
 SIZES = {"digits": 0.2, "fashion": 0.17, "mlsd-tiny": 0.19, "ocr-rec": 0.19, "speech-embedding": 0.19}
-MORE_TRIALS = 3
+MORE_TRIALS = 2
 
 
 def search(options, folder, name, samples, seed, race):

@@ -80,6 +80,9 @@ enum msc_status msc_processor__add_greedy(struct msc_processor *p,
     // The entry becomes that of the greedy search while it runs.
     struct msc_config_entry *e = &p->config->entries[p->index];
     const struct msc_config_entry kept = *e;
+    const struct msc_race race = p->race;
+    e->race = NULL; // what stands beside is measured in full
+    p->race = (struct msc_race){0};
     e->baseline = MSC_CONFIG_BASELINE_UNIFORM;
     e->agent = NULL;
     p->is_beside = true;
@@ -94,6 +97,7 @@ enum msc_status msc_processor__add_greedy(struct msc_processor *p,
     }
     cJSON_Delete(e->agent);
     *e = kept;
+    p->race = race;
     p->is_beside = false;
     return status;
 }

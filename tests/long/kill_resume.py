@@ -8,8 +8,8 @@ together) at random lengths of the record and started anew, until `kills` kills 
 two in one round of trials; then with other thread counts and cache budgets, with the last line torn
 at every byte, and with the instruction set limited to AVX2. Every final record must equal the first
 one outside `measured`, and lines that were in the record before a kill must still be there, byte by
-byte. The same with agents that stop trials at their bounds, in batches small enough for it; such a
-record must hold stopped trials, and every one of its lines must verify.
+byte. The same with agents that stop trials at their bounds, and with rounds that are raced, in batches
+small enough for it; such a record must hold stopped trials, and every one of its lines must verify.
 
 Searches that work out more than trials are killed at random times instead, so that their
 preparation, their trials and what comes after these are met: choices that replace weights with the
@@ -35,12 +35,14 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLE = os.path.join(HERE, "..", "..", "examples", "digits")
 PARALLEL = 4
-AGENTS = {  # changes of the example's: agent, batch
-    "example": ({}, 64),
-    "bounded evolutionary": ({"population": 8, "bounded": True}, 16),
-    "auto": ({"type": "auto"}, 64),
-    "bounded greedy": ({"type": "grid_search", "mode": "greedy"}, 16),
+AGENTS = {  # changes of the example's: agent, batch, entry
+    "example": ({}, 64, {}),
+    "bounded evolutionary": ({"type": "evolutionary", "population": 8, "bounded": True}, 16, {}),
+    "auto": ({"type": "auto"}, 64, {}),
+    "bounded greedy": ({"type": "grid_search", "mode": "greedy"}, 16, {}),
+    "raced": ({"type": "auto"}, 16, {"race": True, "parallel": 8}),
 }
+STOPS = ("bounded", "raced")  # the first words of those that stop trials
 REPLACED = [{"bits": bits, "rounding": "descent", "correct": "affine"} for bits in (8, 6, 4)]
 SECTIONS = ("prune", "joint", "quantize")  # in the order that they run in
 DENSITIES = [{"density": 1}, {"density": 0.75}, {"density": 0.5, "criterion": "loss"},
@@ -69,12 +71,13 @@ def absolute(path):
     return config
 
 
-def with_agent(agent, batch, trials):
+def with_agent(agent, batch, changes, trials):
     config = example()
     entry = config["quantize"]["gym"][0]
     entry["budget"] = {"trials": trials}
     entry["parallel"] = PARALLEL
     entry["agent"] = agent if "type" in agent else dict(entry["agent"], **agent)
+    entry.update(changes)
     config["dataset"]["batch"] = batch
     return config
 
@@ -269,7 +272,7 @@ def run_checks(searches, options, name):
         yield f"{threads} threads", check_variant(searches, expected, ["--threads", threads])
     for memory in least_memory(searches), "1G":
         yield f"{memory} of memory", check_variant(searches, expected, ["--memory", memory])
-    if name.startswith("bounded"):
+    if name.startswith(STOPS):
         yield "stopped trials", check_stopped(searches)
         return
     yield "last line torn at every byte", check_torn(searches, expected)
@@ -377,8 +380,7 @@ def run_checks_at_any_time(searches, options):
 def checks_of(name, options, folder):
     mscgym = os.path.abspath(options.mscgym)
     if name in AGENTS:
-        agent, batch = AGENTS[name]
-        searches = Searches(mscgym, folder, with_agent(agent, batch, options.trials))
+        searches = Searches(mscgym, folder, with_agent(*AGENTS[name], options.trials))
         return run_checks(searches, options, name)
     config = (absolute(name) if name == options.config
               else OF_EXAMPLE[name](options.trials) if name in OF_EXAMPLE

@@ -83,6 +83,11 @@ agent evolution '"type": "evolutionary", "population": 4'
 agent per_task '"type": "grid_search"'
 agent greedy '"type": "grid_search", "mode": "greedy"'
 
+# What stands beside it is measured in full.
+raced beside '"type": "random"' 8 true
+mscgym search beside.json --quiet --baseline greedy >/dev/null
+grep -q '"rungs":\|"race":' beside/tiny.greedy.jsonl || echo "the greedy search beside it is not raced"
+
 # What a dry run says of it, and what cannot be raced.
 mscgym search plain.json --dry-run --restart 2>&1 | grep -c '^race'
 mscgym search auto.json --dry-run --restart 2>&1 | grep '^race'
