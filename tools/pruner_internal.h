@@ -86,6 +86,10 @@ static inline double msc_pruner__moment(const struct msc_pruner_rows *r,
     double mean = r->is_centred ? m->means[group * n + k] * m->means[group * n + l] : 0;
     return (double)m->h[(group * n + k) * n + l] - mean;
 }
+// Those of some columns [n] (NULL: the first n) with d on the diagonal, into [n, n].
+void msc_pruner__fill_moments(double out[], const struct msc_pruner_rows *r,
+                              const struct msc_consumer *c, int64_t group, const int64_t columns[],
+                              int64_t n, double damping);
 // Where moments are not definite the ridge is ten times as much, so many times.
 enum { MSC_PRUNER_ATTEMPTS = 9 };
 // d of the ridge.

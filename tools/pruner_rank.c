@@ -132,17 +132,13 @@ static const float *weights_of(const struct reading *r) {
     return r->rows.rows.values + r->group * rows_of(r) * r->rows.rows.n_columns;
 }
 
-static enum msc_status fill_moments(struct reading *r) {
+static enum msc_status fill_moments(struct reading *r, double damping) {
     int64_t n = r->rows.rows.n_columns;
     r->c = msc_alloc((size_t)(n * n) * sizeof(r->c[0]) + 1);
     if (!r->c) {
         return msc_pruner__no_memory();
     }
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t k = 0; k < n; k++) {
-            r->c[i * n + k] = msc_pruner__moment(&r->rows, r->consumer, r->group, i, k);
-        }
-    }
+    msc_pruner__fill_moments(r->c, &r->rows, r->consumer, r->group, NULL, n, damping);
     return MSC_OK;
 }
 
@@ -156,7 +152,7 @@ static enum msc_status reading_fill(struct reading *r) {
     for (int64_t i = 0; i < n; i++) {
         r->w[i] = values[i];
     }
-    return fill_moments(r);
+    return fill_moments(r, 0);
 }
 
 static void reading_empty(struct reading *r) {
@@ -282,10 +278,7 @@ static enum msc_status score_energy(double scores[], struct readings *readings) 
 static enum msc_status begin_elimination(struct reading *r, double ridge) {
     int64_t n = r->rows.rows.n_columns;
     double damping = msc_pruner__damping(&r->rows, r->consumer, r->group, ridge);
-    MSC_TRY(fill_moments(r));
-    for (int64_t i = 0; i < n; i++) {
-        r->c[i * n + i] += damping;
-    }
+    MSC_TRY(fill_moments(r, damping));
     const struct msc_eliminated of = {.n_rows = rows_of(r),
                                       .n_columns = n,
                                       .w = weights_of(r),

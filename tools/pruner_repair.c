@@ -41,6 +41,18 @@ double msc_pruner__damping(const struct msc_pruner_rows *r, const struct msc_con
     return sum > 0 ? ridge * sum / (double)n : ridge;
 }
 
+void msc_pruner__fill_moments(double out[], const struct msc_pruner_rows *r,
+                              const struct msc_consumer *c, int64_t group, const int64_t columns[],
+                              int64_t n, double damping) {
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < n; k++) {
+            out[i * n + k] = msc_pruner__moment(r, c, group, columns ? columns[i] : i,
+                                                columns ? columns[k] : k) +
+                             (i == k ? damping : 0);
+        }
+    }
+}
+
 // ---- Least squares ----------------------------------------------------------------------------
 
 // The columns that stay, and those that go.
@@ -76,16 +88,6 @@ struct solving {
     double *cross;  // [n_gone, n_kept]
 };
 
-static void fill_square(double a[], const struct msc_pruner_rows *r, const struct msc_consumer *c,
-                        int64_t group, const struct columns *at, double damping) {
-    for (int64_t i = 0; i < at->n_kept; i++) {
-        for (int64_t k = 0; k < at->n_kept; k++) {
-            a[i * at->n_kept + k] =
-                msc_pruner__moment(r, c, group, at->kept[i], at->kept[k]) + (i == k ? damping : 0);
-        }
-    }
-}
-
 // Moments of few samples, rounded to float32, are not always definite: then with more damping.
 static enum msc_status solve(struct solving *s, const struct msc_pruner_rows *r,
                              const struct msc_consumer *c, int64_t group, const struct columns *at,
@@ -98,7 +100,8 @@ static enum msc_status solve(struct solving *s, const struct msc_pruner_rows *r,
     }
     for (int i = 0; i < MSC_PRUNER_ATTEMPTS && status == MSC_E_INVALID; i++) {
         msc_product_f64(s->change, s->lost, s->cross, n_rows, at->n_gone, at->n_kept);
-        fill_square(s->c, r, c, group, at, msc_pruner__damping(r, c, group, ridge));
+        msc_pruner__fill_moments(s->c, r, c, group, at->kept, at->n_kept,
+                                 msc_pruner__damping(r, c, group, ridge));
         status = msc_solve_right(s->c, s->change, n_rows, at->n_kept);
         ridge *= 10;
     }

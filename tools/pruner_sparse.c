@@ -30,18 +30,6 @@ static enum msc_status list_left(struct left *out, const struct msc_pruner_rows 
     return MSC_OK;
 }
 
-static void fill_moments(double out[], const struct msc_pruner_rows *r,
-                         const struct msc_consumer *c, int64_t group, const struct left *left,
-                         double damping) {
-    for (int64_t i = 0; i < left->n; i++) {
-        for (int64_t k = 0; k < left->n; k++) {
-            out[i * left->n + k] =
-                msc_pruner__moment(r, c, group, left->columns[i], left->columns[k]) +
-                (i == k ? damping : 0);
-        }
-    }
-}
-
 // What there is to do for a group of rows.
 struct thinning {
     const struct msc_prune_choice *choice;
@@ -58,7 +46,8 @@ static enum msc_status choose(struct thinning *t, const struct msc_pruner_rows *
     enum msc_status status = MSC_E_INVALID;
     for (int i = 0; i < MSC_PRUNER_ATTEMPTS && status == MSC_E_INVALID; i++) {
         if (t->moments) {
-            fill_moments(t->moments, r, c, group, left, msc_pruner__damping(r, c, group, ridge));
+            msc_pruner__fill_moments(t->moments, r, c, group, left->columns, left->n,
+                                     msc_pruner__damping(r, c, group, ridge));
         }
         status = msc_sparse_rows_choose(&t->rows, &t->choice->sparsity, t->criterion);
         ridge *= 10;
