@@ -52,11 +52,12 @@ void msc_sparse_rows_mask(struct msc_sparse_rows *r) {
     }
 }
 
-// Of all rows: what is to be 0 at the weights that stay, the way that is gone next, and what comes of
-// going it. [n_rows, n]
+// Of all rows [n_rows, n]: what is to be 0 at the weights that stay, and the way that is gone next. What
+// comes of going it is computed in float32, in half the time.
 struct descent {
-    double *residual, *way, *product;
+    double *residual, *way;
     double *square; // [n_rows] residual' D^-1 residual, with C's diagonal D
+    float *c, *single, *product;
 };
 
 static double weighed_square(const struct msc_sparse_rows *r, const double residual[]) {
@@ -90,10 +91,10 @@ static double descent_begin(struct descent *d, const struct msc_sparse_rows *r) 
 static bool descend_row(struct descent *d, struct msc_sparse_rows *r, int64_t row) {
     int64_t n = r->n_columns, first = row * n;
     double *residual = d->residual + first, *way = d->way + first;
-    const double *product = d->product + first;
+    const float *product = d->product + first;
     double slope = 0;
     for (int64_t k = 0; k < n; k++) {
-        slope += way[k] * product[k];
+        slope += way[k] * (double)product[k];
     }
     if (!(slope > 0)) {
         return false;
@@ -101,7 +102,7 @@ static bool descend_row(struct descent *d, struct msc_sparse_rows *r, int64_t ro
     double step = d->square[row] / slope;
     for (int64_t k = 0; k < n; k++) {
         r->w[first + k] += step * way[k];
-        residual[k] -= r->is_kept[first + k] ? step * product[k] : 0;
+        residual[k] -= r->is_kept[first + k] ? step * (double)product[k] : 0;
     }
     double square = weighed_square(r, residual), again = square / d->square[row];
     for (int64_t k = 0; k < n; k++) {
@@ -111,10 +112,17 @@ static bool descend_row(struct descent *d, struct msc_sparse_rows *r, int64_t ro
     return true;
 }
 
+static void copy_as_f32(float out[], const double x[], int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = (float)x[i];
+    }
+}
+
 static void descend(struct descent *d, struct msc_sparse_rows *r, double first, int n_steps) {
     double left = first;
     for (int step = 0; step < n_steps && left > RESIDUAL * first; step++) {
-        msc_product_f64(d->product, d->way, r->c, r->n_rows, r->n_columns, r->n_columns);
+        copy_as_f32(d->single, d->way, r->n_rows * r->n_columns);
+        msc_product_f32(d->product, d->single, d->c, r->n_rows, r->n_columns, r->n_columns);
         left = 0;
         for (int64_t row = 0; row < r->n_rows; row++) {
             left += d->square[row] > 0 && descend_row(d, r, row) ? d->square[row] : 0;
@@ -123,17 +131,21 @@ static void descend(struct descent *d, struct msc_sparse_rows *r, double first, 
 }
 
 static enum msc_status repair(struct msc_sparse_rows *r, int n_steps) {
-    size_t n = (size_t)(r->n_rows * r->n_columns);
-    double *room = msc_alloc((3 * n + (size_t)r->n_rows) * sizeof(room[0]) + 1);
-    if (!room) {
-        return no_sparsity_memory();
+    size_t n = (size_t)(r->n_rows * r->n_columns), n_square = (size_t)(r->n_columns * r->n_columns);
+    double *room = msc_alloc((2 * n + (size_t)r->n_rows) * sizeof(room[0]) + 1);
+    float *single = msc_alloc((n_square + 2 * n) * sizeof(single[0]) + 1);
+    enum msc_status status = room && single ? MSC_OK : no_sparsity_memory();
+    if (status == MSC_OK) {
+        struct descent d = {room,   room + n,          room + 2 * n,
+                            single, single + n_square, single + n_square + n};
+        copy_as_f32(d.c, r->c, (int64_t)n_square);
+        double first = descent_begin(&d, r);
+        msc_sparse_rows_mask(r);
+        descend(&d, r, first, n_steps);
     }
-    struct descent d = {room, room + n, room + 2 * n, room + 3 * n};
-    double first = descent_begin(&d, r);
-    msc_sparse_rows_mask(r);
-    descend(&d, r, first, n_steps);
+    msc_free(single);
     msc_free(room);
-    return MSC_OK;
+    return status;
 }
 
 enum msc_status msc_sparse_rows_repair(struct msc_sparse_rows *r) {
@@ -213,10 +225,15 @@ static enum msc_status choose_by_stages(struct choosing *c, const struct msc_spa
     }
     memcpy(now.w, rows->w, n_bytes);
     c->rows = &now;
+    int n_before = s->m;
     for (int stage = 1; status == MSC_OK && stage <= STAGES; stage++) {
         struct msc_sparsity here = sparsity_after(s, stage);
+        if (s->m > 0 && here.n == n_before) {
+            continue; // nothing more goes
+        }
         choose(c, &here);
-        if (stage < STAGES) {
+        n_before = here.n;
+        if (s->m > 0 ? here.n > s->n : stage < STAGES) {
             memcpy(now.w, rows->w, n_bytes);
             status = repair(&now, STEPS_BETWEEN);
         }
