@@ -32,6 +32,15 @@ def curves(rows):
                     for agent, by in agents.items()} for group, agents in found.items()}
 
 
+def ticks(budgets):
+    """Those that leave room for their numbers."""
+    marks = []
+    for n in sorted(budgets):
+        if not marks or n >= 1.4 * marks[-1]:
+            marks.append(n)
+    return marks
+
+
 def draw(found, names, path):
     n_rows = -(-len(found) // COLUMNS)
     figure, panels = pyplot.subplots(n_rows, COLUMNS, figsize=(4 * COLUMNS, 3 * n_rows),
@@ -47,7 +56,8 @@ def draw(found, names, path):
                            linewidth=2.5 if name == "auto" else 1.2)
         panel.set(title=group, xscale="log", yscale="log", ylim=(FLOOR * 0.8, 1))
         panel.set_xticks([], minor=True)
-        panel.set_xticks(trials, [str(n) for n in trials])
+        marks = ticks({n for curve in agents.values() for n, _ in curve})
+        panel.set_xticks(marks, [str(n) for n in marks])
         panel.grid(alpha=0.3)
     for panel in panels[:, 0]:
         panel.set_ylabel("regret")
