@@ -16,6 +16,7 @@ extern const struct msc_cli_command msc_cmd_graph;
 extern const struct msc_cli_command msc_cmd_config;
 extern const struct msc_cli_command msc_cmd_envs;
 extern const struct msc_cli_command msc_cmd_agents;
+extern const struct msc_cli_command msc_cmd_gym;
 extern const struct msc_cli_command msc_cmd_devices;
 extern const struct msc_cli_command msc_cmd_tune;
 
@@ -35,6 +36,7 @@ const struct msc_cli_command *const msc_cli_commands[] = {
     &msc_cmd_config,
     &msc_cmd_envs,
     &msc_cmd_agents,
+    &msc_cmd_gym,
     &msc_cmd_devices,
     &msc_cmd_tune,
     NULL,

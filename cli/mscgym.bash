@@ -3,7 +3,7 @@
 _mscgym() {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="search sensitivity quantize resume show verify salvage export run bench track graph config envs agents devices tune"
+    local commands="search sensitivity quantize resume show verify salvage export run bench track graph config envs agents gym devices tune"
     local basic="--json --quiet --help"
     local models="--device --threads --memory --bind"
     local options=""
@@ -59,6 +59,7 @@ _mscgym() {
     graph) options="--prototxt --placement --sites --channels --weights --target --output $models" ;;
     config) options="--show --allow-plugins" ;;
     envs | agents) options="--check --limit" ;;
+    gym) options="--trials $models" ;;
     tune) options="--device --time" ;;
     esac
     if [[ $current == -* ]]; then

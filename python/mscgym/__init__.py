@@ -1,0 +1,12 @@
+"""mscgym in Python: agents and environments as programs, records, and the gym view.
+
+The core needs nothing but Python. `mscgym.gym` needs gymnasium, `mscgym.sampler` needs optuna; a record's
+`to_numpy` and `to_pandas` need these. docs/python.md is the guide.
+"""
+from mscgym.agent import Agent, Proposal
+from mscgym.environment import Environment, Failed
+from mscgym.record import Record, RecordError, Trial
+from mscgym.space import Bound, Cost, Factor, Goal, Metric, Outcome, Space, Task, Term
+
+__all__ = ["Agent", "Bound", "Cost", "Environment", "Factor", "Failed", "Goal", "Metric", "Outcome", "Proposal",
+           "Record", "RecordError", "Space", "Task", "Term", "Trial"]

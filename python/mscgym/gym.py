@@ -1,0 +1,69 @@
+"""The gym view as an environment of Gymnasium: one episode is one trial, one step chooses for one task.
+
+    env = mscgym.gym.Env("search.json")
+    observation, info = env.reset(seed=0)
+    observation, reward, terminated, truncated, info = env.step(env.action_space.sample(info["action_mask"]))
+"""
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy
+
+from mscgym.protocol import Child
+from mscgym.space import Goal, Outcome, Space
+
+
+class Env(gymnasium.Env[numpy.ndarray, numpy.int64]):
+    """The environment of a configuration's first search, whatever it is: of networks, a table, a program.
+
+    The observation is the part of the tasks that are chosen for, 0 to 1, and the features of the task that the
+    next step chooses for. An action is the index of a choice; one that the task does not have counts as its
+    last one (`info["action_mask"]` says which there are). The reward is 0 until the last task; then minus the
+    objective or, for a point that breaks a bound, minus (the worst objective so far + violation).
+    """
+
+    metadata = {"render_modes": []}
+
+    def __init__(self, config: str | os.PathLike[str], *, command: Sequence[str] = ("mscgym",),
+                 options: Sequence[str] = ()):
+        """`command` starts mscgym; `options` are those of `mscgym gym`, as ["--threads", "1"]."""
+        self.child = Child([*command, "gym", os.fspath(config), *options])
+        hello = self.child.ask("init")
+        self.space, self.goal = Space.from_json(hello["space"]), Goal.from_json(hello["goal"])
+        features = numpy.array([task.features for task in self.space.tasks], dtype=numpy.float64).reshape(
+            len(self.space.tasks), len(self.space.feature_names))
+        self._low, self._high = features.min(axis=0, initial=0.0), features.max(axis=0, initial=0.0)
+        self.observation_space = gymnasium.spaces.Box(
+            numpy.concatenate(([0.0], self._low)), numpy.concatenate(([1.0], self._high)), dtype=numpy.float64)
+        self.action_space = gymnasium.spaces.Discrete(max(self.space.n_choices))
+        self._n_choices = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None
+              ) -> tuple[numpy.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        observation, _, _, _, info = self._take(self.child.ask("reset", seed=str(seed or 0)))
+        return observation, info
+
+    def step(self, action: Any) -> tuple[numpy.ndarray, float, bool, bool, dict[str, Any]]:
+        choice = min(int(action), self._n_choices - 1) if self._n_choices else int(action)
+        return self._take(self.child.ask("step", choice=choice))
+
+    def _take(self, step: dict[str, Any]) -> tuple[numpy.ndarray, float, bool, bool, dict[str, Any]]:
+        self._n_choices = step["n_choices"]
+        n_tasks = len(self.space.tasks)
+        is_over = step["terminated"] or step["truncated"]
+        part = 1.0 if is_over else step["task"] / n_tasks
+        features = step["observation"] if not is_over else [0.0] * len(self._low)
+        info: dict[str, Any] = {
+            "action_mask": (numpy.arange(self.action_space.n) < self._n_choices).astype(numpy.int8)}
+        if "outcome" in step:
+            info["outcome"] = Outcome.from_json(step["outcome"])
+        return (numpy.array([part, *features], dtype=numpy.float64), float(step["reward"]), step["terminated"],
+                step["truncated"], info)
+
+    def close(self) -> None:
+        self.child.close()

@@ -1,0 +1,84 @@
+"""Lines of JSON: a program's standard input and output, and a child's."""
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TextIO
+
+
+class ProtocolError(Exception):
+    """The other side has said something else than the protocol has, or that it cannot."""
+
+
+@contextlib.contextmanager
+def lines_of_its_own() -> Iterator[tuple[TextIO, TextIO]]:
+    """Standard input and output for messages alone: what prints meanwhile, prints to standard error."""
+    requests, answers = os.fdopen(os.dup(0), "r", encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
+    kept = sys.stdout
+    sys.stdout = sys.stderr
+    try:
+        yield requests, answers
+    finally:
+        sys.stdout = kept
+        requests.close()
+        answers.close()
+
+
+def write(out: TextIO, message: Mapping[str, Any]) -> None:
+    # Numbers that are none are null in JSON, which has no word for them.
+    out.write(json.dumps(message, allow_nan=False, default=plain) + "\n")
+    out.flush()
+
+
+def plain(value: Any) -> Any:
+    """Numbers and arrays of numpy, and the like, as JSON has them."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be sent: expected numbers, texts, lists and dictionaries")
+
+
+class Child:
+    """A program that answers requests, each a line of JSON."""
+
+    def __init__(self, command: Sequence[str], folder: str | None = None):
+        self.name = " ".join(command)
+        self.process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, encoding="utf-8")
+
+    def ask(self, method: str, **members: Any) -> dict[str, Any]:
+        assert self.process.stdin and self.process.stdout
+        try:
+            write(self.process.stdin, {"method": method, **members})
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise ProtocolError(f"{self.name}: ended with exit status {self.process.wait()}, asked to {method}")
+        try:
+            answer = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ProtocolError(f"{self.name}, {method}: no JSON: {error}") from None
+        if not isinstance(answer, dict):
+            raise ProtocolError(f"{self.name}, {method}: expected an object, found {line.strip()[:80]}")
+        if "error" in answer:
+            raise ProtocolError(f"{self.name}, {method}: {answer['error']}")
+        return answer
+
+    def close(self) -> None:
+        if self.process.poll() is None and self.process.stdin:
+            with contextlib.suppress(BrokenPipeError, OSError):
+                write(self.process.stdin, {"method": "done"})
+                self.process.stdin.close()
+            try:
+                self.process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        if self.process.stdout:
+            self.process.stdout.close()

@@ -1,0 +1,120 @@
+"""A sampler of Optuna as a search agent.
+
+    "agent": {"type": "process", "command": ["python3", "-m", "mscgym.sampler"], "params": {"ordinal": true}}
+
+`sampler` is "tpe" (unless given) or "nsga2". With `ordinal` choices are whole numbers in the order from the most
+expensive to the cheapest, else categories. Violations of bounds are the sampler's constraints. A point that breaks
+a bound by its exact costs, or that was tried, is told to the sampler at once, without a trial, and it is asked
+again, up to `tries` times (10); then a random point within the bounds goes in its place.
+"""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+import optuna
+
+from mscgym.agent import Agent
+from mscgym.space import Outcome
+
+Point = tuple[int, ...]
+
+
+class OptunaAgent(Agent):
+    def start(self) -> None:
+        warnings.simplefilter("ignore")
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self.is_ordinal = bool(self.params.get("ordinal", False))
+        self.tries = int(self.params.get("tries", 10))
+        self.study = optuna.create_study(sampler=self.make_sampler(self.seed % 2 ** 32))
+        self.values: dict[Point, tuple[float, float | None]] = {}           # violation and objective
+        self.waiting: dict[Point, optuna.trial.Trial | None] = {}  # points that were asked for
+        self.worst = 0.0
+
+    def make_sampler(self, seed: int) -> optuna.samplers.BaseSampler:
+        """Override it for any other sampler; it has to be deterministic in its seed."""
+        def violation(trial: optuna.trial.FrozenTrial) -> tuple[float]:
+            return (trial.user_attrs["violation"],)
+
+        if self.params.get("sampler", "tpe") == "nsga2":
+            return optuna.samplers.NSGAIISampler(seed=seed, constraints_func=violation)
+        return optuna.samplers.TPESampler(multivariate=True, seed=seed, constraints_func=violation)
+
+    def propose(self, n: int) -> Iterable[Point]:
+        points = []
+        for _ in range(n):
+            found = self.sample() or self.draw_new()
+            if found:
+                points.append(found[0])
+                self.waiting[found[0]] = found[1]
+        return points
+
+    def tell(self, trial: int, choices: Point, outcome: Outcome) -> None:
+        objective = outcome.objectives[0]
+        waiting = self.waiting.pop(choices, None)
+        if outcome.state == "failed":
+            if waiting:
+                self.study.tell(waiting, state=optuna.trial.TrialState.FAIL)
+            return
+        self.values[choices] = outcome.violation, objective
+        self.worst = max(self.worst, objective or 0.0)
+        if waiting:
+            self.settle(waiting, self.values[choices])
+        else:  # a baseline, or drawn
+            self.add(choices)
+
+    # ---- Points -----------------------------------------------------------------------------------
+
+    def suggest(self, trial: optuna.trial.Trial) -> Point:
+        def choose(t: int, order: tuple[int, ...]) -> int:
+            return order[trial.suggest_int(f"t{t}", 0, len(order) - 1)] if self.is_ordinal else \
+                trial.suggest_categorical(f"t{t}", list(range(len(order))))
+
+        return tuple(choose(t, task.dearest_first) for t, task in enumerate(self.space.tasks))
+
+    def sample(self) -> tuple[Point, optuna.trial.Trial] | None:
+        """A point that is within the bounds and new, and its trial."""
+        for _ in range(self.tries):
+            trial = self.study.ask()
+            point = self.suggest(trial)
+            violation = self.goal.exact_violation(self.space, point)
+            if violation > 0:
+                self.settle(trial, (violation, None))
+            elif point in self.values:
+                self.settle(trial, self.values[point])
+            elif point in self.waiting:
+                self.study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            else:
+                return point, trial
+        return None
+
+    def draw_new(self) -> tuple[Point, None] | None:
+        for _ in range(1000):
+            point = self.draw()
+            if point not in self.values and point not in self.waiting and self.is_feasible(point):
+                return point, None
+        return None
+
+    # ---- The study --------------------------------------------------------------------------------
+
+    def settle(self, trial: optuna.trial.Trial, value: tuple[float, float | None]) -> None:
+        trial.set_user_attr("violation", value[0])
+        self.study.tell(trial, self.worst if value[1] is None else value[1])
+
+    def add(self, point: Point) -> None:
+        violation, objective = self.values[point]
+        kind = optuna.distributions
+        params, distributions = {}, {}
+        for t, task in enumerate(self.space.tasks):
+            n = len(task.choices)
+            params[f"t{t}"] = task.dearest_first.index(point[t]) if self.is_ordinal else point[t]
+            distributions[f"t{t}"] = kind.IntDistribution(0, n - 1) if self.is_ordinal else \
+                kind.CategoricalDistribution(list(range(n)))
+        self.study.add_trial(optuna.trial.create_trial(
+            params=params, distributions=distributions, user_attrs={"violation": violation},
+            value=self.worst if objective is None else objective,
+            system_attrs={"constraints": (violation,)}))
+
+
+if __name__ == "__main__":
+    OptunaAgent.run()

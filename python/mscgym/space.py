@@ -1,0 +1,124 @@
+"""What a search chooses from, what it is after, and what came of a trial. Plain data."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf, prod
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Task:
+    name: str
+    choices: tuple[str, ...]        # labels
+    dearest_first: tuple[int, ...]  # their indices from the most expensive to the cheapest
+    features: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Metric:
+    name: str
+    unit: str = ""
+    maximised: bool = False
+    exact: bool = False  # known without a run: a cost of the space has its name
+
+
+@dataclass(frozen=True)
+class Factor:
+    task: int
+    values: tuple[float, ...]  # one for each choice of the task
+
+
+@dataclass(frozen=True)
+class Term:
+    scale: float
+    factors: tuple[Factor, ...]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """An exact cost: constant + the sum over terms of scale times one factor for each task named."""
+    metric: str
+    constant: float
+    terms: tuple[Term, ...]
+
+    def value(self, choices: Sequence[int]) -> float:
+        return self.constant + sum(
+            term.scale * prod(factor.values[choices[factor.task]] for factor in term.factors)
+            for term in self.terms)
+
+
+@dataclass(frozen=True)
+class Bound:
+    min: float = -inf
+    max: float = inf
+
+    def violation(self, value: float) -> float:
+        """How far a value is over the limit, as a part of it; 0: within."""
+        over = ((value - self.max, self.max) if value > self.max else
+                (self.min - value, self.min) if value < self.min else (0.0, 1.0))
+        return over[0] / (abs(over[1]) or 1.0)
+
+
+@dataclass(frozen=True)
+class Space:
+    tasks: tuple[Task, ...]
+    metrics: tuple[Metric, ...]
+    costs: tuple[Cost, ...] = ()
+    feature_names: tuple[str, ...] = ()
+    baselines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # points by label
+
+    @property
+    def n_choices(self) -> list[int]:
+        return [len(task.choices) for task in self.tasks]
+
+    def cost(self, metric: str) -> Cost | None:
+        return next((cost for cost in self.costs if cost.metric == metric), None)
+
+    @staticmethod
+    def from_json(message: Mapping[str, Any]) -> Space:
+        return Space(
+            tasks=tuple(Task(t["name"], tuple(t["choices"]), tuple(t["dearest_first"]), tuple(t["features"]))
+                        for t in message["tasks"]),
+            metrics=tuple(Metric(m["name"], m["unit"], m["maximised"], m["exact"]) for m in message["metrics"]),
+            costs=tuple(Cost(c["metric"], c["constant"], tuple(
+                Term(t["scale"], tuple(Factor(f["task"], tuple(f["values"])) for f in t["factors"]))
+                for t in c["terms"])) for c in message["costs"]),
+            feature_names=tuple(message["feature_names"]),
+            baselines={b["label"]: tuple(b["choices"]) for b in message["baselines"]})
+
+
+@dataclass(frozen=True)
+class Goal:
+    objectives: tuple[str, ...]  # names of metrics; the first one decides which trial is best
+    bounds: Mapping[str, Bound]
+
+    def exact_violation(self, space: Space, choices: Sequence[int]) -> float:
+        """By the exact costs alone; 0: a trial of the point will be within the bounds on them."""
+        costs = ((space.cost(metric), bound) for metric, bound in self.bounds.items())
+        return sum(bound.violation(cost.value(choices)) for cost, bound in costs if cost)
+
+    @staticmethod
+    def from_json(message: Mapping[str, Any]) -> Goal:
+        return Goal(tuple(message["objectives"]),
+                    {name: Bound(bound.get("min", -inf), bound.get("max", inf))
+                     for name, bound in message["bounds"].items()})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    state: str                     # "complete", "infeasible", "pruned" or "failed"
+    metrics: Mapping[str, float]   # those that were measured, and the exact costs
+    objectives: tuple[float | None, ...]  # the smaller the better; None: not measured
+    violation: float               # 0: within all bounds
+    reason: str = ""
+
+    @property
+    def is_measured(self) -> bool:
+        return self.state in ("complete", "infeasible") and bool(self.objectives) and \
+            self.objectives[0] is not None
+
+    @staticmethod
+    def from_json(message: Mapping[str, Any]) -> Outcome:
+        return Outcome(message["state"], message["metrics"], tuple(message["objectives"]),
+                       message["violation"], message["reason"])

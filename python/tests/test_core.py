@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""The package without anything but Python, alone and with mscgym.
+
+    test_core.py MSCGYM
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from math import inf
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = os.path.join(HERE, "..")
+sys.path.insert(0, PACKAGE)
+sys.dont_write_bytecode = True
+os.environ.update(PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1")
+
+import mscgym  # noqa: E402
+from mscgym.protocol import Child, ProtocolError  # noqa: E402
+
+MSCGYM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "mscgym"
+INIT = {
+    "method": "init", "protocol": 1, "seed": "7", "params": {"n": 2},
+    "space": {"feature_names": ["elements"],
+              "tasks": [{"name": "a", "choices": ["8", "4"], "dearest_first": [0, 1], "features": [72]},
+                        {"name": "b", "choices": ["8", "6", "4"], "dearest_first": [0, 1, 2], "features": [5]}],
+              "metrics": [{"name": "loss", "unit": "", "maximised": False, "exact": False},
+                          {"name": "size", "unit": "bits", "maximised": False, "exact": True}],
+              "costs": [{"metric": "size", "constant": 3, "terms": [
+                  {"scale": 2, "factors": [{"task": 0, "values": [8, 4]}, {"task": 1, "values": [8, 6, 4]}]},
+                  {"scale": 1, "factors": [{"task": 1, "values": [80, 60, 40]}]}]}],
+              "baselines": [{"label": "8", "choices": [0, 0]}]},
+    "goal": {"objectives": ["loss"], "bounds": {"size": {"max": 100}, "loss": {"min": 0}}},
+}
+
+AGENT = """
+import mscgym
+class Drawn(mscgym.Agent):
+    def propose(self, n):
+        print("talk goes to standard error")
+        return [p for p in (self.draw() for _ in range(n)) if self.is_feasible(p)] or [self.draw()]
+Drawn.run()
+"""
+
+ENVIRONMENT = """
+import mscgym
+class Sum(mscgym.Environment):
+    def space(self):
+        return {"tasks": [self.task(f"t{i}", [8, 6, 4], features=[i]) for i in range(3)], "features": ["place"],
+                "metrics": [self.metric("distill_loss"), self.metric("quality", maximised=True)],
+                "costs": [self.cost("size", alone=[[8, 6, 4]] * 3, products=[(2, {0: [2, 1, 1]})])]}
+    def evaluate(self, choices, bound):
+        print("talk goes to standard error")
+        if choices == (2, 2, 2):
+            raise mscgym.Failed("too narrow")
+        return {"distill_loss": sum(c * (i + 1) for i, c in enumerate(choices)) / 8, "quality": float("nan")}
+Sum.run()
+"""
+
+
+def mscgym_says(*arguments, folder=None, code=0):
+    process = subprocess.run([MSCGYM, *arguments], cwd=folder, capture_output=True, text=True)
+    if process.returncode != code:
+        raise AssertionError(f"mscgym {' '.join(arguments)} ended with {process.returncode}: "
+                             f"{process.stdout}{process.stderr}")
+    return process.stdout
+
+
+class TestSpace(unittest.TestCase):
+    def setUp(self):
+        self.space = mscgym.Space.from_json(INIT["space"])
+        self.goal = mscgym.Goal.from_json(INIT["goal"])
+
+    def test_costs_are_sums_of_products(self):
+        size = self.space.cost("size")
+        self.assertEqual(size.value([0, 0]), 3 + 2 * 8 * 8 + 80)
+        self.assertEqual(size.value([1, 2]), 3 + 2 * 4 * 4 + 40)
+        self.assertIsNone(self.space.cost("loss"))
+
+    def test_violations_are_parts_of_the_limit(self):
+        self.assertEqual(self.goal.exact_violation(self.space, [0, 0]), (211 - 100) / 100)
+        self.assertEqual(self.goal.exact_violation(self.space, [1, 2]), 0)
+        self.assertEqual(mscgym.Bound(min=4).violation(3), 0.25)
+        self.assertEqual(mscgym.Bound(max=0).violation(2), 2)
+        self.assertEqual(mscgym.Bound().violation(inf), 0)
+
+
+class TestAgent(unittest.TestCase):
+    def test_answers_as_documented(self):
+        told = []
+
+        class Fixed(mscgym.Agent):
+            def propose(self, n):
+                return [(0, 1), mscgym.Proposal((1, 2), parent=3, bound=0.5, probe=True)][:n]
+
+            def left(self):
+                return 9
+
+            def tell(self, trial, choices, outcome):
+                told.append((trial, choices, outcome.state, outcome.objectives, outcome.is_measured))
+
+        agent = Fixed()
+        self.assertEqual(agent.answer(INIT), {})
+        self.assertEqual((agent.seed, agent.params), (7, {"n": 2}))
+        self.assertEqual(agent.answer({"method": "ask", "max": 5}), {
+            "proposals": [{"choices": [0, 1]}, {"choices": [1, 2], "parent": 3, "bound": 0.5, "probe": True}],
+            "done": False, "left": 9})
+        self.assertEqual(agent.answer({"method": "ask", "max": 0})["done"], True)
+        agent.answer({"method": "tell", "trial": {"id": 4, "choices": [0, 1], "parent": -1, "bound": None},
+                      "outcome": {"state": "failed", "metrics": {}, "objectives": [None], "violation": 0,
+                                  "reason": "no"}})
+        self.assertEqual(told, [(4, (0, 1), "failed", (None,), False)])
+        self.assertIn("error", agent.answer({"method": "fly"}))
+
+
+class TestEnvironment(unittest.TestCase):
+    def test_answers_as_documented(self):
+        class Small(mscgym.Environment):
+            def space(self):
+                return {"tasks": [self.task("a", [8, 4])], "metrics": [self.metric("loss")]}
+
+            def evaluate(self, choices, bound):
+                if choices[0] == 1:
+                    raise mscgym.Failed("no")
+                return {"loss": inf if bound else 0.5}
+
+        environment = Small()
+        space, = environment.answer({"method": "init", "params": {}})
+        self.assertEqual(space["tasks"], [{"name": "a", "choices": ["8", "4"]}])
+        answers = list(environment.answer({"method": "evaluate", "trials": [
+            {"choices": [0]}, {"choices": [1]}, {"choices": [0], "bound": 1.0}]}))
+        self.assertEqual(answers, [{"trial": 0, "metrics": {"loss": 0.5}},
+                                   {"trial": 1, "state": "failed", "reason": "no"},
+                                   {"trial": 2, "metrics": {"loss": None}}])
+
+
+class TestWithMscgym(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.held = tempfile.TemporaryDirectory()
+        cls.folder = cls.held.name
+        for name, text in ("agent.py", AGENT), ("environment.py", ENVIRONMENT):
+            with open(os.path.join(cls.folder, name), "w") as file:
+                file.write(text)
+        cls.command = [sys.executable, os.path.join(cls.folder, "agent.py")]
+        cls.config = os.path.join(cls.folder, "search.json")
+        with open(cls.config, "w") as file:
+            json.dump({"workspace": ".", "verbose": "error", "gym": [{
+                "record": "record.jsonl",
+                "env": {"type": "process", "command": [sys.executable, "environment.py"],
+                        "bounds": {"size": {"max": 20}}},
+                "agent": {"type": "process", "command": [sys.executable, "agent.py"]},
+                "budget": {"trials": 20}, "parallel": 4}]}, file)
+        mscgym_says("search", cls.config, "--quiet")
+        cls.record = os.path.join(cls.folder, "record.jsonl")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.held.cleanup()
+
+    def test_plug_ins_keep_their_contracts(self):
+        for what, name in ("agents", "agent.py"), ("envs", "environment.py"):
+            said = json.loads(mscgym_says(what, "--check", f"{sys.executable} {name}", "--json", folder=self.folder))
+            self.assertEqual([rule for rule in said if not rule["kept"]], [])
+
+    def test_record_says_what_mscgym_says(self):
+        record = mscgym.Record(self.record)
+        lines = [json.loads(line) for line in mscgym_says("show", self.record, "--canonical").splitlines()]
+        self.assertEqual([trial.id for trial in record.trials], [line["id"] for line in lines[1:]])
+        self.assertEqual(record.tasks, ["t0", "t1", "t2"])
+        self.assertEqual(record.metrics, ["distill_loss", "quality", "size"])
+        shown = mscgym_says("show", self.record)
+        self.assertIn(f"winner: trial {record.best().id} ", shown)
+        self.assertEqual(record.labels(record.best())["t1"], ["8", "6", "4"][record.best().choices[1]])
+        self.assertEqual({t.baseline for t in record.trials}, {None, "8", "6", "4"})
+        self.assertEqual(next(t for t in record.trials if t.choices == (2, 2, 2)).state, "failed")
+
+    def test_record_with_a_torn_end(self):
+        with open(self.record, "rb") as file:
+            whole = file.read()
+        n = len(mscgym.Record(self.record))
+        last = whole.rstrip(b"\n").rfind(b"\n") + 1
+        torn = os.path.join(self.folder, "torn.jsonl")
+        for cut in (*range(last, len(whole), 37), len(whole) - 1):
+            with open(torn, "wb") as file:
+                file.write(whole[:cut])
+            record = mscgym.Record(torn)
+            self.assertEqual((len(record), record.has_torn_end), (n - 1, cut > last))
+        with open(torn, "wb") as file:
+            file.write(whole[:last] + b"\0" * 40 + b"\n")
+        self.assertEqual(len(mscgym.Record(torn)), n - 1)
+        for damaged in (b"", b"{}\n", whole[:40], whole.replace(b'"kind":"trial"', b'"kind', 1)):
+            with open(torn, "wb") as file:
+                file.write(damaged)
+            self.assertRaises(mscgym.RecordError, mscgym.Record, torn)
+
+    def test_gym_view_gives_the_objective(self):
+        gym = Child([MSCGYM, "gym", self.config, "--trials", "2"])
+        self.assertEqual(mscgym.Space.from_json(gym.ask("init")["space"]).n_choices, [3, 3, 3])
+        first = gym.ask("reset", seed="3")
+        self.assertEqual((first["task"], first["n_choices"], first["observation"]), (0, 3, [0]))
+        self.assertEqual(gym.ask("step", choice=2)["reward"], 0)
+        with self.assertRaisesRegex(ProtocolError, "no choice 3"):
+            gym.ask("step", choice=3)
+        state = gym.ask("save")["state"]
+        gym.ask("step", choice=1)
+        last = gym.ask("step", choice=1)
+        self.assertEqual((last["terminated"], last["reward"]), (True, -(2 * 1 + 1 * 2 + 1 * 3) / 8))
+        self.assertEqual(last["outcome"]["metrics"]["size"], 4 + 6 + 6 + 2)
+        self.assertEqual(gym.ask("restore", state=state)["task"], 1)
+        with self.assertRaisesRegex(ProtocolError, "did you mean \"step\""):
+            gym.ask("stop")
+        gym.close()
+        self.assertEqual(gym.process.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

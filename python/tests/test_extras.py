@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""What needs packages, and the examples: as docs/python.md starts them, in an empty folder.
+
+    test_extras.py MSCGYM DIGITS
+
+Whatever package is not there skips its part with a line that says so.
+"""
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = os.path.join(HERE, "..")
+sys.path.insert(0, PACKAGE)
+sys.dont_write_bytecode = True
+os.environ.update(PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1")
+MSCGYM, DIGITS = (os.path.abspath(path) for path in sys.argv[1:3])
+
+
+def has(*packages):
+    missing = [name for name in packages if not importlib.util.find_spec(name)]
+    if missing:
+        print(f"skipped: there is no {', no '.join(missing)} in {sys.executable}", flush=True)
+    return not missing
+
+
+def run(*command):
+    print("$ " + " ".join(command), flush=True)
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode != 0:
+        sys.exit(f"it ended with {process.returncode}: {process.stdout}{process.stderr}")
+    return process.stdout
+
+
+def expect(condition, what):
+    if not condition:
+        sys.exit(f"expected: {what}")
+
+
+def check_arrays():
+    from mscgym import Record
+
+    record = Record("msc_workspace/agent.jsonl")
+    if has("numpy"):
+        arrays = record.to_numpy()
+        expect(arrays["choices"].shape == (len(record), len(record.tasks)), "choices of every trial")
+        expect([int(i) for i in arrays["id"]] == [t.id for t in record.trials], "ids in order")
+        expect(arrays["size_bytes"][0] == record.trials[0].metrics["size_bytes"], "metrics by name")
+    if has("numpy", "pandas"):
+        table = record.to_pandas()
+        expect(list(table.index) == [t.id for t in record.trials], "a row for each trial")
+        expect(table.loc[0, record.tasks[0]] == "8" and table.loc[0, "baseline"] == "8", "labels by task")
+        expect("the best is" in run("python3", "front.py", "msc_workspace/agent.jsonl", "front.csv"), "a front")
+
+
+def check_gymnasium():
+    from gymnasium.utils.env_checker import check_env
+    from mscgym.gym import Env
+
+    env = Env("agent.json", command=[MSCGYM])
+    check_env(env, skip_render_check=True)
+    env.reset(seed=1)
+    while True:
+        _, reward, terminated, _, info = env.step(env.action_space.n - 1)
+        if terminated:
+            break
+    outcome = info["outcome"]
+    expect(outcome.state == "complete" and reward == -outcome.objectives[0], "minus the objective at the end")
+    env.close()
+    expect("the best plan: " in run("python3", "learn.py", "agent.json", "20"), "a plan that was learnt")
+
+
+def main():
+    folder = tempfile.mkdtemp(prefix="mscgym_python_")
+    os.makedirs(os.path.join(folder, "bin"))
+    # What a virtual environment and an installed mscgym would have in the PATH.
+    os.symlink(MSCGYM, os.path.join(folder, "bin", "mscgym"))
+    with open(os.path.join(folder, "bin", "python3"), "w") as file:
+        file.write(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    os.chmod(os.path.join(folder, "bin", "python3"), 0o755)
+    os.environ["PATH"] = os.path.join(folder, "bin") + os.pathsep + os.environ["PATH"]
+    os.chdir(folder)
+    for name in os.listdir(os.path.join(PACKAGE, "examples")):
+        if os.path.isfile(os.path.join(PACKAGE, "examples", name)):
+            shutil.copy(os.path.join(PACKAGE, "examples", name), folder)
+    shutil.copytree(DIGITS, "digits", ignore=shutil.ignore_patterns("msc_workspace"))
+    expect("winner: trial" in run(MSCGYM, "search", "agent.json", "--quiet"), "a winner of the agent")
+    run(MSCGYM, "agents", "--check", "python3 hill_climb.py")
+    if has("numpy"):
+        expect("winner: trial" in run(MSCGYM, "search", "environment.json", "--quiet"), "a winner")
+        run(MSCGYM, "envs", "--check", "environment.json")
+    if has("optuna"):
+        expect("winner: trial" in run(MSCGYM, "search", "sampler.json", "--quiet", "--trials", "60"), "a winner")
+    check_arrays()
+    if has("gymnasium", "numpy"):
+        check_gymnasium()
+    os.chdir(HERE)
+    shutil.rmtree(folder)
+
+
+main()
