@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "env/joint_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 // Those of tasks of bits, and which kind a task is.
@@ -10,6 +11,12 @@ enum { POSITION, LOG2_ELEMENTS, MACS_SHARE, IS_WEIGHT, IS_CHANNELS, N_FEATURES }
 
 static const char *const feature_names[N_FEATURES] = {"position", "log2_elements", "macs_share",
                                                       "is_weight", "is_channels"};
+
+// Those of both spaces; what a choice does not have is NaN.
+enum { N_CHOICE_FEATURES = 5 };
+
+static const char *const choice_feature_names[N_CHOICE_FEATURES] = {
+    "bits", "group_size", "size_bytes", "weight_error", "density"};
 
 static enum msc_status no_space_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for the search space");
@@ -36,6 +43,32 @@ static void fill_features(double f[N_FEATURES], const struct msc_space *of, size
     f[IS_CHANNELS] = is_channels;
 }
 
+static double find_choice_feature(const struct msc_space *space, size_t task, uint32_t choice,
+                                  const char *name) {
+    for (size_t i = 0; i < space->n_choice_features; i++) {
+        if (strcmp(space->choice_feature_names[i], name) == 0) {
+            return space->tasks[task].choice_features[choice * space->n_choice_features + i];
+        }
+    }
+    return NAN;
+}
+
+static enum msc_status join_choice_features(struct msc_task *out, const struct msc_space *of,
+                                            size_t task, struct msc_arena *arena) {
+    double(*features)[N_CHOICE_FEATURES] =
+        msc_arena_array(arena, out->n_choices, sizeof(features[0]));
+    if (!features) {
+        return no_space_memory();
+    }
+    for (uint32_t c = 0; c < out->n_choices; c++) {
+        for (int i = 0; i < N_CHOICE_FEATURES; i++) {
+            features[c][i] = find_choice_feature(of, task, c, choice_feature_names[i]);
+        }
+    }
+    out->choice_features = features[0];
+    return MSC_OK;
+}
+
 // A group has the name of a weight, whose bits are a task, too.
 static enum msc_status name_task(struct msc_task *task, struct msc_arena *arena) {
     task->name = msc_arena_printf(arena, "%s channels", task->name);
@@ -56,6 +89,7 @@ static enum msc_status join_tasks(struct msc_joint_env *j, struct msc_arena *are
             MSC_TRY(part == 0 ? name_task(&tasks[at], arena) : MSC_OK);
             fill_features(features[at], parts[part], t, part == 0);
             tasks[at].features = features[at];
+            MSC_TRY(join_choice_features(&tasks[at], parts[part], t, arena));
             at++;
         }
     }
@@ -64,6 +98,8 @@ static enum msc_status join_tasks(struct msc_joint_env *j, struct msc_arena *are
     j->space.n_tasks = n;
     j->space.n_features = N_FEATURES;
     j->space.feature_names = feature_names;
+    j->space.n_choice_features = N_CHOICE_FEATURES;
+    j->space.choice_feature_names = choice_feature_names;
     return MSC_OK;
 }
 

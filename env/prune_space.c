@@ -11,6 +11,8 @@ enum { N_FEATURES = 4 };
 static const char *const feature_names[N_FEATURES] = {"position", "log2_units", "size_share",
                                                       "macs_share"};
 
+static const char *const choice_feature_names[] = {"density"};
+
 struct builder {
     struct msc_prune_space *out;
     const struct msc_prune_inputs *in;
@@ -42,13 +44,16 @@ static enum msc_status fill_choices(struct builder *b, struct msc_task *task, in
     struct rank *ranks = msc_arena_array(b->arena, n, sizeof(ranks[0]));
     const char **labels = msc_arena_array(b->arena, n, sizeof(labels[0]));
     uint32_t *order = msc_arena_array(b->arena, n, sizeof(order[0]));
-    if (!ranks || !labels || !order) {
+    double *densities = msc_arena_array(b->arena, n, sizeof(densities[0]));
+    if (!ranks || !labels || !order || !densities) {
         return no_space_memory();
     }
+    double whole = msc_pruner_cut(pruner, part, n)->n_kept;
     for (size_t i = 0; i < n; i++) {
         const struct msc_prune_cut *cut = msc_pruner_cut(pruner, part, i);
         labels[i] = b->in->options->choices[cut->choice].label;
         ranks[i] = (struct rank){cut->n_kept, (uint32_t)i};
+        densities[i] = cut->n_kept / whole;
     }
     qsort(ranks, n, sizeof(ranks[0]), compare_ranks);
     for (size_t i = 0; i < n; i++) {
@@ -57,6 +62,7 @@ static enum msc_status fill_choices(struct builder *b, struct msc_task *task, in
     task->n_choices = (uint32_t)n;
     task->labels = labels;
     task->most_expensive_first = order;
+    task->choice_features = densities;
     return MSC_OK;
 }
 
@@ -131,6 +137,8 @@ static enum msc_status build_tasks(struct builder *b) {
     space->tasks = tasks;
     space->n_features = N_FEATURES;
     space->feature_names = feature_names;
+    space->n_choice_features = 1;
+    space->choice_feature_names = choice_feature_names;
     return MSC_OK;
 }
 

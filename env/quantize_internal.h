@@ -17,7 +17,8 @@ struct msc_quantize {
     // Parameters. Those of the quantizer are read by msc_quantizer_read_options.
     struct msc_loss_options loss;
     const char *target, *sites, *group;
-    const cJSON *choices, *observers, *weights, *activations, *include, *exclude, *fix, *rules, *outputs;
+    const cJSON *choices, *observers, *weights, *activations, *include, *exclude, *fix, *rules,
+        *outputs;
     const cJSON *asked_command;
 
     struct msc_command command; // where a metric asks for it

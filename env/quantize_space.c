@@ -34,6 +34,7 @@ struct builder {
     struct choice_list all, of_kind[2]; // of tasks of both kinds, and of one
     struct choice_list *of_task;        // [n_tasks] where rules are given; else NULL
     bool *has_kind[2];                  // [kind][n_tasks]
+    struct msc_task *tasks;             // the space's
 };
 
 static enum msc_status no_space_memory(void) {
@@ -341,6 +342,7 @@ static enum msc_status space_build_tasks(struct builder *b) {
             .most_expensive_first = list->order,
             .features = features[task]};
     }
+    b->tasks = tasks;
     space->tasks = tasks;
     space->n_features = N_FEATURES;
     space->feature_names = feature_names;
@@ -421,5 +423,6 @@ enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
     MSC_TRY(space_build_baselines(&b));
     const struct msc_quantize_costing costing = {in, out};
     MSC_TRY(msc_metrics_build(&out->space, out->references, in->metrics, &costing, arena));
+    MSC_TRY(msc_quantize_add_choice_features(out, b.tasks, in, arena));
     return space_add_quickest(&b);
 }

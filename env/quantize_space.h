@@ -45,6 +45,14 @@ enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
                                          const struct msc_quantize_inputs *in,
                                          struct msc_arena *arena);
 
+// Adds what is known of each choice, once costs are there: "bits", "group_size", "size_bytes" and
+// "weight_error", of the weights of a task the sum of squares of what rounding adds to them by that of
+// the weights themselves (quantize_features.c). `tasks` are the space's own.
+enum msc_status msc_quantize_add_choice_features(struct msc_quantize_space *s,
+                                                 struct msc_task tasks[],
+                                                 const struct msc_quantize_inputs *in,
+                                                 struct msc_arena *arena);
+
 // The task that decides a slot, or MSC_NO_ID.
 static inline int32_t msc_quantize_task_of_slot(const struct msc_quantize_space *s, int32_t slot) {
     int32_t site = s->site_of_slot[slot];

@@ -253,9 +253,53 @@ static enum msc_status read_order(const struct msc_space_json *r, struct msc_tas
     return MSC_OK;
 }
 
+static enum msc_status read_choice_row(const struct msc_space_json *r, double out[],
+                                       const cJSON *row, const char *where) {
+    size_t n = r->space->n_choice_features, i = 0;
+    const cJSON *item;
+    if (!cJSON_IsArray(row) || (size_t)cJSON_GetArraySize(row) != n) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: expected a list of %zu numbers or null", where, n);
+    }
+    cJSON_ArrayForEach(item, row) {
+        if (!cJSON_IsNull(item) && !cJSON_IsNumber(item)) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s[%zu]: expected a number, or null", where, i);
+        }
+        out[i++] = cJSON_IsNull(item) ? NAN : item->valuedouble;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_choice_features(const struct msc_space_json *r, struct msc_task *task,
+                                            const cJSON *object, const char *where) {
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "choice_features");
+    const cJSON *row;
+    size_t n = r->space->n_choice_features, i = 0;
+    if (n == 0 && !list) {
+        return MSC_OK;
+    }
+    if (n == 0 || !cJSON_IsArray(list) || (uint32_t)cJSON_GetArraySize(list) != task->n_choices) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s.choice_features: expected a list for each of the %u choices, and names "
+                        "in \"choice_features\" of the top level",
+                        where, task->n_choices);
+    }
+    double *features = msc_arena_array(r->arena, task->n_choices * n, sizeof *features);
+    if (!features) {
+        return no_memory();
+    }
+    cJSON_ArrayForEach(row, list) {
+        char place[128];
+        snprintf(place, sizeof place, "%.80s.choice_features[%zu]", where, i);
+        MSC_TRY(read_choice_row(r, features + i++ * n, row, place));
+    }
+    task->choice_features = features;
+    return MSC_OK;
+}
+
 static enum msc_status read_task(const struct msc_space_json *r, struct msc_task *task,
                                  const cJSON *object, const char *where) {
-    static const char *const keys[] = {"name", "choices", "dearest_first", "features"};
+    static const char *const keys[] = {"name", "choices", "dearest_first", "features",
+                                       "choice_features"};
     const char *const *labels = NULL;
     size_t n = 0;
     MSC_TRY(msc_json_check_keys(object, keys, N_KEYS(keys), where));
@@ -268,6 +312,7 @@ static enum msc_status read_task(const struct msc_space_json *r, struct msc_task
     task->labels = labels;
     task->n_choices = (uint32_t)n;
     MSC_TRY(read_order(r, task, object, where));
+    MSC_TRY(read_choice_features(r, task, object, where));
     return read_features(r, object, &task->features, where);
 }
 
@@ -276,6 +321,8 @@ enum msc_status msc_space_json_read_tasks(struct msc_space_json *r, const cJSON 
     const cJSON *list, *item;
     MSC_TRY(msc_json_get_texts(&space->feature_names, &space->n_features, root, "features",
                                "names of features", TOP, r->arena));
+    MSC_TRY(msc_json_get_texts(&space->choice_feature_names, &space->n_choice_features, root,
+                               "choice_features", "names of features", TOP, r->arena));
     MSC_TRY(msc_json_get_array(&list, root, "tasks", TOP));
     size_t n = (size_t)cJSON_GetArraySize(list);
     r->tasks = msc_arena_array(r->arena, n + 1, sizeof *r->tasks);

@@ -49,6 +49,15 @@ static void message_write_task(struct msc_str *out, const struct msc_space *spac
     msc_message_write_choices(out, task->most_expensive_first, task->n_choices);
     message_write_key(out, false, "features");
     message_write_numbers(out, task->features, space->n_features);
+    if (space->n_choice_features > 0) {
+        message_write_key(out, false, "choice_features");
+        for (uint32_t c = 0; c < task->n_choices; c++) {
+            msc_str_char(out, c > 0 ? ',' : '[');
+            message_write_numbers(out, task->choice_features + c * space->n_choice_features,
+                                  space->n_choice_features);
+        }
+        msc_str_char(out, ']');
+    }
     msc_str_char(out, '}');
 }
 
@@ -104,6 +113,10 @@ void msc_message_write_space(struct msc_str *out, const struct msc_space *space)
     msc_str_char(out, '{');
     message_write_key(out, true, "feature_names");
     message_write_texts(out, space->feature_names, space->n_features);
+    if (space->n_choice_features > 0) {
+        message_write_key(out, false, "choice_feature_names");
+        message_write_texts(out, space->choice_feature_names, space->n_choice_features);
+    }
     message_write_key(out, false, "tasks");
     msc_str_char(out, '[');
     for (size_t t = 0; t < space->n_tasks; t++) {

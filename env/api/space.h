@@ -30,6 +30,9 @@ struct msc_task {
     // 1, then by order in the configuration. [n_choices]
     const uint32_t *most_expensive_first;
     const double *features; // [n_features], what an agent may condition on
+    // [n_choices, n_choice_features], the same of each choice; NaN: not known of it, or nothing that
+    // it has.
+    const double *choice_features;
 };
 
 struct msc_cost_factor {
@@ -71,6 +74,8 @@ struct msc_space {
     const struct msc_task *tasks;
     size_t n_features;
     const char *const *feature_names; // [n_features]
+    size_t n_choice_features;
+    const char *const *choice_feature_names; // [n_choice_features], "bits", "weight_error", ...
     size_t n_metrics;
     const struct msc_metric *metrics; // order of `msc_outcome.metrics`
     size_t n_costs;
@@ -103,7 +108,8 @@ double msc_space_n_points(const struct msc_space *space);
 // MSC_E_INVALID with a text when a task has no choices, a name repeats, an order is no
 // permutation, a cost refers to a task or metric that does not exist, or a number is not finite.
 enum msc_status msc_space_check(const struct msc_space *space);
-// Hash of everything in it: equal spaces mean equal points and equal costs.
+// Hash of everything in it but features of choices, which follow from what is hashed elsewhere: equal
+// spaces mean equal points and equal costs.
 struct msc_hash msc_space_hash(const struct msc_space *space);
 
 MSC_PUBLIC_END

@@ -44,6 +44,13 @@ static enum msc_status check_task(const struct msc_space *space, size_t t) {
                             space->feature_names[f]);
         }
     }
+    for (size_t i = 0; i < task->n_choices * space->n_choice_features; i++) {
+        if (!task->choice_features || isinf(task->choice_features[i])) {
+            return MSC_FAIL(MSC_E_INVALID, "task %s: %s of choice %s is no finite number",
+                            task->name, space->choice_feature_names[i % space->n_choice_features],
+                            task->labels[i / space->n_choice_features]);
+        }
+    }
     return check_choice_order(task);
 }
 
@@ -146,6 +153,7 @@ static enum msc_status check_lists(const struct msc_space *space) {
     } lists[] = {
         {"tasks", space->n_tasks, space->tasks},
         {"features", space->n_features, space->feature_names},
+        {"features of choices", space->n_choice_features, space->choice_feature_names},
         {"metrics", space->n_metrics, space->metrics},
         {"costs", space->n_costs, space->costs},
         {"baselines", space->n_baselines, space->baselines},
@@ -175,6 +183,11 @@ enum msc_status msc_space_check(const struct msc_space *space) {
     for (size_t f = 0; f < space->n_features; f++) {
         if (!space->feature_names[f]) {
             return MSC_FAIL(MSC_E_INVALID, "feature %zu has no name", f);
+        }
+    }
+    for (size_t f = 0; f < space->n_choice_features; f++) {
+        if (!space->choice_feature_names[f]) {
+            return MSC_FAIL(MSC_E_INVALID, "feature %zu of choices has no name", f);
         }
     }
     for (size_t t = 0; t < space->n_tasks; t++) {

@@ -13,6 +13,7 @@ class Task:
     choices: tuple[str, ...]        # labels
     dearest_first: tuple[int, ...]  # their indices from the most expensive to the cheapest
     features: tuple[float, ...] = ()
+    choice_features: tuple[tuple[float | None, ...], ...] = ()  # of each choice; None: not known
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Space:
     metrics: tuple[Metric, ...]
     costs: tuple[Cost, ...] = ()
     feature_names: tuple[str, ...] = ()
+    choice_feature_names: tuple[str, ...] = ()
     baselines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # points by label
 
     @property
@@ -78,13 +80,15 @@ class Space:
     @staticmethod
     def from_json(message: Mapping[str, Any]) -> Space:
         return Space(
-            tasks=tuple(Task(t["name"], tuple(t["choices"]), tuple(t["dearest_first"]), tuple(t["features"]))
+            tasks=tuple(Task(t["name"], tuple(t["choices"]), tuple(t["dearest_first"]), tuple(t["features"]),
+                             tuple(tuple(row) for row in t.get("choice_features", ())))
                         for t in message["tasks"]),
             metrics=tuple(Metric(m["name"], m["unit"], m["maximised"], m["exact"]) for m in message["metrics"]),
             costs=tuple(Cost(c["metric"], c["constant"], tuple(
                 Term(t["scale"], tuple(Factor(f["task"], tuple(f["values"])) for f in t["factors"]))
                 for t in c["terms"])) for c in message["costs"]),
             feature_names=tuple(message["feature_names"]),
+            choice_feature_names=tuple(message.get("choice_feature_names", ())),
             baselines={b["label"]: tuple(b["choices"]) for b in message["baselines"]})
 
 

@@ -31,9 +31,11 @@ from mscgym.protocol import Child, ProtocolError  # noqa: E402
 MSCGYM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "mscgym"
 INIT = {
     "method": "init", "protocol": 1, "seed": "7", "params": {"n": 2},
-    "space": {"feature_names": ["elements"],
-              "tasks": [{"name": "a", "choices": ["8", "4"], "dearest_first": [0, 1], "features": [72]},
-                        {"name": "b", "choices": ["8", "6", "4"], "dearest_first": [0, 1, 2], "features": [5]}],
+    "space": {"feature_names": ["elements"], "choice_feature_names": ["bits", "weight_error"],
+              "tasks": [{"name": "a", "choices": ["8", "4"], "dearest_first": [0, 1], "features": [72],
+                         "choice_features": [[8, 0.25], [4, None]]},
+                        {"name": "b", "choices": ["8", "6", "4"], "dearest_first": [0, 1, 2], "features": [5],
+                         "choice_features": [[8, 0], [6, 0], [4, 0]]}],
               "metrics": [{"name": "loss", "unit": "", "maximised": False, "exact": False},
                           {"name": "size", "unit": "bits", "maximised": False, "exact": True}],
               "costs": [{"metric": "size", "constant": 3, "terms": [
@@ -86,6 +88,10 @@ class TestSpace(unittest.TestCase):
         self.assertEqual(size.value([0, 0]), 3 + 2 * 8 * 8 + 80)
         self.assertEqual(size.value([1, 2]), 3 + 2 * 4 * 4 + 40)
         self.assertIsNone(self.space.cost("loss"))
+
+    def test_features_of_choices(self):
+        self.assertEqual(self.space.choice_feature_names, ("bits", "weight_error"))
+        self.assertEqual(self.space.tasks[0].choice_features, ((8, 0.25), (4, None)))
 
     def test_violations_are_parts_of_the_limit(self):
         self.assertEqual(self.goal.exact_violation(self.space, [0, 0]), (211 - 100) / 100)

@@ -123,9 +123,11 @@ static void test_env_process__reads_a_space(void **state) {
     double reference[MSC_MAX_METRICS];
     assert_ok(open_script(
         &f,
-        "read -r a; echo '{\"version\":2,\"features\":[\"elements\"],\"tasks\":[{\"name\":\"a\","
-        "\"choices\":[\"4\",\"8\"],\"features\":[72]},{\"name\":\"b\",\"choices\":[\"x\",\"y\"],"
-        "\"dearest_first\":[1,0],\"features\":[5]}],\"metrics\":[{\"name\":\"speed\",\"unit\":"
+        "read -r a; echo '{\"version\":2,\"features\":[\"elements\"],\"choice_features\":[\"bits\","
+        "\"error\"],\"tasks\":[{\"name\":\"a\",\"choices\":[\"4\",\"8\"],\"features\":[72],"
+        "\"choice_features\":[[4,0.5],[8,null]]},{\"name\":\"b\",\"choices\":[\"x\",\"y\"],"
+        "\"dearest_first\":[1,0],\"features\":[5],\"choice_features\":[[1,0],[2,0]]}],\"metrics\":["
+        "{\"name\":\"speed\",\"unit\":"
         "\"1/s\",\"maximised\":true,\"measured\":true},{\"name\":\"distill_loss\"}],\"costs\":[{"
         "\"name\":\"size\",\"constant\":1,\"alone\":[[4,8],[2,2]]}],\"baselines\":[{\"label\":"
         "\"the "
@@ -134,6 +136,11 @@ static void test_env_process__reads_a_space(void **state) {
     const struct msc_space *space = msc_env_space(f.env);
     assert_int_equal(space->n_tasks, 2);
     assert_true(space->tasks[0].features[0] == 72);
+    assert_int_equal(space->n_choice_features, 2);
+    assert_string_equal(space->choice_feature_names[1], "error");
+    assert_true(space->tasks[0].choice_features[1] == 0.5);
+    assert_true(isnan(space->tasks[0].choice_features[3]));
+    assert_true(space->tasks[1].choice_features[2] == 2);
     assert_int_equal(space->tasks[0].most_expensive_first[0], 1); // by the cost
     assert_int_equal(space->tasks[1].most_expensive_first[0], 1); // as it says
     assert_string_equal(space->metrics[0].name, "distill_loss");
@@ -167,6 +174,14 @@ static void test_env_process__refuses_spaces(void **state) {
          "}",
          "task a: its order lists choice 0 0 times"},
         {"{\"features\":[\"f\"]," TASKS "," METRICS "}", "tasks[0].features"},
+        {"{\"choice_features\":[\"f\"]," TASKS "," METRICS "}",
+         "tasks[0].choice_features: expected a list for each of the 2 choices"},
+        {"{\"choice_features\":[\"f\"],\"tasks\":[{\"name\":\"a\",\"choices\":[\"8\"],"
+         "\"choice_features\":[[1,2]]}]," METRICS "}",
+         "tasks[0].choice_features[0]: expected a list of 1 numbers or null"},
+        {"{\"choice_features\":[\"f\"],\"tasks\":[{\"name\":\"a\",\"choices\":[\"8\"],"
+         "\"choice_features\":[[\"1\"]]}]," METRICS "}",
+         "tasks[0].choice_features[0][0]: expected a number, or null"},
         {"{" TASKS ",\"metrics\":[]}", "there are 0 metrics and costs"},
         {"{" TASKS ",\"metrics\":[{\"name\":\"x\",\"alone\":[[0,1],[0,1]]}]}", "alone"},
         {"{" TASKS ",\"metrics\":[{\"name\":\"x\"},{\"name\":\"x\"}]}", "both named x"},

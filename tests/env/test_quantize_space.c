@@ -77,6 +77,75 @@ static void assert_near(double found, double expected) {
     }
 }
 
+// ---- Features of choices ----------------------------------------------------------------------
+
+// Of a weight whose first axis has the channels, symmetric, the range that of each channel: the formula
+// of graph/quant.h, in double.
+static double rounding_error(const struct msc_array *w, int bits) {
+    const float *x = msc_array_data(w);
+    int64_t n_channels = msc_array_dims(w)[0], n = msc_array_n_elements(w) / n_channels;
+    double most = pow(2, bits - 1) - 1, error = 0, all = 0;
+    for (int64_t k = 0; k < n_channels; k++, x += n) {
+        double greatest = 0;
+        for (int64_t i = 0; i < n; i++) {
+            greatest = fmax(greatest, fabs(x[i]));
+        }
+        double scale = greatest / most;
+        for (int64_t i = 0; i < n; i++) {
+            double d = x[i] - scale * nearbyint(x[i] / scale);
+            error += d * d;
+            all += (double)x[i] * x[i];
+        }
+    }
+    return error / all;
+}
+
+static const double *features_of(const struct bench *b, size_t task, uint32_t choice) {
+    const struct msc_space *s = &b->space.space;
+    return s->tasks[task].choice_features + choice * s->n_choice_features;
+}
+
+static void test_env_quantize_space__features_of_choices(void **state) {
+    static const char *const names[] = {"bits", "group_size", "size_bytes", "weight_error"};
+    struct bench b;
+    (void)state;
+    open_bench(&b,
+               "{\"choices\":[{\"bits\":8},{\"bits\":4},{\"bits\":4,\"group_size\":32},"
+               "{\"type\":\"float16\"},{\"float\":true}]}",
+               4);
+    assert_ok(build(&b));
+    const struct msc_space *s = &b.space.space;
+    assert_ok(msc_space_check(s));
+    assert_int_equal(s->n_choice_features, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(s->choice_feature_names[i], names[i]);
+    }
+    static const double bits[] = {8, 4, 4, 16, 32}, groups[] = {0, 0, 32, 0, 0};
+    uint32_t point[6] = {0};
+    double whole = cost(&b, "size_bytes", point);
+    const struct msc_array *w =
+        msc_graph_tensor(b.c.g, msc_graph_find_tensor(b.c.g, "conv1.w"))->data;
+    for (uint32_t c = 0; c < 5; c++) {
+        const double *f = features_of(&b, 1, c); // conv1.w
+        point[1] = c;
+        assert_true(f[0] == bits[c] && f[1] == groups[c]);
+        assert_near(f[2] - features_of(&b, 1, 0)[2] + whole, cost(&b, "size_bytes", point));
+    }
+    // Scales are float32: the products of rounding to them differ by that.
+    for (uint32_t c = 0; c < 2; c++) {
+        double expected = rounding_error(w, c == 0 ? 8 : 4);
+        assert_true(fabs(features_of(&b, 1, c)[3] - expected) <= 1e-4 * expected);
+    }
+    assert_true(features_of(&b, 1, 2)[3] <= features_of(&b, 1, 1)[3]); // no fewer scales
+    assert_true(features_of(&b, 1, 3)[3] > 0 && features_of(&b, 1, 3)[3] < 1e-6);
+    assert_true(features_of(&b, 1, 4)[3] == 0);
+    // An activation knows no groups, and has no weight.
+    assert_int_equal(s->tasks[0].n_choices, 4);
+    assert_true(features_of(&b, 0, 1)[0] == 4 && features_of(&b, 0, 2)[0] == 16);
+    assert_true(features_of(&b, 0, 1)[2] == 0 && isnan(features_of(&b, 0, 1)[3]));
+    close_bench(&b);
+}
+
 // ---- Tasks ------------------------------------------------------------------------------------
 
 static void assert_tasks(const struct bench *b, size_t n, const char *const names[]) {
@@ -447,6 +516,7 @@ static void test_env_quantize_space__shared(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_quantize_space__tasks),
+        cmocka_unit_test(test_env_quantize_space__features_of_choices),
         cmocka_unit_test(test_env_quantize_space__without_labels),
         cmocka_unit_test(test_env_quantize_space__rows_of_metrics),
         cmocka_unit_test(test_env_quantize_space__baselines),

@@ -177,6 +177,26 @@ static void test_env_space__check_refuses_tasks(void **state) {
     expect_invalid(&damaged, "task w: feature elements");
 }
 
+// What is not known of a choice is NaN; the hash, by which a record is known, leaves them out.
+static void test_env_space__features_of_choices(void **state) {
+    (void)state;
+    static const char *const names[] = {"bits", "error"};
+    static const double of_w[] = {8, 0.25, 4, 0.5, 2, NAN}, of_a[] = {8, NAN, INFINITY, 0};
+    struct msc_task changed[] = {tasks[0], tasks[1]};
+    struct msc_space more = space;
+    more.tasks = changed;
+    more.n_choice_features = 2;
+    expect_invalid(&more, "2 features of choices, and no list");
+    more.choice_feature_names = names;
+    changed[0].choice_features = of_w;
+    expect_invalid(&more, "task a: bits of choice 8");
+    changed[1].choice_features = of_a;
+    expect_invalid(&more, "task a: bits of choice 4 is no finite number");
+    changed[1].choice_features = of_w;
+    assert_ok(msc_space_check(&more));
+    assert_true(msc_hash_equal(msc_space_hash(&space), msc_space_hash(&more)));
+}
+
 static void test_env_space__check_refuses_costs(void **state) {
     (void)state;
     static const double endless[] = {8, INFINITY, 2};
@@ -254,6 +274,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_space__counts_points),
         cmocka_unit_test(test_env_space__hash_tells_spaces_apart),
         cmocka_unit_test(test_env_space__check_refuses_tasks),
+        cmocka_unit_test(test_env_space__features_of_choices),
         cmocka_unit_test(test_env_space__check_refuses_costs),
         cmocka_unit_test(test_env_space__check_refuses_baselines),
         cmocka_unit_test(test_env_space__check_refuses_null),
