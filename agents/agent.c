@@ -184,6 +184,7 @@ enum msc_status msc_agent_ask(struct msc_agent *agent, struct msc_proposal out[]
         out[i].parent = -1;
         out[i].bound = INFINITY;
         out[i].probe = false;
+        out[i].origin = NULL;
     }
     *n = 0;
     MSC_TRY(agent->def->ask(agent, out, max, n));

@@ -58,7 +58,7 @@ struct msc_agent_def {
     // Space and goal are borrowed until finish (msc_agent_space, msc_agent_goal).
     enum msc_status (*init)(struct msc_agent *agent);
     // Fills out[0 … *n) with at most `max` proposals, each with its own choices buffer to write.
-    // Fewer is fine; 0 means that nothing is left to try.
+    // Fewer is fine; 0 means that nothing is left to try. `origin` of a proposal may say how it was made.
     enum msc_status (*ask)(struct msc_agent *agent, struct msc_proposal out[], size_t max,
                            size_t *n);
     // Every trial with its outcome, also baselines (before the first ask), failed, pruned and

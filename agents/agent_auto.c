@@ -487,9 +487,12 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
     msc_population_select(&a->members);
     learn(a);
     while (*n < max && !a->is_done) {
-        bool is_found = propose(a, next_turn(a), &out[*n]);
+        char turn = next_turn(a);
+        bool is_found = propose(a, turn, &out[*n]);
+        out[*n].origin = turn == 'P' ? "probe" : turn == '0' ? "mean" : "draw";
         if (!is_found) {
             out[*n].probe = false;
+            out[*n].origin = "child";
             is_found = msc_population_child(&a->members, &out[*n]);
             await(a, CHILDREN, out[*n].choices);
         }

@@ -139,6 +139,7 @@ static enum msc_status evolutionary_ask(struct msc_agent *agent, struct msc_prop
     }
     double bound = e->bounded ? worst_loss(e) : INFINITY;
     if (max > 0 && propose_plan(e, out[0].choices)) {
+        out[0].origin = "plan";
         *n = 1;
     }
     while (*n < max && !e->is_done) {
@@ -146,8 +147,10 @@ static enum msc_status evolutionary_ask(struct msc_agent *agent, struct msc_prop
         out[*n].bound = bound;
         if (e->n_begun < (uint64_t)e->population) {
             e->n_begun++;
+            out[*n].origin = "random";
             is_found = msc_sampler_draw(&e->sampler, out[*n].choices);
         } else {
+            out[*n].origin = "child";
             is_found = msc_population_child(&e->members, &out[*n]);
         }
         e->is_done = !is_found;

@@ -168,6 +168,7 @@ static enum msc_status sensitivity_ask(struct msc_agent *agent, struct msc_propo
                                        size_t max, size_t *n) {
     struct sensitivity *s = msc_agent_state(agent);
     while (*n < max && !s->has_pairs && next_alone(s, &out[*n])) {
+        out[*n].origin = "alone";
         out[(*n)++].probe = true;
     }
     if (*n > 0 || max == 0) {
@@ -175,9 +176,11 @@ static enum msc_status sensitivity_ask(struct msc_agent *agent, struct msc_propo
     }
     if (!s->has_pairs) {
         choose_pairs(s);
+        out[0].origin = "plan";
         propose_plan(s, &out[(*n)++]);
     }
     while (*n < max && next_pair(s, &out[*n])) {
+        out[*n].origin = "pair";
         out[(*n)++].probe = true;
     }
     return MSC_OK;

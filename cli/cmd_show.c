@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/searching.h"
 #include "cli/table.h"
 
 #include "base/json.h"
@@ -7,6 +7,7 @@
 #include "base/table.h"
 #include "records/record_query.h"
 #include "search/kept.h"
+#include "search/phases.h"
 #include "search/report.h"
 #include "search/distilled.h"
 #include "search/reranked.h"
@@ -14,7 +15,7 @@
 struct show_values {
     struct msc_cli_common common;
     const char *record;
-    bool best, pareto, canonical;
+    bool best, pareto, canonical, phases, allow_plugins;
     int64_t top;
 };
 
@@ -40,6 +41,14 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_FLAG,
      .help = "also the Pareto front",
      .offset = SHOW(pareto)},
+    {.name = "phases",
+     .type = MSC_CLI_FLAG,
+     .help = "also how the agent came to its trials, by asking it again; needs the model",
+     .offset = SHOW(phases)},
+    {.name = "allow-plugins",
+     .type = MSC_CLI_FLAG,
+     .help = "with --phases: trust it, libraries and programs that it names may run",
+     .offset = SHOW(allow_plugins)},
     {.name = "canonical",
      .type = MSC_CLI_FLAG,
      .help = "the lines without what may differ from run to run, for comparing records",
@@ -93,7 +102,11 @@ static enum msc_status print_choices(const cJSON *report) {
 
 static enum msc_status print_report(const cJSON *report) {
     struct msc_str text = {0};
+    const cJSON *phases = cJSON_GetObjectItemCaseSensitive(report, "phases");
     enum msc_status status = msc_report_text_folded(&text, report, msc_cli_terminal_columns());
+    if (status == MSC_OK && phases) {
+        status = msc_phases_text(&text, phases, msc_cli_terminal_columns());
+    }
     if (status == MSC_OK) {
         status = msc_cli_print_str(&text);
     }
@@ -115,7 +128,36 @@ static enum msc_status add_distilled(cJSON *report, const struct msc_record *rec
     return status;
 }
 
-static enum msc_status show_record(const struct show_values *v, const struct msc_log *log) {
+// The agent knows costs, which are the environment's.
+static enum msc_status add_phases(cJSON *report, const struct msc_record *record,
+                                  const struct msc_cli_call *call, const struct show_values *v) {
+    struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
+    struct msc_processor *p = NULL;
+    cJSON *phases = NULL;
+    enum msc_status status = MSC_OK;
+    if (!v->phases) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_cli_fill_options(&o, call, &v->common));
+    o.allow_plugins = v->allow_plugins;
+    MSC_TRY_OUT(msc_processor_open_record(&p, v->record, &o));
+    MSC_TRY_OUT(msc_processor_prepare(p));
+    const struct msc_config_entry *entry = &msc_processor_config(p)->entries[0];
+    const struct msc_phases_options of = {
+        .record = record,
+        .space = msc_env_space(msc_processor_env(p)),
+        .agent_config = entry->agent,
+        .agent_folder = entry->folder,
+    };
+    MSC_TRY_OUT(msc_phases_describe(&phases, &of));
+    status = msc_json_add(report, "phases", phases);
+out:
+    msc_processor_close(p);
+    return status;
+}
+
+static enum msc_status show_record(const struct msc_cli_call *call, const struct show_values *v) {
+    const struct msc_log *log = &call->console->log;
     struct msc_record *record = NULL;
     cJSON *kept = NULL;
     cJSON *report = NULL;
@@ -136,6 +178,7 @@ static enum msc_status show_record(const struct show_values *v, const struct msc
     MSC_TRY_OUT(msc_reranked_load(&reranked, record, log));
     MSC_TRY_OUT(msc_report_add_reranked(report, record, reranked));
     MSC_TRY_OUT(add_distilled(report, record, log));
+    MSC_TRY_OUT(add_phases(report, record, call, v));
     status = v->common.json ? msc_cli_print_json(report)
              : v->best      ? print_choices(report)
                             : print_report(report);
@@ -148,7 +191,7 @@ out:
 }
 
 static int cmd_show(const struct msc_cli_call *call, void *payload) {
-    enum msc_status status = show_record(payload, &call->console->log);
+    enum msc_status status = show_record(call, payload);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
 
@@ -161,6 +204,7 @@ const struct msc_cli_command msc_cmd_show = {
         "it;\nisolated_loss_sum adds up the losses that its choices have each alone.",
     .examples = "  mscgym show msc_workspace/digits.jsonl --top 10\n"
                 "  mscgym show msc_workspace/digits.jsonl --best\n"
+                "  mscgym show msc_workspace/digits.jsonl --phases\n"
                 "  mscgym show msc_workspace/digits.jsonl --canonical | sha256sum\n",
     .options = options,
     .values_size = sizeof(struct show_values),

@@ -46,7 +46,7 @@ _mscgym() {
         options="--trials --time --dry-run --retry-failed --warm-start --accept-new-numerics
             --allow-plugins $models"
         ;;
-    show) options="--best --top --pareto --canonical" ;;
+    show) options="--best --top --pareto --phases --allow-plugins --canonical" ;;
     verify) options="--trials --sample --seed --allow-plugins $models" ;;
     salvage) options="--output" ;;
     export)

@@ -87,6 +87,7 @@ set(public_headers
     records/record_query.h
     search/analysis.h
     search/estimate.h
+    search/phases.h
     search/report.h
     search/search.h
     search/supervise.h

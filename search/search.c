@@ -203,6 +203,7 @@ static size_t fill_round_with_tried(struct msc_search *s) {
         s->proposals[i].parent = -1;
         s->proposals[i].bound = INFINITY;
         s->proposals[i].probe = false;
+        s->proposals[i].origin = NULL;
     }
     return n;
 }

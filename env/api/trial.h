@@ -27,6 +27,10 @@ struct msc_proposal {
     // Measure it even when its exact costs break a bound of the search: the agent needs the loss.
     // The core clears it before ask, and sets it for baselines.
     bool probe;
+    // In an answer to ask, for people: how the agent came to it, a word such as "probe" that lives as
+    // long as the agent; NULL: it does not say. Nothing else depends on it, and no record holds it:
+    // replay tells it (mscgym show --phases).
+    const char *origin;
 };
 
 enum msc_trial_state {
