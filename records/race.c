@@ -126,3 +126,28 @@ double msc_race_effort(const struct msc_race *race, size_t n, size_t n_batches) 
     }
     return sum / ((double)n * (double)n_batches);
 }
+
+void msc_race_note(struct msc_race_ratios *ratios, const struct msc_goal *goal,
+                   const struct msc_record_line *line) {
+    const struct msc_outcome *outcome = &line->trial.outcome;
+    double loss = outcome->metrics[goal->objectives[0].metric];
+    bool is_whole = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    for (size_t i = 0; is_whole && line->repeat_of < 0 && i < line->n_rungs; i++) {
+        if (line->rungs[i] > 0.0 && isfinite(loss / line->rungs[i])) {
+            ratios->sums[i] += loss / line->rungs[i];
+            ratios->n[i]++;
+        }
+    }
+}
+
+// The ratio estimate (Cochran 1977, chapter 6): samples differ, and they do so for all trials alike.
+struct msc_trial msc_race_told(const struct msc_race_ratios *ratios, const struct msc_goal *goal,
+                               const struct msc_record_line *line) {
+    struct msc_trial told = line->trial;
+    size_t n = line->n_rungs;
+    if (n > 0 && msc_goal_is_estimate(goal, &told) && ratios->n[n - 1] > 0) {
+        told.outcome.objectives[0] =
+            line->rungs[n - 1] * (ratios->sums[n - 1] / (double)ratios->n[n - 1]);
+    }
+    return told;
+}

@@ -22,4 +22,19 @@ size_t msc_race_kept(const struct msc_race *race, size_t n);
 // What a trial of a round of n takes on average, as a part of one that is measured in full.
 double msc_race_effort(const struct msc_race *race, size_t n, size_t n_batches);
 
+// What is known of rungs: of the lines so far that were measured to the end, the sums of their losses
+// over what these had come to there.
+struct msc_race_ratios {
+    double sums[MSC_RACE_MAX_RUNGS];
+    size_t n[MSC_RACE_MAX_RUNGS];
+};
+
+// Notes a line; in the order of ids.
+void msc_race_note(struct msc_race_ratios *ratios, const struct msc_goal *goal,
+                   const struct msc_record_line *line);
+// The trial as its agent is told it, once its round is noted: of one that was raced out the objective is
+// an estimate of the whole (docs/agents.md).
+struct msc_trial msc_race_told(const struct msc_race_ratios *ratios, const struct msc_goal *goal,
+                               const struct msc_record_line *line);
+
 #endif

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/table.h"
+#include "records/race.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,7 @@ struct replay {
     struct msc_arena arena;
     struct msc_proposal *proposals; // [parallel]
     const char **origins;           // [n_trials]
+    struct msc_race_ratios ratios;
     size_t n_trials, at;
 };
 
@@ -32,6 +34,17 @@ static enum msc_status no_phases_memory(void) {
 
 static const struct msc_record_line *line_at(const struct replay *r, size_t i) {
     return msc_record_trial(r->options->record, i);
+}
+
+// Tells what the search told, its round being noted.
+static enum msc_status tell_line(const struct replay *r, size_t i) {
+    const struct msc_trial told =
+        msc_race_told(&r->ratios, msc_record_goal(r->options->record), line_at(r, i));
+    return msc_agent_tell(r->agent, &told);
+}
+
+static void note_line(struct replay *r, size_t i) {
+    msc_race_note(&r->ratios, msc_record_goal(r->options->record), line_at(r, i));
 }
 
 // As the version that began the record.
@@ -79,7 +92,8 @@ static enum msc_status tell_given(struct replay *r) {
         first = segment->is_warm_start ? segment->first : first;
     }
     while (r->at < r->n_trials && ((int64_t)r->at < first || is_given(line_at(r, r->at)))) {
-        MSC_TRY(msc_agent_tell(r->agent, &line_at(r, r->at)->trial));
+        note_line(r, r->at);
+        MSC_TRY(tell_line(r, r->at));
         r->origins[r->at++] = GIVEN;
     }
     return MSC_OK;
@@ -113,8 +127,11 @@ static enum msc_status replay_asked(struct replay *r) {
         return MSC_FAIL(MSC_E_STATE, "%s: trial %zu does not replay: its agent proposes otherwise",
                         msc_record_path(r->options->record), r->at);
     }
+    for (size_t i = begin; i < r->at; i++) {
+        note_line(r, i);
+    }
     for (size_t i = begin; i < r->at && n_taken == n; i++) {
-        MSC_TRY(msc_agent_tell(r->agent, &line_at(r, i)->trial));
+        MSC_TRY(tell_line(r, i));
     }
     return MSC_OK;
 }

@@ -53,8 +53,8 @@ static void begin_round(struct msc_search *s) {
 
 static enum msc_status tell_round(struct msc_search *s) {
     for (size_t i = 0; i < s->n_items; i++) {
-        msc_search__estimate(s, &s->items[i]);
-        MSC_TRY(msc_agent_tell(s->agent, &s->items[i].line.trial));
+        const struct msc_trial told = msc_race_told(&s->ratios, s->goal, &s->items[i].line);
+        MSC_TRY(msc_agent_tell(s->agent, &told));
     }
     return MSC_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "agents/agent.h"
 #include "env/env.h"
+#include "records/race.h"
 #include "search/attempt.h"
 #include "search/pace.h"
 #include "search/points.h"
@@ -64,9 +65,8 @@ struct msc_search {
     struct msc_race race;
     struct msc_env_part part;
     size_t n_terms;
-    size_t *places;                    // [parallel] of items that are compared
-    double ratios[MSC_RACE_MAX_RUNGS]; // sums, of losses over what they had come to at a rung
-    size_t n_ratios[MSC_RACE_MAX_RUNGS];
+    size_t *places; // [parallel] of items that are compared
+    struct msc_race_ratios ratios;
 
     // One evaluation.
     struct msc_trial **batch_trials; // [MSC_ATTEMPT_MAX_TRIALS], of the items
@@ -141,10 +141,6 @@ static inline bool msc_search__is_raced(const struct msc_search *s) {
 enum msc_status msc_search__open_race(struct msc_search *s);
 // Notes what the loss of an item has come to at the rungs of the part that was evaluated.
 void msc_search__note_rungs(const struct msc_search *s, struct msc_search_item *item);
-// Notes a line, whose loss over what it had come to at rungs tells what that is worth.
-void msc_search__note_ratios(struct msc_search *s, const struct msc_record_line *line);
-// Fills the objective that an agent is told of a trial that was raced out.
-void msc_search__estimate(const struct msc_search *s, struct msc_search_item *item);
 // Evaluates the round's open items as far as the race lets them. *is_over as in msc_search__evaluate.
 enum msc_status msc_search__run_race(struct msc_search *s, bool *is_over);
 

@@ -48,30 +48,6 @@ void msc_search__note_rungs(const struct msc_search *s, struct msc_search_item *
     }
 }
 
-void msc_search__note_ratios(struct msc_search *s, const struct msc_record_line *line) {
-    const struct msc_outcome *outcome = &line->trial.outcome;
-    double loss = outcome->metrics[s->goal->objectives[0].metric];
-    bool is_whole = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
-    for (size_t i = 0; is_whole && line->repeat_of < 0 && i < line->n_rungs; i++) {
-        if (line->rungs[i] > 0.0 && isfinite(loss / line->rungs[i])) {
-            s->ratios[i] += loss / line->rungs[i];
-            s->n_ratios[i]++;
-        }
-    }
-}
-
-// The ratio estimate (Cochran 1977, chapter 6): samples differ, and they do so for all trials alike.
-void msc_search__estimate(const struct msc_search *s, struct msc_search_item *item) {
-    size_t n = item->line.n_rungs;
-    if (n == 0 || !msc_goal_is_estimate(s->goal, &item->line.trial)) {
-        return;
-    }
-    double ratio = s->n_ratios[n - 1] > 0
-                       ? s->ratios[n - 1] / (double)s->n_ratios[n - 1]
-                       : (double)msc_env_n_batches(s->options->env) / (double)s->race.rungs[n - 1];
-    item->line.trial.outcome.objectives[0] = item->line.rungs[n - 1] * ratio;
-}
-
 // ---- Rungs ------------------------------------------------------------------------------------
 
 // Does it take part? Retries are measured in full, and repeats not at all.

@@ -85,12 +85,39 @@ static void test_records_race__effort(void **state) {
     assert_true(msc_race_effort(&race, 1, 16) == 1.0);
 }
 
+// Losses of 6 and 2 that had come to 2 and 1 at the first rung: 2.5 times as much on average.
+static void test_records_race__what_agents_are_told(void **state) {
+    const struct msc_goal goal = {.n_objectives = 1};
+    struct msc_race_ratios ratios = {0};
+    double loss;
+    struct msc_record_line line = {.trial.proposal.bound = INFINITY,
+                                   .trial.outcome = {.metrics = &loss},
+                                   .repeat_of = -1,
+                                   .n_rungs = 1};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        loss = i == 0 ? 6 : 2;
+        line.rungs[0] = i == 0 ? 2 : 1;
+        line.trial.outcome.objectives[0] = loss;
+        line.trial.outcome.state = i == 0 ? MSC_TRIAL_COMPLETE : MSC_TRIAL_INFEASIBLE;
+        msc_race_note(&ratios, &goal, &line);
+        assert_true(msc_race_told(&ratios, &goal, &line).outcome.objectives[0] == loss);
+    }
+    loss = line.rungs[0] = line.trial.outcome.objectives[0] = 4;
+    line.trial.outcome.state = MSC_TRIAL_PRUNED;
+    msc_race_note(&ratios, &goal, &line);
+    assert_true(msc_race_told(&ratios, &goal, &line).outcome.objectives[0] == 10);
+    line.trial.proposal.bound = 3; // which has stopped it
+    assert_true(msc_race_told(&ratios, &goal, &line).outcome.objectives[0] == 4);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_records_race__rungs),
         cmocka_unit_test(test_records_race__what_is_refused),
         cmocka_unit_test(test_records_race__comes_back),
         cmocka_unit_test(test_records_race__effort),
+        cmocka_unit_test(test_records_race__what_agents_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,7 @@ agent() {
     mscgym search "$1.json" --quiet --restart >/dev/null
     mscgym show "$1/tiny.jsonl" --canonical | cmp - "$1.txt" && mscgym verify "$1/tiny.jsonl" --quiet >verified.txt &&
         echo "$1: resumed and verified"
+    mscgym show "$1/tiny.jsonl" --phases | grep -q '^phases' || echo "$1: its agent does not replay"
     grep -q '"state":"pruned"' "$1/tiny.jsonl" && grep -q '"state":"complete"' "$1/tiny.jsonl" || echo "$1: no race"
 }
 agent auto '"type": "auto"'
