@@ -152,6 +152,27 @@ static void test_env_joint__costs(void **state) {
     close_bench(&b);
 }
 
+// Those of both environments: of channels the density, of bits the rest.
+static void test_env_joint__features_of_choices(void **state) {
+    (void)state;
+    char config[768];
+    struct bench b;
+    write_config(config, true, plain);
+    open_bench(&b, config);
+    const struct msc_space *space = msc_env_space(b.env);
+    assert_int_equal(space->n_choice_features, 5);
+    assert_string_equal(space->choice_feature_names[0], "bits");
+    assert_string_equal(space->choice_feature_names[4], "density");
+    const double *f = space->tasks[1].choice_features; // conv2: all, 2 and 1 of 3 channels
+    assert_true(isnan(f[0]) && isnan(f[3]) && f[4] == 1);
+    assert_true(f[5 + 4] == 2.0 / 3 && f[10 + 4] == 1.0 / 3);
+    f = space->tasks[2 + CONV1].choice_features; // 8 and 4 bits, float
+    assert_true(f[0] == 8 && f[5] == 4 && f[10] == 32);
+    assert_true(f[3] > 0 && f[5 + 3] > f[3] && f[10 + 3] == 0);
+    assert_true(isnan(f[4]));
+    close_bench(&b);
+}
+
 // ---- Strategies -------------------------------------------------------------------------------
 
 // Surgery, then quantised: the graph that a strategy makes gives what the trial gave.
@@ -309,9 +330,13 @@ static void test_env_joint__compared(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_env_joint__losses),   cmocka_unit_test(test_env_joint__parts),
-        cmocka_unit_test(test_env_joint__costs),    cmocka_unit_test(test_env_joint__strategies),
-        cmocka_unit_test(test_env_joint__threads),  cmocka_unit_test(test_env_joint__in_turn),
+        cmocka_unit_test(test_env_joint__losses),
+        cmocka_unit_test(test_env_joint__parts),
+        cmocka_unit_test(test_env_joint__costs),
+        cmocka_unit_test(test_env_joint__features_of_choices),
+        cmocka_unit_test(test_env_joint__strategies),
+        cmocka_unit_test(test_env_joint__threads),
+        cmocka_unit_test(test_env_joint__in_turn),
         cmocka_unit_test(test_env_joint__compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

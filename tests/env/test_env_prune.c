@@ -286,6 +286,13 @@ static void test_env_prune__sparse_costs(void **state) {
     assert_near(msc_cost_value(size, both), 4 * (36 + 15) + (43 * 4 + 14) / 2.0, 1e-12);
     const struct msc_cost *macs = msc_space_find_cost(space, "macs");
     assert_near(msc_cost_value(macs, alone), 36 * 2 * 9 * 4 + 36 * 9 * 12 + 15, 1e-12);
+    // What agents are told of choices: units of 4 that stay, and elements of 108.
+    assert_int_equal(space->n_choice_features, 1);
+    assert_string_equal(space->choice_feature_names[0], "density");
+    assert_true(space->tasks[0].choice_features[0] == 1);
+    assert_true(space->tasks[0].choice_features[1] == 0.5);
+    assert_true(space->tasks[3].choice_features[0] == 1);
+    assert_true(space->tasks[3].choice_features[1] == 43.0 / 108);
     // Uniform plans of one kind leave parts of the other as they are.
     assert_int_equal(space->n_baselines, 4);
     assert_memory_equal(space->baselines[1].choices, ((const uint32_t[]){1, 1, 0, 0}), 16);
