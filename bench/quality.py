@@ -31,6 +31,7 @@ import quality_problems
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = os.path.join(HERE, "peers")
+PYTHON = os.path.join(HERE, "..", "python")  # the package, with Optuna's samplers as agents
 OWN = ("auto", "evolutionary", "evolutionary_32", "grid_search", "greedy", "random")
 AGENTS = {
     "auto": {"type": "auto"},
@@ -39,11 +40,11 @@ AGENTS = {
     "grid_search": {"type": "grid_search"},
     "greedy": {"type": "grid_search", "mode": "greedy"},
     "random": {"type": "random"},
-    "optuna_tpe": {"type": "process", "command": ["OPTUNA", f"{PEERS}/search_optuna.py"],
+    "optuna_tpe": {"type": "process", "command": ["OPTUNA", "-m", "mscgym.sampler"],
                    "params": {"sampler": "tpe"}, "timeout": 600},
-    "optuna_tpe_ordinal": {"type": "process", "command": ["OPTUNA", f"{PEERS}/search_optuna.py"],
+    "optuna_tpe_ordinal": {"type": "process", "command": ["OPTUNA", "-m", "mscgym.sampler"],
                            "params": {"sampler": "tpe", "ordinal": True}, "timeout": 600},
-    "optuna_nsga2": {"type": "process", "command": ["OPTUNA", f"{PEERS}/search_optuna.py"],
+    "optuna_nsga2": {"type": "process", "command": ["OPTUNA", "-m", "mscgym.sampler"],
                      "params": {"sampler": "nsga2"}, "timeout": 600},
     "one_plus_one": {"type": "process",
                      "command": [sys.executable, f"{PEERS}/search_one_plus_one.py"]},
@@ -104,7 +105,7 @@ def search(options, problem, name, seed):
         start = time.perf_counter()
         run = subprocess.run([options.mscgym, "search", path, "--quiet", "--threads", "1"],
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                             env=dict(os.environ, OMP_NUM_THREADS="1"))
+                             env=dict(os.environ, OMP_NUM_THREADS="1", PYTHONPATH=PYTHON))
         seconds = time.perf_counter() - start
         # 1: no trial meets every bound; the record tells as much.
         if run.returncode not in (0, 1) or not os.path.exists(os.path.join(folder, "r.jsonl")):

@@ -4,50 +4,49 @@
 
 Points that break a bound by their exact costs are drawn again, and so are those that were tried.
 """
-import random
+import os
+import sys
 
-import search_space
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+
+import mscgym  # noqa: E402
 
 
-class OnePlusOne:
-    def __init__(self, message):
-        self.random = random.Random(int(message["seed"]))
-        self.space = search_space.Space(message)
+class OnePlusOne(mscgym.Agent):
+    def start(self):
         self.best, self.value = None, None
         self.seen = set()
 
-    def draw(self):
+    def vary(self):
         if self.best is None:
-            return tuple(self.random.randrange(n) for n in self.space.counts)
+            return self.draw()
         point = list(self.best)
         n = len(point)
         forced = self.random.randrange(n)
-        for t in range(n):
-            if (t == forced or self.random.random() < 1 / n) and self.space.counts[t] > 1:
-                point[t] = (point[t] + self.random.randrange(1, self.space.counts[t])) % \
-                    self.space.counts[t]
+        for t, count in enumerate(self.space.n_choices):
+            if (t == forced or self.random.random() < 1 / n) and count > 1:
+                point[t] = (point[t] + self.random.randrange(1, count)) % count
         return tuple(point)
 
-    def ask(self, n):
+    def propose(self, n):
         points = []
         for _ in range(1000 * n):
-            point = self.draw()
-            if point not in self.seen and self.space.violation(point) == 0:
+            point = self.vary()
+            if point not in self.seen and self.is_feasible(point):
                 self.seen.add(point)
                 points.append(point)
                 if len(points) == n:
                     break
         return points
 
-    def tell(self, choices, outcome):
+    def tell(self, trial, choices, outcome):
         self.seen.add(choices)
-        if outcome["state"] not in ("complete", "infeasible") or not outcome["objectives"] or \
-                outcome["objectives"][0] is None:
+        if not outcome.is_measured:
             return
-        value = outcome["violation"], outcome["objectives"][0]
+        value = outcome.violation, outcome.objectives[0]
         if self.value is None or value <= self.value:
             self.best, self.value = choices, value
 
 
 if __name__ == "__main__":
-    search_space.serve(OnePlusOne)
+    OnePlusOne.run()

@@ -2,6 +2,7 @@
 """Kills a search at random moments and checks that nothing is lost and nothing differs.
 
     kill_resume.py MSCGYM [--kills 50] [--trials 300] [--seed 0] [--search NAME …] [--config FILE]
+                   [--library hill_climb_agent.so]
 
 Searches the digits example once without a break. Then again, killed (SIGKILL, parent and worker
 together) at random lengths of the record and started anew, until `kills` kills have happened, at most
@@ -15,6 +16,9 @@ Searches that work out more than trials are killed at random times instead, so t
 preparation, their trials and what comes after these are met: choices that replace weights with the
 stage `distill` behind them, all sites of onnxruntime, channels, these and single weights, channels and bits in
 one search, and four searches in turn. All files that they end with must be those of the first one, byte by byte, and verify; on 1, 2 and 4 threads and in the least memory, too.
+
+The same, without threads and memory, of searches with agents and environments from outside: programs, those of
+the Python package, an agent in a shared library where --library names it, an environment that is a program.
 
 --search takes these by name; --config kills the first search of a configuration of yours like that.
 Prints a line for each check; exit code 1 when one fails.
@@ -83,7 +87,8 @@ def with_agent(agent, batch, changes, trials):
 
 
 def searches_of(config):
-    return [entry for section in SECTIONS if section in config for entry in config[section]["gym"]]
+    found = [entry for section in SECTIONS if section in config for entry in config[section]["gym"]]
+    return found + config.get("gym", [])
 
 
 def first_search(config):
@@ -132,6 +137,26 @@ def in_turn(trials):
 
 
 OF_EXAMPLE = {"channels": of_channels, "weights": of_weights, "joint": of_both, "in turn": in_turn}
+
+
+# What others write: agents as programs and as a library, an environment as a program.
+PYTHON = os.path.join(HERE, "..", "..", "python")
+PROGRAMS = {
+    "agent program": [os.path.join(EXAMPLE, "..", "agents", "random_agent.py")],
+    "agent in Python": [os.path.join(PYTHON, "examples", "hill_climb.py")],
+    "agent library": None,
+    "environment program": None,
+}
+
+
+def of_others(name, library, trials):
+    if name == "environment program":
+        program = os.path.abspath(os.path.join(EXAMPLE, "..", "environments", "filter_bits.py"))
+        return {"gym": [entry_of("filter_bits.jsonl", {
+            "type": "process", "command": [sys.executable, program], "bounds": {"area": {"max": 1500}}}, trials)]}
+    agent = ({"type": "library", "path": os.path.abspath(library)} if name == "agent library" else
+             {"type": "process", "command": [sys.executable, *map(os.path.abspath, PROGRAMS[name])]})
+    return with_agent(agent, 64, {}, trials)
 
 
 def with_environment(target, env, changes, trials):
@@ -353,10 +378,10 @@ def check_everything(searches, expected, options):
     return difference(expected, everything(searches, record))
 
 
-def check_verified(searches, record):
+def check_verified(searches, record, options=()):
     for name in searches.records:
         path = os.path.join(os.path.dirname(record), name)
-        process = subprocess.run([searches.mscgym, "verify", path], capture_output=True, text=True)
+        process = subprocess.run([searches.mscgym, "verify", path, *options], capture_output=True, text=True)
         if process.returncode != 0:
             return process.stdout + process.stderr
     return None
@@ -377,8 +402,23 @@ def run_checks_at_any_time(searches, options):
         searches, expected, seconds, options.kills, random.Random(options.seed))
 
 
+def run_checks_of_others(searches, options):
+    config, record = searches.new()
+    searches.finish(config)
+    expected = searches.canonical(record)
+    yield "verified", check_verified(searches, record, ["--allow-plugins"])
+    yield f"{options.kills} kills", check_kills(
+        searches, expected, options.kills, random.Random(options.seed))
+
+
 def checks_of(name, options, folder):
     mscgym = os.path.abspath(options.mscgym)
+    if name == "agent library" and not options.library:
+        print("skipped: agent library: --library does not name it", flush=True)
+        return []
+    if name in PROGRAMS:
+        searches = Searches(mscgym, folder, of_others(name, options.library, options.trials))
+        return run_checks_of_others(searches, options)
     if name in AGENTS:
         searches = Searches(mscgym, folder, with_agent(*AGENTS[name], options.trials))
         return run_checks(searches, options, name)
@@ -394,11 +434,13 @@ def main():
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--search", nargs="+", choices=[*AGENTS, *AT_ANY_TIME, *OF_EXAMPLE])
+    parser.add_argument("--search", nargs="+", choices=[*AGENTS, *AT_ANY_TIME, *OF_EXAMPLE, *PROGRAMS])
     parser.add_argument("--config")
+    parser.add_argument("--library", help="an agent, for the search of that name")
     options = parser.parse_args()
     names = [options.config] if options.config else options.search or [
-        *AGENTS, *AT_ANY_TIME, *OF_EXAMPLE]
+        *AGENTS, *AT_ANY_TIME, *OF_EXAMPLE, *PROGRAMS]
+    os.environ.update(PYTHONPATH=os.path.abspath(PYTHON), PYTHONDONTWRITEBYTECODE="1")
     failed = False
     for name in names:
         folder = tempfile.mkdtemp(prefix="kill_resume_")
