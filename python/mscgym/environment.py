@@ -50,11 +50,14 @@ class Environment:
 
     @staticmethod
     def task(name: str, choices: Iterable[object], *, features: Sequence[float] = (),
+             choice_features: Sequence[Sequence[float | None]] = (),
              dearest_first: Sequence[int] | None = None) -> dict[str, Any]:
         """`choices`: labels, or what makes them. Without an order that of the first cost counts."""
         task: dict[str, Any] = {"name": name, "choices": [str(choice) for choice in choices]}
         if features:
             task["features"] = list(features)
+        if choice_features:
+            task["choice_features"] = [list(row) for row in choice_features]
         if dearest_first is not None:
             task["dearest_first"] = list(dearest_first)
         return task

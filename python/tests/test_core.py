@@ -58,7 +58,8 @@ ENVIRONMENT = """
 import mscgym
 class Sum(mscgym.Environment):
     def space(self):
-        return {"tasks": [self.task(f"t{i}", [8, 6, 4], features=[i]) for i in range(3)], "features": ["place"],
+        return {"tasks": [self.task(f"t{i}", [8, 6, 4], features=[i], choice_features=[[8], [6], [None]])
+                          for i in range(3)], "features": ["place"], "choice_features": ["bits"],
                 "metrics": [self.metric("distill_loss"), self.metric("quality", maximised=True)],
                 "costs": [self.cost("size", alone=[[8, 6, 4]] * 3, products=[(2, {0: [2, 1, 1]})])]}
     def evaluate(self, choices, bound):
@@ -212,7 +213,9 @@ class TestWithMscgym(unittest.TestCase):
 
     def test_gym_view_gives_the_objective(self):
         gym = Child([MSCGYM, "gym", self.config, "--trials", "2"])
-        self.assertEqual(mscgym.Space.from_json(gym.ask("init")["space"]).n_choices, [3, 3, 3])
+        space = mscgym.Space.from_json(gym.ask("init")["space"])
+        self.assertEqual((space.n_choices, space.choice_feature_names), ([3, 3, 3], ("bits",)))
+        self.assertEqual(space.tasks[1].choice_features, ((8,), (6,), (None,)))
         first = gym.ask("reset", seed="3")
         self.assertEqual((first["task"], first["n_choices"], first["observation"]), (0, 3, [0]))
         self.assertEqual(gym.ask("step", choice=2)["reward"], 0)
