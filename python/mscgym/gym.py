@@ -59,7 +59,7 @@ class Env(gymnasium.Env[numpy.ndarray, numpy.int64]):
         part = 1.0 if is_over else step["task"] / n_tasks
         features = step["observation"] if not is_over else [0.0] * len(self._low)
         info: dict[str, Any] = {
-            "action_mask": (numpy.arange(self.action_space.n) < self._n_choices).astype(numpy.int8)}
+            "action_mask": (numpy.arange(max(self.space.n_choices)) < self._n_choices).astype(numpy.int8)}
         if "outcome" in step:
             info["outcome"] = Outcome.from_json(step["outcome"])
         return (numpy.array([part, *features], dtype=numpy.float64), float(step["reward"]), step["terminated"],

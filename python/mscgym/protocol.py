@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 
 class ProtocolError(Exception):
@@ -28,7 +28,7 @@ def lines_of_its_own() -> Iterator[tuple[TextIO, TextIO]]:
         answers.close()
 
 
-def write(out: TextIO, message: Mapping[str, Any]) -> None:
+def write(out: IO[str], message: Mapping[str, Any]) -> None:
     # Numbers that are none are null in JSON, which has no word for them.
     out.write(json.dumps(message, allow_nan=False, default=plain) + "\n")
     out.flush()

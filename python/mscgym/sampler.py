@@ -68,7 +68,7 @@ class OptunaAgent(Agent):
     def suggest(self, trial: optuna.trial.Trial) -> Point:
         def choose(t: int, order: tuple[int, ...]) -> int:
             return order[trial.suggest_int(f"t{t}", 0, len(order) - 1)] if self.is_ordinal else \
-                trial.suggest_categorical(f"t{t}", list(range(len(order))))
+                int(trial.suggest_categorical(f"t{t}", list(range(len(order)))))
 
         return tuple(choose(t, task.dearest_first) for t, task in enumerate(self.space.tasks))
 
