@@ -4,10 +4,10 @@
 // The population begins with the baselines told, the plan of least summed losses where each choice's
 // own is known (from another search, say: a knapsack), and random feasible points until it is full. It
 // is small unless it has to spread along a front: with 8 points losses fall faster than with 32, within
-// 50, 150 and 500 trials, in rounds of 8 and of 32. A child is a uniform
-// crossover of two tournament winners, mutated task by task, repaired until its exact costs meet
-// the bounds, half the time made more expensive as far as these allow, and never proposed twice.
-// Whatever was told since the last ask joins the population, which is then cut back to its size.
+// 50, 150 and 500 trials, in rounds of 8 and of 32. A child is a uniform crossover of two tournament
+// winners, mutated task by task, repaired until its exact costs meet the bounds, half the time made
+// more expensive as far as these allow, and never proposed twice. Whatever was told since the last ask
+// joins the population, which is then cut back to its size.
 //
 // Bounded, a proposal says above which loss it will not survive: the worst of a full population's,
 // all of it feasible. A trial that is stopped there would have been cut at the next ask, so that
@@ -88,8 +88,8 @@ static enum msc_status evolutionary_init(struct msc_agent *agent) {
     struct evolution *e = msc_agent_state(agent);
     struct msc_arena *arena = msc_agent_arena(agent);
     MSC_TRY(set_population(agent, e));
-    MSC_TRY(msc_sampler_init(&e->sampler, msc_agent_arena(agent), msc_agent_space(agent),
-                             msc_agent_goal(agent), msc_agent_rng(agent)));
+    MSC_TRY(msc_sampler_init(&e->sampler, arena, msc_agent_space(agent), msc_agent_goal(agent),
+                             msc_agent_rng(agent)));
     if (e->mutation == 0.0) {
         e->mutation = 1.0 / (double)msc_agent_space(agent)->n_tasks;
     }

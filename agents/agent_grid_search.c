@@ -41,8 +41,7 @@ static const struct msc_param grid_params[] = {
      .number = 1},
     {.name = "around",
      .help = "under bounds, after the plan of per_task or greedy, points of one or two tasks "
-             "changed are "
-             "tried until so many trials were in vain (0: none)",
+             "changed are tried until so many trials were in vain (0: none)",
      .offset = offsetof(struct msc_grid, around),
      .type = MSC_PARAM_I64,
      .number = 100,

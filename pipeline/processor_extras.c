@@ -1,6 +1,7 @@
 // What may stand beside the winner: a greedy search, and latencies.
 #include "pipeline/processor_internal.h"
 
+#include "base/file.h"
 #include "records/record_query.h"
 #include "search/search.h"
 
@@ -23,17 +24,27 @@ const char *msc_processor__greedy_record(struct msc_processor *p, const char *re
 }
 
 // With every parameter, as the record's configuration is read again.
-static enum msc_status make_agent(cJSON **out, struct msc_processor *p) {
-    cJSON *said = cJSON_CreateObject();
-    enum msc_status status = msc_json_add_text(said, "type", "grid_search");
-    if (status == MSC_OK) {
-        status = msc_json_add_text(said, "mode", "greedy");
+static enum msc_status make_agent(struct msc_config_entry *e, struct msc_processor *p) {
+    e->agent_said = cJSON_CreateObject();
+    MSC_TRY(msc_json_add_text(e->agent_said, "type", "grid_search"));
+    MSC_TRY(msc_json_add_text(e->agent_said, "mode", "greedy"));
+    return msc_config_resolve_agent(p->config, e->name, e->agent_said, &e->agent);
+}
+
+// The record, if there is one, keeps the agent that it began with.
+static enum msc_status keep_agent(struct msc_config_entry *e) {
+    struct msc_record *record = NULL;
+    if (!msc_file_exists(e->record)) {
+        return MSC_OK;
     }
+    enum msc_status status = msc_record_open(&record, e->record, MSC_RECORD_READ, NULL);
     if (status == MSC_OK) {
-        status = msc_config_resolve_agent(p->config, msc_processor__entry(p)->name, said, out);
+        const cJSON *header = msc_record_header(record);
+        status =
+            msc_processor__keep_old_agent(e, cJSON_GetObjectItemCaseSensitive(header, "config"));
+        msc_record_close(record);
     }
-    cJSON_Delete(said);
-    return status;
+    return status == MSC_E_NOT_FOUND ? MSC_OK : status;
 }
 
 static void compare_with_record(const struct msc_processor *p, const struct msc_record *record,
@@ -85,9 +96,13 @@ enum msc_status msc_processor__add_greedy(struct msc_processor *p,
     p->race = (struct msc_race){0};
     e->baseline = MSC_CONFIG_BASELINE_UNIFORM;
     e->agent = NULL;
+    e->agent_said = NULL;
     p->is_beside = true;
     e->record = msc_processor__greedy_record(p, kept.record);
-    enum msc_status status = e->record ? make_agent(&e->agent, p) : msc_processor__no_memory();
+    enum msc_status status = e->record ? make_agent(e, p) : msc_processor__no_memory();
+    if (status == MSC_OK) {
+        status = keep_agent(e);
+    }
     if (status == MSC_OK) {
         status = msc_processor__copy_base(p, kept.record);
     }
@@ -96,6 +111,7 @@ enum msc_status msc_processor__add_greedy(struct msc_processor *p,
         status = search_greedily(p, result, report, winner);
     }
     cJSON_Delete(e->agent);
+    cJSON_Delete(e->agent_said);
     *e = kept;
     p->race = race;
     p->is_beside = false;

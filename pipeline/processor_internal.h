@@ -136,6 +136,10 @@ void msc_processor__tell_end(const struct msc_processor *p, const struct cJSON *
 // A greedy search in the environment at hand, with a record of its own (NULL: memory is short),
 // reported beside the winner.
 const char *msc_processor__greedy_record(struct msc_processor *p, const char *record);
+// The entry's agent becomes that of `config`, a record's: all of it where the entry names none, since another
+// one was the default once and ended by itself; else the parameters that the entry does not say.
+enum msc_status msc_processor__keep_old_agent(struct msc_config_entry *e,
+                                              const struct cJSON *config);
 // The record of another search beside that of `record`: NAME.<what>.jsonl. NULL: memory is short.
 const char *msc_processor__record_beside(struct msc_processor *p, const char *record,
                                          const char *what);

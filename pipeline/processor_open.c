@@ -327,13 +327,14 @@ static bool is_same_target(const cJSON *a, const cJSON *b) {
 
 // Parameters that nobody has said are those that it began with.
 static enum msc_status keep_old_parameters(struct msc_config_entry *e, const cJSON *old) {
+    enum msc_status status = MSC_OK;
     cJSON *kept = cJSON_Duplicate(old, true);
-    enum msc_status status = kept ? MSC_OK : msc_processor__no_memory();
-    for (const cJSON *item = e->agent_said ? e->agent_said->child : NULL; kept && item;
-         item = item->next) {
+    if (!kept) {
+        return msc_processor__no_memory();
+    }
+    for (const cJSON *item = e->agent_said ? e->agent_said->child : NULL; item; item = item->next) {
         MSC_TRY_OUT(take_member(kept, e->agent, item->string));
     }
-    MSC_TRY_OUT(status);
     cJSON_Delete(e->agent);
     e->agent = kept;
     kept = NULL;
@@ -347,8 +348,8 @@ static bool is_same_type(const cJSON *a, const cJSON *b) {
                          cJSON_GetObjectItemCaseSensitive(b, "type"), true);
 }
 
-// Another agent was the default once. It ended by itself.
-static enum msc_status keep_old_agent(struct msc_config_entry *e, const cJSON *old) {
+enum msc_status msc_processor__keep_old_agent(struct msc_config_entry *e, const cJSON *config) {
+    const cJSON *old = find_member(config, e, "agent");
     if (is_same_type(old, e->agent)) {
         return keep_old_parameters(e, old);
     }
@@ -371,7 +372,7 @@ static enum msc_status keep_old_defaults(struct msc_processor *p, const cJSON *o
     const cJSON *env = find_env(old, e);
     const cJSON *target = cJSON_GetObjectItemCaseSensitive(env, "target");
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->env, "target");
-    MSC_TRY(keep_old_agent(e, find_member(old, e, "agent")));
+    MSC_TRY(msc_processor__keep_old_agent(e, old));
     if ((e->is_target_default && cJSON_IsString(target)) || is_same_target(target, own)) {
         MSC_TRY(take_member(e->env, env, "target"));
         e->target = msc_arena_strdup(&p->arena, target->valuestring);

@@ -40,3 +40,14 @@ for schema in 1 2; do
     echo "tiny_stopped: $(lines $old/tiny_stopped.jsonl | grep -c '"trial"')"
     [ -n "$options" ] || cmp <(lines $old/tiny.jsonl) <(lines $old/tiny_stopped.jsonl)
 done
+
+# A greedy search beside another that version 2 of its agent began: to the line that version ended with.
+cp -r "$FILES/../../records/files/greedy_2" beside
+cat >beside.json <<END
+{"workspace": "beside", "verbose": "error",
+ "gym": [{"record": "toy.jsonl", "env": {"type": "toy", "tasks": 6, "choices": 4, "seed": 1, "interaction": 0.5,
+          "bounds": {"size_ratio": {"max": 0.06}}},
+          "agent": {"type": "random"}, "budget": {"trials": 12}, "seed": 3, "parallel": 4}]}
+END
+mscgym search beside.json --baseline greedy --quiet >/dev/null && echo "greedy beside it"
+lines beside/toy.greedy.jsonl | sha256sum
