@@ -37,3 +37,20 @@ tiny() {
 }
 END
 }
+
+# killed N FILE TEXT COMMAND...: runs a command, and kills it with its worker once FILE has N lines with
+# TEXT; or lets it end before.
+killed() {
+    local n=$1 file=$2 text=$3 parent worker
+    shift 3
+    "$@" >/dev/null 2>&1 &
+    parent=$!
+    while kill -0 $parent 2>/dev/null && [ "$(cat "$file" 2>/dev/null | grep -c "$text")" -lt "$n" ]; do
+        sleep 0.002
+    done
+    worker=$(cat /proc/$parent/task/$parent/children 2>/dev/null)
+    {
+        kill -KILL $worker $parent
+        wait $parent
+    } 2>/dev/null # what the shell says of it
+}

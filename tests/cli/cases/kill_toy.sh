@@ -4,18 +4,7 @@ toy whole 60 '"delay_us": 2000'
 toy broken 60 '"delay_us": 2000'
 mscgym search whole.json >/dev/null
 for lines in 6 20 33; do
-    mscgym search broken.json >/dev/null 2>&1 &
-    parent=$!
-    # Wait for the record to grow, or for the search to end.
-    while kill -0 $parent 2>/dev/null &&
-        [ "$(cat broken/toy.jsonl 2>/dev/null | wc -l)" -lt $lines ]; do
-        sleep 0.005
-    done
-    worker=$(cat /proc/$parent/task/$parent/children 2>/dev/null)
-    {
-        kill -KILL $worker $parent
-        wait $parent
-    } 2>/dev/null # what the shell says of it
+    killed $lines broken/toy.jsonl "" mscgym search broken.json
 done
 mscgym search broken.json >/dev/null
 mscgym show whole/toy.jsonl --canonical | tail -n +2 >whole.txt

@@ -53,16 +53,7 @@ done
 # Killed, with its parent.
 rm whole/tiny.jsonl
 for lines in 5 15; do
-    mscgym search whole.json --quiet >/dev/null 2>&1 &
-    parent=$!
-    while kill -0 $parent 2>/dev/null && [ "$(cat whole/tiny.jsonl 2>/dev/null | wc -l)" -lt $lines ]; do
-        sleep 0.002
-    done
-    worker=$(cat /proc/$parent/task/$parent/children 2>/dev/null)
-    {
-        kill -KILL $worker $parent
-        wait $parent
-    } 2>/dev/null # what the shell says of it
+    killed $lines whole/tiny.jsonl "" mscgym search whole.json --quiet
 done
 mscgym search whole.json --quiet >/dev/null
 mscgym show whole/tiny.jsonl --canonical | cmp - whole.txt && echo "killed: the same record"

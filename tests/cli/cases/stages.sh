@@ -90,18 +90,7 @@ mv b.json c.json
 config b
 mscgym search b.json --quiet >/dev/null
 for n in 1 2 3 4 5 6; do
-    mscgym search c.json --quiet >/dev/null 2>&1 &
-    parent=$!
-    # Wait for so many stages, or for the end.
-    while kill -0 $parent 2>/dev/null &&
-        [ "$(cat c/msc_stages.json 2>/dev/null | grep -c '"stage":')" -lt $n ]; do
-        sleep 0.01
-    done
-    worker=$(cat /proc/$parent/task/$parent/children 2>/dev/null)
-    {
-        kill -KILL $worker $parent
-        wait $parent
-    } 2>/dev/null # what the shell says of it
+    killed $n c/msc_stages.json '"stage":' mscgym search c.json --quiet
 done
 mscgym search c.json --quiet >/dev/null
 for file in msc_prune.json msc_quantize.json small.onnx msc_track.json graph.json graph.safetensors; do

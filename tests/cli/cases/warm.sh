@@ -20,17 +20,7 @@ mscgym search slow.json --quiet --warm-from first/toy.jsonl >/dev/null
 mscgym show slow/toy.jsonl --canonical >slow.txt
 rm -r slow
 for lines in 8 16 40; do
-    mscgym search slow.json --warm-from first/toy.jsonl >/dev/null 2>&1 &
-    parent=$!
-    while kill -0 $parent 2>/dev/null &&
-        [ "$(cat slow/toy.jsonl 2>/dev/null | wc -l)" -lt $lines ]; do
-        sleep 0.005
-    done
-    worker=$(cat /proc/$parent/task/$parent/children 2>/dev/null)
-    {
-        kill -KILL $worker $parent
-        wait $parent
-    } 2>/dev/null # what the shell says of it
+    killed $lines slow/toy.jsonl "" mscgym search slow.json --warm-from first/toy.jsonl
 done
 mv first/toy.jsonl gone.jsonl
 mscgym resume slow/toy.jsonl --quiet >/dev/null
