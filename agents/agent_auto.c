@@ -506,7 +506,7 @@ static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial
     struct automatic *a = msc_agent_state(agent);
     const uint32_t *choices = trial->proposal.choices;
     const struct msc_outcome learnt = msc_goal_learn(msc_agent_goal(agent), trial);
-    bool is_usable = learnt.state == MSC_TRIAL_COMPLETE || learnt.state == MSC_TRIAL_INFEASIBLE;
+    bool is_usable = msc_trial_state_is_result(learnt.state);
     msc_sampler_note(&a->sampler, choices);
     judge(a, choices, &learnt);
     msc_population_tell(&a->members, trial);

@@ -161,7 +161,7 @@ static enum msc_status evolutionary_ask(struct msc_agent *agent, struct msc_prop
 
 static double usable_loss(const struct msc_trial *trial) {
     const struct msc_outcome *outcome = &trial->outcome;
-    bool is_usable = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    bool is_usable = msc_trial_state_is_result(outcome->state);
     return is_usable ? outcome->objectives[0] : NAN;
 }
 

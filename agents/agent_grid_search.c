@@ -51,7 +51,7 @@ static const struct msc_param grid_params[] = {
 };
 
 double msc_grid_loss(const struct msc_outcome *outcome) {
-    bool is_usable = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    bool is_usable = msc_trial_state_is_result(outcome->state);
     return is_usable && isfinite(outcome->objectives[0]) ? outcome->objectives[0] : NAN;
 }
 

@@ -196,7 +196,7 @@ static enum msc_status sensitivity_tell(struct msc_agent *agent, const struct ms
     struct sensitivity *s = msc_agent_state(agent);
     const uint32_t *choices = trial->proposal.choices;
     const struct msc_outcome *outcome = &trial->outcome;
-    bool is_usable = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    bool is_usable = msc_trial_state_is_result(outcome->state);
     double loss = is_usable && isfinite(outcome->objectives[0]) ? outcome->objectives[0] : NAN;
     size_t n_tasks = s->exact.space->n_tasks, n_changed = 0, changed = 0;
     for (size_t t = 0; t < n_tasks && n_changed < 2; t++) {

@@ -190,7 +190,7 @@ static bool is_member(const struct msc_population *p, const uint32_t choices[]) 
 bool msc_population_tell(struct msc_population *p, const struct msc_trial *trial) {
     const uint32_t *choices = trial->proposal.choices;
     const struct msc_outcome learnt = msc_goal_learn(p->goal, trial);
-    bool is_usable = learnt.state == MSC_TRIAL_COMPLETE || learnt.state == MSC_TRIAL_INFEASIBLE;
+    bool is_usable = msc_trial_state_is_result(learnt.state);
     if (!is_usable || is_member(p, choices)) {
         return false;
     }

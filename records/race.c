@@ -131,7 +131,7 @@ void msc_race_note(struct msc_race_ratios *ratios, const struct msc_goal *goal,
                    const struct msc_record_line *line) {
     const struct msc_outcome *outcome = &line->trial.outcome;
     double loss = outcome->metrics[goal->objectives[0].metric];
-    bool is_whole = outcome->state == MSC_TRIAL_COMPLETE || outcome->state == MSC_TRIAL_INFEASIBLE;
+    bool is_whole = msc_trial_state_is_result(outcome->state);
     for (size_t i = 0; is_whole && line->repeat_of < 0 && i < line->n_rungs; i++) {
         if (line->rungs[i] > 0.0 && isfinite(loss / line->rungs[i])) {
             ratios->sums[i] += loss / line->rungs[i];

@@ -7,7 +7,7 @@
 
 static bool may_win(const struct msc_record_line *line) {
     enum msc_trial_state state = line->trial.outcome.state;
-    return !line->is_left_out && (state == MSC_TRIAL_COMPLETE || state == MSC_TRIAL_INFEASIBLE);
+    return !line->is_left_out && msc_trial_state_is_result(state);
 }
 
 const struct msc_record_line *msc_record_best(const struct msc_record *record) {

@@ -16,7 +16,7 @@ static enum msc_status no_analysis_memory(void) {
 static double value_of(const struct msc_analysis *a, const struct msc_record_line *line) {
     const struct msc_outcome *outcome = &line->trial.outcome;
     enum msc_trial_state state = outcome->state;
-    bool is_result = state == MSC_TRIAL_COMPLETE || state == MSC_TRIAL_INFEASIBLE;
+    bool is_result = msc_trial_state_is_result(state);
     double value = outcome->metrics[msc_record_goal(a->record)->objectives[0].metric];
     return is_result && line->repeat_of < 0 && isfinite(value) ? value : NAN;
 }

@@ -165,7 +165,7 @@ static enum msc_status count_one(cJSON *origins, const char *origin, bool is_bes
 
 static bool is_better(const struct msc_record_line *line, const struct msc_record_line *best) {
     enum msc_trial_state state = line->trial.outcome.state;
-    bool may_win = state == MSC_TRIAL_COMPLETE || state == MSC_TRIAL_INFEASIBLE;
+    bool may_win = msc_trial_state_is_result(state);
     return may_win && line->repeat_of < 0 &&
            (!best || msc_trial_compare(&line->trial, &best->trial) < 0);
 }

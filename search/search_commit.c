@@ -60,7 +60,7 @@ enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_l
                           msc_point_hash(line->trial.proposal.choices, s->space->n_tasks));
     }
     msc_race_note(&s->ratios, s->goal, line);
-    bool is_result = state == MSC_TRIAL_COMPLETE || state == MSC_TRIAL_INFEASIBLE;
+    bool is_result = msc_trial_state_is_result(state);
     return line->repeat_of < 0 && is_result ? note_result(s, &line->trial) : MSC_OK;
 }
 

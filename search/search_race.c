@@ -35,9 +35,8 @@ enum msc_status msc_search__open_race(struct msc_search *s) {
 
 void msc_search__note_rungs(const struct msc_search *s, struct msc_search_item *item) {
     const struct msc_trial *trial = &item->line.trial;
-    bool is_sound = trial->outcome.state == MSC_TRIAL_COMPLETE ||
-                    trial->outcome.state == MSC_TRIAL_INFEASIBLE ||
-                    msc_goal_is_estimate(s->goal, trial);
+    bool is_sound =
+        msc_trial_state_is_result(trial->outcome.state) || msc_goal_is_estimate(s->goal, trial);
     bool is_measured = !isnan(trial->outcome.metrics[s->goal->objectives[0].metric]);
     for (size_t i = item->line.n_rungs; is_sound && is_measured && i < s->race.n_rungs; i++) {
         if (s->race.rungs[i] <= s->part.end) {

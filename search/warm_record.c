@@ -170,7 +170,7 @@ static bool gather_metrics(double metrics[], const struct beside *b,
 
 static bool is_usable(const struct msc_record_line *line) {
     enum msc_trial_state state = line->trial.outcome.state;
-    return line->repeat_of < 0 && (state == MSC_TRIAL_COMPLETE || state == MSC_TRIAL_INFEASIBLE);
+    return line->repeat_of < 0 && msc_trial_state_is_result(state);
 }
 
 // May the trial be told as it is? Then its point and metrics are set.

@@ -41,6 +41,11 @@ enum msc_trial_state {
     MSC_TRIAL_STATE_COUNT
 };
 
+// Did it come to a result, within the bounds or not?
+static inline bool msc_trial_state_is_result(enum msc_trial_state state) {
+    return state == MSC_TRIAL_COMPLETE || state == MSC_TRIAL_INFEASIBLE;
+}
+
 enum msc_trial_cause {
     MSC_CAUSE_NONE,
     MSC_CAUSE_TRIAL,       // the trial itself: NaN, a crash of its own

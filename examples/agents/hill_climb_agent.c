@@ -71,7 +71,7 @@ static void keep_best(struct msc_agent *agent, const struct msc_trial *trial) {
 static enum msc_status hill_climb_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     struct hill_climb *h = msc_agent_state(agent);
     enum msc_trial_state state = trial->outcome.state;
-    bool is_usable = state == MSC_TRIAL_COMPLETE || state == MSC_TRIAL_INFEASIBLE;
+    bool is_usable = msc_trial_state_is_result(state);
     if (is_usable && (h->best.id < 0 || msc_trial_compare(trial, &h->best) < 0)) {
         keep_best(agent, trial);
         h->n_in_vain = 0;
