@@ -322,18 +322,21 @@ enum msc_status msc_record_create(struct msc_record **out, const char *path,
     return MSC_OK;
 }
 
+void msc_record__warn_cut(const struct msc_record *record) {
+    if (record->was_cut) {
+        msc_log(record->log, MSC_LOG_WARNING,
+                "%s: the last write was cut off; %zu complete trials are kept", record->path,
+                record->n_trials);
+    }
+}
+
 static enum msc_status open_record_file(struct msc_record *record, enum msc_record_mode mode) {
     if (mode == MSC_RECORD_APPEND) {
         MSC_TRY(msc_record__open_locked(&record->descriptor, record->path, 0));
     }
     MSC_TRY(msc_record__load(record));
-    if (!record->was_cut) {
-        return MSC_OK;
-    }
-    msc_log(record->log, MSC_LOG_WARNING,
-            "%s: the last write was cut off; %zu complete trials are kept", record->path,
-            record->n_trials);
-    return mode == MSC_RECORD_APPEND ? msc_record__cut_tail(record) : MSC_OK;
+    msc_record__warn_cut(record);
+    return record->was_cut && mode == MSC_RECORD_APPEND ? msc_record__cut_tail(record) : MSC_OK;
 }
 
 enum msc_status msc_record_open(struct msc_record **out, const char *path,

@@ -13,6 +13,8 @@
 // What makes a file a record: its first line begins with this.
 #define MSC_RECORD_MAGIC "{\"kind\":\"header\""
 
+struct msc_record_reader;
+
 struct msc_record_key { // "name": with quotes, escapes and colon
     const char *text;
     size_t length;
@@ -33,6 +35,10 @@ struct msc_record {
     const struct msc_record_key *keys;   // [n_metrics]
     const struct msc_record_key *labels; // [n_baselines], JSON texts without colon
     uint32_t *scratch;                   // [n_tasks]
+    // The line last read; what it points to is here, too.
+    struct msc_record_line line;
+    double line_metrics[MSC_MAX_METRICS];
+    char line_reason[MSC_REASON_BYTES];
     const char *numerics;                // of the header
     uint64_t seed;
     uint32_t parallel;
@@ -81,7 +87,8 @@ bool msc_record__check_end(size_t *n_measured, int schema, const char *line, siz
 enum msc_status msc_record__parse_body(struct cJSON **out, const char *line, size_t n_body,
                                        const char *name);
 enum msc_record_line_kind msc_record__line_kind(const char *line, size_t length);
-// Reads a trial line whose checksum fits into record->trials. MSC_E_FORMAT without a place.
+// Reads the line of the next trial, whose checksum fits, into record->line. MSC_E_FORMAT without a
+// place.
 enum msc_status msc_record__read_trial(struct msc_record *record, const char *line, size_t n_body,
                                        size_t length);
 enum msc_status msc_record__read_segment(struct msc_record *record, const char *line, size_t n_body,
@@ -91,6 +98,8 @@ enum msc_status msc_record__read_segment(struct msc_record *record, const char *
 void msc_record__note_damage(struct msc_record *record, size_t line);
 // Once all lines are read: gives times to lines that have lost theirs, and warns.
 enum msc_status msc_record__settle_measured(struct msc_record *record);
+void msc_record__warn_measured(const struct msc_record *record); // of damage, if there is any
+void msc_record__warn_cut(const struct msc_record *record);      // of a torn end
 
 // An empty record that knows its path; close it with msc_record_close.
 enum msc_status msc_record__new(struct msc_record **out, const char *path,
@@ -104,12 +113,22 @@ enum msc_status msc_record__add_trial(struct msc_record *record,
                                       const struct msc_record_line *line);
 enum msc_status msc_record__add_segment(struct msc_record *record,
                                         const struct msc_record_segment *segment);
-// Reads the whole file; sets n_bytes to the length of its good part, and was_cut.
+// Opens the file and reads its header.
+enum msc_status msc_record__open_lines(struct msc_record *record,
+                                       struct msc_record_reader *reader);
+// Reads on to the next trial, whose id must be n_trials: *out is &record->line, or NULL where no line
+// counts any more, or none yet. Segments on the way are added. Sets n_bytes to the length of what
+// counts, and was_cut. What does not count must be able to be the torn end of one write.
+enum msc_status msc_record__next_line(struct msc_record_line **out, struct msc_record *record,
+                                      struct msc_record_reader *reader);
+// The same for a damaged record: whatever follows.
+enum msc_status msc_record__next_good(struct msc_record_line **out, struct msc_record *record,
+                                      struct msc_record_reader *reader);
+// Reads the whole file.
 enum msc_status msc_record__load(struct msc_record *record);
-// Reads the longest beginning of a text that counts and sets n_bytes to its length; *out tells what
+// Reads the longest beginning of a file that counts and sets n_bytes to its length; *out tells what
 // does not. Fails only for the header's sake, or for memory.
-enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct msc_record *record,
-                                      const char *text, size_t length);
+enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct msc_record *record);
 // record_salvage.c. Copies .params and .base.json, where they are, to a record of another name.
 enum msc_status msc_record__copy_needed(const char *path, const char *new_path);
 // Adds what follows n_bytes in the file to RECORD.cut, and cuts it off.

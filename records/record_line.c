@@ -462,15 +462,15 @@ static void line_read_rungs(struct cursor *c, const struct msc_record *record,
 enum msc_status msc_record__read_trial(struct msc_record *record, const char *line, size_t n_body,
                                        size_t length) {
     struct cursor c = {.at = line, .end = line + n_body, .is_good = true};
-    double metrics[MSC_MAX_METRICS];
-    char text[MSC_REASON_BYTES]; // a label, then the reason
-    struct msc_record_line read = {.trial = {.proposal.choices = record->scratch,
-                                             .outcome = {.metrics = metrics, .reason = text}}};
+    char *text = record->line_reason; // a label, then the reason
+    struct msc_record_line read = {
+        .trial = {.proposal.choices = record->scratch,
+                  .outcome = {.metrics = record->line_metrics, .reason = text}}};
     line_expect(&c, "{\"kind\":\"trial\",\"id\":");
     read.trial.id = line_read_i64(&c);
     line_read_proposal(&c, record, &read.trial.proposal);
     if (line_accept_text(&c, ",\"baseline\":")) {
-        line_read_text(&c, text, sizeof text);
+        line_read_text(&c, text, sizeof record->line_reason);
     }
     read.warm = line_read_warm(&c);
     read.repeat_of = read_optional_id(&c, ",\"repeat_of\":");
@@ -487,7 +487,9 @@ enum msc_status msc_record__read_trial(struct msc_record *record, const char *li
     }
     read.baseline = baseline_of(record->space, &read);
     read.trial.proposal.probe |= read.baseline >= 0;
-    return msc_record__add_trial(record, &read);
+    msc_goal_set_objectives(&record->goal, &read.trial.outcome);
+    record->line = read;
+    return MSC_OK;
 }
 
 enum msc_status msc_record__read_segment(struct msc_record *record, const char *line, size_t n_body,

@@ -2,64 +2,15 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "records/record_internal.h"
+#include "records/record_reader.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// Where a reader stands in the text.
-struct lines {
-    const char *text;
-    size_t length;
-    size_t at;     // begin of the next line
-    size_t number; // of the line last returned, from 1
-};
-
-// The next line that ends in a newline; false at the end and at a torn last line.
-static bool load_next_line(struct lines *lines, const char **line, size_t *length) {
-    const char *begin = lines->text + lines->at;
-    const char *end = memchr(begin, '\n', lines->length - lines->at);
-    if (!end) {
-        return false;
-    }
-    *line = begin;
-    *length = (size_t)(end - begin);
-    lines->at += *length + 1;
-    lines->number++;
-    return true;
-}
-
 bool msc_record__is_torn_header(const char *text, size_t length) {
     size_t n = strlen(MSC_RECORD_MAGIC);
-    return memcmp(text, MSC_RECORD_MAGIC, length < n ? length : n) == 0 &&
-           !memchr(text, '\n', length);
-}
-
-// What does not count may be cut only where it can be the torn end of one write: no good line
-// follows, there are no more lines than a write has, and they are not all that there is.
-static enum msc_status check_tail(const struct msc_record *record, struct lines lines) {
-    const size_t number = lines.number;
-    const char *line = NULL;
-    size_t length = 0;
-    size_t n_body = 0;
-    size_t n_lines = 1;
-    size_t n_good = 0;
-    char what[96];
-    while (load_next_line(&lines, &line, &length)) {
-        n_lines++;
-        n_good += msc_record__check_line(&n_body, line, length);
-    }
-    if (n_good > 0) {
-        snprintf(what, sizeof what, "%zu good lines follow", n_good);
-    } else if (number == 2) {
-        snprintf(what, sizeof what, "no line after the header is good");
-    } else if (n_lines > record->parallel) {
-        snprintf(what, sizeof what, "so are the %zu lines after it, more than one write had",
-                 n_lines - 1);
-    } else {
-        return MSC_OK;
-    }
-    return MSC_FAIL(MSC_E_FORMAT, "%s: line %zu is damaged (its checksum does not fit) and %s",
-                    record->path, number, what);
+    return (length == 0 || memcmp(text, MSC_RECORD_MAGIC, length < n ? length : n) == 0) &&
+           !(length > 0 && memchr(text, '\n', length));
 }
 
 enum msc_status msc_record__read_header(struct msc_record *record, const char *line,
@@ -93,10 +44,59 @@ enum msc_status msc_record__read_header(struct msc_record *record, const char *l
     return MSC_OK;
 }
 
-static enum msc_status load_line(struct msc_record *record, const char *line, size_t n_body,
-                                 size_t length) {
+enum msc_status msc_record__open_lines(struct msc_record *record,
+                                       struct msc_record_reader *reader) {
+    const char *line = NULL;
+    size_t length = 0;
+    MSC_TRY(msc_record__reader_open(reader, record->path));
+    MSC_TRY(msc_record__reader_next(&line, &length, reader));
+    if (!line) {
+        return msc_record__is_torn_header(reader->buffer + reader->at, reader->end - reader->at)
+                   ? MSC_FAIL(MSC_E_NOT_FOUND, "%s: no complete header in it yet", record->path)
+                   : MSC_FAIL(MSC_E_FORMAT, "%s: it is no record: line 1 is no header",
+                              record->path);
+    }
+    MSC_TRY(msc_record__read_header(record, line, length));
+    record->n_bytes = length + 1;
+    return MSC_OK;
+}
+
+// What does not count may be cut only where it can be the torn end of one write: no good line
+// follows, there are no more lines than a write has, and they are not all that there is. `reader` is
+// behind the first such line.
+static enum msc_status check_tail(const struct msc_record *record,
+                                  struct msc_record_reader *reader) {
+    const size_t number = reader->number;
+    const char *line = NULL;
+    size_t length = 0;
+    size_t n_body = 0;
+    size_t n_lines = 0;
+    size_t n_good = 0;
+    char what[96];
+    do {
+        n_lines++;
+        MSC_TRY(msc_record__reader_next(&line, &length, reader));
+        n_good += line && msc_record__check_line(&n_body, line, length);
+    } while (line);
+    if (n_good > 0) {
+        snprintf(what, sizeof what, "%zu good lines follow", n_good);
+    } else if (number == 2) {
+        snprintf(what, sizeof what, "no line after the header is good");
+    } else if (n_lines > record->parallel) {
+        snprintf(what, sizeof what, "so are the %zu lines after it, more than one write had",
+                 n_lines - 1);
+    } else {
+        return MSC_OK;
+    }
+    return MSC_FAIL(MSC_E_FORMAT, "%s: line %zu is damaged (its checksum does not fit) and %s",
+                    record->path, number, what);
+}
+
+static enum msc_status read_line(struct msc_record_line **out, struct msc_record *record,
+                                 const char *line, size_t n_body, size_t length) {
     switch (msc_record__line_kind(line, length)) {
     case MSC_RECORD_LINE_TRIAL:
+        *out = &record->line;
         return msc_record__read_trial(record, line, n_body, length);
     case MSC_RECORD_LINE_SEGMENT:
         return msc_record__read_segment(record, line, n_body, length);
@@ -105,74 +105,82 @@ static enum msc_status load_line(struct msc_record *record, const char *line, si
     }
 }
 
-// Up to the first line whose checksum does not fit, which is then the last one of `lines`.
-static enum msc_status load_good_lines(struct msc_record *record, struct lines *lines) {
+enum msc_status msc_record__next_good(struct msc_record_line **out, struct msc_record *record,
+                                      struct msc_record_reader *reader) {
     const char *line = NULL;
     size_t length = 0;
     size_t n_body = 0;
-    while (load_next_line(lines, &line, &length) && msc_record__check_line(&n_body, line, length)) {
-        enum msc_status status = load_line(record, line, n_body, length);
-        if (status != MSC_OK) {
-            return msc_status_prefix(status, "%s: line %zu", record->path, lines->number);
+    *out = NULL;
+    while (!*out) {
+        MSC_TRY(msc_record__reader_next(&line, &length, reader));
+        if (!line || !msc_record__check_line(&n_body, line, length)) {
+            return MSC_OK;
         }
-        record->n_bytes += length + 1;
+        enum msc_status status = read_line(out, record, line, n_body, length);
+        if (status != MSC_OK) {
+            return msc_status_prefix(status, "%s: line %zu", record->path, reader->number);
+        }
+        record->n_bytes = reader->offset;
     }
     return MSC_OK;
 }
 
-static enum msc_status load_lines(struct msc_record *record, struct lines *lines) {
-    enum msc_status status = load_good_lines(record, lines);
-    if (status == MSC_OK && record->n_bytes < lines->at) {
-        status = check_tail(record, *lines);
+static enum msc_status next_line(struct msc_record_line **out, struct msc_record *record,
+                                 struct msc_record_reader *reader) {
+    MSC_TRY(msc_record__next_good(out, record, reader));
+    bool is_damaged = reader->offset > record->n_bytes;
+    record->was_cut = !*out && (is_damaged || reader->end > reader->at);
+    if (*out || !is_damaged) {
+        return MSC_OK;
     }
+    const size_t number = reader->number;
+    MSC_TRY(check_tail(record, reader));
+    msc_record__reader_seek(reader, record->n_bytes, number);
+    return MSC_OK;
+}
+
+enum msc_status msc_record__next_line(struct msc_record_line **out, struct msc_record *record,
+                                      struct msc_record_reader *reader) {
+    enum msc_status status = next_line(out, record, reader);
     return status == MSC_E_FORMAT
                ? MSC_FAIL(status, "%s; mscgym salvage %s -o NEW saves what is before it",
                           msc_status_message(), record->path)
                : status;
 }
 
-static enum msc_status load_header(struct msc_record *record, struct lines *lines) {
-    const char *line = NULL;
-    size_t length = 0;
-    if (msc_record__is_torn_header(lines->text, lines->length)) {
-        return MSC_FAIL(MSC_E_NOT_FOUND, "%s: no complete header in it yet", record->path);
+static enum msc_status load_lines(struct msc_record *record, struct msc_record_reader *reader) {
+    struct msc_record_line *line = NULL;
+    MSC_TRY(msc_record__open_lines(record, reader));
+    MSC_TRY(msc_record__next_line(&line, record, reader));
+    while (line) {
+        MSC_TRY(msc_record__add_trial(record, line));
+        MSC_TRY(msc_record__next_line(&line, record, reader));
     }
-    if (!load_next_line(lines, &line, &length)) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: it is no record: line 1 is no header", record->path);
-    }
-    MSC_TRY(msc_record__read_header(record, line, length));
-    record->n_bytes = length + 1;
-    return MSC_OK;
-}
-
-static enum msc_status load_text(struct msc_record *record, const char *text, size_t length) {
-    struct lines lines = {.text = text, .length = length};
-    MSC_TRY(load_header(record, &lines));
-    MSC_TRY(load_lines(record, &lines));
     MSC_TRY(msc_record__settle_measured(record));
     record->n_committed = record->n_trials;
     record->n_committed_segments = record->n_segments;
-    record->was_cut = record->n_bytes < length;
     return MSC_OK;
 }
 
-static void count_left_out(struct msc_record_salvaged *out, struct lines *lines, size_t n_good) {
+enum msc_status msc_record__load(struct msc_record *record) {
+    struct msc_record_reader reader = {0};
+    enum msc_status status = load_lines(record, &reader);
+    msc_record__reader_close(&reader);
+    return status;
+}
+
+static enum msc_status load_good(struct msc_record_salvaged *out, struct msc_record *record,
+                                 struct msc_record_reader *reader) {
+    struct msc_record_line *good = NULL;
     const char *line = NULL;
     size_t length = 0;
     size_t n_body = 0;
-    lines->at = n_good;
-    while (load_next_line(lines, &line, &length)) {
-        out->n_left_out++;
-        out->n_sound += msc_record__check_line(&n_body, line, length);
-    }
-    out->n_left_out += lines->at < lines->length;
-}
-
-enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct msc_record *record,
-                                      const char *text, size_t length) {
-    struct lines lines = {.text = text, .length = length};
-    MSC_TRY(load_header(record, &lines));
-    enum msc_status status = load_good_lines(record, &lines);
+    enum msc_status status = MSC_OK;
+    MSC_TRY(msc_record__open_lines(record, reader));
+    do {
+        status = msc_record__next_good(&good, record, reader);
+        record->n_trials += status == MSC_OK && good;
+    } while (status == MSC_OK && good);
     if (status != MSC_OK && status != MSC_E_FORMAT) {
         return status;
     }
@@ -180,15 +188,22 @@ enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct ms
         .n_trials = record->n_trials,
         .line = 2 + record->n_trials + record->n_segments,
     };
-    count_left_out(out, &lines, (size_t)record->n_bytes);
+    msc_record__reader_seek(reader, record->n_bytes, out->line);
+    for (;;) {
+        MSC_TRY(msc_record__reader_next(&line, &length, reader));
+        if (!line) {
+            break;
+        }
+        out->n_left_out++;
+        out->n_sound += msc_record__check_line(&n_body, line, length);
+    }
+    out->n_left_out += reader->end > reader->at;
     return MSC_OK;
 }
 
-enum msc_status msc_record__load(struct msc_record *record) {
-    char *text = NULL;
-    size_t length = 0;
-    MSC_TRY(msc_file_read(&text, &length, record->path));
-    enum msc_status status = load_text(record, text, length);
-    msc_free(text);
+enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct msc_record *record) {
+    struct msc_record_reader reader = {0};
+    enum msc_status status = load_good(out, record, &reader);
+    msc_record__reader_close(&reader);
     return status;
 }

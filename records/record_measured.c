@@ -85,6 +85,11 @@ enum msc_status msc_record__settle_measured(struct msc_record *record) {
         line->elapsed_s = isnan(line->elapsed_s) ? last : line->elapsed_s;
         last = line->elapsed_s;
     }
+    msc_record__warn_measured(record);
+    return MSC_OK;
+}
+
+void msc_record__warn_measured(const struct msc_record *record) {
     if (record->n_damaged > 0) {
         char more[48] = "";
         if (record->n_damaged > 1) {
@@ -95,5 +100,4 @@ enum msc_status msc_record__settle_measured(struct msc_record *record) {
                 "it, what was found is good",
                 record->path, record->first_damaged, more);
     }
-    return MSC_OK;
 }

@@ -30,7 +30,7 @@ static enum msc_status keep_good_lines(const char *path, const char *text, size_
 
 enum msc_status msc_record__cut_tail(const struct msc_record *record) {
     struct msc_arena arena = {0};
-    char *text = NULL;
+    const void *text = NULL;
     size_t length = 0;
     enum msc_status status = MSC_OK;
     const size_t n_good = (size_t)record->n_bytes;
@@ -39,9 +39,9 @@ enum msc_status msc_record__cut_tail(const struct msc_record *record) {
         status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", record->path);
         goto out;
     }
-    MSC_TRY_OUT(msc_file_read(&text, &length, record->path));
+    MSC_TRY_OUT(msc_file_map(&text, &length, record->path));
     if (length > n_good) {
-        status = keep_good_lines(path, text + n_good, length - n_good);
+        status = keep_good_lines(path, (const char *)text + n_good, length - n_good);
         if (status != MSC_OK) {
             status = msc_status_prefix(
                 status, "%s: its damaged end cannot be kept, so it is not cut", record->path);
@@ -54,7 +54,7 @@ enum msc_status msc_record__cut_tail(const struct msc_record *record) {
         status = msc_record__fail_system("cut the damaged end of the record", record->path, errno);
     }
 out:
-    msc_free(text);
+    msc_file_unmap(text, length);
     msc_arena_finish(&arena);
     return status;
 }
@@ -104,17 +104,19 @@ enum msc_status msc_record__copy_needed(const char *path, const char *new_path) 
 enum msc_status msc_record_salvage(struct msc_record_salvaged *out, const char *path,
                                    const char *new_path) {
     struct msc_record *record = NULL;
-    char *text = NULL;
+    const void *text = NULL;
     size_t length = 0;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(check_name_is_free(new_path));
     MSC_TRY_OUT(msc_record__new(&record, path, NULL));
-    MSC_TRY_OUT(msc_file_read(&text, &length, path));
-    MSC_TRY_OUT(msc_record__load_good(out, record, text, length));
+    MSC_TRY_OUT(msc_record__load_good(out, record));
+    MSC_TRY_OUT(msc_file_map(&text, &length, path));
     MSC_TRY_OUT(msc_record__copy_needed(path, new_path));
-    status = msc_file_write(new_path, text, (size_t)record->n_bytes);
+    status = record->n_bytes <= length
+                 ? msc_file_write(new_path, text, (size_t)record->n_bytes)
+                 : MSC_FAIL(MSC_E_IO, "%s: it changed while it was read", path);
 out:
-    msc_free(text);
+    msc_file_unmap(text, length);
     msc_record_close(record);
     return status;
 }

@@ -1,0 +1,84 @@
+#include "records/record_scan.h"
+
+#include "records/record_internal.h"
+#include "records/record_reader.h"
+
+#include <math.h>
+#include <sys/stat.h>
+
+struct msc_record_scan {
+    struct msc_record *record;
+    struct msc_record_reader reader;
+    double elapsed_s; // of the line last read
+};
+
+enum msc_status msc_record_scan_open(struct msc_record_scan **out, const char *path,
+                                     const struct msc_log *log) {
+    struct msc_record_scan *scan = msc_alloc_zero(1, sizeof *scan);
+    enum msc_status status = scan ? msc_record__new(&scan->record, path, log)
+                                  : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    if (status == MSC_OK) {
+        status = msc_record__open_lines(scan->record, &scan->reader);
+    }
+    if (status != MSC_OK) {
+        msc_record_scan_close(scan);
+        return status;
+    }
+    *out = scan;
+    return MSC_OK;
+}
+
+// A torn end is cut off by whoever goes on, which takes nothing that counted.
+static enum msc_status check_length(const struct msc_record_scan *scan) {
+    struct stat now;
+    return fstat(scan->reader.descriptor, &now) == 0 &&
+                   (uint64_t)now.st_size < scan->record->n_bytes
+               ? MSC_FAIL(MSC_E_STATE, "%s: it was cut short while it was read", scan->record->path)
+               : MSC_OK;
+}
+
+// Time never goes back from line to line.
+static void settle_time(struct msc_record_scan *scan, struct msc_record_line *line) {
+    if (line->elapsed_s < scan->elapsed_s) {
+        msc_record__note_damage(scan->record,
+                                msc_record_line_number(scan->record, line->trial.id));
+    }
+    if (!(line->elapsed_s >= scan->elapsed_s)) { // not known, or going back
+        line->elapsed_s = scan->elapsed_s;
+    }
+    scan->elapsed_s = line->elapsed_s;
+}
+
+enum msc_status msc_record_scan_next(const struct msc_record_line **out,
+                                     struct msc_record_scan *scan) {
+    struct msc_record_line *line = NULL;
+    MSC_TRY(msc_record__next_line(&line, scan->record, &scan->reader));
+    if (line) {
+        scan->record->n_trials++;
+        settle_time(scan, line);
+    }
+    *out = line;
+    return line ? MSC_OK : check_length(scan);
+}
+
+const struct msc_record *msc_record_scan_record(const struct msc_record_scan *scan) {
+    return scan->record;
+}
+
+void msc_record_scan_warn(const struct msc_record_scan *scan) {
+    msc_record__warn_measured(scan->record);
+    msc_record__warn_cut(scan->record);
+}
+
+size_t msc_record_scan_memory(const struct msc_record_scan *scan) {
+    return sizeof *scan + sizeof *scan->record + scan->reader.capacity +
+           scan->record->arena.used_bytes;
+}
+
+void msc_record_scan_close(struct msc_record_scan *scan) {
+    if (scan) {
+        msc_record__reader_close(&scan->reader);
+        msc_record_close(scan->record);
+        msc_free(scan);
+    }
+}
