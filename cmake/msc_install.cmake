@@ -85,8 +85,10 @@ set(public_headers
     records/record.h
     records/record_header.h
     records/record_query.h
+    records/record_scan.h
     search/analysis.h
     search/estimate.h
+    search/history.h
     search/phases.h
     search/report.h
     search/search.h

@@ -39,7 +39,7 @@ struct msc_record {
     struct msc_record_line line;
     double line_metrics[MSC_MAX_METRICS];
     char line_reason[MSC_REASON_BYTES];
-    const char *numerics;                // of the header
+    const char *numerics; // of the header
     uint64_t seed;
     uint32_t parallel;
     struct msc_record_line *trials; // by id
@@ -114,8 +114,7 @@ enum msc_status msc_record__add_trial(struct msc_record *record,
 enum msc_status msc_record__add_segment(struct msc_record *record,
                                         const struct msc_record_segment *segment);
 // Opens the file and reads its header.
-enum msc_status msc_record__open_lines(struct msc_record *record,
-                                       struct msc_record_reader *reader);
+enum msc_status msc_record__open_lines(struct msc_record *record, struct msc_record_reader *reader);
 // Reads on to the next trial, whose id must be n_trials: *out is &record->line, or NULL where no line
 // counts any more, or none yet. Segments on the way are added. Sets n_bytes to the length of what
 // counts, and was_cut. What does not count must be able to be the torn end of one write.

@@ -40,8 +40,7 @@ static enum msc_status check_length(const struct msc_record_scan *scan) {
 // Time never goes back from line to line.
 static void settle_time(struct msc_record_scan *scan, struct msc_record_line *line) {
     if (line->elapsed_s < scan->elapsed_s) {
-        msc_record__note_damage(scan->record,
-                                msc_record_line_number(scan->record, line->trial.id));
+        msc_record__note_damage(scan->record, msc_record_line_number(scan->record, line->trial.id));
     }
     if (!(line->elapsed_s >= scan->elapsed_s)) { // not known, or going back
         line->elapsed_s = scan->elapsed_s;
