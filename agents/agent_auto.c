@@ -10,7 +10,9 @@
 // In a space of many tasks plans lie the farther from the best points, and draws are the wider, the more
 // of them turn out well: as many as a third are to be among the better half of the best points, after the
 // one-fifth rule (Rechenberg 1973). Far from what was told a model promises there what it cannot know.
-// (Version 1 did so in any space.)
+// (Version 1 did so in any space.) In a space of few tasks plans are searched for from random points, too,
+// the more of them the more was told: what the best points have in common may be what keeps from better
+// ones. (Since version 3.)
 //
 // What is proposed how often depends on the phase: at first mostly probes; while losses are found to
 // add up, still so, as the plan of least summed loss is then the optimum; else plans by the mean, plans
@@ -45,6 +47,9 @@
 // Up to so many tasks plans may be anywhere, and draws are of the whole posterior; of more, the first
 // plans change so many.
 #define FEW_TASKS 16.0
+// Random points at which searches for a plan begin: one for so many points told, and at most.
+#define POINTS_PER_START 8
+#define MOST_STARTS 12
 // Spaces of more choices have fewer searches for a plan, and their knapsack solved only once all that
 // choices lose alone is known.
 #define MANY_ENTRIES 600
@@ -85,7 +90,8 @@ struct automatic {
     uint64_t n_awaited, n_drawn;
     bool is_ready, has_plan, is_done;
     bool is_adaptive; // of width and radius
-    bool is_news;     // the models were fitted since a plan was proposed
+    bool has_random_starts;
+    bool is_news; // the models were fitted since a plan was proposed
 };
 
 static const struct msc_param auto_params[] = {
@@ -196,6 +202,8 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     a->width = fmin(1.0, sqrt(FEW_TASKS / (double)n_tasks));
     a->radius = fmin(FEW_TASKS, (double)n_tasks);
     a->is_adaptive = (double)n_tasks > FEW_TASKS || msc_agent_version(agent) == 1;
+    a->has_random_starts =
+        a->sampler.bounds.n_entries <= MANY_ENTRIES && msc_agent_version(agent) >= 3;
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         a->rates[kind] = kind == CHILDREN ? LEAST_CHANCE : 0.5;
     }
@@ -369,11 +377,22 @@ static bool is_unseen(const void *context, const uint32_t choices[]) {
            msc_exact_bounds_hold(&a->sampler.bounds, choices);
 }
 
-// Where local searches begin: the best point told, another good one, the assembled plan; and what the
-// last plan is relaxed to.
-static bool start_plan(struct automatic *a, int which) {
+static void start_anywhere(struct automatic *a) {
+    const struct msc_space *space = a->sampler.bounds.space;
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        a->start[t] = (uint32_t)msc_rng_below(a->sampler.rng, space->tasks[t].n_choices);
+    }
+}
+
+// Where local searches begin: the best point told, another good one, the assembled plan; what the last
+// plan is relaxed to; random points.
+static bool start_plan(struct automatic *a, size_t which) {
     size_t n_bytes = a->sampler.bounds.space->n_tasks * sizeof *a->start;
     size_t n = a->members.n_members;
+    if (which > 3) {
+        start_anywhere(a);
+        return true;
+    }
     if (which >= 2) {
         memcpy(a->start, which == 2 && a->has_plan ? a->assembled : a->plan, n_bytes);
         return true;
@@ -383,6 +402,14 @@ static bool start_plan(struct automatic *a, int which) {
         memcpy(a->start, msc_population_point(&a->members, member), n_bytes);
     }
     return n > 0;
+}
+
+// How many local searches a plan is worth that may be anywhere.
+static size_t starts_anywhere(const struct automatic *a) {
+    size_t n = a->parts[0].model.n_points / POINTS_PER_START;
+    return is_opening(a) || looks_additive(a) || !a->has_random_starts
+               ? 4
+               : 4 + (n < MOST_STARTS ? n : MOST_STARTS);
 }
 
 // The best unseen plan by draws at this temperature.
@@ -397,7 +424,8 @@ static bool propose_plan(struct automatic *a, double temperature, struct msc_pro
     bool is_anywhere =
         is_opening(a) || looks_additive(a) || a->radius >= (double)bounds->space->n_tasks;
     a->search.max_changed = is_anywhere ? SIZE_MAX : (size_t)a->radius;
-    for (int which = 0; which < (is_anywhere ? 4 : 2); which++) {
+    size_t n_starts = is_anywhere ? starts_anywhere(a) : 2;
+    for (size_t which = 0; which < n_starts; which++) {
         double violation, value;
         if ((is_large && is_anywhere && which % 3 != 0) || !start_plan(a, which)) {
             continue;
@@ -538,7 +566,7 @@ const struct msc_agent_def msc_agent_auto = {
     .abi = MSC_AGENT_ABI,
     .name = "auto",
     .summary = "learns what choices lose alone and together, and tries what that promises most of",
-    .version = 2,
+    .version = 3,
     .oldest = 1,
     .state_size = sizeof(struct automatic),
     .params = auto_params,
