@@ -51,7 +51,7 @@ static void test_graph_edit__round_bias(void **state) {
         assert_int_equal(msc_bias_round(values[i], steps[i]), biases[i].q);
     }
     struct msc_array *b = array_of(1, &n, values);
-    struct msc_edit e = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {N_BIASES, steps}};
+    struct msc_edit e = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {.n = N_BIASES, .steps = steps}};
     msc_edit_seal(&e);
     check_apply(b, &e, rounded);
     msc_array_release(b);
@@ -118,7 +118,8 @@ static void test_graph_edit__chains(void **state) {
     assert_ok(msc_edit_elements(&elements, x, &quant));
     assert_ptr_equal(elements, x);
     msc_array_release(elements);
-    struct msc_edit round = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {1, (const float[]){0.25f}}};
+    struct msc_edit round = {.kind = MSC_EDIT_ROUND_BIAS,
+                             .rounding = {.n = 1, .steps = (const float[]){0.25f}}};
     msc_edit_seal(&round);
     replace.next = &round;
     check_apply(x, &replace, (const float[]){0.5f, 5, -20});
@@ -156,8 +157,10 @@ static void test_graph_edit__hash(void **state) {
                             {.kind = MSC_EDIT_REPLACE, .elements = z}};
     assert_true(msc_hash_equal(sealed(r[0]), sealed(r[1])));
     assert_false(msc_hash_equal(sealed(r[0]), sealed(r[2])));
-    struct msc_edit s = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {1, (const float[]){0.25f}}};
-    struct msc_edit t = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {1, (const float[]){0.5f}}};
+    struct msc_edit s = {.kind = MSC_EDIT_ROUND_BIAS,
+                         .rounding = {.n = 1, .steps = (const float[]){0.25f}}};
+    struct msc_edit t = {.kind = MSC_EDIT_ROUND_BIAS,
+                         .rounding = {.n = 1, .steps = (const float[]){0.5f}}};
     assert_false(msc_hash_equal(sealed(s), sealed(t)));
     msc_array_release(x);
     msc_array_release(y);
@@ -219,9 +222,9 @@ static void test_graph_edit__check(void **state) {
     struct msc_edit mask = {.kind = MSC_EDIT_KEEP_CHANNELS, .mask = {1, 3, kept}};
     struct msc_edit short_mask = {.kind = MSC_EDIT_KEEP_CHANNELS, .mask = {1, 2, kept}};
     struct msc_edit far_mask = {.kind = MSC_EDIT_KEEP_CHANNELS, .mask = {4, 3, kept}};
-    struct msc_edit round = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {1, step}};
-    struct msc_edit no_step = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {1, none}};
-    struct msc_edit steps = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {3, many}};
+    struct msc_edit round = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {.n = 1, .steps = step}};
+    struct msc_edit no_step = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {.n = 1, .steps = none}};
+    struct msc_edit steps = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {.n = 3, .steps = many}};
     struct msc_edit fits = {.kind = MSC_EDIT_REPLACE, .elements = two, .next = &round};
     struct msc_edit longer = {.kind = MSC_EDIT_REPLACE, .elements = three};
     struct msc_edit others = {.kind = MSC_EDIT_REPLACE, .elements = bytes};

@@ -91,7 +91,8 @@ static enum msc_status set_step(struct run *r, const char *joint, const char *st
     int32_t slot;
     MSC_TRY(find_slot(&slot, r, joint, 2));
     r->step = strtof(step, NULL);
-    r->round = (struct msc_edit){.kind = MSC_EDIT_ROUND_BIAS, .rounding = {1, &r->step}};
+    r->round =
+        (struct msc_edit){.kind = MSC_EDIT_ROUND_BIAS, .rounding = {.n = 1, .steps = &r->step}};
     msc_edit_seal(&r->round);
     r->edits[slot] = &r->round;
     return MSC_OK;

@@ -135,7 +135,7 @@ static void test_kernels_cpu_memory__edits(void **state) {
     }
     struct msc_edit mask = {
         .kind = MSC_EDIT_KEEP_CHANNELS, .mask = {0, 8, is_kept}, .next = sample.edits[weight]};
-    struct msc_edit round = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {8, steps}};
+    struct msc_edit round = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {.n = 8, .steps = steps}};
     struct msc_edit both = {
         .kind = MSC_EDIT_KEEP_CHANNELS, .mask = {0, 8, is_kept}, .next = &round};
     sample.edits[weight] = &mask;
