@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #define NS_PER_SECOND 1000000000u
@@ -35,4 +36,28 @@ const char *msc_clock_format(char text[MSC_CLOCK_TEXT_BYTES], double wall_second
         snprintf(text, MSC_CLOCK_TEXT_BYTES, "unknown time");
     }
     return text;
+}
+
+// Days from 1970-01-01 on: years begin in March here, so that the leap day is their last.
+static int64_t days_since_1970(int64_t year, int64_t month, int64_t day) {
+    int64_t y = month > 2 ? year : year - 1;
+    int64_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+    return 365 * y + y / 4 - y / 100 + y / 400 + day_of_year - 719468;
+}
+
+bool msc_clock_parse(double *wall_seconds, const char *text) {
+    int year, month, day, hour, minute, second, length = 0;
+    char again[MSC_CLOCK_TEXT_BYTES];
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2dZ%n", &year, &month, &day, &hour, &minute, &second,
+               &length) != 6 ||
+        length == 0 || text[length] != '\0') {
+        return false;
+    }
+    int64_t days = days_since_1970(year, month, day);
+    double seconds = (double)(days * 86400 + hour * 3600 + minute * 60 + second);
+    if (strcmp(msc_clock_format(again, seconds), text) != 0) { // such as February 30
+        return false;
+    }
+    *wall_seconds = seconds;
+    return true;
 }

@@ -2,6 +2,7 @@
 #ifndef MSC_BASE_CLOCK_H
 #define MSC_BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 uint64_t msc_clock_ns(void);         // monotonic
@@ -10,5 +11,7 @@ double msc_clock_wall_seconds(void); // seconds since 1970, UTC
 #define MSC_CLOCK_TEXT_BYTES 32
 // "2026-11-21T04:05:06Z"; returns `text`.
 const char *msc_clock_format(char text[MSC_CLOCK_TEXT_BYTES], double wall_seconds);
+// Reads such a text. False when it is none.
+bool msc_clock_parse(double *wall_seconds, const char *text);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "records/record_internal.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "records/record_header.h"
@@ -413,6 +414,13 @@ const char *msc_record_path(const struct msc_record *record) {
 
 const struct cJSON *msc_record_header(const struct msc_record *record) {
     return record->header;
+}
+
+double msc_record_begun_s(const struct msc_record *record) {
+    const cJSON *measured = cJSON_GetObjectItemCaseSensitive(record->header, "measured");
+    const cJSON *time = cJSON_GetObjectItemCaseSensitive(measured, "time");
+    double seconds = NAN;
+    return cJSON_IsString(time) && msc_clock_parse(&seconds, time->valuestring) ? seconds : NAN;
 }
 
 const struct msc_space *msc_record_space(const struct msc_record *record) {

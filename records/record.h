@@ -161,6 +161,7 @@ size_t msc_record_n_segments(const struct msc_record *record); // without the he
 const struct msc_record_segment *msc_record_segment(const struct msc_record *record, size_t i);
 // The numerics id under which a trial was (or the next one will be) evaluated.
 const char *msc_record_numerics(const struct msc_record *record, int64_t id);
+double msc_record_begun_s(const struct msc_record *record);   // seconds since 1970; NaN: not known
 uint64_t msc_record_n_bytes(const struct msc_record *record); // committed
 bool msc_record_was_cut(const struct msc_record *record);     // a torn end was found
 

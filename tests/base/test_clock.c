@@ -28,10 +28,33 @@ static void test_base_clock__format(void **state) {
     assert_string_equal(msc_clock_format(text, NAN), "unknown time");
 }
 
+static void test_base_clock__parse(void **state) {
+    (void)state;
+    double seconds = -1;
+    assert_true(msc_clock_parse(&seconds, "2026-11-21T04:05:06Z"));
+    assert_true(seconds == 1795233906);
+    assert_true(msc_clock_parse(&seconds, "2024-02-29T12:34:56Z"));
+    assert_true(seconds == 1709210096);
+    assert_true(msc_clock_parse(&seconds, "1969-12-31T23:59:59Z"));
+    assert_true(seconds == -1);
+    static const char *const none[] = {
+        "",
+        "2026-02-30T00:00:00Z",
+        "2026-11-21T04:05:06",
+        "2026-11-21T04:05:06Zulu",
+        "2026-11-21T24:05:06Z",
+        "unknown time",
+    };
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        assert_false(msc_clock_parse(&seconds, none[i]));
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_clock__monotonic),
         cmocka_unit_test(test_base_clock__format),
+        cmocka_unit_test(test_base_clock__parse),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

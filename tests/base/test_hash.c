@@ -1,5 +1,7 @@
 #include "base/hash.h"
 
+#include "base/crc32c.h"
+
 #include "tests/msc_test.h"
 
 // Expected digits from the Python package xxhash: xxh3_128_hexdigest(bytes).
@@ -60,11 +62,22 @@ static void test_base_hash__parse(void **state) {
     assert_true(h.low == 0xfedcba9876543210u);
 }
 
+// The check value of CRC-32C, and two of RFC 3720, appendix B.4.
+static void test_base_hash__crc32c(void **state) {
+    (void)state;
+    unsigned char bytes[32] = {0};
+    assert_int_equal(msc_crc32c("123456789", 9), 0xe3069283u);
+    assert_int_equal(msc_crc32c(bytes, sizeof bytes), 0x8a9136aau);
+    memset(bytes, 0xff, sizeof bytes);
+    assert_int_equal(msc_crc32c(bytes, sizeof bytes), 0x62a8ab43u);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_hash__xxh3),
         cmocka_unit_test(test_base_hash__combine),
         cmocka_unit_test(test_base_hash__parse),
+        cmocka_unit_test(test_base_hash__crc32c),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
