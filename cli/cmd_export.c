@@ -11,12 +11,17 @@
 #include "pipeline/output.h"
 #include "pipeline/record_plan.h"
 #include "pipeline/strategies.h"
+#include "search/kept.h"
+#include "search/optuna.h"
+#include "search/report.h"
+#include "search/tensorboard.h"
 
 #include <string.h>
 
 struct export_values {
     struct msc_cli_common common;
     const char *record, *output, *model, *weights, *strategy, *save_strategy, *dataset;
+    const char *optuna, *tensorboard;
     bool recalibrate, allow_plugins;
     int64_t trial;
 };
@@ -69,6 +74,16 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_TEXT,
      .help = "the ONNX file to write",
      .offset = EXPORT(output)},
+    {.name = "optuna",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "write all trials of the record as a journal of Optuna",
+     .offset = EXPORT(optuna)},
+    {.name = "tensorboard",
+     .argument = "DIR",
+     .type = MSC_CLI_TEXT,
+     .help = "write all trials of the record as a run of TensorBoard, DIR/NAME",
+     .offset = EXPORT(tensorboard)},
     {.name = "allow-plugins",
      .type = MSC_CLI_FLAG,
      .help = "trust it: libraries and programs that it names may run",
@@ -236,7 +251,7 @@ out:
     return status;
 }
 
-// ---- The commands -----------------------------------------------------------------------------
+// ---- Models -----------------------------------------------------------------------------------
 
 static enum msc_status export_strategy(const struct msc_cli_call *call,
                                        const struct export_values *v) {
@@ -279,9 +294,61 @@ out:
     return status;
 }
 
+// ---- Trials -----------------------------------------------------------------------------------
+
+static enum msc_status export_tensorboard(struct msc_record *record, const char *folder,
+                                          const struct msc_log *log) {
+    struct msc_tensorboard *board = NULL;
+    struct msc_str text = {0};
+    cJSON *kept = NULL, *report = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_kept_load(&kept, record, log));
+    MSC_TRY_OUT(msc_report_create(&report, &(struct msc_report_options){.record = record}));
+    MSC_TRY_OUT(msc_kept_add(report, kept));
+    MSC_TRY_OUT(msc_report_text(&text, report));
+    MSC_TRY_OUT(msc_tensorboard_open(&board, folder, record));
+    MSC_TRY_OUT(msc_tensorboard_follow(board, record));
+    status = msc_tensorboard_tell(board, record, "result", msc_str_text(&text));
+out:
+    msc_tensorboard_close(board);
+    msc_str_finish(&text);
+    cJSON_Delete(report);
+    cJSON_Delete(kept);
+    return status;
+}
+
+// For other programs that show searches: neither model nor samples are needed.
+static enum msc_status export_trials(const struct msc_cli_call *call,
+                                     const struct export_values *v) {
+    struct msc_file_set files = {0};
+    struct msc_record *record = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_file_set_read(&files, "the record", v->record));
+    MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_JOURNAL, "--optuna", v->optuna));
+    MSC_TRY_OUT(msc_record_open(&record, v->record, MSC_RECORD_READ, &call->console->log));
+    if (v->optuna) {
+        MSC_TRY_OUT(msc_optuna_save(record, v->optuna));
+    }
+    if (v->tensorboard) {
+        status = export_tensorboard(record, v->tensorboard, &call->console->log);
+    }
+out:
+    msc_record_close(record);
+    msc_file_set_finish(&files);
+    return status;
+}
+
+// ---- The commands -----------------------------------------------------------------------------
+
 static enum msc_status export_check(const struct export_values *v) {
-    if (!v->output) {
+    bool has_trials = v->optuna || v->tensorboard;
+    if (!v->output && !has_trials) {
         return MSC_FAIL(MSC_E_INVALID, "export: --output is missing: -o MODEL.onnx");
+    }
+    if (has_trials && (!v->record || (!v->output && (v->trial >= 0 || v->save_strategy)))) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "export: --optuna and --tensorboard go with a RECORD, of which they "
+                        "write all trials");
     }
     if (!v->record == !v->model) {
         return MSC_FAIL(MSC_E_INVALID, "export: expected either a RECORD or --model FILE");
@@ -302,7 +369,10 @@ static enum msc_status export_check(const struct export_values *v) {
 static int cmd_export(const struct msc_cli_call *call, void *payload) {
     const struct export_values *v = payload;
     enum msc_status status = export_check(v);
-    if (status == MSC_OK) {
+    if (status == MSC_OK && (v->optuna || v->tensorboard)) {
+        status = export_trials(call, v);
+    }
+    if (status == MSC_OK && v->output) {
         status = v->record ? export_record(call, v) : export_strategy(call, v);
     }
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
@@ -310,11 +380,14 @@ static int cmd_export(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_export = {
     .name = "export",
-    .summary = "writes the compressed model as ONNX",
-    .usage = "RECORD -o FILE [options], or export --model FILE --strategy FILE -o FILE",
+    .summary = "writes the compressed model as ONNX, or the trials for other programs",
+    .usage = "RECORD -o FILE [options], export --model FILE --strategy FILE -o FILE, or\n"
+             "       mscgym export RECORD --optuna FILE | --tensorboard DIR",
     .examples =
         "  mscgym export msc_workspace/digits.jsonl -o small.onnx\n"
         "  mscgym export msc_workspace/digits.jsonl --trial 17 -o small.onnx\n"
+        "  mscgym export msc_workspace/digits.jsonl --optuna digits.journal\n"
+        "  mscgym export msc_workspace/digits.jsonl --tensorboard runs\n"
         "  mscgym export --model digits.onnx --strategy msc_workspace/msc_quantize.json \\\n"
         "      -o small.onnx\n"
         "  mscgym export --model retrained.onnx --strategy msc_quantize.json --recalibrate \\\n"

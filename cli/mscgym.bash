@@ -25,6 +25,10 @@ _mscgym() {
         mapfile -t COMPREPLY < <(compgen -W "uniform greedy" -- "$current")
         return
         ;;
+    --log)
+        mapfile -t COMPREPLY < <(compgen -W "tensorboard:" -- "$current")
+        return
+        ;;
     --threads | --memory | --bind | --trials | --time | --top | --sample | --seed | --trial | \
         --repeat | --entry | --state | --tensor | --rounds | --batch | --float | \
         --pairs | \
@@ -34,16 +38,16 @@ _mscgym() {
     esac
     case "${COMP_WORDS[1]}" in
     search)
-        options="--entry --record --trials --time --dry-run --retry-failed --warm-start
+        options="--entry --record --trials --time --log --dry-run --retry-failed --warm-start
             --accept-new-numerics --baseline --warm-from --restart $models"
         ;;
     sensitivity)
-        options="--pairs --csv --entry --record --trials --time --dry-run --retry-failed --warm-start
+        options="--pairs --csv --entry --record --trials --time --log --dry-run --retry-failed --warm-start
             --accept-new-numerics --warm-from --restart $models"
         ;;
     quantize) options="--inputs --output --labels --target --sites --float $models" ;;
     resume)
-        options="--trials --time --dry-run --retry-failed --warm-start --accept-new-numerics
+        options="--trials --time --log --dry-run --retry-failed --warm-start --accept-new-numerics
             --allow-plugins $models"
         ;;
     show) options="--best --top --pareto --phases --allow-plugins --canonical" ;;
@@ -51,7 +55,7 @@ _mscgym() {
     salvage) options="--output" ;;
     export)
         options="--trial --model --weights --strategy --recalibrate --dataset --save-strategy --output
-            --allow-plugins $models"
+            --optuna --tensorboard --allow-plugins $models"
         ;;
     run) options="--inputs --samples --input --output --state --tensor --strategy --repeat $models" ;;
     bench) options="--runtime --input --batch --rounds --threads --bind" ;;

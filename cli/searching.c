@@ -221,6 +221,18 @@ static int searching_supervise(const struct msc_cli_call *call) {
     return status == MSC_OK ? code : msc_cli_fail(call, status);
 }
 
+static enum msc_status take_log(struct msc_processor_options *options, const char *log) {
+    static const char kind[] = "tensorboard:";
+    if (!log) {
+        return MSC_OK;
+    }
+    if (strncmp(log, kind, sizeof kind - 1) != 0 || log[sizeof kind - 1] == '\0') {
+        return MSC_FAIL(MSC_E_INVALID, "--log is \"%s\", expected tensorboard:DIR", log);
+    }
+    options->tensorboard = log + sizeof kind - 1;
+    return MSC_OK;
+}
+
 int msc_cli_run_search(const struct msc_cli_call *call, const struct msc_cli_search *values,
                        struct msc_processor_options *options, msc_cli_open open) {
     options->has_trials = values->trials >= 0;
@@ -231,6 +243,9 @@ int msc_cli_run_search(const struct msc_cli_call *call, const struct msc_cli_sea
     options->warm_start = values->warm_start;
     options->retry_failed = values->retry_failed;
     enum msc_status status = msc_cli_fill_options(options, call, &values->common);
+    if (status == MSC_OK) {
+        status = take_log(options, values->log);
+    }
     if (status != MSC_OK) {
         return msc_cli_fail(call, status);
     }

@@ -11,6 +11,7 @@ struct msc_cli_search {
     const char *path; // configuration or record
     int64_t trials;
     double seconds;
+    const char *log; // KIND:WHERE
     bool dry_run, accept_new_numerics, warm_start, retry_failed;
     // Optional: prints the result for the command, which is no report then.
     enum msc_status (*print)(const struct msc_cli_search *values, const struct cJSON *reports);
@@ -29,6 +30,11 @@ struct msc_cli_search {
          .type = MSC_CLI_DURATION,                                                                 \
          .help = "budget: time over all launches, such as 8h",                                     \
          .offset = MSC_CLI_SEARCH(seconds)},                                                       \
+        {.name = "log",                                                                            \
+         .argument = "KIND:WHERE",                                                                 \
+         .type = MSC_CLI_TEXT,                                                                     \
+         .help = "tensorboard:DIR: also write the trials for TensorBoard",                         \
+         .offset = MSC_CLI_SEARCH(log)},                                                           \
         {.name = "dry-run",                                                                        \
          .type = MSC_CLI_FLAG,                                                                     \
          .help = "say what it will cost, and stop",                                                \

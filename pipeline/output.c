@@ -108,6 +108,23 @@ static enum msc_status looks_like_graph(bool *out, const char *data, size_t n_by
     return MSC_OK;
 }
 
+// Optuna adds its lines under names of its own.
+static enum msc_status looks_like_journal(bool *out, const char *data, size_t n_bytes) {
+    static const char writer[] = ",\"worker_id\":\"mscgym\",";
+    static const char beginning[] = "{\"op_code\":";
+    const char *line = data, *end = data + n_bytes;
+    *out = true;
+    while (*out && line < end) {
+        size_t n = sizeof beginning - 1 + 1; // operations of one digit
+        const char *next = memchr(line, '\n', (size_t)(end - line));
+        *out = next && (size_t)(next - line) > n + sizeof writer &&
+               memcmp(line, beginning, n - 1) == 0 &&
+               memcmp(line + n, writer, sizeof writer - 1) == 0;
+        line = *out ? next + 1 : end;
+    }
+    return MSC_OK;
+}
+
 static const struct kind {
     const char *name;
     enum msc_status (*looks)(bool *out, const char *data, size_t n_bytes);
@@ -116,6 +133,7 @@ static const struct kind {
     [MSC_OUTPUT_STRATEGY] = {"strategy file", looks_like_strategy},
     [MSC_OUTPUT_GRAPH] = {"MSCGraph", looks_like_graph},
     [MSC_OUTPUT_LOG] = {"log of a search", looks_like_log},
+    [MSC_OUTPUT_JOURNAL] = {"journal that mscgym alone has written", looks_like_journal},
 };
 
 // What is no regular file is for who writes it to refuse, or to take (a log may go to a terminal).

@@ -15,6 +15,7 @@ enum msc_output {
     MSC_OUTPUT_STRATEGY, // strategy file
     MSC_OUTPUT_GRAPH,    // MSCGraph JSON; its weights go beside it
     MSC_OUTPUT_LOG,      // log file
+    MSC_OUTPUT_JOURNAL,  // of Optuna, with nothing in it that others have added
     MSC_OUTPUT_ANY,
 };
 

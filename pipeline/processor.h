@@ -58,6 +58,8 @@ struct msc_processor_options {
     const struct cJSON *agent;
     const char *beside; // "sensitivity"
     bool allow_plugins; // of a record: libraries and programs that it names may run
+    const char
+        *tensorboard;   // folder that gets a run of each search (search/tensorboard.h); or NULL
     const char *device; // NULL: the configuration's
     int n_threads;      // 0: all there are
     uint64_t memory_bytes;

@@ -10,6 +10,7 @@
 
 struct msc_delivery;
 struct msc_file_set;
+struct msc_tensorboard;
 struct msc_delivery_plan;
 struct msc_delivery_plans;
 
@@ -46,6 +47,9 @@ struct msc_processor {
     bool is_strategy_due; // newer edits than those on disk
     bool is_model_due;
     double model_written_s;
+
+    struct msc_tensorboard *tensorboard; // its run; NULL: not begun
+    bool is_tensorboard_lost;            // it could not be written
 
     // What is told of it.
     double news_s;     // when the last line was
@@ -128,9 +132,16 @@ void msc_processor__tell_begin(struct msc_processor *p);
 void msc_processor__tell_progress(void *payload, const struct msc_search_progress *progress);
 void msc_processor__tell_best(const struct msc_processor *p, const struct msc_trial *trial);
 void msc_processor__tell_measuring(void *payload, const char *what);
-// Why it ended and with what, by its report.
-void msc_processor__tell_end(const struct msc_processor *p, const struct cJSON *report,
+// Why it ended and with what, by its report; and to TensorBoard.
+void msc_processor__tell_end(struct msc_processor *p, const struct cJSON *report,
                              const struct msc_search_result *found);
+
+// processor_tensorboard.c: a run of TensorBoard for it, if asked for. The trials that are new; the
+// last ones, and the report, of the search that is done with; closed without a word.
+void msc_processor__show_tensorboard(struct msc_processor *p, const struct msc_record *record);
+void msc_processor__end_tensorboard(struct msc_processor *p, const struct msc_record *record,
+                                    const cJSON *report);
+void msc_processor__close_tensorboard(struct msc_processor *p);
 
 // processor_extras.c
 // A greedy search in the environment at hand, with a record of its own (NULL: memory is short),

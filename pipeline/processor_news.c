@@ -75,6 +75,7 @@ void msc_processor__tell_progress(void *payload, const struct msc_search_progres
         write_progress(&line, progress, best);
         news_tell(p, &line);
     }
+    msc_processor__show_tensorboard(p, progress->record);
     if (p->options.progress) {
         p->options.progress(p->options.payload, msc_processor__entry(p), progress, best);
     }
@@ -177,7 +178,7 @@ static void tell_files(const struct msc_processor *p, const cJSON *report) {
     news_tell(p, &line);
 }
 
-void msc_processor__tell_end(const struct msc_processor *p, const struct cJSON *report,
+void msc_processor__tell_end(struct msc_processor *p, const struct cJSON *report,
                              const struct msc_search_result *found) {
     struct msc_str line = {0};
     msc_str_printf(&line, "ended: %s; %zu trials in ", msc_search_end_text(found->end),
@@ -186,4 +187,5 @@ void msc_processor__tell_end(const struct msc_processor *p, const struct cJSON *
     news_tell(p, &line);
     tell_winner(p, news_get(report, "winner"));
     tell_files(p, report);
+    msc_processor__end_tensorboard(p, found->record, report);
 }

@@ -547,6 +547,8 @@ enum msc_status msc_processor__enter(struct msc_processor *p, size_t entry,
 
 void msc_processor__leave(struct msc_processor *p) {
     msc_processor__end_publishing(p);
+    msc_processor__close_tensorboard(p);
+    p->is_tensorboard_lost = false;
     msc_env_destroy(p->env);
     p->env = NULL;
     msc_strategy_destroy(p->base);

@@ -41,7 +41,7 @@ ALLOWED = {
 }
 SHADERS = [".comp", ".glsl"]
 SUFFIXES = [".c", ".h", ".def"] + SHADERS
-GENERATED = ["onnx.pb-c.h"]
+GENERATED = ["onnx.pb-c.h", "event.pb-c.h"]
 QUOTED = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 VULKAN = re.compile(r"^\s*#\s*include\s*[<\"]vulkan/")
 

@@ -51,6 +51,7 @@ struct msc_search_progress {
     size_t n_evaluated; // in this launch
     size_t n_repeats;
     const struct msc_record_line *best; // NULL: none yet
+    const struct msc_record *record;    // with all these trials
     size_t n_front;                     // size of the Pareto front; 0 with one objective
     double reuse_ratio;                 // mean over the trials evaluated in this launch
     double trials_per_s;                // of late, in this launch; NaN: not known

@@ -133,6 +133,7 @@ static void report_progress(struct msc_search *s, double elapsed_s) {
         .n_evaluated = s->n_evaluated,
         .n_repeats = s->n_repeats,
         .best = s->best_id >= 0 ? msc_record_trial(s->record, (size_t)s->best_id) : NULL,
+        .record = s->record,
         .n_front = s->front.n,
         .reuse_ratio = s->n_evaluated > 0 ? s->reuse_sum / (double)s->n_evaluated : 0.0,
         .trials_per_s = 1.0 / msc_rate_seconds(&s->lines),
