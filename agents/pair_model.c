@@ -18,6 +18,9 @@
 // What a fit may take: covariances of all points over all tasks.
 #define POINTS_TIMES_TASKS 100000
 #define LEAST_POINTS 64
+// Points whose covariances with another are summed at once: MSC_PAIR_POINTS and MSC_PAIR_PENDING are
+// multiples of it.
+#define LANES 4
 
 enum { UNKNOWN, PAIRS, NOISE };
 
@@ -50,6 +53,8 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
         {(void **)&m->pair_entries, E, sizeof *m->pair_entries},
         {(void **)&m->pair_tasks, E, sizeof *m->pair_tasks},
         {(void **)&m->tasks, n_tasks, sizeof *m->tasks},
+        {(void **)&m->paired, n_tasks, sizeof *m->paired},
+        {(void **)&m->unknown, n_tasks, sizeof *m->unknown},
         {(void **)&m->task_scales, n_tasks, sizeof *m->task_scales},
         {(void **)&m->alone, N * N, sizeof *m->alone},
         {(void **)&m->pairs, N * N, sizeof *m->pairs},
@@ -66,6 +71,9 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
         if (!*arrays[i].array) {
             return MSC_FAIL(MSC_E_NOMEM, "out of memory for a model of %zu choices", n);
         }
+    }
+    for (size_t e = 0; e < n; e++) {
+        m->pair_places[e] = -1;
     }
     return MSC_OK;
 }
@@ -163,10 +171,11 @@ static bool has_greater_scale(const void *context, const void *a, const void *b)
 }
 
 static void leave_out_pairs(struct msc_pair_model *m) {
-    for (size_t e = 0; m->n_pair_entries > 0 && e < m->bounds->n_entries; e++) {
-        m->pair_places[e] = -1;
+    for (size_t p = 0; p < m->n_pair_entries; p++) {
+        m->pair_places[m->pair_entries[p]] = -1;
     }
     m->n_pair_entries = 0;
+    m->n_paired = 0;
 }
 
 static void choose_pairs(struct msc_pair_model *m) {
@@ -184,13 +193,19 @@ static void choose_pairs(struct msc_pair_model *m) {
     for (size_t i = 0; i < m->bounds->space->n_tasks; i++) {
         uint32_t t = m->tasks[i], n_choices = m->bounds->space->tasks[t].n_choices;
         if (m->n_pair_entries + n_choices > MSC_PAIR_ENTRIES) {
-            return;
+            break;
         }
         for (uint32_t c = 0; c < n_choices; c++) {
             size_t e = msc_exact_bounds_entry(m->bounds, t, c);
             m->pair_places[e] = (int32_t)m->n_pair_entries;
             m->pair_tasks[m->n_pair_entries] = t;
             m->pair_entries[m->n_pair_entries++] = (uint32_t)e;
+        }
+    }
+    m->n_paired = 0;
+    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
+        if (m->pair_places[m->bounds->offsets[t]] >= 0) {
+            m->paired[m->n_paired++] = (uint32_t)t;
         }
     }
 }
@@ -216,26 +231,56 @@ static void set_features(struct msc_pair_model *m) {
     }
 }
 
-// Covariances of points, without strengths: of choices that are not known, and of pairs: over all
-// pairs of tasks the products k_i k_j sum to ((sum of k)^2 - sum of k^2) / 2.
-static void set_covariances(struct msc_pair_model *m) {
+// Of point i: what each task's choice adds to the covariance with a point that shares it. False where
+// that is nothing at all.
+static bool set_unknown(struct msc_pair_model *m, size_t i) {
+    const uint32_t *x = point_at(m, i);
+    bool is_any = false;
+    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
+        size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
+        m->unknown[t] = m->is_known[e] ? 0.0 : m->scales[e] * m->scales[e];
+        is_any = is_any || m->unknown[t] > 0.0;
+    }
+    return is_any;
+}
+
+// What point i shares with LANES others: sums that do not wait for one another.
+static void add_shared(const struct msc_pair_model *m, size_t i, size_t first, double sums[]) {
     size_t n_tasks = m->bounds->space->n_tasks;
+    const uint32_t *x = point_at(m, i), *z = point_at(m, first);
+    for (size_t t = 0; t < n_tasks; t++) {
+        const double added[] = {0.0, m->unknown[t]};
+        for (size_t lane = 0; lane < LANES; lane++) {
+            sums[lane] += added[x[t] == z[lane * n_tasks + t]];
+        }
+    }
+}
+
+// Over all pairs of tasks the products k_i k_j sum to ((sum of k)^2 - sum of k^2) / 2.
+static double pair_covariance(const struct msc_pair_model *m, size_t i, size_t k) {
+    const double *row = m->features + i * MSC_PAIR_ENTRIES;
+    const uint32_t *z = point_at(m, k);
+    double sum = 0.0, squares = 0.0;
+    for (size_t p = 0; p < m->n_paired; p++) {
+        uint32_t t = m->paired[p];
+        double pair = row[m->pair_places[msc_exact_bounds_entry(m->bounds, t, z[t])]];
+        sum += pair;
+        squares += pair * pair;
+    }
+    return 0.5 * (sum * sum - squares);
+}
+
+// Covariances of points, without strengths: of choices that are not known, and of pairs.
+static void set_covariances(struct msc_pair_model *m) {
     for (size_t i = 0; i < m->n_points; i++) {
-        const uint32_t *x = point_at(m, i);
-        const double *row = m->features + i * MSC_PAIR_ENTRIES;
+        double *alone = m->alone + i * MSC_PAIR_POINTS;
+        bool has_unknown = set_unknown(m, i);
+        memset(alone, 0, (i + LANES) / LANES * LANES * sizeof *alone);
+        for (size_t k = 0; has_unknown && k <= i; k += LANES) {
+            add_shared(m, i, k, alone + k);
+        }
         for (size_t k = 0; k <= i; k++) {
-            const uint32_t *z = point_at(m, k);
-            double alone = 0.0, sum = 0.0, squares = 0.0;
-            for (size_t t = 0; t < n_tasks; t++) {
-                size_t e = msc_exact_bounds_entry(m->bounds, t, z[t]);
-                bool is_shared = x[t] == z[t] && !m->is_known[e];
-                alone += is_shared ? m->scales[e] * m->scales[e] : 0.0;
-                double pair = m->pair_places[e] >= 0 ? row[m->pair_places[e]] : 0.0;
-                sum += pair;
-                squares += pair * pair;
-            }
-            m->alone[i * MSC_PAIR_POINTS + k] = alone;
-            m->pairs[i * MSC_PAIR_POINTS + k] = 0.5 * (sum * sum - squares);
+            m->pairs[i * MSC_PAIR_POINTS + k] = pair_covariance(m, i, k);
         }
     }
 }
@@ -455,19 +500,20 @@ static void draw_prior(struct msc_pair_model *m, struct msc_rng *rng, double tem
 
 // What the terms give at a point, without base and means.
 static double sum_of_terms(const struct msc_pair_model *m, const uint32_t x[]) {
-    size_t n_tasks = m->bounds->space->n_tasks, n = m->n_pair_entries;
+    size_t n = m->n_pair_entries, p = 0;
     double sum = 0.0;
-    for (size_t t = 0; t < n_tasks; t++) {
+    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
         size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
         sum += m->terms[e];
-        if (m->pair_places[e] < 0) {
+        if (p == m->n_paired || m->paired[p] != t) {
             continue;
         }
         const double *row = m->pair_terms + (size_t)m->pair_places[e] * n;
-        for (size_t k = 0; k < t; k++) {
-            int32_t place = m->pair_places[msc_exact_bounds_entry(m->bounds, k, x[k])];
-            sum += place >= 0 ? row[place] : 0.0;
+        for (size_t k = 0; k < p; k++) {
+            uint32_t of = m->paired[k];
+            sum += row[m->pair_places[msc_exact_bounds_entry(m->bounds, of, x[of])]];
         }
+        p++;
     }
     return sum;
 }

@@ -47,7 +47,10 @@ struct msc_pair_model {
     uint32_t *pair_entries; // [MSC_PAIR_ENTRIES]
     uint32_t *pair_tasks;   // [MSC_PAIR_ENTRIES], of each of them
     uint32_t *tasks;        // [n_tasks], by scale
-    double *task_scales;    // [n_tasks]
+    size_t n_paired;
+    uint32_t *paired;    // [n_tasks], those with pair terms, in order
+    double *unknown;     // [n_tasks], of one point
+    double *task_scales; // [n_tasks]
     // The posterior:
     int strengths[MSC_PAIR_STRENGTHS];  // places on the grid: of unknown, pairs, noise
     size_t n_chosen;                    // points when they were chosen
