@@ -37,7 +37,8 @@ ALLOWED = {
     "records": ["base", "env/api"],
     "search": ABOVE_ENV,
     "pipeline": ABOVE_ENV + ["search"],
-    "cli": ABOVE_ENV + ["search", "pipeline"],
+    "report": ABOVE_ENV + ["search", "pipeline"],
+    "cli": ABOVE_ENV + ["search", "pipeline", "report"],
 }
 SHADERS = [".comp", ".glsl"]
 SUFFIXES = [".c", ".h", ".def"] + SHADERS

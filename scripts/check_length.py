@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 FOLDERS = ["base", "data", "graph", "kernels", "tools", "env", "agents", "records", "search",
-           "pipeline", "cli", "tests", "bench", "examples"]
+           "pipeline", "report", "cli", "tests", "bench", "examples"]
 FILE_LINES, FUNCTION_LINES = 600, 60
 TEXT = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 # "static const struct row rows[] = {", or behind the members of a struct without a name "} rows[] = {".

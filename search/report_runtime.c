@@ -62,7 +62,7 @@ static bool find_ratio(struct msc_quartiles *out, const struct measured *of,
 }
 
 // The uniform plan of 8 bits that says nothing more; else the first one of 8 bits, or NULL.
-static const cJSON *find_uniform_8(const cJSON *report) {
+const struct cJSON *msc_report__find_uniform_8(const struct cJSON *report) {
     const cJSON *row = NULL;
     const cJSON *found = NULL;
     cJSON_ArrayForEach(row, words_get(report, "baselines")) {
@@ -106,18 +106,25 @@ static void write_loss(struct msc_str *out, const struct measured *winner, const
     }
 }
 
+// Its file is no smaller, and neither is its loss, by more than the noise, nor its latency.
+static bool is_not_better(const struct measured *winner, const struct measured *eight) {
+    struct msc_quartiles ratio;
+    double noise = isnan(winner->noise) ? 0.0 : winner->noise;
+    bool loses_less = winner->loss < eight->loss - noise * fmax(winner->loss, eight->loss);
+    bool is_quicker = find_ratio(&ratio, winner, eight) && ratio.upper < 1.0;
+    return winner->file_bytes >= eight->file_bytes && !isnan(winner->loss) && !loses_less &&
+           !is_quicker;
+}
+
 static void write_beside_8(struct msc_str *out, const struct measured *winner,
                            const struct measured *eight, const char *runtime) {
     struct msc_quartiles ratio;
-    double noise = isnan(winner->noise) ? 0.0 : winner->noise;
-    bool is_larger = winner->file_bytes >= eight->file_bytes;
-    bool loses_less = winner->loss < eight->loss - noise * fmax(winner->loss, eight->loss);
     bool has_ratio = find_ratio(&ratio, winner, eight);
     const char *name = words_get(eight->row, "label")->valuestring;
-    if (!is_larger) {
+    if (!(winner->file_bytes >= eight->file_bytes)) {
         return;
     }
-    if (isnan(winner->loss) || loses_less || (has_ratio && ratio.upper < 1.0)) {
+    if (!is_not_better(winner, eight)) {
         msc_str_append(out, "the winner's file is not smaller than that of uniform ");
         msc_shown_append(out, name);
         msc_str_printf(out, ": %.0f bytes, not below %.0f\n", winner->file_bytes,
@@ -135,11 +142,32 @@ static void write_beside_8(struct msc_str *out, const struct measured *winner,
     msc_str_char(out, '\n');
 }
 
+const struct cJSON *msc_report__find_delivered(const struct cJSON *report) {
+    const cJSON *first = words_get(words_get(report, "reranked"), "plans");
+    return first && first->child ? first->child : words_get(report, "winner");
+}
+
+// As msc_report__write_runtime measures it.
+static struct measured measured_winner(const cJSON *report) {
+    struct measured winner = measured_of(msc_report__find_delivered(report));
+    winner.noise = measured_of(words_get(report, "winner")).noise; // of that one, if not of another
+    return winner;
+}
+
+bool msc_report__is_not_better(const struct cJSON *report) {
+    const cJSON *eight_row = msc_report__find_uniform_8(report);
+    const cJSON *winner_row = msc_report__find_delivered(report);
+    const struct measured eight = measured_of(eight_row);
+    const struct measured winner = measured_winner(report);
+    return eight_row && cJSON_IsObject(winner_row) &&
+           number_of(eight_row, "id") != number_of(winner_row, "id") &&
+           is_not_better(&winner, &eight);
+}
+
 enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSON *report) {
     const cJSON *runtime = words_get(report, "runtime");
-    const cJSON *first = words_get(words_get(report, "reranked"), "plans");
-    const cJSON *winner_row = first && first->child ? first->child : words_get(report, "winner");
-    const cJSON *eight_row = find_uniform_8(report);
+    const cJSON *winner_row = msc_report__find_delivered(report);
+    const cJSON *eight_row = msc_report__find_uniform_8(report);
     struct msc_quartiles ratio;
     if (!runtime) {
         return MSC_OK;
@@ -149,8 +177,7 @@ enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSO
         return msc_str_status(out);
     }
     const char *name = words_get(runtime, "name")->valuestring;
-    struct measured winner = measured_of(winner_row);
-    winner.noise = measured_of(words_get(report, "winner")).noise; // of that one, if not of another
+    const struct measured winner = measured_winner(report);
     const struct measured reference = measured_of(words_get(report, "reference"));
     write_loss(out, &winner, name);
     if (eight_row && number_of(eight_row, "id") != number_of(winner_row, "id")) {

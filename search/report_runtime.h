@@ -5,6 +5,8 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
+
 struct cJSON;
 struct msc_str;
 
@@ -16,5 +18,13 @@ struct msc_str;
 //   it is slower than the float model, by the quartiles of the rounds.
 // Nothing where the report has no `runtime`.
 enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSON *report);
+// Whether the second of these is said.
+bool msc_report__is_not_better(const struct cJSON *report);
+
+// The row of the plan that is delivered: the first of those that were reranked, else the winner, which may
+// be null. Borrowed.
+const struct cJSON *msc_report__find_delivered(const struct cJSON *report);
+// The row of the uniform plan of 8 bits, or NULL. Borrowed.
+const struct cJSON *msc_report__find_uniform_8(const struct cJSON *report);
 
 #endif

@@ -1,0 +1,99 @@
+#include "cli/cli.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/shown.h"
+#include "base/str.h"
+#include "report/document.h"
+#include "report/page.h"
+
+#include <string.h>
+
+struct report_values {
+    struct msc_cli_common common;
+    struct msc_cli_list records;
+    const char *output;
+};
+
+#define REPORT(member) offsetof(struct report_values, member)
+
+static const struct msc_cli_option options[] = {
+    {.name = "RECORD",
+     .type = MSC_CLI_LIST,
+     .help = "records of searches; several are put side by side",
+     .offset = REPORT(records),
+     .is_positional = true,
+     .is_required = true},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .help = "the page (default: that of the first record, with .html)",
+     .offset = REPORT(output)},
+    {0},
+};
+
+// "a.jsonl" is "a.html".
+static char *name_output(struct msc_arena *arena, const char *record) {
+    static const char end[] = ".jsonl";
+    size_t n = strlen(record), m = sizeof end - 1;
+    bool has_end = n > m && strcmp(record + n - m, end) == 0;
+    return msc_arena_printf(arena, "%.*s.html", (int)(has_end ? n - m : n), record);
+}
+
+static enum msc_status write_report(const struct msc_cli_call *call,
+                                    const struct report_values *v) {
+    const struct msc_document_options o = {
+        .paths = v->records.items, .n = v->records.n, .log = &call->console->log};
+    const char *path = v->output ? v->output : name_output(call->arena, v->records.items[0]);
+    struct msc_str page = {0}, said = {0};
+    cJSON *document = NULL;
+    enum msc_status status = MSC_OK;
+    if (!path) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the name of a page");
+    }
+    MSC_TRY_OUT(msc_document_create(&document, &o));
+    MSC_TRY_OUT(msc_page_write(&page, document, &(struct msc_page_options){0}));
+    MSC_TRY_OUT(msc_file_write(path, msc_str_text(&page), page.length));
+    msc_str_append(&said, "report: ");
+    msc_shown_append(&said, path);
+    msc_str_char(&said, '\n');
+    status = msc_cli_print_str(&said);
+out:
+    cJSON_Delete(document);
+    msc_str_finish(&said);
+    msc_str_finish(&page);
+    return status;
+}
+
+static enum msc_status print_document(const struct msc_cli_call *call,
+                                      const struct report_values *v) {
+    const struct msc_document_options o = {
+        .paths = v->records.items, .n = v->records.n, .log = &call->console->log};
+    cJSON *document = NULL;
+    MSC_TRY(msc_document_create(&document, &o));
+    enum msc_status status = msc_cli_print_json(document);
+    cJSON_Delete(document);
+    return status;
+}
+
+static int cmd_report(const struct msc_cli_call *call, void *payload) {
+    const struct report_values *v = payload;
+    enum msc_status status = v->common.json ? print_document(call, v) : write_report(call, v);
+    return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+}
+
+const struct msc_cli_command msc_cmd_report = {
+    .name = "report",
+    .summary = "records as a page for a browser",
+    .usage = "RECORD... [options]",
+    .description =
+        "Writes one HTML file that needs nothing else: what to deploy and why, the search as "
+        "charts and\ntables, the network with its plan. Several records are put side by "
+        "side. --json prints what is on it.",
+    .examples = "  mscgym report msc_workspace/digits.jsonl\n"
+                "  mscgym report a.jsonl b.jsonl -o compared.html\n",
+    .options = options,
+    .values_size = sizeof(struct report_values),
+    .run = cmd_report,
+};

@@ -1,0 +1,231 @@
+#include "report/document.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "graph/onnx/load.h"
+#include "pipeline/processor.h"
+#include "report/graph_picture.h"
+#include "report/plan_layers.h"
+#include "report/trial_figures.h"
+#include "report/verdict.h"
+#include "search/analysis.h"
+#include "search/distilled.h"
+#include "search/kept.h"
+#include "search/report.h"
+#include "search/reranked.h"
+
+#include <string.h>
+
+// Choices alone and pairs that anybody reads.
+#define MOST_ALONE 200
+#define MOST_PAIRS 30
+
+struct subject {
+    const char *path;
+    const struct msc_log *log;
+    struct msc_arena arena;
+    struct msc_record *record;
+    const struct msc_record_line *delivered; // NULL: nothing
+    struct msc_graph *graph;                 // NULL: none
+    const char *missing;                     // why
+};
+
+static enum msc_status no_document_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a page");
+}
+
+// ---- Numbers ----------------------------------------------------------------------------------
+
+static enum msc_status add_kept(cJSON *report, const struct subject *s) {
+    cJSON *kept = NULL, *reranked = NULL, *distilled = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_kept_load(&kept, s->record, s->log));
+    MSC_TRY_OUT(msc_kept_add(report, kept));
+    MSC_TRY_OUT(msc_reranked_load(&reranked, s->record, s->log));
+    MSC_TRY_OUT(msc_report_add_reranked(report, s->record, reranked));
+    if (s->delivered) {
+        MSC_TRY_OUT(msc_distilled_load(&distilled, s->record, s->delivered->trial.id, s->log));
+        MSC_TRY_OUT(msc_report_add_distilled(report, distilled));
+    }
+out:
+    cJSON_Delete(distilled);
+    cJSON_Delete(reranked);
+    cJSON_Delete(kept);
+    return status;
+}
+
+static enum msc_status make_numbers(cJSON **out, const struct subject *s) {
+    const struct msc_report_options o = {.record = s->record};
+    cJSON *report = NULL;
+    MSC_TRY(msc_report_create(&report, &o));
+    enum msc_status status = add_kept(report, s);
+    if (status != MSC_OK) {
+        cJSON_Delete(report);
+        return status;
+    }
+    *out = report;
+    return MSC_OK;
+}
+
+// ---- Network ----------------------------------------------------------------------------------
+
+static const cJSON *config_of(const struct subject *s) {
+    return cJSON_GetObjectItemCaseSensitive(msc_record_header(s->record), "config");
+}
+
+static size_t read_bindings(struct msc_binding bindings[], size_t max, const cJSON *config) {
+    const cJSON *item = NULL;
+    size_t n = 0;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(config, "bind")) {
+        if (n < max && cJSON_IsNumber(item)) {
+            bindings[n++] = (struct msc_binding){item->string, (int64_t)item->valuedouble};
+        }
+    }
+    return n;
+}
+
+// The picture does without a model that is gone, and says so.
+static enum msc_status load_graph(struct subject *s) {
+    enum { MOST_BINDINGS = 32 };
+    struct msc_binding bindings[MOST_BINDINGS];
+    const cJSON *model = cJSON_GetObjectItemCaseSensitive(config_of(s), "model");
+    bool is_bound = false;
+    if (!cJSON_IsString(model)) {
+        s->missing = "the search was not of a network";
+        return MSC_OK;
+    }
+    const char *folder = msc_path_folder(&s->arena, s->path);
+    const char *path = folder ? msc_path_join(&s->arena, folder, model->valuestring) : NULL;
+    if (!path) {
+        return no_document_memory();
+    }
+    size_t n = read_bindings(bindings, MOST_BINDINGS, config_of(s));
+    if (msc_graph_load_bound(&s->graph, &is_bound, path, bindings, n) != MSC_OK) {
+        s->graph = NULL;
+        s->missing = msc_arena_strdup(&s->arena, msc_status_message());
+        return s->missing ? MSC_OK : no_document_memory();
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_graph(cJSON *object, struct subject *s) {
+    cJSON *picture = NULL;
+    if (s->graph) {
+        const cJSON *plan = cJSON_GetObjectItemCaseSensitive(object, "plan");
+        enum msc_status status = msc_graph_picture(&picture, s->graph, plan);
+        if (status == MSC_OK) {
+            return msc_json_add(object, "graph", picture);
+        }
+        if (status != MSC_E_UNSUPPORTED) {
+            return status;
+        }
+        s->missing = msc_arena_strdup(&s->arena, msc_status_message());
+    }
+    picture = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(object, "graph", picture));
+    return s->missing ? msc_json_add_text(picture, "missing", s->missing) : no_document_memory();
+}
+
+// ---- Effects ----------------------------------------------------------------------------------
+
+static void shorten(cJSON *list, int most) {
+    while (cJSON_GetArraySize(list) > most) {
+        cJSON_Delete(cJSON_DetachItemFromArray(list, cJSON_GetArraySize(list) - 1));
+    }
+}
+
+static enum msc_status add_effects(cJSON *object, const struct subject *s) {
+    struct msc_analysis analysis = {0};
+    cJSON *effects = NULL;
+    MSC_TRY(msc_analysis_make(&analysis, s->record));
+    enum msc_status status = msc_analysis_describe(&effects, &analysis, MOST_PAIRS);
+    msc_analysis_finish(&analysis);
+    MSC_TRY(status);
+    shorten(cJSON_GetObjectItemCaseSensitive(effects, "alone"), MOST_ALONE);
+    return msc_json_add(object, "effects", effects);
+}
+
+// ---- A record ---------------------------------------------------------------------------------
+
+// How distill_loss is measured, or NULL.
+static const char *find_loss(const struct subject *s) {
+    const cJSON *env = cJSON_GetObjectItemCaseSensitive(msc_record_header(s->record), "env");
+    const cJSON *params = cJSON_GetObjectItemCaseSensitive(env, "params");
+    const cJSON *loss = cJSON_GetObjectItemCaseSensitive(params, "loss");
+    return cJSON_IsString(loss) ? loss->valuestring : NULL;
+}
+
+static enum msc_status add_name(cJSON *object, struct subject *s) {
+    const char *name = msc_path_name(s->path);
+    const char *end = strstr(name, ".jsonl");
+    size_t length = end && end > name ? (size_t)(end - name) : strlen(name);
+    const char *text = msc_arena_strndup(&s->arena, name, length);
+    MSC_TRY(text ? MSC_OK : no_document_memory());
+    MSC_TRY(msc_json_add_text(object, "name", text));
+    return msc_json_add_text(object, "path", s->path);
+}
+
+static enum msc_status add_plan(cJSON *object, struct subject *s) {
+    cJSON *plan = NULL;
+    if (!s->delivered) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_plan_layers(&plan, s->record, s->delivered->trial.proposal.choices, s->graph));
+    return msc_json_add(object, "plan", plan);
+}
+
+static enum msc_status fill_record(cJSON *object, struct subject *s) {
+    cJSON *report = NULL, *verdict = NULL, *figures = NULL;
+    MSC_TRY(msc_record_open(&s->record, s->path, MSC_RECORD_READ, s->log));
+    MSC_TRY(msc_kept_leave_out(s->record, s->log));
+    MSC_TRY(msc_reranked_winner(&s->delivered, s->record, NULL));
+    MSC_TRY(load_graph(s));
+    MSC_TRY(add_name(object, s));
+    MSC_TRY(make_numbers(&report, s));
+    MSC_TRY(msc_json_add(object, "numbers", report));
+    MSC_TRY(msc_verdict_make(&verdict, report, find_loss(s)));
+    MSC_TRY(msc_json_add(object, "verdict", verdict));
+    MSC_TRY(add_plan(object, s));
+    MSC_TRY(add_effects(object, s));
+    MSC_TRY(msc_trial_figures(&figures, s->record));
+    MSC_TRY(msc_json_add(object, "trials", figures));
+    MSC_TRY(add_graph(object, s));
+    const cJSON *config = config_of(s);
+    return config ? msc_json_add(object, "config", cJSON_Duplicate(config, true)) : MSC_OK;
+}
+
+static enum msc_status add_record(cJSON *records, const char *path, const struct msc_log *log) {
+    struct subject s = {.path = path, .log = log};
+    cJSON *object = cJSON_CreateObject();
+    MSC_TRY(msc_json_push(records, object));
+    enum msc_status status = fill_record(object, &s);
+    msc_graph_destroy(s.graph);
+    msc_record_close(s.record);
+    msc_arena_finish(&s.arena);
+    return status;
+}
+
+static enum msc_status fill_document(cJSON *document, const struct msc_document_options *o) {
+    cJSON *records = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(document, "records", records));
+    MSC_TRY(msc_json_add_text(document, "schema", "mscgym.page.1"));
+    MSC_TRY(msc_json_add_text(document, "program", msc_program_name()));
+    for (size_t i = 0; i < o->n; i++) {
+        MSC_TRY(add_record(records, o->paths[i], o->log));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_document_create(struct cJSON **out,
+                                    const struct msc_document_options *options) {
+    cJSON *document = cJSON_CreateObject();
+    enum msc_status status = document ? fill_document(document, options) : no_document_memory();
+    if (status != MSC_OK) {
+        cJSON_Delete(document);
+        return status;
+    }
+    *out = document;
+    return MSC_OK;
+}

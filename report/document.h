@@ -1,0 +1,37 @@
+// All that a page shows of records, as one JSON document: what its tables are written from, and what its
+// charts are drawn from.
+//
+//     cJSON *document;
+//     MSC_TRY(msc_document_create(&document, &(struct msc_document_options){.paths = paths, .n = n}));
+//
+// {"schema": "mscgym.page.1", "program", "records": [...]}, each record with
+//
+//     name, path    of the file
+//     numbers       what a report says (search/report.h), without lists
+//     verdict       in words (report/verdict.h)
+//     plan          the delivered plan over the network (report/plan_layers.h)
+//     effects       what choices do alone and in pairs (search/analysis.h); `fitted`: a model of the
+//                   trials says it where they were not measured alone
+//     trials        figures over the trials (report/trial_figures.h)
+//     graph         the network with the places of its joints; or `missing`, why there is none
+//     config        as the header has it
+#ifndef MSC_REPORT_DOCUMENT_H
+#define MSC_REPORT_DOCUMENT_H
+
+#include "base/log.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cJSON;
+
+struct msc_document_options {
+    const char *const *paths; // of records
+    size_t n;
+    const struct msc_log *log; // is told what was passed over
+};
+
+// *out is owned by the caller. Errors are those of msc_record_open.
+enum msc_status msc_document_create(struct cJSON **out, const struct msc_document_options *options);
+
+#endif

@@ -1,0 +1,127 @@
+#include "report/graph_picture.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "report/graph_layout.h"
+#include "report/plan_layers.h"
+
+#include <math.h>
+
+// More joints than anybody finds a way through.
+#define MOST_JOINTS 5000
+
+static void write_shape(struct msc_str *out, const struct msc_graph *g, const struct msc_joint *j) {
+    const struct msc_tensor *t = j->n_outputs > 0 ? msc_graph_tensor(g, j->outputs[0]) : NULL;
+    for (int i = 0; t && i < t->n_dims; i++) {
+        if (t->dims[i] >= 0) {
+            msc_str_printf(out, "%s%lld", i > 0 ? " × " : "", (long long)t->dims[i]);
+        } else {
+            msc_str_printf(out, "%s%s", i > 0 ? " × " : "",
+                           t->prims[i] != MSC_NO_ID ? msc_graph_prim(g, t->prims[i])->name : "?");
+        }
+    }
+}
+
+static enum msc_status add_joint(cJSON *joints, const struct msc_graph *g, int32_t id,
+                                 const struct msc_graph_place *place) {
+    const struct msc_joint *j = msc_graph_joint(g, id);
+    struct msc_str shape = {0};
+    cJSON *object = cJSON_CreateObject();
+    MSC_TRY(msc_json_push(joints, object));
+    MSC_TRY(msc_json_add_text(object, "name", j->name));
+    MSC_TRY(msc_json_add_text(object, "op", msc_op_info(j->op)->name));
+    MSC_TRY(msc_json_add_number(object, "column", round(place->column * 1e3) / 1e3));
+    MSC_TRY(msc_json_add_number(object, "layer", place->layer));
+    write_shape(&shape, g, j);
+    enum msc_status status = msc_str_status(&shape);
+    if (status == MSC_OK) {
+        status = msc_json_add_text(object, "shape", msc_str_text(&shape));
+    }
+    msc_str_finish(&shape);
+    return status;
+}
+
+static enum msc_status add_edges(cJSON *edges, const struct msc_joint *j) {
+    for (int32_t p = 0; p < j->n_parents; p++) {
+        cJSON *edge = cJSON_CreateArray();
+        MSC_TRY(msc_json_push(edges, edge));
+        MSC_TRY(msc_json_push(edge, cJSON_CreateNumber(j->parents[p])));
+        MSC_TRY(msc_json_push(edge, cJSON_CreateNumber(j->id)));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_task(cJSON *joints, int32_t joint, int task) {
+    cJSON *object = cJSON_GetArrayItem(joints, joint);
+    cJSON *tasks = cJSON_GetObjectItemCaseSensitive(object, "tasks");
+    if (!tasks) {
+        tasks = cJSON_CreateArray();
+        MSC_TRY(msc_json_add(object, "tasks", tasks));
+    }
+    return msc_json_push(tasks, cJSON_CreateNumber(task));
+}
+
+static enum msc_status add_tasks(cJSON *joints, const struct msc_graph *g, const cJSON *plan) {
+    const cJSON *layer = NULL;
+    int task = 0;
+    cJSON_ArrayForEach(layer, plan) {
+        int32_t joint = MSC_NO_ID;
+        const char *name = cJSON_GetObjectItemCaseSensitive(layer, "task")->valuestring;
+        int32_t tensor = msc_plan_find_tensor(&joint, g, name);
+        const int32_t *readers = &joint;
+        int32_t n = joint != MSC_NO_ID;
+        if (tensor != MSC_NO_ID && msc_graph_tensor(g, tensor)->producer != MSC_NO_ID) {
+            joint = msc_graph_tensor(g, tensor)->producer;
+            n = 1;
+        } else if (tensor != MSC_NO_ID) {
+            n = msc_graph_consumers(g, tensor, &readers);
+        }
+        for (int32_t i = 0; i < n; i++) {
+            MSC_TRY(add_task(joints, readers[i], task));
+        }
+        task++;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status fill_picture(cJSON *object, const struct msc_graph *g, const cJSON *plan,
+                                    const struct msc_graph_layout *layout) {
+    cJSON *joints = cJSON_CreateArray(), *edges = cJSON_CreateArray();
+    enum msc_status status = msc_json_add(object, "joints", joints);
+    if (status != MSC_OK) {
+        cJSON_Delete(edges);
+        return status;
+    }
+    MSC_TRY(msc_json_add(object, "edges", edges));
+    MSC_TRY(msc_json_add_number(object, "columns", layout->n_columns));
+    MSC_TRY(msc_json_add_number(object, "layers", layout->n_layers));
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+        MSC_TRY(add_joint(joints, g, i, &layout->nodes[i]));
+        MSC_TRY(add_edges(edges, msc_graph_joint(g, i)));
+    }
+    return add_tasks(joints, g, plan);
+}
+
+enum msc_status msc_graph_picture(struct cJSON **out, const struct msc_graph *g,
+                                  const struct cJSON *plan) {
+    struct msc_graph_layout layout = {0};
+    cJSON *object = NULL;
+    enum msc_status status = MSC_OK;
+    if (msc_graph_n_joints(g) > MOST_JOINTS) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "the network has %d joints, more than the %d of a picture",
+                        (int)msc_graph_n_joints(g), MOST_JOINTS);
+    }
+    MSC_TRY_OUT(msc_graph_layout_make(&layout, g));
+    object = cJSON_CreateObject();
+    status = object ? fill_picture(object, g, plan, &layout)
+                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for the picture of a graph");
+out:
+    msc_graph_layout_finish(&layout);
+    if (status != MSC_OK) {
+        cJSON_Delete(object);
+        return status;
+    }
+    *out = object;
+    return MSC_OK;
+}

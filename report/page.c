@@ -1,0 +1,156 @@
+#include "report/page.h"
+
+#include "report/assets.h"
+#include "report/page_internal.h"
+
+// ---- Head -------------------------------------------------------------------------------------
+
+static void write_policy(struct msc_str *out, bool is_live) {
+    msc_str_append(out,
+                   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                   "script-src ");
+    msc_str_printf(out, "'sha256-%s'", msc_asset_script.sha256);
+    if (msc_asset_charts.n_bytes > 0) {
+        msc_str_printf(out, " 'sha256-%s'", msc_asset_charts.sha256);
+    }
+    msc_str_printf(out,
+                   "; style-src 'sha256-%s'; img-src data:;%s base-uri 'none'; form-action "
+                   "'none'\">\n",
+                   msc_asset_style.sha256, is_live ? " connect-src 'self';" : "");
+}
+
+static void write_head(struct msc_str *out, const char *title, bool is_live) {
+    msc_str_append(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    write_policy(out, is_live);
+    msc_str_append(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                        "<meta name=\"referrer\" content=\"no-referrer\">\n"
+                        "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                        "<link rel=\"icon\" href=\"data:,\">\n<title>");
+    msc_html_name(out, title);
+    msc_str_append(out, " – mscgym</title>\n<style>");
+    msc_str_append_n(out, msc_asset_style.text, msc_asset_style.n_bytes);
+    msc_str_append(out, "</style>\n</head>\n");
+}
+
+static void write_scripts(struct msc_str *out) {
+    const struct msc_asset *scripts[] = {&msc_asset_charts, &msc_asset_script};
+    for (size_t i = 0; i < 2; i++) {
+        if (scripts[i]->n_bytes > 0) {
+            msc_str_append(out, "<script>");
+            msc_str_append_n(out, scripts[i]->text, scripts[i]->n_bytes);
+            msc_str_append(out, "</script>\n");
+        }
+    }
+}
+
+// ---- Body -------------------------------------------------------------------------------------
+
+static void write_links(struct msc_str *out, const cJSON *records, const char *back) {
+    static const struct {
+        const char *id, *name;
+    } parts[] = {{"box", "Result"},    {"plans", "Plans"},   {"progress", "Best so far"},
+                 {"tradeoff", "Cost"}, {"layers", "Layers"}, {"effects", "Sensitivity"},
+                 {"graph", "Network"}, {"speed", "Speed"},   {"config", "Configuration"}};
+    const cJSON *record = NULL;
+    int index = 0;
+    msc_str_append(out, "<nav aria-label=\"Parts\"><ul>\n");
+    if (back) {
+        msc_str_append(out, "<li><a href=\"");
+        msc_html_text(out, back);
+        msc_str_append(out, "\">All records</a></li>\n");
+    }
+    if (cJSON_GetArraySize(records) == 1) {
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+            msc_str_printf(out, "<li><a href=\"#r0-%s\">%s</a></li>\n", parts[i].id, parts[i].name);
+        }
+    } else {
+        msc_str_append(out, "<li><a href=\"#compare\">Side by side</a></li>\n");
+        cJSON_ArrayForEach(record, records) {
+            msc_str_printf(out, "<li><a href=\"#r%d\">", index++);
+            msc_html_name(out, msc_page__text(record, "name"));
+            msc_str_append(out, "</a></li>\n");
+        }
+    }
+    msc_str_append(out, "</ul></nav>\n");
+}
+
+static void write_top(struct msc_str *out, bool is_live) {
+    msc_str_printf(
+        out,
+        "<body%s>\n<a class=\"skip\" href=\"#main\">To the result</a>\n<div class=\"top\">"
+        "<p class=\"brand\">mscgym <span>report</span></p>\n",
+        is_live ? " data-live=\"1\"" : "");
+    if (is_live) {
+        msc_str_append(out, "<p class=\"live\" id=\"live\" role=\"status\">live</p>\n");
+    }
+}
+
+static enum msc_status write_body(struct msc_str *out, const cJSON *document,
+                                  const struct msc_page_options *o) {
+    const cJSON *records = msc_page__get(document, "records"), *record = NULL;
+    int index = 0;
+    write_top(out, o->is_live);
+    write_links(out, records, o->back);
+    msc_str_append(out, "</div>\n<main id=\"main\">\n");
+    if (msc_asset_charts.n_bytes == 0) {
+        msc_str_append(
+            out, "<p class=\"note\">This mscgym was built without Chart.js: there are tables, "
+                 "but no charts.</p>\n");
+    }
+    if (cJSON_GetArraySize(records) > 1) {
+        MSC_TRY(msc_page__compare(out, records));
+    }
+    cJSON_ArrayForEach(record, records) {
+        MSC_TRY(msc_page__record(out, record, index++));
+    }
+    msc_str_append(out, "</main>\n<footer><p>Made by ");
+    msc_html_text(out, msc_page__text(document, "program"));
+    msc_str_append(out, ". Everything on this page is in the record.</p></footer>\n"
+                        "<script type=\"application/json\" id=\"data\">");
+    MSC_TRY(msc_html_json(out, document));
+    msc_str_append(out, "</script>\n");
+    return MSC_OK;
+}
+
+enum msc_status msc_page_write(struct msc_str *out, const struct cJSON *document,
+                               const struct msc_page_options *options) {
+    const cJSON *records = msc_page__get(document, "records");
+    bool is_one = cJSON_GetArraySize(records) == 1;
+    write_head(out, is_one ? msc_page__text(records->child, "name") : "Side by side",
+               options->is_live);
+    MSC_TRY(write_body(out, document, options));
+    write_scripts(out);
+    msc_str_append(out, "</body>\n</html>\n");
+    return msc_str_status(out);
+}
+
+// ---- The list of records ----------------------------------------------------------------------
+
+enum msc_status msc_page_write_list(struct msc_str *out, const struct cJSON *records) {
+    const char *const columns[] = {"record", "state", "trials", "best", "file", NULL};
+    static const char *const keys[] = {"state", "trials", "best", "path"};
+    const cJSON *record = NULL;
+    write_head(out, "Records", true);
+    write_top(out, true);
+    msc_str_append(
+        out, "</div>\n<main id=\"main\">\n<article class=\"record\" id=\"list\"><header><h1>"
+             "Records</h1></header>\n<section class=\"part\">\n<h2>Running ones first</h2>\n");
+    msc_page__table(out, "Records", columns);
+    cJSON_ArrayForEach(record, records) {
+        msc_page__row(out, NULL);
+        msc_str_append(out, "<th scope=\"row\"><a href=\"");
+        msc_html_text(out, msc_page__text(record, "address"));
+        msc_str_append(out, "\">");
+        msc_html_name(out, msc_page__text(record, "name"));
+        msc_str_append(out, "</a></th>");
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+            msc_page__cell(out, msc_page__text(record, keys[i]));
+        }
+        msc_str_append(out, "</tr>\n");
+    }
+    msc_page__end_table(out);
+    msc_str_append(out, "</section></article>\n</main>\n");
+    write_scripts(out);
+    msc_str_append(out, "</body>\n</html>\n");
+    return msc_str_status(out);
+}

@@ -1,0 +1,462 @@
+// One record on a page: what to deploy and why, then the figures behind it.
+#include "report/page_internal.h"
+
+#include "base/shown.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// ---- The box ----------------------------------------------------------------------------------
+
+static void write_reasons(struct msc_str *out, const cJSON *verdict) {
+    const cJSON *reason = NULL;
+    msc_str_append(out, "<ul class=\"reasons\">\n");
+    cJSON_ArrayForEach(reason, msc_page__get(verdict, "reasons")) {
+        msc_str_append(out, "<li>");
+        msc_html_text(out, reason->valuestring);
+        msc_str_append(out, "</li>\n");
+    }
+    msc_str_append(out, "</ul>\n");
+}
+
+// A number of the winner, large, with those of the uncompressed model and the first uniform plan.
+static void write_tile(struct msc_str *out, const cJSON *numbers, const char *metric) {
+    const cJSON *winner = msc_page__get(numbers, "winner");
+    const cJSON *uniform = cJSON_GetArrayItem(msc_page__get(numbers, "baselines"), 0);
+    const cJSON *reference = msc_page__get(numbers, "reference");
+    double value = msc_page__number(msc_page__get(winner, "metrics"), metric);
+    double beside = msc_page__number(msc_page__get(uniform, "metrics"), metric);
+    double whole = msc_page__number(msc_page__get(reference, "metrics"), metric);
+    if (isnan(value)) {
+        return;
+    }
+    msc_str_append(out, "<div class=\"tile\"><dt>");
+    msc_html_name(out, metric);
+    msc_str_append(out, "</dt><dd><b>");
+    msc_page__value(out, value);
+    msc_str_append(out, "</b>");
+    if (!isnan(beside) && msc_page__get(uniform, "label")) {
+        msc_str_append(out, "<span>uniform ");
+        msc_html_name(out, msc_page__text(uniform, "label"));
+        msc_str_append(out, ": ");
+        msc_page__value(out, beside);
+        msc_str_append(out, "</span>");
+    }
+    if (!isnan(whole)) {
+        msc_str_append(out, "<span>uncompressed: ");
+        msc_page__value(out, whole);
+        msc_str_append(out, "</span>");
+    }
+    msc_str_append(out, "</dd></div>\n");
+}
+
+// Objectives, bounds and the accuracy, each once.
+static void write_tiles(struct msc_str *out, const cJSON *numbers) {
+    enum { MOST = 6 };
+    static const char *const lists[] = {"objectives", "bounds"};
+    const char *shown[MOST] = {0};
+    size_t n = 0;
+    for (size_t l = 0; l < 2; l++) {
+        const cJSON *item = NULL;
+        cJSON_ArrayForEach(item, msc_page__get(numbers, lists[l])) {
+            if (n < MOST - 1) {
+                shown[n++] = msc_page__text(item, "metric");
+            }
+        }
+    }
+    shown[n++] = "accuracy";
+    msc_str_append(out, "<dl class=\"tiles\">\n");
+    for (size_t i = 0; i < n; i++) {
+        bool is_new = true;
+        for (size_t k = 0; k < i; k++) {
+            is_new = is_new && strcmp(shown[k], shown[i]) != 0;
+        }
+        if (is_new) {
+            write_tile(out, numbers, shown[i]);
+        }
+    }
+    msc_str_append(out, "</dl>\n");
+}
+
+static void write_box(struct msc_str *out, const cJSON *record, int index) {
+    const cJSON *verdict = msc_page__get(record, "verdict");
+    const cJSON *numbers = msc_page__get(record, "numbers");
+    msc_str_printf(
+        out,
+        "<section class=\"part box box-%s\" id=\"r%d-box\" aria-labelledby=\"r%d-box-h\">\n"
+        "<h2 id=\"r%d-box-h\">",
+        msc_page__text(verdict, "kind"), index, index, index);
+    msc_html_text(out, msc_page__text(verdict, "headline"));
+    msc_str_append(out, "</h2>\n");
+    if (cJSON_IsObject(msc_page__get(numbers, "winner"))) {
+        write_tiles(out, numbers);
+    }
+    write_reasons(out, verdict);
+    if (msc_page__get(verdict, "command")) {
+        msc_str_append(out, "<p class=\"command\"><code>");
+        msc_html_text(out, msc_page__text(verdict, "command"));
+        msc_str_append(out, "</code></p>\n");
+    }
+    msc_page__end(out);
+}
+
+// ---- Trials -----------------------------------------------------------------------------------
+
+static const char *objective_of(const cJSON *record) {
+    const cJSON *objectives = msc_page__get(msc_page__get(record, "numbers"), "objectives");
+    return msc_page__text(cJSON_GetArrayItem(objectives, 0), "metric");
+}
+
+// A table that a chart stands for: open, until the script has drawn that.
+static void begin_details(struct msc_str *out, const char *what) {
+    msc_str_printf(out, "<details class=\"table\" open><summary>%s</summary>\n", what);
+}
+
+static void write_progress(struct msc_str *out, const cJSON *record, int index) {
+    enum { ROWS = 40 };
+    const char *const columns[] = {"trial", "seconds", objective_of(record), NULL};
+    const cJSON *trials = msc_page__get(record, "trials"), *best = msc_page__get(trials, "best");
+    const cJSON *value = msc_page__get(best, "value");
+    int n = cJSON_GetArraySize(value), first = n > ROWS ? n - ROWS : 0;
+    msc_page__begin(out, index, "progress", "Best so far");
+    if (n == 0) {
+        msc_str_append(out, "<p>No trial has met the bounds yet.</p>\n");
+        msc_page__end(out);
+        return;
+    }
+    msc_str_append(out, "<div class=\"charts\">\n");
+    msc_page__chart(out, "best-trials", "The best value so far over the trials");
+    msc_page__chart(out, "best-time", "The best value so far over the time of search");
+    msc_str_append(out, "</div>\n");
+    begin_details(out, "Improvements");
+    msc_page__table(out, "Improvements", columns);
+    for (int i = first; i < n; i++) {
+        msc_page__row(out, NULL);
+        msc_page__number_cell(out,
+                              cJSON_GetArrayItem(msc_page__get(best, "trial"), i)->valuedouble);
+        msc_page__number_cell(out,
+                              cJSON_GetArrayItem(msc_page__get(best, "seconds"), i)->valuedouble);
+        msc_page__number_cell(out, cJSON_GetArrayItem(value, i)->valuedouble);
+        msc_str_append(out, "</tr>\n");
+    }
+    msc_page__end_table(out);
+    if (first > 0) {
+        msc_str_printf(out, "<p class=\"note\">The last %d of %d.</p>\n", ROWS, n);
+    }
+    msc_str_append(out, "</details>\n");
+    msc_page__end(out);
+}
+
+#define FRONT_COLUMNS 8
+
+static size_t add_column(const char *columns[], size_t n, const char *name) {
+    for (size_t i = 1; i < n; i++) {
+        if (strcmp(columns[i], name) == 0) {
+            return n;
+        }
+    }
+    if (n < FRONT_COLUMNS && name[0] != '\0') {
+        columns[n++] = name;
+    }
+    return n;
+}
+
+// The metrics that points of the front differ in, and how their plans look.
+static void write_front(struct msc_str *out, const cJSON *record) {
+    const cJSON *trials = msc_page__get(record, "trials");
+    const cJSON *front = msc_page__get(trials, "front"), *row = NULL, *item = NULL;
+    const cJSON *numbers = msc_page__get(record, "numbers");
+    const char *columns[FRONT_COLUMNS + 2] = {"trial"};
+    size_t n = 1;
+    cJSON_ArrayForEach(item, msc_page__get(numbers, "objectives")) {
+        n = add_column(columns, n, msc_page__text(item, "metric"));
+    }
+    n = add_column(columns, n, msc_page__text(trials, "cost"));
+    cJSON_ArrayForEach(item, msc_page__get(numbers, "bounds")) {
+        n = add_column(columns, n, msc_page__text(item, "metric"));
+    }
+    columns[n] = "strategy";
+    begin_details(out, "The front, and the strategy of each of its points");
+    msc_page__table(out, "Pareto front", columns);
+    cJSON_ArrayForEach(row, front) {
+        char id[32];
+        snprintf(id, sizeof id, "%.0f", msc_page__number(row, "id"));
+        msc_page__row(out, NULL);
+        msc_page__head_cell(out, id);
+        for (size_t k = 1; k < n; k++) {
+            msc_page__number_cell(out, msc_page__number(msc_page__get(row, "metrics"), columns[k]));
+        }
+        msc_page__cell(out, msc_page__text(row, "summary"));
+        msc_str_append(out, "</tr>\n");
+    }
+    msc_page__end_table(out);
+    msc_str_append(out, "</details>\n");
+}
+
+static void write_tradeoff(struct msc_str *out, const cJSON *record, int index) {
+    const cJSON *trials = msc_page__get(record, "trials");
+    msc_page__begin(out, index, "tradeoff", "Loss against cost");
+    msc_page__chart(out, "tradeoff", "The objective of every trial over its cost, with the front");
+    if (cJSON_IsTrue(msc_page__get(trials, "is_thinned"))) {
+        msc_str_printf(out,
+                       "<p class=\"note\">Of %.0f trials those are drawn that can be told apart, "
+                       "among them the best, the extremes and the front.</p>\n",
+                       msc_page__number(trials, "n"));
+    }
+    if (cJSON_GetArraySize(msc_page__get(trials, "front")) > 0) {
+        write_front(out, record);
+    }
+    msc_page__end(out);
+}
+
+static void write_speed(struct msc_str *out, const cJSON *record, int index) {
+    const char *const columns[] = {"seconds", "trials a second", "reuse", NULL};
+    const cJSON *speed = msc_page__get(msc_page__get(record, "trials"), "speed");
+    int n = cJSON_GetArraySize(msc_page__get(speed, "seconds"));
+    if (n == 0) {
+        return;
+    }
+    msc_page__begin(out, index, "speed", "Speed and reuse");
+    msc_str_append(out,
+                   "<p class=\"note\">Reuse is the part of the work that was answered from other "
+                   "trials.</p>\n<div class=\"charts\">\n");
+    msc_page__chart(out, "speed", "Trials a second over the time of search");
+    msc_page__chart(out, "reuse", "The part of the work that was reused over the time of search");
+    msc_str_append(out, "</div>\n");
+    begin_details(out, "As numbers");
+    msc_page__table(out, "Speed and reuse", columns);
+    for (int i = 0; i < n; i++) {
+        msc_page__row(out, NULL);
+        for (int k = 0; k < 3; k++) {
+            static const char *const keys[] = {"seconds", "trials_per_s", "reuse"};
+            const cJSON *item = cJSON_GetArrayItem(msc_page__get(speed, keys[k]), i);
+            msc_page__number_cell(out, cJSON_IsNumber(item) ? item->valuedouble : NAN);
+        }
+        msc_str_append(out, "</tr>\n");
+    }
+    msc_page__end_table(out);
+    msc_str_append(out, "</details>\n");
+    msc_page__end(out);
+}
+
+// ---- Layers and effects -----------------------------------------------------------------------
+
+static void write_layers(struct msc_str *out, const cJSON *record, int index) {
+    const char *const columns[] = {"task", "of", "bits", "density", "method", "elements", NULL};
+    const cJSON *plan = msc_page__get(record, "plan"), *row = NULL;
+    if (!plan) {
+        return;
+    }
+    msc_page__begin(out, index, "layers", "The plan over the network");
+    msc_page__chart(out, "layers", "Bits and density of each task of the plan");
+    begin_details(out, "Every task");
+    msc_page__table(out, "The plan, task by task", columns);
+    cJSON_ArrayForEach(row, plan) {
+        double bits = msc_page__number(row, "bits"), density = msc_page__number(row, "density");
+        char text[32];
+        msc_page__row(out, NULL);
+        msc_page__head_cell(out, msc_page__text(row, "task"));
+        msc_page__cell(out, msc_page__text(row, "kind"));
+        snprintf(text, sizeof text, "%.0f", bits);
+        msc_page__bar_cell(out, bits / 16.0, isnan(bits) ? "–" : text);
+        snprintf(text, sizeof text, "%.3g", density);
+        msc_page__bar_cell(out, density, isnan(density) ? "–" : text);
+        bool is_plain = isnan(bits) && isnan(density);
+        msc_page__cell(out, msc_page__text(row, is_plain ? "choice" : "method"));
+        msc_page__number_cell(out, msc_page__number(row, "elements"));
+        msc_str_append(out, "</tr>\n");
+    }
+    msc_page__end_table(out);
+    msc_str_append(out, "</details>\n");
+    msc_page__end(out);
+}
+
+static double greatest_of(const cJSON *list, const char *key) {
+    const cJSON *row = NULL;
+    double greatest = 0.0;
+    cJSON_ArrayForEach(row, list) {
+        greatest = fmax(greatest, fabs(msc_page__number(row, key)));
+    }
+    return greatest;
+}
+
+static void write_signed_bar(struct msc_str *out, double value, double greatest) {
+    char text[32];
+    snprintf(text, sizeof text, "%+.4g", value);
+    msc_page__bar_cell(out, fabs(value) / greatest, text);
+}
+
+static void write_alone(struct msc_str *out, const cJSON *alone, const char *metric) {
+    const char *const columns[] = {"task", "choice", "difference", metric, NULL};
+    double greatest = greatest_of(alone, "difference");
+    const cJSON *row = NULL;
+    begin_details(out, "Choices alone, those that change most first");
+    msc_page__table(out, "Choices alone", columns);
+    cJSON_ArrayForEach(row, alone) {
+        msc_page__row(out, NULL);
+        msc_page__head_cell(out, msc_page__text(row, "task"));
+        msc_page__cell(out, msc_page__text(row, "choice"));
+        write_signed_bar(out, msc_page__number(row, "difference"), greatest);
+        msc_page__number_cell(out, msc_page__number(row, "value"));
+        msc_str_append(out, "</tr>\n");
+    }
+    msc_page__end_table(out);
+    msc_str_append(out, "</details>\n");
+}
+
+static void write_pairs(struct msc_str *out, const cJSON *pairs) {
+    static const char *const columns[] = {"pair", "both", "sum of the two alone", "interaction",
+                                          NULL};
+    double greatest = greatest_of(pairs, "interaction");
+    const cJSON *row = NULL;
+    msc_str_append(out, "<h3>Strongest interactions</h3>\n");
+    msc_page__table(out, "Pairs", columns);
+    cJSON_ArrayForEach(row, pairs) {
+        const cJSON *choice = NULL;
+        const char *before = "";
+        msc_page__row(out, NULL);
+        msc_str_append(out, "<th scope=\"row\">");
+        cJSON_ArrayForEach(choice, msc_page__get(row, "choices")) {
+            msc_str_append(out, before);
+            msc_html_name(out, choice->string);
+            msc_str_append(out, " <span class=\"quiet\">");
+            msc_html_name(out, cJSON_IsString(choice) ? choice->valuestring : "");
+            msc_str_append(out, "</span>");
+            before = "<br>";
+        }
+        msc_str_append(out, "</th>");
+        msc_page__number_cell(out, msc_page__number(row, "difference"));
+        msc_page__number_cell(out, msc_page__number(row, "sum"));
+        write_signed_bar(out, msc_page__number(row, "interaction"), greatest);
+        msc_str_append(out, "</tr>\n");
+    }
+    msc_page__end_table(out);
+}
+
+static void write_effects(struct msc_str *out, const cJSON *record, int index) {
+    const cJSON *effects = msc_page__get(record, "effects");
+    const cJSON *reference = msc_page__get(effects, "reference");
+    const cJSON *alone = msc_page__get(effects, "alone"), *pairs = msc_page__get(effects, "pairs");
+    msc_page__begin(out, index, "effects", "Sensitivity");
+    if (cJSON_GetArraySize(alone) == 0) {
+        msc_str_append(out,
+                       "<p>No two trials differ in one task alone: <code>mscgym sensitivity</code> "
+                       "measures each choice.</p>\n");
+        msc_page__end(out);
+        return;
+    }
+    msc_str_printf(out, "<p class=\"note\">What one choice does to ");
+    msc_html_name(out, msc_page__text(effects, "metric"));
+    if (msc_page__get(effects, "fitted")) {
+        msc_str_append(out, ", by a model of all trials in which choices add up: few differ in one "
+                            "task alone.</p>\n");
+    } else {
+        msc_str_printf(out,
+                       ", all others as in trial %.0f; %d of %.0f choices were measured so.</p>\n",
+                       msc_page__number(reference, "id"), cJSON_GetArraySize(alone),
+                       msc_page__number(effects, "n_choices"));
+    }
+    msc_page__chart(out, "effects", "The tasks that the objective depends on most");
+    write_alone(out, alone, msc_page__text(effects, "metric"));
+    if (cJSON_GetArraySize(pairs) > 0) {
+        write_pairs(out, pairs);
+    }
+    msc_page__end(out);
+}
+
+// ---- Network and configuration ----------------------------------------------------------------
+
+static void write_graph(struct msc_str *out, const cJSON *record, int index) {
+    const cJSON *graph = msc_page__get(record, "graph");
+    msc_page__begin(out, index, "graph", "The network");
+    if (msc_page__get(graph, "missing")) {
+        msc_str_append(out, "<p>There is no picture: ");
+        msc_html_text(out, msc_page__text(graph, "missing"));
+        msc_str_append(out, ".</p>\n");
+    } else {
+        msc_str_append(out,
+                       "<figure class=\"network\" data-chart=\"graph\"></figure>\n"
+                       "<noscript><p class=\"note\">The picture needs scripts; the plan above has "
+                       "every task.</p></noscript>\n");
+    }
+    msc_page__end(out);
+}
+
+static enum msc_status write_config(struct msc_str *out, const cJSON *record, int index) {
+    const cJSON *config = msc_page__get(record, "config");
+    struct msc_str json = {0}, safe = {0};
+    msc_page__begin(out, index, "config", "Configuration");
+    msc_str_append(out, "<p class=\"note\">");
+    msc_html_text(out, msc_page__text(record, "path"));
+    msc_str_append(out, "</p>\n");
+    if (config) {
+        msc_json_write_pretty(&json, config);
+        msc_shown_append_json(&safe, msc_str_text(&json));
+        begin_details(out, "As resolved");
+        msc_str_append(out, "<pre tabindex=\"0\">");
+        for (const char *line = msc_str_text(&safe); *line;) { // line breaks stay
+            size_t length = strcspn(line, "\n");
+            struct msc_str one = {0};
+            msc_str_append_n(&one, line, length);
+            msc_html_text(out, msc_str_text(&one));
+            msc_str_char(out, '\n');
+            out->failed |= one.failed;
+            msc_str_finish(&one);
+            line += length + (line[length] == '\n');
+        }
+        msc_str_append(out, "</pre></details>\n");
+    }
+    msc_page__end(out);
+    enum msc_status status = json.failed || safe.failed ? msc_str_status(&json) : MSC_OK;
+    msc_str_finish(&safe);
+    msc_str_finish(&json);
+    return status;
+}
+
+// ---- The whole --------------------------------------------------------------------------------
+
+static void write_head(struct msc_str *out, const cJSON *record, int index) {
+    const cJSON *numbers = msc_page__get(record, "numbers");
+    const cJSON *counts = msc_page__get(numbers, "counts");
+    msc_str_printf(out, "<header><h1 id=\"r%d-h\">", index);
+    msc_html_name(out, msc_page__text(record, "name"));
+    msc_str_append(out, "</h1>\n<p class=\"meta\">");
+    const char *model = msc_page__text(msc_page__get(record, "config"), "model");
+    if (model[0]) {
+        msc_str_append(out, "model ");
+        msc_html_name(out, model);
+        msc_str_append(out, " · ");
+    }
+    msc_str_append(out, "agent ");
+    msc_html_name(out, msc_page__text(msc_page__get(numbers, "agent"), "type"));
+    msc_str_printf(out, " · %.0f trials", msc_page__number(counts, "trials"));
+    static const char *const states[] = {"pruned", "infeasible", "failed"};
+    for (size_t i = 0; i < 3; i++) {
+        double n = msc_page__number(counts, states[i]);
+        if (n > 0.0) {
+            msc_str_printf(out, ", %.0f %s", n, states[i]);
+        }
+    }
+    msc_str_append(out, " · ");
+    msc_str_append_duration(out, msc_page__number(counts, "elapsed_s"));
+    msc_str_append(out, "</p></header>\n");
+}
+
+enum msc_status msc_page__record(struct msc_str *out, const cJSON *record, int index) {
+    msc_str_printf(out, "<article class=\"record\" id=\"r%d\" aria-labelledby=\"r%d-h\">\n", index,
+                   index);
+    write_head(out, record, index);
+    write_box(out, record, index);
+    msc_page__begin(out, index, "plans", "Plans beside each other");
+    MSC_TRY(msc_page__plans(out, msc_page__get(record, "numbers")));
+    msc_page__end(out);
+    write_progress(out, record, index);
+    write_tradeoff(out, record, index);
+    write_layers(out, record, index);
+    write_effects(out, record, index);
+    write_graph(out, record, index);
+    write_speed(out, record, index);
+    MSC_TRY(write_config(out, record, index));
+    msc_str_append(out, "</article>\n");
+    return MSC_OK;
+}

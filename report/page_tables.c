@@ -1,0 +1,158 @@
+// Sections, tables and cells of a page.
+#include "report/page_internal.h"
+
+#include "base/alloc.h"
+#include "search/report.h"
+#include "search/report_table.h"
+
+#include <string.h>
+
+void msc_page__begin(struct msc_str *out, int record, const char *id, const char *heading) {
+    msc_str_printf(out,
+                   "<section class=\"part\" id=\"r%d-%s\" aria-labelledby=\"r%d-%s-h\">\n"
+                   "<h2 id=\"r%d-%s-h\">%s</h2>\n",
+                   record, id, record, id, record, id, heading);
+}
+
+void msc_page__end(struct msc_str *out) {
+    msc_str_append(out, "</section>\n");
+}
+
+void msc_page__chart(struct msc_str *out, const char *what, const char *label) {
+    msc_str_printf(out, "<figure class=\"chart\" data-chart=\"%s\" data-label=\"%s\"></figure>\n",
+                   what, label);
+}
+
+void msc_page__table(struct msc_str *out, const char *caption, const char *const columns[]) {
+    msc_str_append(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
+    msc_html_text(out, caption);
+    msc_str_append(out, "\"><table><thead><tr>");
+    for (size_t i = 0; columns[i]; i++) {
+        msc_str_append(out, "<th scope=\"col\">");
+        msc_html_name(out, columns[i]);
+        msc_str_append(out, "</th>");
+    }
+    msc_str_append(out, "</tr></thead><tbody>\n");
+}
+
+void msc_page__end_table(struct msc_str *out) {
+    msc_str_append(out, "</tbody></table></div>\n");
+}
+
+void msc_page__row(struct msc_str *out, const char *class_name) {
+    msc_str_append(out, "<tr");
+    if (class_name) {
+        msc_str_printf(out, " class=\"%s\"", class_name);
+    }
+    msc_str_char(out, '>');
+}
+
+void msc_page__head_cell(struct msc_str *out, const char *text) {
+    msc_str_append(out, "<th scope=\"row\">");
+    msc_html_name(out, text);
+    msc_str_append(out, "</th>");
+}
+
+void msc_page__cell(struct msc_str *out, const char *text) {
+    msc_str_append(out, "<td>");
+    msc_html_name(out, text);
+    msc_str_append(out, "</td>");
+}
+
+void msc_page__value(struct msc_str *out, double value) {
+    bool is_whole = fabs(value) < 1e15 && value == floor(value);
+    if (isnan(value)) {
+        msc_str_append(out, "–");
+    } else {
+        msc_str_printf(out, is_whole ? "%.0f" : "%.4g", value);
+    }
+}
+
+void msc_page__number_cell(struct msc_str *out, double value) {
+    msc_str_append(out, "<td class=\"n\">");
+    msc_page__value(out, value);
+    msc_str_append(out, "</td>");
+}
+
+void msc_page__bar_cell(struct msc_str *out, double share, const char *text) {
+    double width = isnan(share) ? 0.0 : 80.0 * fmin(fmax(share, 0.0), 1.0);
+    msc_str_printf(
+        out,
+        "<td class=\"b\"><svg class=\"bar\" width=\"80\" height=\"10\" aria-hidden=\"true\">"
+        "<rect class=\"track\" width=\"80\" height=\"10\" rx=\"2\"/>"
+        "<rect width=\"%.1f\" height=\"10\" rx=\"2\"/></svg> ",
+        width);
+    msc_html_text(out, text);
+    msc_str_append(out, "</td>");
+}
+
+// ---- Plans ------------------------------------------------------------------------------------
+
+// A plan that has won, and what is not compressed.
+static const char *class_of_plan(const char *name) {
+    return strncmp(name, "winner", 6) == 0      ? "best"
+           : strcmp(name, "uncompressed") == 0  ? "quiet"
+           : strstr(name, "infeasible") != NULL ? "out"
+                                                : NULL;
+}
+
+// "validation.distill_loss" may break behind its dots and underscores.
+static void write_metric(struct msc_str *out, const char *column) {
+    const char *label = msc_report_label(column);
+    size_t begin = 0, n = strlen(label);
+    for (size_t i = 0; i < n; i++) {
+        if ((label[i] == '_' || label[i] == '.') && i + 1 < n) {
+            char part[128];
+            size_t length = i + 1 - begin < sizeof part ? i + 1 - begin : sizeof part - 1;
+            memcpy(part, label + begin, length);
+            part[length] = '\0';
+            msc_html_text(out, part);
+            msc_str_append(out, "<wbr>");
+            begin = i + 1;
+        }
+    }
+    msc_html_text(out, label + begin);
+}
+
+// A row for each metric, a column for each plan.
+static void write_across(struct msc_str *out, const struct msc_report_table *t) {
+    size_t width = t->n_columns + 1;
+    msc_str_append(
+        out, "<div class=\"scroll whole\" tabindex=\"0\" role=\"region\" aria-label=\"Plans\">"
+             "<table class=\"plans\"><thead><tr><th scope=\"col\">metric</th>");
+    for (size_t r = 0; r < t->n_rows; r++) {
+        const char *class_name = class_of_plan(t->cells[r * width]);
+        msc_str_printf(out, "<th scope=\"col\" class=\"n %s\">", class_name ? class_name : "");
+        msc_html_name(out, t->cells[r * width]);
+        msc_str_append(out, "</th>");
+    }
+    msc_str_append(out, "</tr></thead><tbody>\n");
+    for (size_t c = 0; c < t->n_columns; c++) {
+        if (msc_report_table_is_empty(t, c)) {
+            continue;
+        }
+        msc_str_append(out, "<tr><th scope=\"row\">");
+        write_metric(out, t->columns[c]);
+        msc_str_append(out, "</th>");
+        for (size_t r = 0; r < t->n_rows; r++) {
+            const char *class_name = class_of_plan(t->cells[r * width]);
+            msc_str_printf(out, "<td class=\"n %s\">", class_name ? class_name : "");
+            msc_html_text(out, t->cells[r * width + 1 + c]);
+            msc_str_append(out, "</td>");
+        }
+        msc_str_append(out, "</tr>\n");
+    }
+    msc_page__end_table(out);
+}
+
+enum msc_status msc_page__plans(struct msc_str *out, const cJSON *numbers) {
+    struct msc_report_table table = {0};
+    enum msc_status status = msc_report_table_fill(&table, numbers);
+    if (status == MSC_OK && table.n_rows > 0) {
+        write_across(out, &table);
+    } else if (status == MSC_OK) {
+        msc_str_append(out, "<p>No trial has a result yet.</p>\n");
+    }
+    msc_report_table_finish(&table);
+    return status;
+}

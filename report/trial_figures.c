@@ -1,0 +1,392 @@
+#include "report/trial_figures.h"
+
+#include "base/alloc.h"
+#include "base/heap.h"
+#include "base/json.h"
+#include "records/record_query.h"
+#include "report/plan_layers.h"
+#include "search/history.h"
+
+#include <math.h>
+
+#define MOST_STEPS 400
+#define STRETCHES 60
+
+struct figures {
+    const struct msc_record *record;
+    const struct msc_space *space;
+    int objective, cost; // metrics; cost < 0: none
+    int64_t *front;      // [n_front], by cost
+    size_t n_front;
+    struct msc_arena arena;
+};
+
+static enum msc_status no_figure_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for figures");
+}
+
+int msc_trial_figures_cost(const struct msc_record *record) {
+    const struct msc_space *space = msc_record_space(record);
+    const struct msc_goal *goal = msc_record_goal(record);
+    int objective = goal->objectives[0].metric;
+    if (goal->n_objectives > 1) {
+        return goal->objectives[1].metric;
+    }
+    for (size_t i = 0; i < goal->n_bounds; i++) {
+        if (goal->bounds[i].metric != objective) {
+            return goal->bounds[i].metric;
+        }
+    }
+    for (size_t i = 0; i < space->n_metrics; i++) {
+        if (space->metrics[i].is_exact && (int)i != objective) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static enum msc_status add_list(cJSON **out, cJSON *object, const char *key) {
+    *out = cJSON_CreateArray();
+    return msc_json_add(object, key, *out);
+}
+
+// NaN is null.
+static enum msc_status push_number(cJSON *list, double value) {
+    return msc_json_push(list, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
+}
+
+// To four digits more than anybody sees.
+static double rounded(double value) {
+    if (!isfinite(value) || value == 0.0) {
+        return value;
+    }
+    double unit = pow(10.0, floor(log10(fabs(value))) - 6.0);
+    return unit > 0.0 && isfinite(value / unit) ? round(value / unit) * unit : value;
+}
+
+// ---- Best so far ------------------------------------------------------------------------------
+
+static enum msc_status fill_best(cJSON *figures, const struct msc_history *h) {
+    cJSON *best = cJSON_CreateObject(), *trial, *seconds, *value;
+    MSC_TRY(msc_json_add(figures, "best", best));
+    MSC_TRY(add_list(&trial, best, "trial"));
+    MSC_TRY(add_list(&seconds, best, "seconds"));
+    MSC_TRY(add_list(&value, best, "value"));
+    for (size_t i = 0; i < h->n_steps; i++) {
+        MSC_TRY(push_number(trial, (double)h->steps[i].trial));
+        MSC_TRY(push_number(seconds, h->steps[i].elapsed_s));
+        MSC_TRY(push_number(value, h->steps[i].value));
+    }
+    MSC_TRY(msc_json_add_number(figures, "n", (double)h->n_trials));
+    return msc_json_add_number(figures, "elapsed_s", h->elapsed_s);
+}
+
+static enum msc_status add_best(cJSON *figures, const struct figures *f) {
+    struct msc_history history = {0};
+    MSC_TRY(msc_history_init(&history, msc_record_goal(f->record), MOST_STEPS));
+    for (size_t i = 0; i < msc_record_n_trials(f->record); i++) {
+        msc_history_add(&history, msc_record_trial(f->record, i));
+    }
+    enum msc_status status = fill_best(figures, &history);
+    msc_history_finish(&history);
+    return status;
+}
+
+// ---- Loss beside cost -------------------------------------------------------------------------
+
+// What a range of values is divided by: their logarithms where all are above 0 and far apart.
+struct scale {
+    double low, high;
+    bool is_log;
+};
+
+static void widen(struct scale *s, double value) {
+    s->low = isnan(s->low) || value < s->low ? value : s->low;
+    s->high = isnan(s->high) || value > s->high ? value : s->high;
+}
+
+static int cell_on(const struct scale *s, double value, int n) {
+    double at = s->is_log ? log(value / s->low) / log(s->high / s->low)
+                          : (value - s->low) / (s->high - s->low);
+    return isfinite(at) ? (int)fmin(at * n, n - 1) : 0;
+}
+
+static double metric_of(const struct msc_record_line *line, int metric) {
+    return metric >= 0 ? line->trial.outcome.metrics[metric] : (double)line->trial.id;
+}
+
+static bool is_point(const struct figures *f, const struct msc_record_line *line) {
+    return msc_trial_state_is_result(line->trial.outcome.state) && line->repeat_of < 0 &&
+           !line->is_left_out && isfinite(metric_of(line, f->objective)) &&
+           isfinite(metric_of(line, f->cost));
+}
+
+// Marks the first trial of each cell, and those at the ends of both ranges.
+static enum msc_status mark_cells(bool is_kept[], struct figures *f) {
+    enum { N = MSC_FIGURE_COLUMNS * MSC_FIGURE_ROWS };
+    struct scale x = {NAN, NAN, false}, y = {NAN, NAN, false};
+    bool *is_taken = msc_arena_array(&f->arena, N, sizeof *is_taken);
+    size_t n = msc_record_n_trials(f->record);
+    if (!is_taken) {
+        return no_figure_memory();
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct msc_record_line *line = msc_record_trial(f->record, i);
+        if (is_point(f, line)) {
+            widen(&x, metric_of(line, f->cost));
+            widen(&y, metric_of(line, f->objective));
+        }
+    }
+    y.is_log = y.low > 0.0 && y.high > 10.0 * y.low;
+    bool ends[4] = {false};
+    for (size_t i = 0; i < n; i++) {
+        const struct msc_record_line *line = msc_record_trial(f->record, i);
+        if (!is_point(f, line)) {
+            continue;
+        }
+        double cost = metric_of(line, f->cost), loss = metric_of(line, f->objective);
+        size_t cell = (size_t)(cell_on(&x, cost, MSC_FIGURE_COLUMNS) * MSC_FIGURE_ROWS +
+                               cell_on(&y, loss, MSC_FIGURE_ROWS));
+        bool at[4] = {cost == x.low, cost == x.high, loss == y.low, loss == y.high};
+        is_kept[i] = is_kept[i] || !is_taken[cell] || line->baseline >= 0;
+        is_taken[cell] = true;
+        for (int k = 0; k < 4; k++) {
+            is_kept[i] = is_kept[i] || (at[k] && !ends[k]);
+            ends[k] = ends[k] || at[k];
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- Front ------------------------------------------------------------------------------------
+
+// Objective and cost, both the smaller the better.
+static void values_of(double out[2], const struct figures *f, int64_t id) {
+    const struct msc_record_line *line = msc_record_trial(f->record, (size_t)id);
+    bool is_turned = f->cost >= 0 && f->space->metrics[f->cost].is_maximised;
+    out[0] = line->trial.outcome.objectives[0];
+    out[1] = is_turned ? -metric_of(line, f->cost) : metric_of(line, f->cost);
+}
+
+static bool is_cheaper(const void *context, const void *x, const void *y) {
+    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+    double left[2], right[2];
+    values_of(left, context, a);
+    values_of(right, context, b);
+    return left[1] != right[1]   ? left[1] < right[1]
+           : left[0] != right[0] ? left[0] < right[0]
+                                 : a < b;
+}
+
+// Trials within the bounds of which none costs less and loses no more. ids [n_trials]; returns how many.
+static size_t find_front(int64_t ids[], const struct figures *f) {
+    int64_t spare;
+    const struct msc_heap heap = {.elements = ids,
+                                  .element_bytes = sizeof *ids,
+                                  .spare = &spare,
+                                  .is_before = is_cheaper,
+                                  .context = f};
+    size_t n = 0, n_front = 0;
+    double best = INFINITY;
+    for (size_t i = 0; i < msc_record_n_trials(f->record); i++) {
+        const struct msc_record_line *line = msc_record_trial(f->record, i);
+        if (is_point(f, line) && line->trial.outcome.state == MSC_TRIAL_COMPLETE) {
+            ids[n++] = (int64_t)i;
+        }
+    }
+    msc_heap_sort(&heap, n);
+    for (size_t i = 0; i < n; i++) {
+        double values[2];
+        values_of(values, f, ids[i]);
+        if (values[0] < best) {
+            best = values[0];
+            ids[n_front++] = ids[i];
+        }
+    }
+    return n_front;
+}
+
+static enum msc_status take_front(struct figures *f) {
+    if (msc_record_goal(f->record)->n_objectives > 1) {
+        int64_t *ids = NULL;
+        MSC_TRY(msc_record_front(&ids, &f->n_front, f->record));
+        f->front = msc_arena_array(&f->arena, f->n_front + 1, sizeof *f->front);
+        for (size_t i = 0; f->front && i < f->n_front; i++) {
+            f->front[i] = ids[i];
+        }
+        msc_free(ids);
+    } else {
+        f->front = msc_arena_array(&f->arena, msc_record_n_trials(f->record) + 1, sizeof *f->front);
+        f->n_front = f->front ? find_front(f->front, f) : 0;
+    }
+    return f->front ? MSC_OK : no_figure_memory();
+}
+
+// Every n-th, and both ends.
+static enum msc_status add_front(cJSON *figures, struct figures *f) {
+    size_t each = 1 + f->n_front / MSC_FIGURE_FRONT;
+    cJSON *front;
+    MSC_TRY(add_list(&front, figures, "front"));
+    MSC_TRY(msc_json_add_number(figures, "n_front", (double)f->n_front));
+    for (size_t i = 0; i < f->n_front; i++) {
+        const struct msc_record_line *line = msc_record_trial(f->record, (size_t)f->front[i]);
+        cJSON *row, *metrics;
+        char *summary = NULL;
+        if (i % each != 0 && i + 1 < f->n_front) {
+            continue;
+        }
+        row = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(front, row));
+        MSC_TRY(msc_json_add_number(row, "id", (double)line->trial.id));
+        metrics = cJSON_CreateObject();
+        MSC_TRY(msc_json_add(row, "metrics", metrics));
+        for (size_t m = 0; m < f->space->n_metrics; m++) {
+            double value = line->trial.outcome.metrics[m];
+            if (isfinite(value)) {
+                MSC_TRY(msc_json_add_number(metrics, f->space->metrics[m].name, rounded(value)));
+            }
+        }
+        MSC_TRY(msc_plan_summary(&summary, &f->arena, f->record, line->trial.proposal.choices));
+        MSC_TRY(msc_json_add_text(row, "summary", summary));
+    }
+    return MSC_OK;
+}
+
+static void mark_front(bool is_kept[], const struct figures *f) {
+    for (size_t i = 0; i < f->n_front; i++) {
+        is_kept[f->front[i]] = true;
+    }
+    const struct msc_record_line *best = msc_record_best(f->record);
+    if (best) {
+        is_kept[best->trial.id] = true;
+    }
+}
+
+// ---- Points -----------------------------------------------------------------------------------
+
+static enum msc_status add_metric(cJSON *metrics, const struct figures *f, const bool is_kept[],
+                                  size_t metric) {
+    cJSON *list;
+    MSC_TRY(add_list(&list, metrics, f->space->metrics[metric].name));
+    for (size_t i = 0; i < msc_record_n_trials(f->record); i++) {
+        const struct msc_record_line *line = msc_record_trial(f->record, i);
+        if (is_kept[i] && is_point(f, line)) {
+            MSC_TRY(push_number(list, rounded(line->trial.outcome.metrics[metric])));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status fill_points(cJSON *points, const struct figures *f, const bool is_kept[]) {
+    cJSON *ids, *states, *baselines, *metrics = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(points, "metrics", metrics));
+    MSC_TRY(add_list(&ids, points, "id"));
+    MSC_TRY(add_list(&states, points, "state"));
+    MSC_TRY(add_list(&baselines, points, "baseline"));
+    for (size_t i = 0; i < msc_record_n_trials(f->record); i++) {
+        const struct msc_record_line *line = msc_record_trial(f->record, i);
+        if (!is_kept[i] || !is_point(f, line)) {
+            continue;
+        }
+        MSC_TRY(push_number(ids, (double)line->trial.id));
+        MSC_TRY(push_number(states, (double)line->trial.outcome.state));
+        MSC_TRY(push_number(baselines, (double)line->baseline));
+    }
+    for (size_t m = 0; m < f->space->n_metrics; m++) {
+        MSC_TRY(add_metric(metrics, f, is_kept, m));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_points(cJSON *figures, struct figures *f) {
+    size_t n = msc_record_n_trials(f->record);
+    bool is_thinned = n > MSC_FIGURE_POINTS;
+    bool *is_kept = msc_arena_array(&f->arena, n + 1, sizeof *is_kept);
+    cJSON *points = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(figures, "points", points));
+    if (!is_kept) {
+        return no_figure_memory();
+    }
+    for (size_t i = 0; i < n; i++) {
+        is_kept[i] = !is_thinned;
+    }
+    if (is_thinned) {
+        MSC_TRY(mark_cells(is_kept, f));
+        mark_front(is_kept, f);
+    }
+    if (f->cost >= 0) {
+        MSC_TRY(msc_json_add_text(figures, "cost", f->space->metrics[f->cost].name));
+    }
+    MSC_TRY(msc_json_add_bool(figures, "is_thinned", is_thinned));
+    return fill_points(points, f, is_kept);
+}
+
+// ---- Speed and reuse --------------------------------------------------------------------------
+
+// Trials since the last end of a stretch.
+struct stretch {
+    double begin_s, reuse;
+    size_t n, n_evaluated;
+};
+
+static enum msc_status end_stretch(struct stretch *s, double end_s, cJSON *const lists[3]) {
+    MSC_TRY(push_number(lists[0], rounded(end_s)));
+    MSC_TRY(push_number(lists[1], rounded((double)s->n / (end_s - s->begin_s))));
+    MSC_TRY(push_number(lists[2], rounded(s->reuse / (double)s->n_evaluated)));
+    *s = (struct stretch){.begin_s = end_s};
+    return MSC_OK;
+}
+
+// Lines of one commit have one time: a stretch ends where a commit does.
+static enum msc_status fill_speed(const struct figures *f, cJSON *const lists[3]) {
+    size_t n = msc_record_n_trials(f->record);
+    double least_s = n > 0 ? msc_record_trial(f->record, n - 1)->elapsed_s / STRETCHES : 0.0;
+    struct stretch s = {0};
+    for (size_t i = 0; i < n; i++) {
+        const struct msc_record_line *line = msc_record_trial(f->record, i);
+        bool is_evaluated =
+            msc_record_is_evaluated(line) && msc_trial_state_is_result(line->trial.outcome.state);
+        s.n++;
+        s.n_evaluated += is_evaluated;
+        s.reuse += is_evaluated ? line->trial.outcome.reuse_ratio : 0.0;
+        bool is_end = i + 1 == n || msc_record_trial(f->record, i + 1)->elapsed_s > line->elapsed_s;
+        if (is_end && line->elapsed_s > s.begin_s && line->elapsed_s - s.begin_s >= least_s) {
+            MSC_TRY(end_stretch(&s, line->elapsed_s, lists));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_speed(cJSON *figures, const struct figures *f) {
+    static const char *const keys[] = {"seconds", "trials_per_s", "reuse"};
+    cJSON *speed = cJSON_CreateObject(), *lists[3];
+    MSC_TRY(msc_json_add(figures, "speed", speed));
+    for (int i = 0; i < 3; i++) {
+        MSC_TRY(add_list(&lists[i], speed, keys[i]));
+    }
+    return fill_speed(f, lists);
+}
+
+static enum msc_status fill_figures(cJSON *figures, struct figures *f) {
+    MSC_TRY(add_best(figures, f));
+    MSC_TRY(take_front(f));
+    MSC_TRY(add_front(figures, f));
+    MSC_TRY(add_points(figures, f));
+    return add_speed(figures, f);
+}
+
+enum msc_status msc_trial_figures(struct cJSON **out, const struct msc_record *record) {
+    struct figures f = {.record = record,
+                        .space = msc_record_space(record),
+                        .objective = msc_record_goal(record)->objectives[0].metric,
+                        .cost = msc_trial_figures_cost(record)};
+    cJSON *figures = cJSON_CreateObject();
+    enum msc_status status = figures ? fill_figures(figures, &f) : no_figure_memory();
+    msc_arena_finish(&f.arena);
+    if (status != MSC_OK) {
+        cJSON_Delete(figures);
+        return status;
+    }
+    *out = figures;
+    return MSC_OK;
+}

@@ -1,0 +1,142 @@
+// What is said of a report, in words.
+#include "report/verdict.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "tests/msc_test.h"
+
+#define COMMON                                                                                     \
+    "\"record\":\"a.jsonl\",\"objectives\":[{\"metric\":\"distill_loss\",\"maximise\":false}],"    \
+    "\"bounds\":[{\"metric\":\"size_ratio\",\"max\":0.2}],"                                        \
+    "\"counts\":{\"complete\":7},\"end\":\"trials\","
+
+#define ROW(id, more, state, loss, size)                                                           \
+    "{\"id\":" id "," more "\"state\":\"" state                                                    \
+    "\",\"violation\":0,\"metrics\":{\"distill_loss\":" loss ",\"size_ratio\":" size "}"
+
+static cJSON *verdict_of(const char *members, const char *loss) {
+    struct msc_str json = {0};
+    cJSON *report = NULL, *verdict = NULL;
+    msc_str_append(&json, "{" COMMON);
+    msc_str_append(&json, members);
+    msc_str_char(&json, '}');
+    assert_ok(msc_json_parse(&report, json.data, json.length, "report"));
+    assert_ok(msc_verdict_make(&verdict, report, loss));
+    cJSON_Delete(report);
+    msc_str_finish(&json);
+    return verdict;
+}
+
+static const char *text_of(const cJSON *verdict, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(verdict, key);
+    return item ? item->valuestring : "";
+}
+
+static bool says(const cJSON *verdict, const char *sentence) {
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(verdict, "reasons")) {
+        if (strcmp(item->valuestring, sentence) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void test_report_verdict__a_winner_is_deployed(void **state) {
+    (void)state;
+    cJSON *v = verdict_of(
+        "\"winner\":" ROW("5", "", "complete", "0.0001",
+                          "0.15") "},"
+                                  "\"baselines\":[" ROW(
+                                      "0", "\"label\":\"8\",", "infeasible", "0.00001",
+                                      "0.27") "}," ROW("1", "\"label\":\"4\",", "complete",
+                                                       "0.0004", "0.14") "}]",
+        "mse");
+    assert_string_equal(text_of(v, "kind"), "deploy");
+    assert_string_equal(text_of(v, "headline"), "Deploy trial 5.");
+    assert_string_equal(text_of(v, "command"), "mscgym export a.jsonl -o compressed.onnx");
+    assert_true(says(v, "It has the least distill_loss, 0.0001, of the 7 trials that meet the "
+                        "bounds (size_ratio at most 0.2)."));
+    assert_true(says(v, "The best uniform plan that may be deployed, uniform 4, has 0.0004: 4 "
+                        "times as much."));
+    assert_true(says(v, "Its outputs are off by 1 % of their size (root mean square)."));
+    assert_true(says(v, "Of the model it leaves 15 % of the bytes of its weights."));
+    cJSON_Delete(v);
+}
+
+static void test_report_verdict__no_uniform_plan_may_meet_the_bounds(void **state) {
+    (void)state;
+    cJSON *v = verdict_of("\"winner\":" ROW("5", "", "complete", "0.0001",
+                                            "0.15") "},"
+                                                    "\"baselines\":[" ROW("0", "\"label\":\"8\",",
+                                                                          "infeasible", "0.00001",
+                                                                          "0.27") "}]",
+                          NULL);
+    assert_true(says(v, "No uniform plan meets the bounds: with uniform 8 size_ratio is 0.27, "
+                        "allowed is at most 0.2."));
+    cJSON_Delete(v);
+}
+
+static void test_report_verdict__a_uniform_plan_may_be_best(void **state) {
+    (void)state;
+    cJSON *v = verdict_of("\"winner\":" ROW("1", "\"label\":\"4\",", "complete", "0.0004",
+                                            "0.14") "},\"baselines\":[]",
+                          NULL);
+    assert_string_equal(text_of(v, "kind"), "uniform");
+    assert_string_equal(text_of(v, "headline"),
+                        "Deploy uniform 4: nothing that was found is better.");
+    cJSON_Delete(v);
+}
+
+// A loss of 1 is what outputs of zeros have.
+static void test_report_verdict__a_great_loss_is_not_deployed(void **state) {
+    (void)state;
+    cJSON *v = verdict_of("\"winner\":" ROW("5", "", "complete", "0.8", "0.15") "}", "mse");
+    assert_string_equal(text_of(v, "kind"), "far");
+    cJSON_Delete(v);
+    v = verdict_of("\"winner\":" ROW("5", "", "complete", "0.8", "0.15") "}", "kl");
+    assert_string_equal(text_of(v, "kind"), "deploy");
+    cJSON_Delete(v);
+}
+
+static void test_report_verdict__nothing_meets_the_bounds(void **state) {
+    (void)state;
+    cJSON *v = verdict_of("\"winner\":" ROW("2", "", "infeasible", "0.5", "0.25") "}", NULL);
+    assert_string_equal(text_of(v, "kind"), "infeasible");
+    assert_true(says(v, "The nearest is trial 2: size_ratio is 0.25, allowed is at most 0.2."));
+    assert_string_equal(text_of(v, "command"), "");
+    cJSON_Delete(v);
+    v = verdict_of("\"winner\":null", NULL);
+    assert_string_equal(text_of(v, "kind"), "none");
+    cJSON_Delete(v);
+}
+
+// Its file is larger than that of uniform 8, it loses as much, and is as slow.
+static void test_report_verdict__a_winner_may_not_be_better_than_uniform_8(void **state) {
+    (void)state;
+#define EXAMINED                                                                                   \
+    ",\"examined\":{\"file_bytes\":100,\"runtime\":{\"distill_loss\":0.1,\"us_by_round\":[9,9]}}}"
+    cJSON *v = verdict_of(
+        "\"runtime\":{\"name\":\"ort\",\"version\":\"1\",\"processor\":\"chip\","
+        "\"threads\":1,\"rounds\":2},"
+        "\"winner\":" ROW("5", "", "complete", "0.1", "0.15") EXAMINED
+        ",\"baselines\":[" ROW("0", "\"label\":\"8\",", "infeasible", "0.1", "0.27") EXAMINED "]",
+        NULL);
+    assert_string_equal(text_of(v, "kind"), "caution");
+    assert_string_equal(text_of(v, "headline"),
+                        "Trial 5 is not better than uniform 8, but that does not meet the bounds.");
+    cJSON_Delete(v);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_report_verdict__a_winner_is_deployed),
+        cmocka_unit_test(test_report_verdict__no_uniform_plan_may_meet_the_bounds),
+        cmocka_unit_test(test_report_verdict__a_uniform_plan_may_be_best),
+        cmocka_unit_test(test_report_verdict__a_great_loss_is_not_deployed),
+        cmocka_unit_test(test_report_verdict__nothing_meets_the_bounds),
+        cmocka_unit_test(test_report_verdict__a_winner_may_not_be_better_than_uniform_8),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
