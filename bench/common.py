@@ -60,10 +60,10 @@ def version(mscgym):
 
 
 class Search:
-    """One search of a model, whose record lies in a folder of its own."""
+    """One search of a model, whose record lies in a folder of its own; `more` is of its entry."""
 
     def __init__(self, mscgym, folder, model, values, choices, agent, trials=None, bounds=None,
-                 batch=None, parallel=64, target="generic", observers=None):
+                 batch=None, parallel=64, target="generic", observers=None, more=None):
         self.mscgym = mscgym
         self.path = os.path.join(folder, "search.json")
         self.record = os.path.join(folder, "workspace", "trials.jsonl")
@@ -74,7 +74,8 @@ class Search:
             env["bounds"] = bounds
         if observers:
             env["observers"] = observers
-        entry = {"record": "trials.jsonl", "env": env, "agent": agent, "parallel": parallel}
+        entry = {"record": "trials.jsonl", "env": env, "agent": agent, "parallel": parallel,
+                 **(more or {})}
         if trials:
             entry["budget"] = {"trials": trials}
         dataset = {"inputs": data}
