@@ -2,23 +2,25 @@
 """Kills a search at random moments and checks that nothing is lost and nothing differs.
 
     kill_resume.py MSCGYM [--kills 50] [--trials 300] [--seed 0] [--search NAME …] [--config FILE]
-                   [--library hill_climb_agent.so]
+                   [--library hill_climb_agent.so] [--env weight_bits.so] [--optuna PYTHON]
 
 Searches the digits example once without a break. Then again, killed (SIGKILL, parent and worker
 together) at random lengths of the record and started anew, until `kills` kills have happened, at most
 two in one round of trials; then with other thread counts and cache budgets, with the last line torn
 at every byte, and with the instruction set limited to AVX2. Every final record must equal the first
 one outside `measured`, and lines that were in the record before a kill must still be there, byte by
-byte. The same with agents that stop trials at their bounds, and with rounds that are raced, in batches
-small enough for it; such a record must hold stopped trials, and every one of its lines must verify.
+byte. The same, but for torn lines and AVX2, and with a third of the kills, with every registered agent;
+with those that stop trials at their bounds, and with rounds that are raced, in batches small enough for it,
+such a record must hold stopped trials, and every one of its lines must verify.
 
 Searches that work out more than trials are killed at random times instead, so that their
 preparation, their trials and what comes after these are met: choices that replace weights with the
 stage `distill` behind them, all sites of onnxruntime, channels, these and single weights, channels and bits in
 one search, and four searches in turn. All files that they end with must be those of the first one, byte by byte, and verify; on 1, 2 and 4 threads and in the least memory, too.
 
-The same, without threads and memory, of searches with agents and environments from outside: programs, those of
-the Python package, an agent in a shared library where --library names it, an environment that is a program.
+The same, without threads and memory, of searches with agents and environments from outside: programs, raced too,
+those of the Python package, with samplers of Optuna where --optuna names a Python that has it, an agent and an
+environment in shared libraries where --library and --env name them, an environment that is a program.
 
 --search takes these by name; --config kills the first search of a configuration of yours like that.
 Prints a line for each check; exit code 1 when one fails.
@@ -39,12 +41,19 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLE = os.path.join(HERE, "..", "..", "examples", "digits")
 PARALLEL = 4
+RACED = {"race": True, "parallel": 8}
 AGENTS = {  # changes of the example's: agent, batch, entry
-    "example": ({}, 64, {}),
-    "bounded evolutionary": ({"type": "evolutionary", "population": 8, "bounded": True}, 16, {}),
     "auto": ({"type": "auto"}, 64, {}),
+    "evolutionary": ({"type": "evolutionary"}, 64, {}),
+    "per_task": ({"type": "grid_search"}, 64, {}),
+    "full": ({"type": "grid_search", "mode": "full"}, 64, {}),
+    "random": ({"type": "random"}, 64, {}),
+    "sensitivity": ({"type": "sensitivity"}, 64, {}),
+    "bounded evolutionary": ({"type": "evolutionary", "population": 8, "bounded": True}, 16, {}),
     "bounded greedy": ({"type": "grid_search", "mode": "greedy"}, 16, {}),
-    "raced": ({"type": "auto"}, 16, {"race": True, "parallel": 8}),
+    "raced": ({"type": "auto"}, 16, RACED),
+    "raced evolutionary": ({"type": "evolutionary"}, 16, RACED),
+    "raced per_task": ({"type": "grid_search"}, 16, RACED),
 }
 STOPS = ("bounded", "raced")  # the first words of those that stop trials
 REPLACED = [{"bits": bits, "rounding": "descent", "correct": "affine"} for bits in (8, 6, 4)]
@@ -80,7 +89,7 @@ def with_agent(agent, batch, changes, trials):
     entry = config["quantize"]["gym"][0]
     entry["budget"] = {"trials": trials}
     entry["parallel"] = PARALLEL
-    entry["agent"] = agent if "type" in agent else dict(entry["agent"], **agent)
+    entry["agent"] = agent
     entry.update(changes)
     config["dataset"]["batch"] = batch
     return config
@@ -139,24 +148,41 @@ def in_turn(trials):
 OF_EXAMPLE = {"channels": of_channels, "weights": of_weights, "joint": of_both, "in turn": in_turn}
 
 
-# What others write: agents as programs and as a library, an environment as a program.
+# What others write: agents and environments, as programs and as libraries.
 PYTHON = os.path.join(HERE, "..", "..", "python")
-PROGRAMS = {
-    "agent program": [os.path.join(EXAMPLE, "..", "agents", "random_agent.py")],
-    "agent in Python": [os.path.join(PYTHON, "examples", "hill_climb.py")],
-    "agent library": None,
-    "environment program": None,
+EXAMPLES = os.path.join(HERE, "..", "..", "examples")
+OTHERS = {  # the option without which there is none
+    "agent program": None, "raced agent program": None, "agent in Python": None, "Optuna's sampler": "optuna",
+    "agent library": "library", "environment program": None, "environment library": "env",
 }
 
 
-def of_others(name, library, trials):
+def program(python, *arguments):
+    return {"type": "process", "command": [python, *arguments], "timeout": 600}
+
+
+def script(*path):
+    return program(sys.executable, os.path.abspath(os.path.join(*path)))
+
+
+def of_others(name, options):
     if name == "environment program":
-        program = os.path.abspath(os.path.join(EXAMPLE, "..", "environments", "filter_bits.py"))
-        return {"gym": [entry_of("filter_bits.jsonl", {
-            "type": "process", "command": [sys.executable, program], "bounds": {"area": {"max": 1500}}}, trials)]}
-    agent = ({"type": "library", "path": os.path.abspath(library)} if name == "agent library" else
-             {"type": "process", "command": [sys.executable, *map(os.path.abspath, PROGRAMS[name])]})
-    return with_agent(agent, 64, {}, trials)
+        env = dict(script(EXAMPLES, "environments", "filter_bits.py"), bounds={"area": {"max": 1500}})
+        return {"gym": [entry_of("filter_bits.jsonl", env, options.trials)]}
+    if name == "environment library":
+        env = {"type": os.path.abspath(options.env), "bounds": {"size_bytes": {"max": 9000}}}
+        return dict(example(), quantize={"gym": [entry_of("weight_bits.jsonl", env, options.trials)]})
+    if name == "agent in Python":
+        agent = script(PYTHON, "examples", "hill_climb.py")
+    elif name == "Optuna's sampler":
+        agent = program(options.optuna, "-m", "mscgym.sampler")
+    elif name == "agent library":
+        agent = {"type": "library", "path": os.path.abspath(options.library)}
+    else:
+        agent = script(EXAMPLES, "agents", "random_agent.py")
+    if name == "raced agent program":
+        return with_agent(agent, 16, RACED, options.trials)
+    return with_agent(agent, 64, {}, options.trials)
 
 
 def with_environment(target, env, changes, trials):
@@ -290,7 +316,7 @@ def run_checks(searches, options, name):
     config, record = searches.new()
     searches.finish(config)
     expected = searches.canonical(record)
-    kills = options.kills if name == "example" else max(1, options.kills // 3)
+    kills = options.kills if name == "auto" else max(1, options.kills // 3)
     avx2 = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
     yield f"{kills} kills", check_kills(searches, expected, kills, random.Random(options.seed))
     for threads in "1", "2", "4":
@@ -299,6 +325,7 @@ def run_checks(searches, options, name):
         yield f"{memory} of memory", check_variant(searches, expected, ["--memory", memory])
     if name.startswith(STOPS):
         yield "stopped trials", check_stopped(searches)
+    if name != "auto":
         return
     yield "last line torn at every byte", check_torn(searches, expected)
     config, record = searches.new()
@@ -413,12 +440,11 @@ def run_checks_of_others(searches, options):
 
 def checks_of(name, options, folder):
     mscgym = os.path.abspath(options.mscgym)
-    if name == "agent library" and not options.library:
-        print("skipped: agent library: --library does not name it", flush=True)
-        return []
-    if name in PROGRAMS:
-        searches = Searches(mscgym, folder, of_others(name, options.library, options.trials))
-        return run_checks_of_others(searches, options)
+    if name in OTHERS:
+        if OTHERS[name] and not getattr(options, OTHERS[name]):
+            print(f"skipped: {name}: --{OTHERS[name]} does not name it", flush=True)
+            return []
+        return run_checks_of_others(Searches(mscgym, folder, of_others(name, options)), options)
     if name in AGENTS:
         searches = Searches(mscgym, folder, with_agent(*AGENTS[name], options.trials))
         return run_checks(searches, options, name)
@@ -434,12 +460,14 @@ def main():
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--search", nargs="+", choices=[*AGENTS, *AT_ANY_TIME, *OF_EXAMPLE, *PROGRAMS])
+    parser.add_argument("--search", nargs="+", choices=[*AGENTS, *AT_ANY_TIME, *OF_EXAMPLE, *OTHERS])
     parser.add_argument("--config")
     parser.add_argument("--library", help="an agent, for the search of that name")
+    parser.add_argument("--env", help="an environment, likewise")
+    parser.add_argument("--optuna", help="a Python that has Optuna")
     options = parser.parse_args()
     names = [options.config] if options.config else options.search or [
-        *AGENTS, *AT_ANY_TIME, *OF_EXAMPLE, *PROGRAMS]
+        *AGENTS, *AT_ANY_TIME, *OF_EXAMPLE, *OTHERS]
     os.environ.update(PYTHONPATH=os.path.abspath(PYTHON), PYTHONDONTWRITEBYTECODE="1")
     failed = False
     for name in names:
