@@ -137,9 +137,11 @@ static bool is_forgiven(struct suspect *suspect, enum msc_worker_death death) {
     return false;
 }
 
-// An end that the parent saw.
-static void blame_trials(struct page *page, size_t n, bool was_alone, enum msc_worker_death death,
-                         int signal_number) {
+// An end that the parent saw. A trial that has failed is progress: its line may have to wait for those
+// before it, in a race for all of the round.
+static void blame_trials(struct msc_attempt *attempt, size_t n, bool was_alone,
+                         enum msc_worker_death death, int signal_number) {
+    struct page *page = attempt->page;
     static const uint8_t fates[] = {
         [MSC_WORKER_DEATH_CRASH] = FATE_CRASHED,
         [MSC_WORKER_DEATH_KILLED] = FATE_KILLED,
@@ -151,6 +153,7 @@ static void blame_trials(struct page *page, size_t n, bool was_alone, enum msc_w
         if (suspect && was_alone && !is_forgiven(suspect, death)) {
             suspect->fate = fates[death];
             suspect->signal_number = (uint8_t)signal_number;
+            msc_worker_add_progress(attempt->worker, 1);
         }
     }
 }
@@ -197,7 +200,7 @@ static void take_leftovers(struct msc_attempt *attempt, int64_t next_id,
     if (death == MSC_WORKER_DEATH_NONE) {
         mark_round(page, n);
     } else {
-        blame_trials(page, n, was_alone, death, signal_number);
+        blame_trials(attempt, n, was_alone, death, signal_number);
     }
 }
 

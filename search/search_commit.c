@@ -174,7 +174,7 @@ enum msc_status msc_search__commit(struct msc_search *s, bool is_inside) {
     s->last_commit_ns = msc_clock_ns();
     if (s->n_new > n_before) {
         MSC_TRY(msc_record_commit(s->record));
-        msc_worker_add_lines(s->options->worker, s->n_new - n_before);
+        msc_worker_add_progress(s->options->worker, s->n_new - n_before);
         msc_attempt_committed(s->attempt, (int64_t)msc_record_n_trials(s->record));
         report_progress(s, elapsed_s);
     }

@@ -323,8 +323,8 @@ static void describe_death(char *out, size_t n_bytes, const struct supervisor *s
 }
 
 static enum msc_status supervise_worker(struct supervisor *s, int *exit_code) {
-    uint64_t n_lines = 0;
-    int n_restarts = 0; // since the last new line
+    uint64_t progress = 0;
+    int n_restarts = 0; // without progress
     for (;;) {
         char what[128];
         MSC_TRY(start_worker(s));
@@ -341,9 +341,9 @@ static enum msc_status supervise_worker(struct supervisor *s, int *exit_code) {
                             "the search process %s after a request to stop; the record is whole",
                             s->was_forced ? "was killed: it did not end by itself" : what);
         }
-        uint64_t n_lines_now = atomic_load(&s->page->n_lines);
-        n_restarts = n_lines_now > n_lines ? 0 : n_restarts;
-        n_lines = n_lines_now;
+        uint64_t progress_now = atomic_load(&s->page->progress);
+        n_restarts = progress_now > progress ? 0 : n_restarts;
+        progress = progress_now;
         if (n_restarts == MSC_SUPERVISE_MAX_RESTARTS) {
             return MSC_FAIL(MSC_E_STATE,
                             "the search process %s, and %d restarts brought no new trial; the "

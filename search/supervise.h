@@ -37,7 +37,8 @@
 
 MSC_PUBLIC_BEGIN
 
-// Restarts without a new line in the record, after which the parent gives up.
+// Restarts without a new line in the record, or a trial more that is known to have failed, after
+// which the parent gives up.
 #define MSC_SUPERVISE_MAX_RESTARTS 4
 
 struct msc_supervise_options {
@@ -50,7 +51,7 @@ struct msc_supervise_options {
 };
 
 // Runs a worker to its end, through restarts. Call it early, from a process with one thread.
-// *exit_code is the worker's own. MSC_E_STATE when restarts brought no new line, or when the
+// *exit_code is the worker's own. MSC_E_STATE when restarts brought nothing new, or when the
 // worker had to be killed. OMP_WAIT_POLICY=passive is set for the worker unless it is set already.
 // After a request to stop, SIGINT, SIGTERM and SIGHUP stay blocked: the program is about to end.
 enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options *options);
@@ -90,7 +91,8 @@ void msc_worker_set_quiet(struct msc_worker *worker, double seconds);
 void msc_worker_add_trial(struct msc_worker *worker, uint64_t time_us); // how long one took
 // What the parent has to say stands in this file, too, up to `level`.
 void msc_worker_name_log(struct msc_worker *worker, const char *path, enum msc_log_level level);
-void msc_worker_add_lines(struct msc_worker *worker, uint64_t n); // committed: progress was made
+// So many lines were committed, or trials found to have failed: restarts are worth their while.
+void msc_worker_add_progress(struct msc_worker *worker, uint64_t n);
 // Names the record being written; returns how the last worker died while writing that record, and
 // its signal. Later calls return MSC_WORKER_DEATH_NONE.
 enum msc_worker_death msc_worker_take_death(int *signal_number, struct msc_worker *worker,

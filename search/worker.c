@@ -134,9 +134,9 @@ void msc_worker_name_log(struct msc_worker *worker, const char *path, enum msc_l
     }
 }
 
-void msc_worker_add_lines(struct msc_worker *worker, uint64_t n) {
+void msc_worker_add_progress(struct msc_worker *worker, uint64_t n) {
     if (worker && worker->page) {
-        atomic_fetch_add(&worker->page->n_lines, n);
+        atomic_fetch_add(&worker->page->progress, n);
     }
 }
 
