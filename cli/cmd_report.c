@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/serving.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -13,6 +13,8 @@ struct report_values {
     struct msc_cli_common common;
     struct msc_cli_list records;
     const char *output;
+    bool serve;
+    int64_t port;
 };
 
 #define REPORT(member) offsetof(struct report_values, member)
@@ -20,7 +22,7 @@ struct report_values {
 static const struct msc_cli_option options[] = {
     {.name = "RECORD",
      .type = MSC_CLI_LIST,
-     .help = "records of searches; several are put side by side",
+     .help = "records, side by side; with --serve folders, too",
      .offset = REPORT(records),
      .is_positional = true,
      .is_required = true},
@@ -30,6 +32,15 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_TEXT,
      .help = "the page (default: that of the first record, with .html)",
      .offset = REPORT(output)},
+    {.name = "serve",
+     .type = MSC_CLI_FLAG,
+     .help = "serve the page to browsers on this machine, always as it is now, until Ctrl-C",
+     .offset = REPORT(serve)},
+    {.name = "port",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "with --serve: port (default: any that is free)",
+     .offset = REPORT(port)},
     {0},
 };
 
@@ -79,7 +90,9 @@ static enum msc_status print_document(const struct msc_cli_call *call,
 
 static int cmd_report(const struct msc_cli_call *call, void *payload) {
     const struct report_values *v = payload;
-    enum msc_status status = v->common.json ? print_document(call, v) : write_report(call, v);
+    enum msc_status status = v->serve ? msc_cli_serve(v->records.items, v->records.n, v->port)
+                             : v->common.json ? print_document(call, v)
+                                              : write_report(call, v);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
 
@@ -90,9 +103,12 @@ const struct msc_cli_command msc_cmd_report = {
     .description =
         "Writes one HTML file that needs nothing else: what to deploy and why, the search as "
         "charts and\ntables, the network with its plan. Several records are put side by "
-        "side. --json prints what is on it.",
+        "side. --json prints what is on it.\nServed, a page follows a search that runs; its "
+        "address "
+        "holds a token, and nobody else is answered.",
     .examples = "  mscgym report msc_workspace/digits.jsonl\n"
-                "  mscgym report a.jsonl b.jsonl -o compared.html\n",
+                "  mscgym report a.jsonl b.jsonl -o compared.html\n"
+                "  mscgym report msc_workspace --serve\n",
     .options = options,
     .values_size = sizeof(struct report_values),
     .run = cmd_report,

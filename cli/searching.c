@@ -1,7 +1,9 @@
 #include "cli/searching.h"
+#include "cli/serving.h"
 #include "cli/table.h"
 
 #include "base/json.h"
+#include "base/process.h"
 #include "base/shown.h"
 #include "base/str.h"
 #include "pipeline/log_file.h"
@@ -213,11 +215,21 @@ static void append_line(const char *path, enum msc_log_level level, const char *
     msc_log_file_close(file);
 }
 
-static int searching_supervise(const struct msc_cli_call *call) {
+// The page is a process of its own: the parent has one thread, and nothing can hurt it.
+static int searching_supervise(const struct msc_cli_call *call, const struct msc_cli_search *values,
+                               const char *record) {
     int code = MSC_CLI_FAILED;
+    struct msc_process *page = NULL;
     const struct msc_supervise_options options = {
         .argv = call->whole_argv, .log = &call->console->log, .append = append_line};
-    enum msc_status status = msc_supervise(&code, &options);
+    enum msc_status status = MSC_OK;
+    if (values->serve && !values->dry_run) {
+        status = msc_cli_start_page(&page, call, values->path, record, values->port);
+    }
+    if (status == MSC_OK) {
+        status = msc_supervise(&code, &options);
+    }
+    msc_process_stop(page, 0.0);
     return status == MSC_OK ? code : msc_cli_fail(call, status);
 }
 
@@ -250,5 +262,5 @@ int msc_cli_run_search(const struct msc_cli_call *call, const struct msc_cli_sea
         return msc_cli_fail(call, status);
     }
     return msc_worker_is_wanted() ? run_worker(call, values, options, open)
-                                  : searching_supervise(call);
+                                  : searching_supervise(call, values, options->record);
 }

@@ -13,6 +13,8 @@ struct msc_cli_search {
     double seconds;
     const char *log; // KIND:WHERE
     bool dry_run, accept_new_numerics, warm_start, retry_failed;
+    bool serve; // a page that follows it
+    int64_t port;
     // Optional: prints the result for the command, which is no report then.
     enum msc_status (*print)(const struct msc_cli_search *values, const struct cJSON *reports);
 };
@@ -35,6 +37,15 @@ struct msc_cli_search {
          .type = MSC_CLI_TEXT,                                                                     \
          .help = "tensorboard:DIR: also write the trials for TensorBoard",                         \
          .offset = MSC_CLI_SEARCH(log)},                                                           \
+        {.name = "serve",                                                                          \
+         .type = MSC_CLI_FLAG,                                                                     \
+         .help = "serve a page that follows it to browsers on this machine",                       \
+         .offset = MSC_CLI_SEARCH(serve)},                                                         \
+        {.name = "port",                                                                           \
+         .argument = "N",                                                                          \
+         .type = MSC_CLI_COUNT,                                                                    \
+         .help = "with --serve: port (default: any that is free)",                                 \
+         .offset = MSC_CLI_SEARCH(port)},                                                          \
         {.name = "dry-run",                                                                        \
          .type = MSC_CLI_FLAG,                                                                     \
          .help = "say what it will cost, and stop",                                                \

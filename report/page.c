@@ -126,7 +126,8 @@ enum msc_status msc_page_write(struct msc_str *out, const struct cJSON *document
 
 // ---- The list of records ----------------------------------------------------------------------
 
-enum msc_status msc_page_write_list(struct msc_str *out, const struct cJSON *records) {
+enum msc_status msc_page_write_list(struct msc_str *out, const struct cJSON *records,
+                                    const char *all) {
     const char *const columns[] = {"record", "state", "trials", "best", "file", NULL};
     static const char *const keys[] = {"state", "trials", "best", "path"};
     const cJSON *record = NULL;
@@ -149,6 +150,11 @@ enum msc_status msc_page_write_list(struct msc_str *out, const struct cJSON *rec
         msc_str_append(out, "</tr>\n");
     }
     msc_page__end_table(out);
+    if (all) {
+        msc_str_append(out, "<p><a href=\"");
+        msc_html_text(out, all);
+        msc_str_append(out, "\">Side by side</a></p>\n");
+    }
     msc_str_append(out, "</section></article>\n</main>\n");
     write_scripts(out);
     msc_str_append(out, "</body>\n</html>\n");

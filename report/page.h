@@ -23,7 +23,8 @@ struct msc_page_options {
 enum msc_status msc_page_write(struct msc_str *out, const struct cJSON *document,
                                const struct msc_page_options *options);
 // Appends the page that lists records: objects with `name`, `path`, `address`, `state`, `trials`, `best`,
-// texts all. For serving alone.
-enum msc_status msc_page_write_list(struct msc_str *out, const struct cJSON *records);
+// texts all. `all` is the address of the page that has them side by side, or NULL. For serving alone.
+enum msc_status msc_page_write_list(struct msc_str *out, const struct cJSON *records,
+                                    const char *all);
 
 #endif

@@ -1,0 +1,321 @@
+#include "report/server.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "report/document.h"
+#include "report/page.h"
+#include "report/workspace.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#define TOKEN_BYTES 16
+#define MOST_CONNECTIONS 64
+#define TIMEOUT_S 15
+// A page is made anew at most so often, and takes at most this part of the time.
+#define LEAST_REST_S 1.0
+#define REST_TIMES 20.0
+#define MOST_BESIDE 8
+
+// A page as it was last made.
+struct page {
+    char *key; // what it shows: an address of the list, "", "all"
+    struct MHD_Response *response;
+    struct msc_workspace_stamp stamp;
+    double made_s, rest_s;
+};
+
+struct msc_server {
+    const char *const *paths;
+    size_t n;
+    char token[2 * TOKEN_BYTES + 1];
+    char url[96];
+    char hosts[2][32]; // "127.0.0.1:PORT", "localhost:PORT"
+    struct MHD_Daemon *daemon;
+    // Of the daemon's thread alone:
+    struct page *pages;
+    size_t n_pages, pages_capacity;
+    cJSON *list;
+};
+
+// ---- Answers ----------------------------------------------------------------------------------
+
+static struct MHD_Response *make_response(const char *text, size_t length, const char *type) {
+    static const char *const headers[][2] = {
+        {"Cache-Control", "no-store"},
+        {"X-Content-Type-Options", "nosniff"},
+        {"X-Frame-Options", "DENY"},
+        {"Referrer-Policy", "no-referrer"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
+        {"Cross-Origin-Opener-Policy", "same-origin"},
+    };
+    union { // what is copied is not written to
+        const char *read;
+        void *copied;
+    } bytes = {.read = text};
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(length, bytes.copied, MHD_RESPMEM_MUST_COPY);
+    for (size_t i = 0; response && i < sizeof headers / sizeof headers[0]; i++) {
+        MHD_add_response_header(response, headers[i][0], headers[i][1]);
+    }
+    if (response) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    }
+    return response;
+}
+
+static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned code,
+                                   const char *text) {
+    struct MHD_Response *response = make_response(text, strlen(text), "text/plain; charset=utf-8");
+    enum MHD_Result result = response ? MHD_queue_response(connection, code, response) : MHD_NO;
+    if (response) {
+        MHD_destroy_response(response);
+    }
+    return result;
+}
+
+// ---- Pages ------------------------------------------------------------------------------------
+
+static struct page *find_page(struct msc_server *s, const char *key) {
+    for (size_t i = 0; i < s->n_pages; i++) {
+        if (strcmp(s->pages[i].key, key) == 0) {
+            return &s->pages[i];
+        }
+    }
+    if (msc_grow(&s->pages, &s->pages_capacity, s->n_pages + 1, sizeof *s->pages) != MSC_OK) {
+        return NULL;
+    }
+    struct page *page = &s->pages[s->n_pages];
+    *page = (struct page){.key = msc_strdup(key)};
+    s->n_pages += page->key != NULL;
+    return page->key ? page : NULL;
+}
+
+static enum msc_status write_records(struct msc_str *out, const char *const paths[], size_t n,
+                                     const char *back) {
+    const struct msc_document_options o = {.paths = paths, .n = n};
+    cJSON *document = NULL;
+    MSC_TRY(msc_document_create(&document, &o));
+    enum msc_status status =
+        msc_page_write(out, document, &(struct msc_page_options){.is_live = true, .back = back});
+    cJSON_Delete(document);
+    return status;
+}
+
+static bool has_all(const struct msc_server *s) {
+    return s->n > 1 && s->n <= MOST_BESIDE;
+}
+
+static enum msc_status refresh_list(struct msc_server *s) {
+    cJSON *list = NULL;
+    MSC_TRY(msc_workspace_list(&list, s->list, s->paths, s->n));
+    cJSON_Delete(s->list);
+    s->list = list;
+    return MSC_OK;
+}
+
+static enum msc_status make_page(struct page *page, const struct msc_server *s,
+                                 const char *const paths[], size_t n) {
+    struct msc_str text = {0};
+    double begin_s = msc_clock_seconds();
+    bool is_single = page->key[0] == '\0' && n == 1;
+    enum msc_status status = n > 0 ? write_records(&text, paths, n, is_single ? NULL : "./")
+                                   : msc_page_write_list(&text, s->list, has_all(s) ? "all" : NULL);
+    if (status == MSC_OK) {
+        struct MHD_Response *response =
+            make_response(msc_str_text(&text), text.length, "text/html; charset=utf-8");
+        if (page->response) {
+            MHD_destroy_response(page->response);
+        }
+        page->response = response;
+        status = response ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a page");
+    }
+    page->made_s = msc_clock_seconds();
+    page->rest_s = REST_TIMES * (page->made_s - begin_s);
+    page->rest_s = page->rest_s > LEAST_REST_S ? page->rest_s : LEAST_REST_S;
+    msc_str_finish(&text);
+    return status;
+}
+
+// Have the files of a page changed since it was made? It notes how they are now.
+static bool has_changed(struct page *page, const char *const paths[], size_t n) {
+    static const char *const beside[] = {"", ".result.json", ".rerank.json", ".distill.json"};
+    struct msc_workspace_stamp sum = {0};
+    struct msc_str path = {0};
+    for (size_t i = 0; i < n * (sizeof beside / sizeof beside[0]); i++) {
+        struct msc_workspace_stamp one = {0};
+        msc_str_clear(&path);
+        msc_str_append(&path, paths[i % n]);
+        msc_str_append(&path, beside[i / n]);
+        if (!path.failed && msc_workspace_stamp_of(&one, msc_str_text(&path))) {
+            sum.n_bytes += one.n_bytes;
+            sum.time_ns += one.time_ns;
+        }
+    }
+    msc_str_finish(&path);
+    bool has = !page->response || n == 0 || sum.n_bytes != page->stamp.n_bytes ||
+               sum.time_ns != page->stamp.time_ns;
+    page->stamp = sum;
+    return has;
+}
+
+static enum MHD_Result answer_page(struct msc_server *s, struct MHD_Connection *connection,
+                                   const char *key, const char *const paths[], size_t n) {
+    struct page *page = find_page(s, key);
+    enum msc_status status = page ? MSC_OK : MSC_E_NOMEM;
+    bool rests = page && page->response && msc_clock_seconds() - page->made_s < page->rest_s;
+    if (page && !rests && n == 0) {
+        status = refresh_list(s);
+    }
+    if (status == MSC_OK && !rests && has_changed(page, paths, n)) {
+        status = make_page(page, s, paths, n);
+    }
+    if (status != MSC_OK) {
+        return answer_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
+                           page ? msc_status_message() : "out of memory");
+    }
+    return MHD_queue_response(connection, MHD_HTTP_OK, page->response);
+}
+
+static bool is_one_record(const struct msc_server *s) {
+    struct stat info;
+    return s->n == 1 && stat(s->paths[0], &info) == 0 && !S_ISDIR(info.st_mode);
+}
+
+static enum MHD_Result answer_address(struct msc_server *s, struct MHD_Connection *connection,
+                                      const char *rest) {
+    if (rest[0] == '\0') {
+        return answer_page(s, connection, rest, s->paths, is_one_record(s) ? 1 : 0);
+    }
+    if (strcmp(rest, "all") == 0 && has_all(s)) {
+        return answer_page(s, connection, rest, s->paths, s->n);
+    }
+    if (!s->list && refresh_list(s) != MSC_OK) {
+        return answer_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, msc_status_message());
+    }
+    const char *path = msc_workspace_find(s->list, rest);
+    return path ? answer_page(s, connection, rest, &path, 1)
+                : answer_text(connection, MHD_HTTP_NOT_FOUND, "not found\n");
+}
+
+// ---- Who may ask ------------------------------------------------------------------------------
+
+// Takes as long wherever they differ.
+static bool is_token(const struct msc_server *s, const char *url) {
+    unsigned difference = 0;
+    size_t n = sizeof s->token - 1;
+    if (strlen(url) < n + 2 || url[0] != '/' || url[n + 1] != '/') {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        difference |= (unsigned char)url[i + 1] ^ (unsigned char)s->token[i];
+    }
+    return difference == 0;
+}
+
+static bool is_host(const struct msc_server *s, const char *host) {
+    return host && (strcmp(host, s->hosts[0]) == 0 || strcmp(host, s->hosts[1]) == 0);
+}
+
+static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, const char *url,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_size, void **of_request) {
+    struct msc_server *s = payload;
+    const char *host =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    (void)version;
+    (void)upload;
+    (void)upload_size;
+    (void)of_request;
+    if (!is_host(s, host)) {
+        return answer_text(connection, MHD_HTTP_FORBIDDEN, "refused\n");
+    }
+    if (!is_token(s, url)) {
+        return answer_text(connection, MHD_HTTP_NOT_FOUND, "not found\n");
+    }
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
+        return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "read-only\n");
+    }
+    return answer_address(s, connection, url + sizeof s->token + 1);
+}
+
+// ---- Start and stop ---------------------------------------------------------------------------
+
+static enum msc_status choose_token(struct msc_server *s) {
+    unsigned char bytes[TOKEN_BYTES];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+        return MSC_FAIL(MSC_E_IO, "cannot make a token: %s", strerror(errno));
+    }
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        snprintf(s->token + 2 * i, 3, "%02x", bytes[i]);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status listen_at(struct msc_server *s, uint16_t port) {
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    s->daemon = MHD_start_daemon(
+        MHD_USE_AUTO_INTERNAL_THREAD, port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR,
+        (const struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_END);
+    if (!s->daemon) {
+        return MSC_FAIL(MSC_E_IO, "cannot listen at 127.0.0.1:%u: %s", (unsigned)port,
+                        strerror(errno));
+    }
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    unsigned bound = info && info->port != 0 ? info->port : port;
+    snprintf(s->hosts[0], sizeof s->hosts[0], "127.0.0.1:%u", bound);
+    snprintf(s->hosts[1], sizeof s->hosts[1], "localhost:%u", bound);
+    snprintf(s->url, sizeof s->url, "http://127.0.0.1:%u/%s/", bound, s->token);
+    return MSC_OK;
+}
+
+enum msc_status msc_server_start(struct msc_server **out,
+                                 const struct msc_server_options *options) {
+    struct msc_server *s = msc_alloc_zero(1, sizeof *s);
+    if (!s) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a server");
+    }
+    s->paths = options->paths;
+    s->n = options->n;
+    enum msc_status status = choose_token(s);
+    if (status == MSC_OK) {
+        status = listen_at(s, options->port);
+    }
+    if (status != MSC_OK) {
+        msc_server_stop(s);
+        return status;
+    }
+    *out = s;
+    return MSC_OK;
+}
+
+const char *msc_server_url(const struct msc_server *server) {
+    return server->url;
+}
+
+void msc_server_stop(struct msc_server *server) {
+    if (!server) {
+        return;
+    }
+    if (server->daemon) {
+        MHD_stop_daemon(server->daemon);
+    }
+    for (size_t i = 0; i < server->n_pages; i++) {
+        if (server->pages[i].response) {
+            MHD_destroy_response(server->pages[i].response);
+        }
+        msc_free(server->pages[i].key);
+    }
+    msc_free(server->pages);
+    cJSON_Delete(server->list);
+    msc_free(server);
+}

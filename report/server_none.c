@@ -1,0 +1,19 @@
+// The server of a build without libmicrohttpd.
+#include "report/server.h"
+
+enum msc_status msc_server_start(struct msc_server **out,
+                                 const struct msc_server_options *options) {
+    (void)options;
+    *out = NULL;
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "this mscgym cannot serve pages: it was built without "
+                                       "libmicrohttpd (libmicrohttpd-dev, -DMSC_SERVE=ON)");
+}
+
+const char *msc_server_url(const struct msc_server *server) {
+    (void)server;
+    return "";
+}
+
+void msc_server_stop(struct msc_server *server) {
+    (void)server;
+}

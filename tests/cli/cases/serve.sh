@@ -1,0 +1,87 @@
+# Pages are served to this machine alone, to those who have the token, read-only; many at once are answered;
+# a search that runs goes on beside.
+. "$(dirname "$0")/../lib.sh"
+
+# serve ARGUMENTS...: in the background; sets $server, $port and $token once it listens.
+serve() {
+    mscgym report "$@" --serve >page.txt 2>&1 &
+    server=$!
+    listens page.txt
+}
+listens() { # FILE that the address is written to
+    until grep -q 'page: http' "$1"; do sleep 0.01; done
+    address=$(sed -n 's,.*page: http://127.0.0.1:,,p' "$1")
+    port=${address%%/*}
+    token=${address#*/}
+    token=${token%/}
+}
+ends() {
+    kill "$1"
+    wait "$1"
+} 2>/dev/null
+# ask PATH [HOST] [METHOD]: the whole answer.
+ask() {
+    exec 3<>"/dev/tcp/127.0.0.1/$port"
+    printf '%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n' \
+        "${3:-GET}" "$1" "${2-127.0.0.1:$port}" >&3
+    cat <&3
+    exec 3>&-
+}
+code() { ask "$@" | head -1 | tr -d '\r' | cut -d' ' -f2; }
+
+toy a 20
+mscgym search a.json >/dev/null
+serve a/toy.jsonl
+echo "token of ${#token}"
+code "/$token/"
+code "/$token/" "localhost:$port"
+echo "refused:"
+code "/"
+code "/${token%?}/"
+code "/$(echo "$token" | tr 0-9a-f a-f0-9)/"
+code "/$token/" "evil.example"
+code "/$token/" "evil.example:$port"
+code "/$token/" ""
+code "/$token/../../../etc/passwd"
+code "/$token/%2e%2e/a.json"
+code "/$token/a/toy.jsonl"
+code "/$token/" "127.0.0.1:$port" POST
+code "/$token/" "127.0.0.1:$port" DELETE
+ask "/$token/" | tr -d '\r' | sed -n '2,/^$/p' | grep -iE 'cache|options|referrer|resource|type'
+ask "/$token/" | grep -c 'data-live="1"'
+
+# A hundred at once.
+ask "/$token/" | tr -d '\r' | sed -n '/^$/,$p' >one.html
+for i in $(seq 100); do
+    ask "/$token/" | tr -d '\r' | sed -n '/^$/,$p' | cmp -s - one.html && echo same >>same.txt &
+    readers+=($!)
+done
+wait "${readers[@]}"
+grep -c same same.txt
+ends $server
+
+# Of a folder the list, and what it leads to.
+toy b 20
+mscgym search b.json >/dev/null
+serve a b
+ask "/$token/" | sed -n '/<tbody>/,/<\/tbody>/p' | sed 's/<[^>]*>/ /g' | tr -s ' ' | grep toy
+first=$(ask "/$token/" | grep -oE 'href="[0-9a-f]{16}"' | head -1 | tr -d '"')
+ask "/$token/${first#href=}" | grep -o '<h1 id="r0-h">[^<]*'
+ends $server
+
+# Beside a search: the record grows while the page is asked for, and comes out as it does alone.
+toy c 400 '"delay_us": 2000'
+mscgym search c.json --serve >/dev/null 2>err.txt &
+search=$!
+listens err.txt
+until [ "$(cat c/toy.jsonl 2>/dev/null | grep -c '"kind":"trial"')" -gt 4 ]; do sleep 0.01; done
+page=$(ask "/$token/" | grep -oE 'href="[0-9a-f]{16}"' | head -1 | tr -d '"')
+for i in $(seq 30); do ask "/$token/${page#href=}" >/dev/null; done
+wait $search
+echo "exit $?"
+toy d 400 '"delay_us": 2000'
+sed -i 's/"delay_us": 2000/"delay_us": 0/' d.json
+mscgym search d.json >/dev/null
+diff <(mscgym show c/toy.jsonl --canonical | tail -n +2) <(mscgym show d/toy.jsonl --canonical | tail -n +2) && echo "the same trials"
+
+try mscgym report a/toy.jsonl --serve --port 70000
