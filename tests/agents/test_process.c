@@ -3,9 +3,8 @@
 #include "agents/agent.h"
 #include "tests/agents/trace.h"
 
-#include "base/json.h"
-#include "base/str.h"
 #include "tests/processes.h"
+#include "tests/script.h"
 #include "tests/temp_folder.h"
 #include "tests/trial_room.h"
 
@@ -19,13 +18,9 @@ static enum msc_status open_json(struct fixture *f, const char *json) {
 
 // An agent that runs `script` with a timeout of half a second.
 static enum msc_status open_script(struct fixture *f, const char *script) {
-    struct msc_str json = {0};
-    msc_str_append(&json, "{\"type\":\"process\",\"timeout\":0.5,\"command\":[\"/bin/sh\",\"-c\",");
-    msc_json_write_text(&json, script);
-    msc_str_append(&json, "]}");
-    assert_ok(msc_str_status(&json));
-    enum msc_status status = open_json(f, msc_str_text(&json));
-    msc_str_finish(&json);
+    char *json = script_config("\"type\":\"process\",\"timeout\":0.5", script);
+    enum msc_status status = open_json(f, json);
+    msc_free(json);
     return status;
 }
 
@@ -150,8 +145,7 @@ static void test_agents_process__takes_parent_bound_and_probe(void **state) {
 static void test_agents_process__sends_what_is_documented(void **state) {
     (void)state;
     struct fixture f;
-    static const char echo[] = "read -r a; echo '{}'; read -r b; printf '%s\\n' \"$b\" | "
-                               "sed 's/\"/`/g; s/^/{\"error\":\"/; s/$/\"}/'; read c";
+    static const char echo[] = "read -r a; echo '{}'; read -r b; " SCRIPT_SAY_B;
     const uint32_t choices[] = {1, 0, 1};
     struct trial_room room;
     struct msc_trial *trial = trial_make(&room, 9, choices, 3);

@@ -2,10 +2,8 @@
 // scripts of a few lines, which is why these cases name /bin/sh as the command.
 #include "env/env.h"
 
-#include "base/json.h"
-#include "base/str.h"
-#include "tests/msc_test.h"
 #include "tests/processes.h"
+#include "tests/script.h"
 #include "tests/temp_folder.h"
 #include "tests/trial_room.h"
 
@@ -49,14 +47,11 @@ static enum msc_status open_json(struct fixture *f, const char *json, const char
 }
 
 static enum msc_status open_script(struct fixture *f, const char *script, double timeout_s) {
-    struct msc_str json = {0};
-    msc_str_printf(&json, "{\"timeout\":%g,\"params\":{\"n\":3},\"command\":[\"/bin/sh\",\"-c\",",
-                   timeout_s);
-    msc_json_write_text(&json, script);
-    msc_str_append(&json, "]}");
-    assert_ok(msc_str_status(&json));
-    enum msc_status status = open_json(f, msc_str_text(&json), "/");
-    msc_str_finish(&json);
+    char members[64];
+    snprintf(members, sizeof members, "\"timeout\":%g,\"params\":{\"n\":3}", timeout_s);
+    char *json = script_config(members, script);
+    enum msc_status status = open_json(f, json, "/");
+    msc_free(json);
     return status;
 }
 
@@ -102,16 +97,11 @@ static void test_env_process__cannot_start(void **state) {
 
 static void test_env_process__sends_what_is_documented(void **state) {
     (void)state;
-    static const char echo[] = "printf '%s\\n' \"$b\" | "
-                               "sed 's/\"/`/g; s/^/{\"error\":\"/; s/$/\"}/'; read -r c";
     struct fixture f;
-    char script[1000];
-    snprintf(script, sizeof script, "read -r b; %s", echo);
-    assert_int_equal(open_script(&f, script, 60), MSC_E_STATE);
+    assert_int_equal(open_script(&f, "read -r b; " SCRIPT_SAY_B, 60), MSC_E_STATE);
     assert_message("it says: {`method`:`init`,`protocol`:1,`params`:{`n`:3}}");
     close_fixture(&f);
-    snprintf(script, sizeof script, SAY_SPACE "read -r b; %s", echo);
-    assert_ok(open_script(&f, script, 60));
+    assert_ok(open_script(&f, SAY_SPACE "read -r b; " SCRIPT_SAY_B, 60));
     assert_int_equal(evaluate(&f, 2), MSC_E_STATE);
     assert_message("{`method`:`evaluate`,`trials`:[{`choices`:[0,0]},{`choices`:[0,1]}]}");
     close_fixture(&f);
@@ -296,13 +286,9 @@ static size_t n_starts(const char *folder) {
 }
 
 static void open_in(struct fixture *f, const char *folder, const char *script) {
-    struct msc_str json = {0};
-    msc_str_append(&json, "{\"timeout\":30,\"command\":[\"/bin/sh\",\"-c\",");
-    msc_json_write_text(&json, script);
-    msc_str_append(&json, "]}");
-    assert_ok(msc_str_status(&json));
-    assert_ok(open_json(f, msc_str_text(&json), folder));
-    msc_str_finish(&json);
+    char *json = script_config("\"timeout\":30", script);
+    assert_ok(open_json(f, json, folder));
+    msc_free(json);
 }
 
 // Killed once, in the middle of a round: what it has answered stands, the rest is evaluated anew.
