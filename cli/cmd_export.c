@@ -126,9 +126,9 @@ static enum msc_status export_record(const struct msc_cli_call *call,
     if (v->save_strategy) {
         MSC_TRY_OUT(msc_strategy_save(plan.strategy, graph, v->save_strategy));
     }
-    MSC_TRY_OUT(msc_export_model(graph, plan.strategy, v->output, plan.record, plan.trial->id));
+    MSC_TRY_OUT(msc_export_model(graph, plan.strategy, v->output, plan.record, plan.trial.id));
     status =
-        v->common.json ? print_reevaluated(msc_processor_env(plan.processor), plan.trial) : MSC_OK;
+        v->common.json ? print_reevaluated(msc_processor_env(plan.processor), &plan.trial) : MSC_OK;
 out:
     msc_record_plan_close(&plan);
     msc_file_set_finish(&files);

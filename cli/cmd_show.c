@@ -116,13 +116,14 @@ static enum msc_status print_report(const cJSON *report) {
 
 static enum msc_status add_distilled(cJSON *report, const struct msc_record *record,
                                      const struct msc_log *log) {
-    const struct msc_record_line *winner = NULL;
+    struct msc_record_line winner;
+    bool has_winner = false;
     cJSON *distilled = NULL;
-    MSC_TRY(msc_reranked_winner(&winner, record, NULL));
-    if (!winner) {
+    MSC_TRY(msc_reranked_winner(&has_winner, &winner, record, NULL));
+    if (!has_winner) {
         return MSC_OK;
     }
-    MSC_TRY(msc_distilled_load(&distilled, record, winner->trial.id, log));
+    MSC_TRY(msc_distilled_load(&distilled, record, winner.trial.id, log));
     enum msc_status status = msc_report_add_distilled(report, distilled);
     cJSON_Delete(distilled);
     return status;

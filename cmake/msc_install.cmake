@@ -83,6 +83,7 @@ set(public_headers
     pipeline/strategies.h
     pipeline/track.h
     records/record.h
+    records/record_front.h
     records/record_header.h
     records/record_query.h
     records/record_scan.h

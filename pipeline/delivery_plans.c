@@ -56,12 +56,13 @@ enum msc_status msc_delivery_plans_init(struct msc_delivery_plans *list,
         return no_plans_memory();
     }
     for (size_t i = 0; i < n_ids; i++) {
-        MSC_TRY(add_trial(list, record, msc_record_trial(record, (size_t)ids[i])));
+        const struct msc_record_line line = msc_record_trial(record, (size_t)ids[i]);
+        MSC_TRY(add_trial(list, record, &line));
     }
     for (size_t i = 0; i < msc_record_space(record)->n_baselines && i < MOST_BASELINES; i++) {
-        const struct msc_record_line *line = msc_record_baseline(record, i);
-        if (line && line->trial.outcome.state != MSC_TRIAL_FAILED) {
-            MSC_TRY(add_trial(list, record, line));
+        struct msc_record_line line;
+        if (msc_record_baseline(&line, record, i) && line.trial.outcome.state != MSC_TRIAL_FAILED) {
+            MSC_TRY(add_trial(list, record, &line));
         }
     }
     return add_plan(list, MSC_DELIVERY_FLOAT_ID, NULL, NULL);

@@ -132,18 +132,19 @@ enum msc_status msc_processor__keep_plan(struct msc_processor *p, const struct c
 static enum msc_status recall_winner(struct msc_processor *p, struct msc_record *record) {
     const struct msc_config_entry *e = msc_processor__entry(p);
     MSC_TRY(msc_kept_leave_out(record, p->log));
-    const struct msc_record_line *best = NULL;
-    MSC_TRY(msc_reranked_winner(&best, record, p->log));
-    if (!best || best->trial.outcome.state != MSC_TRIAL_COMPLETE) {
+    struct msc_record_line best;
+    bool is_there = false;
+    MSC_TRY(msc_reranked_winner(&is_there, &best, record, p->log));
+    if (!is_there || best.trial.outcome.state != MSC_TRIAL_COMPLETE) {
         return MSC_FAIL(MSC_E_STATE,
                         "%s: no trial of it meets every bound, so nothing can start "
                         "from %s",
                         e->record, e->name);
     }
     cJSON *plan = NULL;
-    MSC_TRY(msc_distilled_delivered(&plan, record, best->trial.id, p->log));
+    MSC_TRY(msc_distilled_delivered(&plan, record, best.trial.id, p->log));
     enum msc_status status = plan ? msc_processor__keep_plan(p, plan)
-                                  : msc_processor__keep(p, best->trial.proposal.choices);
+                                  : msc_processor__keep(p, best.trial.proposal.choices);
     cJSON_Delete(plan);
     return status;
 }

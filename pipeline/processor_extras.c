@@ -49,10 +49,10 @@ static enum msc_status keep_agent(struct msc_config_entry *e) {
 
 static void compare_with_record(const struct msc_processor *p, const struct msc_record *record,
                                 const struct msc_trial *winner) {
-    const struct msc_record_line *best = msc_record_best(record);
+    struct msc_record_line best;
     int metric = p->goal.objectives[0].metric;
-    if (best && best->trial.outcome.state == MSC_TRIAL_COMPLETE) {
-        const double *metrics = best->trial.outcome.metrics;
+    if (msc_record_best(&best, record) && best.trial.outcome.state == MSC_TRIAL_COMPLETE) {
+        const double *metrics = best.trial.outcome.metrics;
         double gain = metrics[metric] - winner->outcome.metrics[metric];
         gain = p->goal.objectives[0].is_maximised ? gain : -gain;
         if (gain > 0) {

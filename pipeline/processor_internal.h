@@ -187,8 +187,7 @@ enum msc_status msc_processor__add_runtime(struct msc_processor *p, cJSON *repor
 // Measures the best trials, adds them to a report in their new order, and gives the first of them;
 // without a runtime and a command *best stays. Goes on where RECORD.rerank.json ends. As above else.
 enum msc_status msc_processor__rerank(struct msc_processor *p, cJSON *report,
-                                      const struct msc_record *record,
-                                      const struct msc_trial **best);
+                                      const struct msc_record *record, struct msc_trial *best);
 
 // processor_distill.c
 // Improves the weights of a trial's plan, or takes what RECORD.distill.json has, and adds it to a

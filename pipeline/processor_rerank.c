@@ -247,13 +247,15 @@ static enum msc_status measure_candidates(struct rerank *r) {
 static enum msc_status order_candidates(cJSON **out, struct rerank *r) {
     struct msc_rerank_by by;
     struct msc_rerank_row *rows = msc_arena_array(&r->arena, r->n_candidates, sizeof *rows);
-    if (!rows) {
+    struct msc_record_line *lines = msc_arena_array(&r->arena, r->n_candidates, sizeof *lines);
+    if (!rows || !lines) {
         return msc_processor__no_memory();
     }
     for (size_t i = 0; i < r->n_candidates; i++) {
         const struct msc_delivery_plan *plan = &r->list.plans[i];
+        lines[i] = msc_record_trial(r->record, (size_t)plan->id);
         rows[i] = (struct msc_rerank_row){
-            .trial = &msc_record_trial(r->record, (size_t)plan->id)->trial,
+            .trial = &lines[i].trial,
             .rank = i + 1,
             .examined = plan->found,
             .has_failed = plan->failure != NULL,
@@ -329,20 +331,19 @@ static void tell_first(const struct rerank *r, const struct msc_trial *first,
 }
 
 static enum msc_status report_reranked(struct rerank *r, cJSON *report, const cJSON *reranked,
-                                       const struct msc_trial **best) {
+                                       struct msc_trial *best) {
     const cJSON *first = rerank_get(reranked, "plans");
     MSC_TRY(msc_report_add_reranked(report, r->record, reranked));
     if (reranked) {
         const cJSON *id = rerank_get(first->child, "id");
-        *best = &msc_record_trial(r->record, (size_t)id->valuedouble)->trial;
-        tell_first(r, *best, reranked);
+        *best = msc_record_trial(r->record, (size_t)id->valuedouble).trial;
+        tell_first(r, best, reranked);
     }
     return MSC_OK;
 }
 
 enum msc_status msc_processor__rerank(struct msc_processor *p, cJSON *report,
-                                      const struct msc_record *record,
-                                      const struct msc_trial **best) {
+                                      const struct msc_record *record, struct msc_trial *best) {
     struct rerank r = {.p = p, .record = record};
     cJSON *reranked = NULL;
     enum msc_status measured = MSC_OK;

@@ -313,8 +313,7 @@ enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
 // What becomes of it outside of the search; *best may be another one then. Stopped there, the search
 // ended so, with all that it found before.
 static enum msc_status measure_delivered(struct msc_processor *p, cJSON *report,
-                                         struct msc_search_result *found,
-                                         const struct msc_trial **best) {
+                                         struct msc_search_result *found, struct msc_trial *best) {
     enum msc_status status = MSC_OK;
     if (found->end == MSC_SEARCH_END_CANCELLED) {
         return MSC_OK;
@@ -322,7 +321,7 @@ static enum msc_status measure_delivered(struct msc_processor *p, cJSON *report,
     if (msc_processor__entry(p)->rerank && p->model && msc_env_has_edits(p->env)) {
         status = msc_processor__rerank(p, report, found->record, best);
     } else if (msc_processor__has_runtime(p)) {
-        status = msc_processor__add_runtime(p, report, found->record, *best);
+        status = msc_processor__add_runtime(p, report, found->record, best);
     } else {
         return MSC_OK;
     }
@@ -366,8 +365,8 @@ static enum msc_status finish_entry(struct msc_processor *p, struct msc_processo
                                     struct msc_search_result *found) {
     cJSON *report = NULL;
     MSC_TRY(msc_processor__make_report(&report, p, found));
-    const struct msc_record_line *line = msc_record_best(found->record);
-    const struct msc_trial *best = line ? &line->trial : NULL;
+    struct msc_record_line line;
+    const struct msc_trial *best = msc_record_best(&line, found->record) ? &line.trial : NULL;
     MSC_TRY(msc_json_push(result->reports, report));
     MSC_TRY(msc_json_add_text(report, "entry", msc_processor__entry(p)->name));
     result->was_cancelled = found->end == MSC_SEARCH_END_CANCELLED;
@@ -380,13 +379,13 @@ static enum msc_status finish_entry(struct msc_processor *p, struct msc_processo
         msc_processor__tell_end(p, report, found);
         return MSC_OK;
     }
-    const struct msc_trial *delivered = best;
+    struct msc_trial delivered = *best;
     MSC_TRY(deliver_winner(p, result, report, found->record, best));
     MSC_TRY(measure_delivered(p, report, found, &delivered));
-    if (delivered != best) {
-        MSC_TRY(deliver_winner(p, result, report, found->record, delivered));
+    if (delivered.id != best->id) {
+        MSC_TRY(deliver_winner(p, result, report, found->record, &delivered));
     }
-    MSC_TRY(distill_delivered(p, result, report, found, delivered));
+    MSC_TRY(distill_delivered(p, result, report, found, &delivered));
     result->was_cancelled = found->end == MSC_SEARCH_END_CANCELLED;
     msc_processor__tell_end(p, report, found);
     if (result->was_cancelled) {
@@ -396,7 +395,7 @@ static enum msc_status finish_entry(struct msc_processor *p, struct msc_processo
         MSC_TRY(msc_processor__add_greedy(p, result, report, best));
     }
     return p->config->profile_repeat > 0 && p->model
-               ? msc_processor__add_profile(p, report, delivered->proposal.choices)
+               ? msc_processor__add_profile(p, report, delivered.proposal.choices)
                : MSC_OK;
 }
 

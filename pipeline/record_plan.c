@@ -12,7 +12,8 @@
 static enum msc_status find_trial(struct msc_record_plan *plan, int64_t trial) {
     const char *path = msc_record_path(plan->record);
     size_t n = msc_record_n_trials(plan->record);
-    const struct msc_record_line *line = NULL;
+    struct msc_record_line line;
+    bool is_there = true;
     if (trial >= 0 && (size_t)trial >= n) {
         return MSC_FAIL(MSC_E_INVALID, "%s: there is no trial %lld, it has %zu", path,
                         (long long)trial, n);
@@ -20,12 +21,12 @@ static enum msc_status find_trial(struct msc_record_plan *plan, int64_t trial) {
     if (trial >= 0) {
         line = msc_record_trial(plan->record, (size_t)trial);
     } else {
-        MSC_TRY(msc_reranked_winner(&line, plan->record, plan->log));
+        MSC_TRY(msc_reranked_winner(&is_there, &line, plan->record, plan->log));
     }
-    if (!line) {
+    if (!is_there) {
         return MSC_FAIL(MSC_E_STATE, "%s: no trial of it has a result yet", path);
     }
-    plan->trial = &line->trial;
+    plan->trial = line.trial;
     plan->is_delivered = trial < 0;
     return MSC_OK;
 }
@@ -67,18 +68,18 @@ static enum msc_status check_weights(const struct msc_record_plan *plan) {
 static enum msc_status make_strategy(struct msc_record_plan *plan) {
     cJSON *json = NULL;
     if (plan->is_delivered) {
-        MSC_TRY(msc_distilled_delivered(&json, plan->record, plan->trial->id, plan->log));
+        MSC_TRY(msc_distilled_delivered(&json, plan->record, plan->trial.id, plan->log));
     }
     enum msc_status status =
         json ? msc_strategy_from_json(&plan->strategy, json, msc_record_path(plan->record))
              : msc_export_strategy(&plan->strategy, msc_processor_env(plan->processor),
-                                   plan->trial->proposal.choices);
+                                   plan->trial.proposal.choices);
     cJSON_Delete(json);
     return status;
 }
 
 enum msc_status msc_record_plan_make(struct msc_record_plan *plan) {
-    enum msc_trial_state state = plan->trial->outcome.state;
+    enum msc_trial_state state = plan->trial.outcome.state;
     MSC_TRY(msc_processor_prepare(plan->processor));
     if (!msc_processor_graph(plan->processor)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: its environment has no model to export",
@@ -86,7 +87,7 @@ enum msc_status msc_record_plan_make(struct msc_record_plan *plan) {
     }
     MSC_TRY(check_weights(plan));
     if (state != MSC_TRIAL_COMPLETE) {
-        msc_log(plan->log, MSC_LOG_WARNING, "trial %lld is %s%s", (long long)plan->trial->id,
+        msc_log(plan->log, MSC_LOG_WARNING, "trial %lld is %s%s", (long long)plan->trial.id,
                 msc_trial_state_name(state),
                 state == MSC_TRIAL_INFEASIBLE ? ": it does not meet every bound" : "");
     }

@@ -15,7 +15,7 @@
 struct msc_record_plan {
     struct msc_record *record;
     struct msc_processor *processor;
-    const struct msc_trial *trial; // the record's
+    struct msc_trial trial;        // the record's
     struct msc_strategy *strategy; // NULL until it is made
     bool is_delivered;             // the winner, with what the stages after the search made of it
     const struct msc_log *log;

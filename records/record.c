@@ -138,34 +138,16 @@ enum msc_status msc_record__take_header(struct msc_record *record, struct cJSON 
     return make_keys(record);
 }
 
-// One block holds metrics, choices and reason, in this order.
-static enum msc_status copy_room(struct msc_record *record, struct msc_trial *trial) {
-    size_t metrics_bytes = record->space->n_metrics * sizeof(double);
-    size_t choices_bytes = record->space->n_tasks * sizeof(uint32_t);
-    size_t reason_bytes = strlen(trial->outcome.reason) + 1;
-    char *block =
-        msc_arena_alloc(&record->trial_arena, metrics_bytes + choices_bytes + reason_bytes);
-    if (!block) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %zu trials", record->path,
-                        record->n_trials + 1);
-    }
-    trial->outcome.metrics = memcpy(block, trial->outcome.metrics, metrics_bytes);
-    block += metrics_bytes;
-    trial->proposal.choices = memcpy(block, trial->proposal.choices, choices_bytes);
-    block += choices_bytes;
-    trial->outcome.reason = memcpy(block, trial->outcome.reason, reason_bytes);
-    return MSC_OK;
-}
-
 enum msc_status msc_record__add_trial(struct msc_record *record,
                                       const struct msc_record_line *line) {
     MSC_TRY(msc_grow(&record->trials, &record->trials_capacity, record->n_trials + 1,
                      sizeof *record->trials));
-    struct msc_record_line *copy = &record->trials[record->n_trials];
-    *copy = *line;
-    MSC_TRY(copy_room(record, &copy->trial));
-    msc_goal_set_objectives(&record->goal, &copy->trial.outcome);
-    record->n_trials++;
+    struct msc_record_packed *packed = msc_record__pack(&record->trial_arena, record->space, line);
+    if (!packed) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %zu trials", record->path,
+                        record->n_trials + 1);
+    }
+    record->trials[record->n_trials++] = packed;
     return MSC_OK;
 }
 
@@ -453,9 +435,9 @@ size_t msc_record_n_trials(const struct msc_record *record) {
     return record->n_trials;
 }
 
-const struct msc_record_line *msc_record_trial(const struct msc_record *record, size_t id) {
+struct msc_record_line msc_record_trial(const struct msc_record *record, size_t id) {
     assert(id < record->n_trials);
-    return &record->trials[id];
+    return msc_record__unpack(record->trials[id], (int64_t)id, record->space, &record->goal);
 }
 
 size_t msc_record_line_number(const struct msc_record *record, int64_t id) {
@@ -468,7 +450,7 @@ size_t msc_record_line_number(const struct msc_record *record, int64_t id) {
 
 void msc_record_leave_out(struct msc_record *record, int64_t id) {
     assert(id >= 0 && (size_t)id < record->n_trials);
-    record->trials[id].is_left_out = true;
+    msc_record__mark_left_out(record->trials[id]);
 }
 
 size_t msc_record_n_segments(const struct msc_record *record) {

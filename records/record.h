@@ -141,7 +141,7 @@ enum msc_status msc_record_commit(struct msc_record *record);
 // The record was taken away under its writer; msc_record_path names where it is now.
 bool msc_record_is_elsewhere(const struct msc_record *record);
 
-// All borrowed until close; an append may move lines (not their choices, metrics and reasons).
+// All borrowed until close.
 const char *msc_record_path(const struct msc_record *record);
 const struct cJSON *msc_record_header(const struct msc_record *record);
 const struct msc_space *msc_record_space(const struct msc_record *record); // no costs, no features
@@ -152,7 +152,8 @@ bool msc_record_is_raced_out(const struct msc_record *record, const struct msc_r
 uint64_t msc_record_seed(const struct msc_record *record);
 uint32_t msc_record_parallel(const struct msc_record *record); // proposals asked in one round
 size_t msc_record_n_trials(const struct msc_record *record);
-const struct msc_record_line *msc_record_trial(const struct msc_record *record, size_t id);
+// A line is put together as it is asked for; what it points to is borrowed.
+struct msc_record_line msc_record_trial(const struct msc_record *record, size_t id);
 // Number of a trial's line in the file, from 1.
 size_t msc_record_line_number(const struct msc_record *record, int64_t id);
 // From now on the trial is never best, and in no top or front.

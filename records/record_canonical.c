@@ -62,7 +62,8 @@ enum msc_status msc_record_checksum(struct msc_hash *out, const struct msc_recor
                                     int64_t id) {
     struct msc_str text = {0};
     size_t n_body = 0;
-    msc_record__write_trial(&text, record, msc_record_trial(record, (size_t)id));
+    const struct msc_record_line line = msc_record_trial(record, (size_t)id);
+    msc_record__write_trial(&text, record, &line);
     enum msc_status status = msc_str_status(&text);
     if (status == MSC_OK) {
         bool is_line = msc_record__check_line(&n_body, text.data, text.length);

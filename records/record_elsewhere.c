@@ -26,7 +26,8 @@ static void write_whole(struct msc_str *out, const struct msc_record *record) {
             msc_record__write_segment(out, record->schema, &record->segments[next++]);
         }
         if (i < record->n_trials) {
-            msc_record__write_trial(out, record, &record->trials[i]);
+            const struct msc_record_line line = msc_record_trial(record, i);
+            msc_record__write_trial(out, record, &line);
         }
     }
 }

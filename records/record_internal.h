@@ -14,6 +14,7 @@
 #define MSC_RECORD_MAGIC "{\"kind\":\"header\""
 
 struct msc_record_reader;
+struct msc_record_packed;
 
 struct msc_record_key { // "name": with quotes, escapes and colon
     const char *text;
@@ -42,11 +43,11 @@ struct msc_record {
     const char *numerics; // of the header
     uint64_t seed;
     uint32_t parallel;
-    struct msc_record_line *trials; // by id
+    struct msc_record_packed **trials; // by id
     size_t n_trials;
     size_t n_committed;
     size_t trials_capacity;
-    struct msc_arena trial_arena; // of choices, metrics and reasons
+    struct msc_arena trial_arena; // of what they point to
     struct msc_record_segment *segments;
     size_t n_segments;
     size_t n_committed_segments;
@@ -93,6 +94,20 @@ enum msc_status msc_record__read_trial(struct msc_record *record, const char *li
                                        size_t length);
 enum msc_status msc_record__read_segment(struct msc_record *record, const char *line, size_t n_body,
                                          size_t length);
+
+// record_store.c. A line as it is held, in the arena; NULL: memory is short.
+struct msc_record_packed *msc_record__pack(struct msc_arena *arena, const struct msc_space *space,
+                                           const struct msc_record_line *line);
+// Choices, metrics and reason lie in what is packed.
+struct msc_record_line msc_record__unpack(struct msc_record_packed *packed, int64_t id,
+                                          const struct msc_space *space,
+                                          const struct msc_goal *goal);
+double *msc_record__elapsed(struct msc_record_packed *packed);
+void msc_record__mark_left_out(struct msc_record_packed *packed);
+// What is measured is written with three decimal places.
+uint64_t msc_record__thousandths(double value);
+// record_line.c. Which uniform plan a line is of, by its ids; -1: none.
+int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line);
 
 // record_measured.c. The line of this number has a damaged `measured`.
 void msc_record__note_damage(struct msc_record *record, size_t line);

@@ -82,7 +82,7 @@ static void line_write_metrics(struct msc_str *out, const struct msc_record *rec
 
 // Three decimal places are plenty for what is measured, and cheap to print.
 static void line_write_thousandths(struct msc_str *out, double value) {
-    uint64_t n = value > 0.0 && value < 1e12 ? (uint64_t)(value * 1e3 + 0.5) : 0;
+    uint64_t n = msc_record__thousandths(value);
     char places[4] = {'.', (char)('0' + n / 100 % 10), (char)('0' + n / 10 % 10),
                       (char)('0' + n % 10)};
     msc_str_u64(out, n / 1000);
@@ -404,7 +404,7 @@ static bool line_read_measured(const struct msc_record *record, struct msc_recor
 }
 
 // The label in the line is for people: which baseline it is follows from the ids.
-static int64_t baseline_of(const struct msc_space *space, const struct msc_record_line *line) {
+int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line) {
     int64_t first = line->retry_of >= 0 ? line->retry_of : line->trial.id;
     return first < (int64_t)space->n_baselines ? first : -1;
 }
@@ -485,7 +485,7 @@ enum msc_status msc_record__read_trial(struct msc_record *record, const char *li
     if (!line_read_measured(record, &read, line, n_body, length)) {
         msc_record__note_damage(record, next_line_number(record));
     }
-    read.baseline = baseline_of(record->space, &read);
+    read.baseline = msc_record__baseline_of(record->space, &read);
     read.trial.proposal.probe |= read.baseline >= 0;
     msc_goal_set_objectives(&record->goal, &read.trial.outcome);
     record->line = read;

@@ -15,7 +15,7 @@ void msc_record__note_damage(struct msc_record *record, size_t line) {
 static bool is_in_time_order(const struct msc_record *record) {
     double last = 0.0;
     for (size_t i = 0; i < record->n_trials; i++) {
-        double elapsed_s = record->trials[i].elapsed_s;
+        double elapsed_s = *msc_record__elapsed(record->trials[i]);
         if (elapsed_s < last) {
             return false;
         }
@@ -28,17 +28,17 @@ static bool is_in_time_order(const struct msc_record *record) {
 // are damaged: what stays is the longest sequence in order. `tails` has the last line of the best
 // sequence of each length, `before` the line before each line in the best one that ends with it.
 static void forget_disorder(struct msc_record *record, size_t tails[], size_t before[]) {
-    struct msc_record_line *trials = record->trials;
+    struct msc_record_packed **trials = record->trials;
     size_t n = 0;
     for (size_t i = 0; i < record->n_trials; i++) {
         size_t low = 0;
         size_t high = n;
-        if (isnan(trials[i].elapsed_s)) {
+        if (isnan(*msc_record__elapsed(trials[i]))) {
             continue;
         }
         while (low < high) {
             size_t middle = low + (high - low) / 2;
-            if (trials[tails[middle]].elapsed_s <= trials[i].elapsed_s) {
+            if (*msc_record__elapsed(trials[tails[middle]]) <= *msc_record__elapsed(trials[i])) {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -52,9 +52,9 @@ static void forget_disorder(struct msc_record *record, size_t tails[], size_t be
     for (size_t i = record->n_trials; i-- > 0;) {
         if (i == kept) {
             kept = before[i];
-        } else if (!isnan(trials[i].elapsed_s)) {
-            trials[i].elapsed_s = NAN;
-            msc_record__note_damage(record, msc_record_line_number(record, trials[i].trial.id));
+        } else if (!isnan(*msc_record__elapsed(trials[i]))) {
+            *msc_record__elapsed(trials[i]) = NAN;
+            msc_record__note_damage(record, msc_record_line_number(record, (int64_t)i));
         }
     }
 }
@@ -81,9 +81,9 @@ enum msc_status msc_record__settle_measured(struct msc_record *record) {
     double last = 0.0;
     MSC_TRY(check_time_order(record));
     for (size_t i = 0; i < record->n_trials; i++) {
-        struct msc_record_line *line = &record->trials[i];
-        line->elapsed_s = isnan(line->elapsed_s) ? last : line->elapsed_s;
-        last = line->elapsed_s;
+        double *elapsed_s = msc_record__elapsed(record->trials[i]);
+        *elapsed_s = isnan(*elapsed_s) ? last : *elapsed_s;
+        last = *elapsed_s;
     }
     msc_record__warn_measured(record);
     return MSC_OK;

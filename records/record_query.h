@@ -9,9 +9,9 @@
 MSC_PUBLIC_BEGIN
 
 // The winner in the order of msc_trial_compare: feasible before infeasible, then by the first
-// objective, then by the lower id. NULL when no trial was complete or infeasible, or all those were
-// left out. Borrowed.
-const struct msc_record_line *msc_record_best(const struct msc_record *record);
+// objective, then by the lower id. False when no trial was complete or infeasible, or all those were
+// left out.
+bool msc_record_best(struct msc_record_line *out, const struct msc_record *record);
 
 // Ids [max] of the best `max` trials, best first, repeats left out; *n is how many there are.
 void msc_record_top(int64_t ids[], size_t *n, size_t max, const struct msc_record *record);
@@ -20,8 +20,9 @@ void msc_record_top(int64_t ids[], size_t *n, size_t max, const struct msc_recor
 // with equal objectives left out. *ids is owned by the caller (msc_free), NULL when empty.
 enum msc_status msc_record_front(int64_t **ids, size_t *n, const struct msc_record *record);
 
-// The trial of a baseline, the latest one when it was done again; NULL before it was evaluated.
-const struct msc_record_line *msc_record_baseline(const struct msc_record *record, size_t index);
+// The trial of a baseline, the latest one when it was done again; false before it was evaluated.
+bool msc_record_baseline(struct msc_record_line *out, const struct msc_record *record,
+                         size_t index);
 
 struct msc_record_counts {
     size_t n_trials;

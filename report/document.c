@@ -27,9 +27,10 @@ struct subject {
     const struct msc_log *log;
     struct msc_arena arena;
     struct msc_record *record;
-    const struct msc_record_line *delivered; // NULL: nothing
-    struct msc_graph *graph;                 // NULL: none
-    const char *missing;                     // why
+    bool has_delivered; // else nothing was found
+    struct msc_record_line delivered;
+    struct msc_graph *graph; // NULL: none
+    const char *missing;     // why
 };
 
 static enum msc_status no_document_memory(void) {
@@ -45,8 +46,8 @@ static enum msc_status add_kept(cJSON *report, const struct subject *s) {
     MSC_TRY_OUT(msc_kept_add(report, kept));
     MSC_TRY_OUT(msc_reranked_load(&reranked, s->record, s->log));
     MSC_TRY_OUT(msc_report_add_reranked(report, s->record, reranked));
-    if (s->delivered) {
-        MSC_TRY_OUT(msc_distilled_load(&distilled, s->record, s->delivered->trial.id, s->log));
+    if (s->has_delivered) {
+        MSC_TRY_OUT(msc_distilled_load(&distilled, s->record, s->delivered.trial.id, s->log));
         MSC_TRY_OUT(msc_report_add_distilled(report, distilled));
     }
 out:
@@ -169,10 +170,10 @@ static enum msc_status add_name(cJSON *object, struct subject *s) {
 
 static enum msc_status add_plan(cJSON *object, struct subject *s) {
     cJSON *plan = NULL;
-    if (!s->delivered) {
+    if (!s->has_delivered) {
         return MSC_OK;
     }
-    MSC_TRY(msc_plan_layers(&plan, s->record, s->delivered->trial.proposal.choices, s->graph));
+    MSC_TRY(msc_plan_layers(&plan, s->record, s->delivered.trial.proposal.choices, s->graph));
     return msc_json_add(object, "plan", plan);
 }
 
@@ -180,7 +181,7 @@ static enum msc_status fill_record(cJSON *object, struct subject *s) {
     cJSON *report = NULL, *verdict = NULL, *figures = NULL;
     MSC_TRY(msc_record_open(&s->record, s->path, MSC_RECORD_READ, s->log));
     MSC_TRY(msc_kept_leave_out(s->record, s->log));
-    MSC_TRY(msc_reranked_winner(&s->delivered, s->record, NULL));
+    MSC_TRY(msc_reranked_winner(&s->has_delivered, &s->delivered, s->record, NULL));
     MSC_TRY(load_graph(s));
     MSC_TRY(add_name(object, s));
     MSC_TRY(make_numbers(&report, s));

@@ -85,7 +85,8 @@ static enum msc_status add_best(cJSON *figures, const struct figures *f) {
     struct msc_history history = {0};
     MSC_TRY(msc_history_init(&history, msc_record_goal(f->record), MOST_STEPS));
     for (size_t i = 0; i < msc_record_n_trials(f->record); i++) {
-        msc_history_add(&history, msc_record_trial(f->record, i));
+        const struct msc_record_line line = msc_record_trial(f->record, i);
+        msc_history_add(&history, &line);
     }
     enum msc_status status = fill_best(figures, &history);
     msc_history_finish(&history);
@@ -131,24 +132,24 @@ static enum msc_status mark_cells(bool is_kept[], struct figures *f) {
         return no_figure_memory();
     }
     for (size_t i = 0; i < n; i++) {
-        const struct msc_record_line *line = msc_record_trial(f->record, i);
-        if (is_point(f, line)) {
-            widen(&x, metric_of(line, f->cost));
-            widen(&y, metric_of(line, f->objective));
+        const struct msc_record_line line = msc_record_trial(f->record, i);
+        if (is_point(f, &line)) {
+            widen(&x, metric_of(&line, f->cost));
+            widen(&y, metric_of(&line, f->objective));
         }
     }
     y.is_log = y.low > 0.0 && y.high > 10.0 * y.low;
     bool ends[4] = {false};
     for (size_t i = 0; i < n; i++) {
-        const struct msc_record_line *line = msc_record_trial(f->record, i);
-        if (!is_point(f, line)) {
+        const struct msc_record_line line = msc_record_trial(f->record, i);
+        if (!is_point(f, &line)) {
             continue;
         }
-        double cost = metric_of(line, f->cost), loss = metric_of(line, f->objective);
+        double cost = metric_of(&line, f->cost), loss = metric_of(&line, f->objective);
         size_t cell = (size_t)(cell_on(&x, cost, MSC_FIGURE_COLUMNS) * MSC_FIGURE_ROWS +
                                cell_on(&y, loss, MSC_FIGURE_ROWS));
         bool at[4] = {cost == x.low, cost == x.high, loss == y.low, loss == y.high};
-        is_kept[i] = is_kept[i] || !is_taken[cell] || line->baseline >= 0;
+        is_kept[i] = is_kept[i] || !is_taken[cell] || line.baseline >= 0;
         is_taken[cell] = true;
         for (int k = 0; k < 4; k++) {
             is_kept[i] = is_kept[i] || (at[k] && !ends[k]);
@@ -162,10 +163,10 @@ static enum msc_status mark_cells(bool is_kept[], struct figures *f) {
 
 // Objective and cost, both the smaller the better.
 static void values_of(double out[2], const struct figures *f, int64_t id) {
-    const struct msc_record_line *line = msc_record_trial(f->record, (size_t)id);
+    const struct msc_record_line line = msc_record_trial(f->record, (size_t)id);
     bool is_turned = f->cost >= 0 && f->space->metrics[f->cost].is_maximised;
-    out[0] = line->trial.outcome.objectives[0];
-    out[1] = is_turned ? -metric_of(line, f->cost) : metric_of(line, f->cost);
+    out[0] = line.trial.outcome.objectives[0];
+    out[1] = is_turned ? -metric_of(&line, f->cost) : metric_of(&line, f->cost);
 }
 
 static bool is_cheaper(const void *context, const void *x, const void *y) {
@@ -189,8 +190,8 @@ static size_t find_front(int64_t ids[], const struct figures *f) {
     size_t n = 0, n_front = 0;
     double best = INFINITY;
     for (size_t i = 0; i < msc_record_n_trials(f->record); i++) {
-        const struct msc_record_line *line = msc_record_trial(f->record, i);
-        if (is_point(f, line) && line->trial.outcome.state == MSC_TRIAL_COMPLETE) {
+        const struct msc_record_line line = msc_record_trial(f->record, i);
+        if (is_point(f, &line) && line.trial.outcome.state == MSC_TRIAL_COMPLETE) {
             ids[n++] = (int64_t)i;
         }
     }
@@ -229,7 +230,7 @@ static enum msc_status add_front(cJSON *figures, struct figures *f) {
     MSC_TRY(add_list(&front, figures, "front"));
     MSC_TRY(msc_json_add_number(figures, "n_front", (double)f->n_front));
     for (size_t i = 0; i < f->n_front; i++) {
-        const struct msc_record_line *line = msc_record_trial(f->record, (size_t)f->front[i]);
+        const struct msc_record_line line = msc_record_trial(f->record, (size_t)f->front[i]);
         cJSON *row, *metrics;
         char *summary = NULL;
         if (i % each != 0 && i + 1 < f->n_front) {
@@ -237,16 +238,16 @@ static enum msc_status add_front(cJSON *figures, struct figures *f) {
         }
         row = cJSON_CreateObject();
         MSC_TRY(msc_json_push(front, row));
-        MSC_TRY(msc_json_add_number(row, "id", (double)line->trial.id));
+        MSC_TRY(msc_json_add_number(row, "id", (double)line.trial.id));
         metrics = cJSON_CreateObject();
         MSC_TRY(msc_json_add(row, "metrics", metrics));
         for (size_t m = 0; m < f->space->n_metrics; m++) {
-            double value = line->trial.outcome.metrics[m];
+            double value = line.trial.outcome.metrics[m];
             if (isfinite(value)) {
                 MSC_TRY(msc_json_add_number(metrics, f->space->metrics[m].name, rounded(value)));
             }
         }
-        MSC_TRY(msc_plan_summary(&summary, &f->arena, f->record, line->trial.proposal.choices));
+        MSC_TRY(msc_plan_summary(&summary, &f->arena, f->record, line.trial.proposal.choices));
         MSC_TRY(msc_json_add_text(row, "summary", summary));
     }
     return MSC_OK;
@@ -256,9 +257,9 @@ static void mark_front(bool is_kept[], const struct figures *f) {
     for (size_t i = 0; i < f->n_front; i++) {
         is_kept[f->front[i]] = true;
     }
-    const struct msc_record_line *best = msc_record_best(f->record);
-    if (best) {
-        is_kept[best->trial.id] = true;
+    struct msc_record_line best;
+    if (msc_record_best(&best, f->record)) {
+        is_kept[best.trial.id] = true;
     }
 }
 
@@ -269,9 +270,9 @@ static enum msc_status add_metric(cJSON *metrics, const struct figures *f, const
     cJSON *list;
     MSC_TRY(add_list(&list, metrics, f->space->metrics[metric].name));
     for (size_t i = 0; i < msc_record_n_trials(f->record); i++) {
-        const struct msc_record_line *line = msc_record_trial(f->record, i);
-        if (is_kept[i] && is_point(f, line)) {
-            MSC_TRY(push_number(list, rounded(line->trial.outcome.metrics[metric])));
+        const struct msc_record_line line = msc_record_trial(f->record, i);
+        if (is_kept[i] && is_point(f, &line)) {
+            MSC_TRY(push_number(list, rounded(line.trial.outcome.metrics[metric])));
         }
     }
     return MSC_OK;
@@ -284,13 +285,13 @@ static enum msc_status fill_points(cJSON *points, const struct figures *f, const
     MSC_TRY(add_list(&states, points, "state"));
     MSC_TRY(add_list(&baselines, points, "baseline"));
     for (size_t i = 0; i < msc_record_n_trials(f->record); i++) {
-        const struct msc_record_line *line = msc_record_trial(f->record, i);
-        if (!is_kept[i] || !is_point(f, line)) {
+        const struct msc_record_line line = msc_record_trial(f->record, i);
+        if (!is_kept[i] || !is_point(f, &line)) {
             continue;
         }
-        MSC_TRY(push_number(ids, (double)line->trial.id));
-        MSC_TRY(push_number(states, (double)line->trial.outcome.state));
-        MSC_TRY(push_number(baselines, (double)line->baseline));
+        MSC_TRY(push_number(ids, (double)line.trial.id));
+        MSC_TRY(push_number(states, (double)line.trial.outcome.state));
+        MSC_TRY(push_number(baselines, (double)line.baseline));
     }
     for (size_t m = 0; m < f->space->n_metrics; m++) {
         MSC_TRY(add_metric(metrics, f, is_kept, m));
@@ -340,18 +341,18 @@ static enum msc_status end_stretch(struct stretch *s, double end_s, cJSON *const
 // Lines of one commit have one time: a stretch ends where a commit does.
 static enum msc_status fill_speed(const struct figures *f, cJSON *const lists[3]) {
     size_t n = msc_record_n_trials(f->record);
-    double least_s = n > 0 ? msc_record_trial(f->record, n - 1)->elapsed_s / STRETCHES : 0.0;
+    double least_s = n > 0 ? msc_record_trial(f->record, n - 1).elapsed_s / STRETCHES : 0.0;
     struct stretch s = {0};
     for (size_t i = 0; i < n; i++) {
-        const struct msc_record_line *line = msc_record_trial(f->record, i);
+        const struct msc_record_line line = msc_record_trial(f->record, i);
         bool is_evaluated =
-            msc_record_is_evaluated(line) && msc_trial_state_is_result(line->trial.outcome.state);
+            msc_record_is_evaluated(&line) && msc_trial_state_is_result(line.trial.outcome.state);
         s.n++;
         s.n_evaluated += is_evaluated;
-        s.reuse += is_evaluated ? line->trial.outcome.reuse_ratio : 0.0;
-        bool is_end = i + 1 == n || msc_record_trial(f->record, i + 1)->elapsed_s > line->elapsed_s;
-        if (is_end && line->elapsed_s > s.begin_s && line->elapsed_s - s.begin_s >= least_s) {
-            MSC_TRY(end_stretch(&s, line->elapsed_s, lists));
+        s.reuse += is_evaluated ? line.trial.outcome.reuse_ratio : 0.0;
+        bool is_end = i + 1 == n || msc_record_trial(f->record, i + 1).elapsed_s > line.elapsed_s;
+        if (is_end && line.elapsed_s > s.begin_s && line.elapsed_s - s.begin_s >= least_s) {
+            MSC_TRY(end_stretch(&s, line.elapsed_s, lists));
         }
     }
     return MSC_OK;

@@ -41,8 +41,8 @@ static size_t count_changes(const struct msc_record *record, const struct msc_re
 static size_t count_neighbours(const struct msc_analysis *a, const struct msc_record_line *of) {
     size_t n = 0, task;
     for (size_t i = 0; i < msc_record_n_trials(a->record); i++) {
-        const struct msc_record_line *line = msc_record_trial(a->record, i);
-        n += !isnan(value_of(a, line)) && count_changes(a->record, of, line, &task, 1) == 1;
+        const struct msc_record_line line = msc_record_trial(a->record, i);
+        n += !isnan(value_of(a, &line)) && count_changes(a->record, of, &line, &task, 1) == 1;
     }
     return n;
 }
@@ -55,14 +55,15 @@ static enum msc_status find_reference(struct msc_analysis *a) {
         return no_analysis_memory();
     }
     for (size_t i = 0; i < n; i++) {
-        const struct msc_record_line *line = msc_record_trial(a->record, i);
-        counts[i] = isnan(value_of(a, line)) ? 0 : 1 + count_neighbours(a, line);
+        const struct msc_record_line line = msc_record_trial(a->record, i);
+        counts[i] = isnan(value_of(a, &line)) ? 0 : 1 + count_neighbours(a, &line);
         most = counts[i] > most ? counts[i] : most;
     }
-    for (size_t i = 0; i < n && !a->reference; i++) {
+    for (size_t i = 0; i < n && !a->has_reference; i++) {
         if (counts[i] > 0 && 2 * counts[i] >= most) {
+            a->has_reference = true;
             a->reference = msc_record_trial(a->record, i);
-            a->reference_value = value_of(a, a->reference);
+            a->reference_value = value_of(a, &a->reference);
         }
     }
     return MSC_OK;
@@ -89,14 +90,14 @@ static void list_alone(struct msc_analysis *a) {
     struct msc_analysis_alone spare;
     double sign = msc_record_goal(a->record)->objectives[0].is_maximised ? -1.0 : 1.0;
     for (size_t i = 0; i < msc_record_n_trials(a->record); i++) {
-        const struct msc_record_line *line = msc_record_trial(a->record, i);
-        double value = value_of(a, line);
+        const struct msc_record_line line = msc_record_trial(a->record, i);
+        double value = value_of(a, &line);
         size_t task = 0;
-        if (!isnan(value) && count_changes(a->record, a->reference, line, &task, 1) == 1) {
+        if (!isnan(value) && count_changes(a->record, &a->reference, &line, &task, 1) == 1) {
             a->alone[a->n_alone++] =
                 (struct msc_analysis_alone){.task = task,
-                                            .choice = line->trial.proposal.choices[task],
-                                            .id = line->trial.id,
+                                            .choice = line.trial.proposal.choices[task],
+                                            .id = line.trial.id,
                                             .value = value,
                                             .difference = value - a->reference_value};
         }
@@ -140,11 +141,11 @@ static enum msc_status list_pairs(struct msc_analysis *a) {
     struct msc_analysis_pair spare;
     MSC_TRY(index_alone(&of, a));
     for (size_t i = 0; i < msc_record_n_trials(a->record); i++) {
-        const struct msc_record_line *line = msc_record_trial(a->record, i);
-        const uint32_t *choices = line->trial.proposal.choices;
-        double value = value_of(a, line);
+        const struct msc_record_line line = msc_record_trial(a->record, i);
+        const uint32_t *choices = line.trial.proposal.choices;
+        double value = value_of(a, &line);
         size_t tasks[2], alone[2];
-        if (isnan(value) || count_changes(a->record, a->reference, line, tasks, 2) != 2) {
+        if (isnan(value) || count_changes(a->record, &a->reference, &line, tasks, 2) != 2) {
             continue;
         }
         for (size_t k = 0; k < 2; k++) {
@@ -156,7 +157,7 @@ static enum msc_status list_pairs(struct msc_analysis *a) {
         double difference = value - a->reference_value;
         double sum = a->alone[alone[0]].difference + a->alone[alone[1]].difference;
         a->pairs[a->n_pairs++] = (struct msc_analysis_pair){.alone = {alone[0], alone[1]},
-                                                            .id = line->trial.id,
+                                                            .id = line.trial.id,
                                                             .value = value,
                                                             .difference = difference,
                                                             .sum = sum,
@@ -182,7 +183,7 @@ enum msc_status msc_analysis_make(struct msc_analysis *out, const struct msc_rec
         out->n_choices += space->tasks[t].n_choices - 1;
     }
     MSC_TRY(find_reference(out));
-    if (!out->reference) {
+    if (!out->has_reference) {
         return MSC_OK;
     }
     out->alone = msc_arena_array(&out->arena, n_trials, sizeof *out->alone);

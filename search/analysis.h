@@ -44,7 +44,8 @@ struct msc_analysis_pair {
 struct msc_analysis {
     const struct msc_record *record; // borrowed
     const char *metric;
-    const struct msc_record_line *reference; // NULL: no trial has a result yet
+    bool has_reference; // else no trial has a result yet
+    struct msc_record_line reference;
     double reference_value;
     size_t n_choices; // of all tasks, but those of the reference
     size_t n_alone;

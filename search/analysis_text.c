@@ -33,7 +33,7 @@ static void add_number_cell(struct msc_table *table, double value, const char *f
 // Choices and numbers of a reference; a record that knows no costs has no better name for it.
 static void write_reference(struct msc_str *out, const struct msc_analysis *a) {
     const struct msc_space *space = msc_record_space(a->record);
-    const struct msc_record_line *line = a->reference;
+    const struct msc_record_line *line = &a->reference;
     const char *label = line->baseline >= 0 ? space->baselines[line->baseline].label : NULL;
     msc_str_printf(out, "reference: trial %lld", (long long)line->trial.id);
     if (label) {
@@ -99,7 +99,7 @@ enum msc_status msc_analysis_text(struct msc_str *out, const struct msc_analysis
     msc_str_append(out, "record: ");
     msc_shown_append(out, msc_record_path(analysis->record));
     msc_str_char(out, '\n');
-    if (!analysis->reference) {
+    if (!analysis->has_reference) {
         msc_str_append(out, "no trial has a result yet\n");
         return msc_str_status(out);
     }
@@ -194,17 +194,17 @@ static enum msc_status add_pairs_json(cJSON *list, const struct msc_analysis *a,
 static enum msc_status fill_analysis(cJSON *object, const struct msc_analysis *a,
                                      size_t most_pairs) {
     const struct msc_space *space = msc_record_space(a->record);
-    cJSON *reference = a->reference ? cJSON_CreateObject() : cJSON_CreateNull();
+    cJSON *reference = a->has_reference ? cJSON_CreateObject() : cJSON_CreateNull();
     MSC_TRY(msc_json_add_text(object, "record", msc_record_path(a->record)));
     MSC_TRY(msc_json_add_text(object, "metric", a->metric));
     MSC_TRY(msc_json_add(object, "reference", reference));
-    if (a->reference) {
+    if (a->has_reference) {
         cJSON *choices = cJSON_CreateObject();
-        MSC_TRY(msc_json_add_number(reference, "id", (double)a->reference->trial.id));
+        MSC_TRY(msc_json_add_number(reference, "id", (double)a->reference.trial.id));
         MSC_TRY(msc_json_add_number(reference, "value", a->reference_value));
         MSC_TRY(msc_json_add(reference, "choices", choices));
         for (size_t t = 0; t < space->n_tasks; t++) {
-            uint32_t choice = a->reference->trial.proposal.choices[t];
+            uint32_t choice = a->reference.trial.proposal.choices[t];
             MSC_TRY(
                 msc_json_add_text(choices, space->tasks[t].name, space->tasks[t].labels[choice]));
         }

@@ -108,19 +108,20 @@ static double recorded_trial_s(const struct msc_record *record) {
     double end_s = NAN;
     size_t n = 0;
     for (size_t i = n_lines; i-- > 0;) {
-        const struct msc_record_line *line = msc_record_trial(record, i);
-        end_s = i + 1 == n_lines ? line->elapsed_s : end_s;
+        const struct msc_record_line line = msc_record_trial(record, i);
+        end_s = i + 1 == n_lines ? line.elapsed_s : end_s;
         bool is_commit =
-            i + 1 < n_lines && line->elapsed_s < msc_record_trial(record, i + 1)->elapsed_s;
+            i + 1 < n_lines && line.elapsed_s < msc_record_trial(record, i + 1).elapsed_s;
         if (is_commit && n >= RECENT_TRIALS) {
-            return (end_s - line->elapsed_s) / (double)n;
+            return (end_s - line.elapsed_s) / (double)n;
         }
-        n += msc_record_is_evaluated(line);
+        n += msc_record_is_evaluated(&line);
     }
-    double first_s = n_lines > 0 ? msc_record_trial(record, 0)->elapsed_s : NAN;
+    double first_s = n_lines > 0 ? msc_record_trial(record, 0).elapsed_s : NAN;
     size_t n_first = 0;
-    for (size_t i = 0; i < n_lines && msc_record_trial(record, i)->elapsed_s == first_s; i++) {
-        n_first += msc_record_is_evaluated(msc_record_trial(record, i));
+    for (size_t i = 0; i < n_lines && msc_record_trial(record, i).elapsed_s == first_s; i++) {
+        const struct msc_record_line line = msc_record_trial(record, i);
+        n_first += msc_record_is_evaluated(&line);
     }
     return n > n_first ? (end_s - first_s) / (double)(n - n_first)
                        : end_s / (n > 0 ? (double)n : NAN);

@@ -77,13 +77,14 @@ static enum msc_status kept_leave_out(cJSON *kept, struct msc_record *record) {
 
 // *fits: all that was measured once more is about the record as it is.
 static enum msc_status check_rows(bool *fits, const cJSON *kept, const struct msc_record *record) {
-    const struct msc_record_line *best = msc_record_best(record);
+    struct msc_record_line best;
+    bool has_best = msc_record_best(&best, record);
     const cJSON *winner = kept_get(kept, "winner");
     const cJSON *row = NULL;
-    *fits = !best == !winner;
+    *fits = has_best == (winner != NULL);
     if (*fits && winner) {
         MSC_TRY(msc_kept_row_fits(fits, winner, record));
-        *fits = *fits && kept_get(winner, "id")->valuedouble == (double)best->trial.id;
+        *fits = *fits && kept_get(winner, "id")->valuedouble == (double)best.trial.id;
     }
     cJSON_ArrayForEach(row, kept_get(kept, "baselines")) {
         bool row_fits = false;

@@ -294,7 +294,8 @@ static enum msc_status write_journal(struct journal *j, struct msc_file_writer *
     write_distributions(j);
     MSC_TRY(write_study(j));
     for (size_t i = 0; i < msc_record_n_trials(j->record); i++) {
-        write_trial(j, msc_record_trial(j->record, i));
+        const struct msc_record_line line = msc_record_trial(j->record, i);
+        write_trial(j, &line);
         MSC_TRY(flush(j, file, CHUNK_BYTES));
     }
     MSC_TRY(flush(j, file, 1));

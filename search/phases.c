@@ -32,19 +32,21 @@ static enum msc_status no_phases_memory(void) {
 
 // ---- Replay -----------------------------------------------------------------------------------
 
-static const struct msc_record_line *line_at(const struct replay *r, size_t i) {
+static struct msc_record_line line_at(const struct replay *r, size_t i) {
     return msc_record_trial(r->options->record, i);
 }
 
 // Tells what the search told, its round being noted.
 static enum msc_status tell_line(const struct replay *r, size_t i) {
+    const struct msc_record_line line = line_at(r, i);
     const struct msc_trial told =
-        msc_race_told(&r->ratios, msc_record_goal(r->options->record), line_at(r, i));
+        msc_race_told(&r->ratios, msc_record_goal(r->options->record), &line);
     return msc_agent_tell(r->agent, &told);
 }
 
 static void note_line(struct replay *r, size_t i) {
-    msc_race_note(&r->ratios, msc_record_goal(r->options->record), line_at(r, i));
+    const struct msc_record_line line = line_at(r, i);
+    msc_race_note(&r->ratios, msc_record_goal(r->options->record), &line);
 }
 
 // As the version that began the record.
@@ -80,8 +82,8 @@ static enum msc_status make_replay_room(struct replay *r) {
     return MSC_OK;
 }
 
-static bool is_given(const struct msc_record_line *line) {
-    return line->baseline >= 0 || line->retry_of >= 0 || line->warm != MSC_RECORD_WARM_NONE;
+static bool is_given(struct msc_record_line line) {
+    return line.baseline >= 0 || line.retry_of >= 0 || line.warm != MSC_RECORD_WARM_NONE;
 }
 
 // What the agent was told without having been asked: all before the last warm start, too.
@@ -100,8 +102,8 @@ static enum msc_status tell_given(struct replay *r) {
 }
 
 static bool is_same_proposal(const struct replay *r, const struct msc_proposal *proposal) {
-    const struct msc_proposal *recorded = &line_at(r, r->at)->trial.proposal;
-    return memcmp(recorded->choices, proposal->choices,
+    const struct msc_proposal recorded = line_at(r, r->at).trial.proposal;
+    return memcmp(recorded.choices, proposal->choices,
                   r->options->space->n_tasks * sizeof *proposal->choices) == 0;
 }
 
@@ -110,7 +112,7 @@ static enum msc_status replay_asked(struct replay *r) {
     size_t n = 0, n_taken = 0, begin = r->at;
     MSC_TRY(msc_agent_ask(r->agent, r->proposals, msc_record_parallel(r->options->record), &n));
     while (r->at < r->n_trials && n_taken < n) {
-        if (line_at(r, r->at)->retry_of >= 0) {
+        if (line_at(r, r->at).retry_of >= 0) {
             r->origins[r->at++] = GIVEN;
             continue;
         }
@@ -171,13 +173,15 @@ static bool is_better(const struct msc_record_line *line, const struct msc_recor
 }
 
 static enum msc_status list_phases(cJSON *list, const struct replay *r) {
-    const struct msc_record_line *best = NULL;
+    struct msc_record_line best;
+    bool has_best = false;
     cJSON *phase = NULL, *origins = NULL;
     size_t end = 0;
     for (size_t i = 0; i < r->n_trials; i++) {
-        const struct msc_record_line *line = line_at(r, i);
-        bool is_best = is_better(line, best);
+        const struct msc_record_line line = line_at(r, i);
+        bool is_best = is_better(&line, has_best ? &best : NULL);
         best = is_best ? line : best;
+        has_best = has_best || is_best;
         if (i == end) {
             end = end == 0 ? FIRST_PHASE : 2 * end;
             phase = cJSON_CreateObject();

@@ -62,15 +62,16 @@ static enum msc_status recheck_leave_out(cJSON *list, struct msc_record *record,
 static enum msc_status recheck_best(cJSON *list, struct msc_record *record,
                                     const struct msc_recheck_options *o) {
     for (int n = 0; n < MSC_RECHECK_MOST; n++) {
-        const struct msc_record_line *best = msc_record_best(record);
+        struct msc_record_line best;
+        bool has_best = msc_record_best(&best, record);
         const char *metric = "";
         struct msc_str text = {0};
         bool is_same = true;
         enum msc_status status =
-            best ? recheck_evaluate(&is_same, &text, &metric, record, best, o) : MSC_OK;
+            has_best ? recheck_evaluate(&is_same, &text, &metric, record, &best, o) : MSC_OK;
         if (status == MSC_OK && !is_same) {
-            status = recheck_leave_out(list, record, best->trial.id, metric, msc_str_text(&text),
-                                       o->log);
+            status =
+                recheck_leave_out(list, record, best.trial.id, metric, msc_str_text(&text), o->log);
         }
         msc_str_finish(&text);
         if (status != MSC_OK || is_same) {

@@ -103,32 +103,32 @@ static enum msc_status add_reevaluated(cJSON *object, const struct msc_report_op
 }
 
 static enum msc_status report_add_winner(cJSON *report, const struct msc_report_options *o) {
-    const struct msc_record_line *best = msc_record_best(o->record);
-    if (!best) {
+    struct msc_record_line best;
+    if (!msc_record_best(&best, o->record)) {
         return msc_json_add(report, "winner", cJSON_CreateNull());
     }
     cJSON *winner = cJSON_CreateObject();
     MSC_TRY(msc_json_add(report, "winner", winner));
-    MSC_TRY(report_add_trial(winner, o, best));
-    MSC_TRY(report_add_choices(winner, msc_record_space(o->record), best->trial.proposal.choices));
-    return add_reevaluated(winner, o, &best->trial, MSC_REEVALUATE_ALL, "the winner");
+    MSC_TRY(report_add_trial(winner, o, &best));
+    MSC_TRY(report_add_choices(winner, msc_record_space(o->record), best.trial.proposal.choices));
+    return add_reevaluated(winner, o, &best.trial, MSC_REEVALUATE_ALL, "the winner");
 }
 
 static enum msc_status report_add_baselines(cJSON *report, const struct msc_report_options *o) {
     cJSON *array = cJSON_CreateArray();
     MSC_TRY(msc_json_add(report, "baselines", array));
     for (size_t i = 0; i < msc_record_space(o->record)->n_baselines; i++) {
-        const struct msc_record_line *line = msc_record_baseline(o->record, i);
-        if (!line) {
+        struct msc_record_line line;
+        if (!msc_record_baseline(&line, o->record, i)) {
             break;
         }
         char name[64];
         cJSON *object = cJSON_CreateObject();
         MSC_TRY(msc_json_push(array, object));
-        MSC_TRY(report_add_trial(object, o, line));
+        MSC_TRY(report_add_trial(object, o, &line));
         const char *label = msc_record_space(o->record)->baselines[i].label;
         snprintf(name, sizeof name, "%s%.50s", msc_baseline_kind(label), label);
-        MSC_TRY(add_reevaluated(object, o, &line->trial, MSC_REEVALUATE_VALIDATION, name));
+        MSC_TRY(add_reevaluated(object, o, &line.trial, MSC_REEVALUATE_VALIDATION, name));
     }
     return MSC_OK;
 }
@@ -153,7 +153,8 @@ static enum msc_status report_add_list(cJSON *report, const char *key,
     for (size_t i = 0; i < n; i++) {
         cJSON *object = cJSON_CreateObject();
         MSC_TRY(msc_json_push(array, object));
-        MSC_TRY(report_add_trial(object, o, msc_record_trial(o->record, (size_t)ids[i])));
+        const struct msc_record_line line = msc_record_trial(o->record, (size_t)ids[i]);
+        MSC_TRY(report_add_trial(object, o, &line));
     }
     return MSC_OK;
 }
@@ -194,9 +195,9 @@ static enum msc_status complete_rows(cJSON *list, const struct msc_report_option
             continue; // the float model
         }
         cJSON *known = cJSON_CreateObject();
-        enum msc_status status =
-            known ? report_add_trial(known, o, msc_record_trial(o->record, (size_t)id->valuedouble))
-                  : MSC_FAIL(MSC_E_NOMEM, "out of memory for a report");
+        const struct msc_record_line line = msc_record_trial(o->record, (size_t)id->valuedouble);
+        enum msc_status status = known ? report_add_trial(known, o, &line)
+                                       : MSC_FAIL(MSC_E_NOMEM, "out of memory for a report");
         if (status != MSC_OK) {
             cJSON_Delete(known);
             return status;

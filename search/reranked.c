@@ -36,16 +36,17 @@ void msc_reranked_candidates(int64_t ids[], size_t *n, size_t max,
     *n = 0;
     msc_record_top(ids, &n_top, max, record);
     for (size_t i = 0; i < n_top; i++) {
-        const struct msc_trial *trial = &msc_record_trial(record, (size_t)ids[i])->trial;
-        if (trial->outcome.state == MSC_TRIAL_COMPLETE) {
+        const struct msc_record_line line = msc_record_trial(record, (size_t)ids[i]);
+        if (line.trial.outcome.state == MSC_TRIAL_COMPLETE) {
             ids[(*n)++] = ids[i];
         }
     }
     for (size_t i = 0; i < msc_record_space(record)->n_baselines; i++) {
-        const struct msc_record_line *line = msc_record_baseline(record, i);
-        if (line && line->trial.outcome.state == MSC_TRIAL_COMPLETE &&
-            line->trial.outcome.violation <= 0 && !is_among(ids, *n, line->trial.id)) {
-            ids[(*n)++] = line->trial.id;
+        struct msc_record_line line;
+        if (msc_record_baseline(&line, record, i) &&
+            line.trial.outcome.state == MSC_TRIAL_COMPLETE && line.trial.outcome.violation <= 0 &&
+            !is_among(ids, *n, line.trial.id)) {
+            ids[(*n)++] = line.trial.id;
         }
     }
 }
@@ -137,13 +138,16 @@ enum msc_status msc_reranked_load(struct cJSON **out, const struct msc_record *r
     return status;
 }
 
-enum msc_status msc_reranked_winner(const struct msc_record_line **out,
+enum msc_status msc_reranked_winner(bool *is_there, struct msc_record_line *out,
                                     const struct msc_record *record, const struct msc_log *log) {
     cJSON *reranked = NULL;
     MSC_TRY(msc_reranked_load(&reranked, record, log));
     const cJSON *first = cJSON_GetArrayItem(rerank_get(reranked, "plans"), 0);
     const cJSON *id = rerank_get(first, "id");
-    *out = id ? msc_record_trial(record, (size_t)id->valuedouble) : msc_record_best(record);
+    *is_there = id || msc_record_best(out, record);
+    if (id) {
+        *out = msc_record_trial(record, (size_t)id->valuedouble);
+    }
     cJSON_Delete(reranked);
     return MSC_OK;
 }

@@ -35,9 +35,9 @@ enum msc_status msc_reranked_bind_row(struct cJSON *row, const struct msc_record
 // baselines are feasible, too. `ids` has room for `max` and all baselines of the space.
 void msc_reranked_candidates(int64_t ids[], size_t *n, size_t max, const struct msc_record *record);
 
-// What the record has come to: the first of those that were measured, else its best trial; NULL when
-// it has none. Borrowed.
-enum msc_status msc_reranked_winner(const struct msc_record_line **out,
+// What the record has come to: the first of those that were measured, else its best trial;
+// *is_there: it has one.
+enum msc_status msc_reranked_winner(bool *is_there, struct msc_record_line *out,
                                     const struct msc_record *record, const struct msc_log *log);
 
 #endif

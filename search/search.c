@@ -60,23 +60,22 @@ static enum msc_status tell_round(struct msc_search *s) {
 }
 
 static enum msc_status take_recorded(struct msc_search *s) {
-    const struct msc_record_line *line = msc_record_trial(s->record, (size_t)s->next_id);
+    const struct msc_record_line line = msc_record_trial(s->record, (size_t)s->next_id);
     MSC_TRY(msc_search__add_recorded(s));
-    return msc_search__note(s, line);
+    return msc_search__note(s, &line);
 }
 
 // The last attempt at a trial that failed for the environment's sake, if it is the latest word on
 // it: a later retry that came out well settles it.
 static bool wants_retry(const struct msc_search *s, size_t id) {
-    const struct msc_record_line *line = msc_record_trial(s->record, id);
-    if (!msc_search__may_succeed_later(&line->trial.outcome) || line->repeat_of >= 0 ||
-        line->retry_of >= 0) {
+    const struct msc_record_line line = msc_record_trial(s->record, id);
+    if (!msc_search__may_succeed_later(&line.trial.outcome) || line.repeat_of >= 0 ||
+        line.retry_of >= 0) {
         return false;
     }
     for (size_t i = id + 1; i < s->n_recorded; i++) {
-        const struct msc_record_line *later = msc_record_trial(s->record, i);
-        if (later->retry_of == (int64_t)id &&
-            !msc_search__may_succeed_later(&later->trial.outcome)) {
+        const struct msc_record_line later = msc_record_trial(s->record, i);
+        if (later.retry_of == (int64_t)id && !msc_search__may_succeed_later(&later.trial.outcome)) {
             return false;
         }
     }
@@ -88,7 +87,8 @@ static enum msc_status retry_failed(struct msc_search *s) {
     s->is_retried = true;
     for (size_t id = 0; s->options->retry_failed && id < s->n_recorded; id++) {
         if (wants_retry(s, id)) {
-            MSC_TRY(msc_search__add_retry(s, msc_record_trial(s->record, id)));
+            const struct msc_record_line line = msc_record_trial(s->record, id);
+            MSC_TRY(msc_search__add_retry(s, &line));
         }
     }
     return msc_search__evaluate(s, NULL);
@@ -103,8 +103,8 @@ static enum msc_status fail_replay(const struct msc_search *s, const char *what)
 
 static enum msc_status check_replay(const struct msc_search *s,
                                     const struct msc_proposal *proposal) {
-    const struct msc_proposal *recorded =
-        &msc_record_trial(s->record, (size_t)s->next_id)->trial.proposal;
+    const struct msc_record_line line = msc_record_trial(s->record, (size_t)s->next_id);
+    const struct msc_proposal *recorded = &line.trial.proposal;
     size_t n_bytes = s->space->n_tasks * sizeof *proposal->choices;
     if (memcmp(recorded->choices, proposal->choices, n_bytes) != 0) {
         return fail_replay(s, "the agent proposes other choices than the record has");
@@ -143,8 +143,8 @@ static bool is_target_reached(const struct msc_search *s) {
     if (!budget->has_target || s->best_id < 0) {
         return false;
     }
-    const struct msc_outcome *best =
-        &msc_record_trial(s->record, (size_t)s->best_id)->trial.outcome;
+    const struct msc_record_line line = msc_record_trial(s->record, (size_t)s->best_id);
+    const struct msc_outcome *best = &line.trial.outcome;
     double target = s->goal->objectives[0].is_maximised ? -budget->target : budget->target;
     return best->state == MSC_TRIAL_COMPLETE && best->objectives[0] <= target;
 }
@@ -228,7 +228,7 @@ static enum msc_status ask_agent_for_round(struct msc_search *s, size_t *n) {
 static enum msc_status replay_round(struct msc_search *s, size_t n, size_t *n_taken) {
     *n_taken = 0;
     while (*n_taken < n && is_replaying(s)) {
-        if (msc_record_trial(s->record, (size_t)s->next_id)->retry_of < 0) {
+        if (msc_record_trial(s->record, (size_t)s->next_id).retry_of < 0) {
             MSC_TRY(check_replay(s, &s->proposals[*n_taken]));
             (*n_taken)++;
         }
@@ -303,7 +303,7 @@ static enum msc_status run_round(struct msc_search *s, bool *is_over, enum msc_s
 static enum msc_status replay_retries(struct msc_search *s) {
     begin_round(s);
     while (is_replaying(s) && !is_at_beginning(s) &&
-           msc_record_trial(s->record, (size_t)s->next_id)->retry_of >= 0) {
+           msc_record_trial(s->record, (size_t)s->next_id).retry_of >= 0) {
         MSC_TRY(take_recorded(s));
     }
     return tell_round(s);

@@ -5,7 +5,7 @@
 //         .record_path = "a.jsonl", .numerics = "...", .parallel = 32, .budget = {.trials = 2000}};
 //     struct msc_search_result result;
 //     MSC_TRY(msc_search_run(&result, &options));
-//     const struct msc_record_line *best = msc_record_best(result.record);
+//     bool is_found = msc_record_best(&best, result.record);
 //     msc_search_result_finish(&result);
 //
 // A search is one sequence of trials, fixed by configuration, seed and numerics id. It runs in
@@ -50,7 +50,7 @@ struct msc_search_progress {
     int64_t max_trials; // budget.trials, or -1
     size_t n_evaluated; // in this launch
     size_t n_repeats;
-    const struct msc_record_line *best; // NULL: none yet
+    const struct msc_record_line *best; // NULL: none yet; for the time of the call
     const struct msc_record *record;    // with all these trials
     size_t n_front;                     // size of the Pareto front; 0 with one objective
     double reuse_ratio;                 // mean over the trials evaluated in this launch

@@ -21,11 +21,11 @@ static enum msc_status add_to_front(struct msc_search *s, const struct msc_trial
     size_t n = s->goal->n_objectives;
     size_t n_kept = 0;
     for (size_t i = 0; i < front->n; i++) {
-        const struct msc_record_line *member = msc_record_trial(s->record, (size_t)front->ids[i]);
-        if (msc_outcome_covers(&member->trial.outcome, &trial->outcome, n)) {
+        const struct msc_record_line member = msc_record_trial(s->record, (size_t)front->ids[i]);
+        if (msc_outcome_covers(&member.trial.outcome, &trial->outcome, n)) {
             return MSC_OK; // members do not cover each other, so none was taken out before
         }
-        if (!msc_outcome_covers(&trial->outcome, &member->trial.outcome, n)) {
+        if (!msc_outcome_covers(&trial->outcome, &member.trial.outcome, n)) {
             front->ids[n_kept++] = front->ids[i];
         }
     }
@@ -37,9 +37,11 @@ static enum msc_status add_to_front(struct msc_search *s, const struct msc_trial
 
 // A trial that may be the best or stand on the front.
 static enum msc_status note_result(struct msc_search *s, const struct msc_trial *trial) {
-    if (s->best_id < 0 ||
-        msc_trial_compare(trial, &msc_record_trial(s->record, (size_t)s->best_id)->trial) < 0) {
+    if (s->best_id < 0) {
         s->best_id = trial->id;
+    } else {
+        const struct msc_record_line best = msc_record_trial(s->record, (size_t)s->best_id);
+        s->best_id = msc_trial_compare(trial, &best.trial) < 0 ? trial->id : s->best_id;
     }
     return s->goal->n_objectives > 1 && trial->outcome.state == MSC_TRIAL_COMPLETE
                ? add_to_front(s, trial)
@@ -66,10 +68,10 @@ enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_l
 
 static void copy_outcome(struct msc_search *s, struct msc_search_item *item) {
     int64_t id = item->line.repeat_of;
-    const struct msc_record_line *from = id >= s->round_first
-                                             ? &s->items[id - s->round_first].line
-                                             : msc_record_trial(s->record, (size_t)id);
-    item->line.trial.outcome = from->trial.outcome;
+    const struct msc_record_line from = id >= s->round_first
+                                            ? s->items[id - s->round_first].line
+                                            : msc_record_trial(s->record, (size_t)id);
+    item->line.trial.outcome = from.trial.outcome;
     item->line.trial.outcome.time_us = 0;
     item->line.trial.outcome.reuse_ratio = 0.0;
     item->is_done = true;
@@ -86,7 +88,8 @@ static enum msc_status append_item(struct msc_search *s, struct msc_search_item 
         s->n_evaluated++;
         s->reuse_sum += line->trial.outcome.reuse_ratio;
     }
-    return msc_search__note(s, msc_record_trial(s->record, (size_t)line->trial.id));
+    const struct msc_record_line recorded = msc_record_trial(s->record, (size_t)line->trial.id);
+    return msc_search__note(s, &recorded);
 }
 
 struct msc_agent_left msc_search__left(const struct msc_search *s, double *effort) {
@@ -126,13 +129,17 @@ static void report_progress(struct msc_search *s, double elapsed_s) {
     }
     double effort;
     const struct msc_agent_left left = msc_search__left(s, &effort);
+    struct msc_record_line best;
+    if (s->best_id >= 0) {
+        best = msc_record_trial(s->record, (size_t)s->best_id);
+    }
     const struct msc_search_progress progress = {
         .n_trials = msc_record_n_trials(s->record),
         .n_budgeted = s->n_budgeted,
         .max_trials = s->options->budget.trials,
         .n_evaluated = s->n_evaluated,
         .n_repeats = s->n_repeats,
-        .best = s->best_id >= 0 ? msc_record_trial(s->record, (size_t)s->best_id) : NULL,
+        .best = s->best_id >= 0 ? &best : NULL,
         .record = s->record,
         .n_front = s->front.n,
         .reuse_ratio = s->n_evaluated > 0 ? s->reuse_sum / (double)s->n_evaluated : 0.0,
@@ -151,8 +158,8 @@ enum msc_status msc_search__announce_best(struct msc_search *s) {
         return MSC_OK;
     }
     s->announced_id = s->best_id;
-    return callbacks->best(callbacks->payload,
-                           &msc_record_trial(s->record, (size_t)s->best_id)->trial);
+    const struct msc_record_line best = msc_record_trial(s->record, (size_t)s->best_id);
+    return callbacks->best(callbacks->payload, &best.trial);
 }
 
 enum msc_status msc_search__commit(struct msc_search *s, bool is_inside) {

@@ -11,8 +11,9 @@
 // have.
 static bool does_answer(const struct msc_search *s, int64_t id, const struct msc_trial *trial) {
     bool is_pending = id >= s->round_first;
-    const struct msc_trial *earlier = is_pending ? &s->items[id - s->round_first].line.trial
-                                                 : &msc_record_trial(s->record, (size_t)id)->trial;
+    const struct msc_record_line line =
+        is_pending ? s->items[id - s->round_first].line : msc_record_trial(s->record, (size_t)id);
+    const struct msc_trial *earlier = &line.trial;
     const struct msc_proposal *asked = &trial->proposal;
     if ((is_pending || earlier->outcome.state == MSC_TRIAL_PRUNED) &&
         asked->bound > earlier->proposal.bound) {
@@ -34,7 +35,7 @@ static enum msc_status push_item(struct msc_search *s, const struct msc_search_i
 
 enum msc_status msc_search__add_recorded(struct msc_search *s) {
     const struct msc_search_item item = {
-        .line = *msc_record_trial(s->record, (size_t)s->next_id),
+        .line = msc_record_trial(s->record, (size_t)s->next_id),
         .is_done = true,
         .is_recorded = true,
     };

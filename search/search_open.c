@@ -178,7 +178,7 @@ enum msc_status msc_search__open(struct msc_search *s) {
     MSC_TRY(msc_warm_read(&s->warm, &s->warm_arena, find_warm(s), s->space, o->record_path));
     s->n_recorded = msc_record_n_trials(s->record);
     for (size_t i = 0; i < s->n_recorded; i++) {
-        s->elapsed_before_s = fmax(s->elapsed_before_s, msc_record_trial(s->record, i)->elapsed_s);
+        s->elapsed_before_s = fmax(s->elapsed_before_s, msc_record_trial(s->record, i).elapsed_s);
     }
     return open_attempt(s);
 }

@@ -67,30 +67,32 @@ static bool is_environments_fault(const struct msc_search *s, enum msc_status st
     return s->batch_status == MSC_OK && (status == MSC_E_NOMEM || status == MSC_E_DEVICE);
 }
 
-// A proposal that was evaluated before, or NULL.
-static const struct msc_trial *find_witness(const struct msc_search *s) {
+// A trial that was evaluated before; false: there is none.
+static bool find_witness(struct msc_trial *out, const struct msc_search *s) {
     if (s->best_id >= 0) {
-        return &msc_record_trial(s->record, (size_t)s->best_id)->trial;
+        *out = msc_record_trial(s->record, (size_t)s->best_id).trial;
+        return true;
     }
     for (size_t i = 0; i < s->n_items; i++) {
-        const struct msc_trial *trial = &s->items[i].line.trial;
-        if (s->items[i].is_done && trial->outcome.state == MSC_TRIAL_COMPLETE) {
-            return trial;
+        *out = s->items[i].line.trial;
+        if (s->items[i].is_done && out->outcome.state == MSC_TRIAL_COMPLETE) {
+            return true;
         }
     }
-    return NULL;
+    return false;
 }
 
 // A trial did not run for want of memory or of a device, says the error text. Is it the trial? Not
 // where nothing else runs any more.
 static enum msc_status check_machine(struct msc_search *s) {
     char reason[MSC_REASON_BYTES];
-    const struct msc_trial *witness = find_witness(s);
+    struct msc_trial witness;
+    bool has_witness = find_witness(&witness, s);
     snprintf(reason, sizeof reason, "%s", msc_status_message());
-    if (!witness) {
+    if (!has_witness) {
         return MSC_FAIL(MSC_E_NOMEM, "%s; no trial could be evaluated yet", reason);
     }
-    struct msc_trial again = {.id = witness->id, .proposal = witness->proposal};
+    struct msc_trial again = {.id = witness.id, .proposal = witness.proposal};
     struct msc_trial *trial = &again;
     const struct msc_evaluation evaluation = {.trials = &trial, .n = 1};
     again.proposal.bound = INFINITY;

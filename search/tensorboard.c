@@ -62,7 +62,7 @@ static MscTb__Event event_at(const struct msc_tensorboard *board, double elapsed
 }
 
 static double elapsed_before(const struct msc_record *record, size_t n_trials) {
-    return n_trials > 0 ? msc_record_trial(record, n_trials - 1)->elapsed_s : 0.0;
+    return n_trials > 0 ? msc_record_trial(record, n_trials - 1).elapsed_s : 0.0;
 }
 
 static enum msc_status write_start(struct msc_tensorboard *board, const struct msc_record *record,
@@ -256,7 +256,8 @@ static enum msc_status open_run(struct msc_tensorboard *board, const char *folde
     past.n_trials = past.is_same ? past.n_trials : 0;
     board->n_written = past.n_trials < n_trials ? past.n_trials : n_trials;
     for (size_t i = 0; i < board->n_written; i++) {
-        note_best(board, msc_record_goal(record), &msc_record_trial(record, i)->trial.outcome);
+        const struct msc_record_line line = msc_record_trial(record, i);
+        note_best(board, msc_record_goal(record), &line.trial.outcome);
     }
     MSC_TRY(msc_event_file_create(&board->file, board->folder));
     MSC_TRY(write_start(board, record, text));
@@ -281,7 +282,8 @@ enum msc_status msc_tensorboard_open(struct msc_tensorboard **out, const char *f
 enum msc_status msc_tensorboard_follow(struct msc_tensorboard *board,
                                        const struct msc_record *record) {
     for (; board->n_written < msc_record_n_trials(record); board->n_written++) {
-        MSC_TRY(write_trial(board, record, msc_record_trial(record, board->n_written)));
+        const struct msc_record_line line = msc_record_trial(record, board->n_written);
+        MSC_TRY(write_trial(board, record, &line));
     }
     return msc_event_file_flush(board->file);
 }

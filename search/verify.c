@@ -141,28 +141,28 @@ out:
 }
 
 // The trial whose evaluation a line stands for.
-static const struct msc_record_line *origin_line(const struct msc_record *record, int64_t id) {
-    const struct msc_record_line *line = msc_record_trial(record, (size_t)id);
-    size_t origin = (size_t)(line->repeat_of >= 0 ? line->repeat_of : id);
+static struct msc_record_line origin_line(const struct msc_record *record, int64_t id) {
+    const struct msc_record_line line = msc_record_trial(record, (size_t)id);
+    size_t origin = (size_t)(line.repeat_of >= 0 ? line.repeat_of : id);
     return msc_record_trial(record, origin);
 }
 
-static const struct msc_trial *origin_of(const struct msc_record *record, int64_t id) {
-    return &origin_line(record, id)->trial;
+static struct msc_trial origin_of(const struct msc_record *record, int64_t id) {
+    return origin_line(record, id).trial;
 }
 
 static bool has_other_numerics(const struct msc_verify_options *o, int64_t id) {
-    const char *recorded = msc_record_numerics(o->record, origin_of(o->record, id)->id);
+    const char *recorded = msc_record_numerics(o->record, origin_of(o->record, id).id);
     return strcmp(recorded, o->numerics ? o->numerics : "") != 0;
 }
 
 // What the environment says of the record's best, or what is usual.
 static enum msc_status measure_noise(double *out, const struct msc_verify_options *o) {
-    const struct msc_record_line *best = msc_record_best(o->record);
+    struct msc_record_line best;
     *out = o->noise_ratio >= 0.0 ? o->noise_ratio : DEFAULT_NOISE_RATIO;
-    if (o->noise_ratio < 0.0 && best) {
+    if (o->noise_ratio < 0.0 && msc_record_best(&best, o->record)) {
         cJSON *reevaluated = NULL;
-        MSC_TRY(msc_env_reevaluate(o->env, best->trial.proposal.choices, MSC_REEVALUATE_NOISE,
+        MSC_TRY(msc_env_reevaluate(o->env, best.trial.proposal.choices, MSC_REEVALUATE_NOISE,
                                    &reevaluated));
         const cJSON *noise = cJSON_GetObjectItemCaseSensitive(reevaluated, "noise");
         *out = cJSON_IsNumber(noise) ? noise->valuedouble : *out;
@@ -193,14 +193,14 @@ static bool is_near_ratio(double a, double b, double ratio) {
 // bound.
 static bool may_stop_elsewhere(const struct msc_verify_options *o, int64_t id, double noise_ratio,
                                const struct msc_outcome *found) {
-    const struct msc_outcome *recorded = &msc_record_trial(o->record, (size_t)id)->trial.outcome;
-    double bound = origin_of(o->record, id)->proposal.bound;
+    const struct msc_outcome recorded = msc_record_trial(o->record, (size_t)id).trial.outcome;
+    double bound = origin_of(o->record, id).proposal.bound;
     int loss = msc_record_goal(o->record)->objectives[0].metric;
-    bool is_either = recorded->state == MSC_TRIAL_PRUNED || found->state == MSC_TRIAL_PRUNED;
+    bool is_either = recorded.state == MSC_TRIAL_PRUNED || found->state == MSC_TRIAL_PRUNED;
     if (!is_either || isinf(bound)) {
         return false;
     }
-    return is_near_ratio(recorded->metrics[loss], bound, noise_ratio) ||
+    return is_near_ratio(recorded.metrics[loss], bound, noise_ratio) ||
            is_near_ratio(found->metrics[loss], bound, noise_ratio);
 }
 
@@ -217,8 +217,8 @@ static bool lacks_measured(const struct msc_space *space, const struct msc_outco
 static void verify_compare(struct msc_verify_line *line, const struct msc_verify_options *o,
                            double noise_ratio, const struct msc_outcome *found) {
     const struct msc_space *space = msc_record_space(o->record);
-    const struct msc_outcome *recorded =
-        &msc_record_trial(o->record, (size_t)line->id)->trial.outcome;
+    const struct msc_record_line recorded_line = msc_record_trial(o->record, (size_t)line->id);
+    const struct msc_outcome *recorded = &recorded_line.trial.outcome;
     bool may_differ = has_other_numerics(o, line->id);
     bool may_stop = may_differ && may_stop_elsewhere(o, line->id, noise_ratio, found);
     line->verdict = MSC_VERIFY_EQUAL;
@@ -257,18 +257,18 @@ static void verify_compare(struct msc_verify_line *line, const struct msc_verify
 
 // How many batches an evaluation takes: fewer than all for a trial that was raced out.
 static size_t batches_of(const struct msc_verify_options *o, int64_t id) {
-    const struct msc_record_line *origin = origin_line(o->record, id);
-    return msc_record_is_raced_out(o->record, origin)
-               ? msc_record_race(o->record)->rungs[origin->n_rungs - 1]
+    const struct msc_record_line origin = origin_line(o->record, id);
+    return msc_record_is_raced_out(o->record, &origin)
+               ? msc_record_race(o->record)->rungs[origin.n_rungs - 1]
                : msc_env_n_batches(o->env);
 }
 
 // What losses had come to at the rungs of a race.
 static void compare_rungs(struct msc_verify_line *line, const struct msc_verify_options *o,
                           double noise_ratio, const double terms[]) {
-    const struct msc_record_line *origin = origin_line(o->record, line->id);
-    for (size_t i = 0; i < origin->n_rungs && line->verdict != MSC_VERIFY_DIFFERENT; i++) {
-        double a = origin->rungs[i];
+    const struct msc_record_line origin = origin_line(o->record, line->id);
+    for (size_t i = 0; i < origin.n_rungs && line->verdict != MSC_VERIFY_DIFFERENT; i++) {
+        double a = origin.rungs[i];
         double b = msc_env_partial_loss(o->env, terms, msc_record_race(o->record)->rungs[i]);
         if (!is_same_double(a, b)) {
             bool is_close = has_other_numerics(o, line->id) && is_near_ratio(a, b, noise_ratio);
@@ -291,7 +291,7 @@ static enum msc_status verify_batch(struct msc_verify_result *result,
     double *terms[BATCH];
     enum msc_status status = MSC_OK;
     for (size_t i = 0; i < n; i++) {
-        trials[i] = *origin_of(o->record, result->lines[places[i]].id);
+        trials[i] = origin_of(o->record, result->lines[places[i]].id);
         evaluated[i] = &trials[i];
         MSC_TRY_OUT(msc_outcome_init(&trials[i].outcome, &arena, space));
         terms[i] =
@@ -324,7 +324,7 @@ static enum msc_status verify_lines(struct msc_verify_result *result,
     size_t n = 0;
     for (size_t i = 0; i < result->n_lines; i++) {
         struct msc_verify_line *line = &result->lines[i];
-        bool is_failed = origin_of(o->record, line->id)->outcome.state == MSC_TRIAL_FAILED;
+        bool is_failed = origin_of(o->record, line->id).outcome.state == MSC_TRIAL_FAILED;
         if (is_failed) {
             line->verdict = MSC_VERIFY_SKIPPED;
         } else if (batches_of(o, line->id) == n_batches) {
@@ -390,22 +390,23 @@ static enum msc_status compare_distilled(struct msc_verify_result *result,
 
 static enum msc_status verify_distilled(struct msc_verify_result *result,
                                         const struct msc_verify_options *o) {
-    const struct msc_record_line *winner = NULL;
+    struct msc_record_line winner;
+    bool has_winner = false;
     struct msc_strategy *plan = NULL;
     cJSON *distilled = NULL;
     double metrics[MSC_MAX_METRICS];
-    MSC_TRY(msc_reranked_winner(&winner, o->record, NULL));
-    if (o->ids || !winner) {
+    MSC_TRY(msc_reranked_winner(&has_winner, &winner, o->record, NULL));
+    if (o->ids || !has_winner) {
         return MSC_OK;
     }
-    MSC_TRY(msc_distilled_load(&distilled, o->record, winner->trial.id, o->log));
+    MSC_TRY(msc_distilled_load(&distilled, o->record, winner.trial.id, o->log));
     enum msc_status status = MSC_OK;
     if (msc_distilled_plan(distilled)) {
         result->has_distilled = true;
-        result->distilled.id = winner->trial.id;
+        result->distilled.id = winner.trial.id;
         MSC_TRY_OUT(msc_strategy_from_json(&plan, msc_distilled_plan(distilled), "plan"));
         MSC_TRY_OUT(
-            msc_quantize_measure_plan(metrics, o->env, winner->trial.proposal.choices, plan));
+            msc_quantize_measure_plan(metrics, o->env, winner.trial.proposal.choices, plan));
         status = compare_distilled(result, o, distilled, metrics);
         result->n_by_verdict[result->distilled.verdict]++;
     }

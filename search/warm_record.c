@@ -218,8 +218,8 @@ static enum msc_status list_results(int64_t **out, size_t *n, const struct besid
 static enum msc_status find_surety(struct beside *b, const int64_t ids[], size_t n) {
     double metrics[MSC_MAX_METRICS];
     for (size_t i = 0; i < n; i++) {
-        if (is_tellable(metrics, b, msc_record_trial(b->record, (size_t)ids[i])) &&
-            msc_warm__is_new(b->w, b->source)) {
+        const struct msc_record_line line = msc_record_trial(b->record, (size_t)ids[i]);
+        if (is_tellable(metrics, b, &line) && msc_warm__is_new(b->w, b->source)) {
             bool is_same = true;
             MSC_TRY(b->w->options->is_dry_run ? MSC_OK
                                               : comes_out_again(&is_same, b, ids[i], metrics));
@@ -238,7 +238,8 @@ static enum msc_status find_surety(struct beside *b, const int64_t ids[], size_t
 static enum msc_status tell_all(struct beside *b) {
     double metrics[MSC_MAX_METRICS];
     for (size_t i = 0; i < msc_record_n_trials(b->record); i++) {
-        if (is_tellable(metrics, b, msc_record_trial(b->record, i))) {
+        const struct msc_record_line line = msc_record_trial(b->record, i);
+        if (is_tellable(metrics, b, &line)) {
             MSC_TRY(msc_warm__take(b->w, b->source, metrics));
         }
     }
@@ -259,7 +260,8 @@ static enum msc_status take_trials(struct beside *b) {
         return tell_all(b);
     }
     for (size_t i = 0; i < n && b->source->n_known > 0 && b->source->n_tried < MSC_WARM_BEST; i++) {
-        translate(b, &msc_record_trial(b->record, (size_t)ids[i])->trial);
+        const struct msc_record_line line = msc_record_trial(b->record, (size_t)ids[i]);
+        translate(b, &line.trial);
         MSC_TRY(msc_warm__take(b->w, b->source, NULL));
     }
     return MSC_OK;

@@ -98,9 +98,10 @@ static void check_loss(void) {
     assert_ok(msc_strategy_load(&strategy, path));
     assert_ok(msc_model_open(&m, FILES "tiny.onnx", &o));
     assert_ok(msc_model_load_dataset(m, &from));
-    const struct msc_record_line *best = msc_record_best(record);
+    struct msc_record_line best;
+    assert_true(msc_record_best(&best, record));
     int metric = msc_space_find_metric(msc_record_space(record), "distill_loss");
-    double recorded = best->trial.outcome.metrics[metric];
+    double recorded = best.trial.outcome.metrics[metric];
     assert_true(recorded > 0);
     assert_true(fabs(loss_of(m, strategy) / recorded - 1) < 1e-9);
     msc_model_close(m);

@@ -232,7 +232,8 @@ static void test_records_record_damage__measured(void **state) {
                     expected.trial.outcome.reuse_ratio = 0.0;
                     expected.elapsed_s = 0.25 * (double)(id - 1); // of the line before
                 }
-                fixture_assert_same(msc_record_trial(record, (size_t)id), &expected);
+                const struct msc_record_line read = msc_record_trial(record, (size_t)id);
+                fixture_assert_same(&read, &expected);
             }
             msc_record_close(record);
         }

@@ -29,25 +29,34 @@ static struct msc_record *make_record(const struct fixture *f, uint64_t seed) {
         outcome->violation = outcome->state == MSC_TRIAL_INFEASIBLE ? metrics[0] + 1.0 : 0.0;
         line.trial.proposal.parent = -1;
         if (i > 10 && msc_rng_below(&rng, 4) == 0) {
-            const struct msc_record_line *first =
+            struct msc_record_line first =
                 msc_record_trial(record, (size_t)msc_rng_below(&rng, (uint64_t)i));
-            line.repeat_of = first->repeat_of >= 0 ? first->repeat_of : first->trial.id;
+            line.repeat_of = first.repeat_of >= 0 ? first.repeat_of : first.trial.id;
             first = msc_record_trial(record, (size_t)line.repeat_of);
-            line.trial.proposal.choices = first->trial.proposal.choices;
-            *outcome = first->trial.outcome;
+            line.trial.proposal.choices = first.trial.proposal.choices;
+            *outcome = first.trial.outcome;
         }
         assert_ok(msc_record_append_trial(record, &line));
     }
     return record;
 }
 
-static const struct msc_trial *trial_of(const struct msc_record *record, size_t id) {
-    return &msc_record_trial(record, id)->trial;
+static struct msc_trial trial_of(const struct msc_record *record, size_t id) {
+    return msc_record_trial(record, id).trial;
 }
 
-static bool can_win(const struct msc_trial *trial) {
-    return trial->outcome.state == MSC_TRIAL_COMPLETE ||
-           trial->outcome.state == MSC_TRIAL_INFEASIBLE;
+static int64_t best_id(const struct msc_record *record) {
+    struct msc_record_line best;
+    return msc_record_best(&best, record) ? best.trial.id : -1;
+}
+
+static int64_t baseline_id(const struct msc_record *record, size_t index) {
+    struct msc_record_line line;
+    return msc_record_baseline(&line, record, index) ? line.trial.id : -1;
+}
+
+static bool can_win(struct msc_trial trial) {
+    return trial.outcome.state == MSC_TRIAL_COMPLETE || trial.outcome.state == MSC_TRIAL_INFEASIBLE;
 }
 
 static void test_records_record_query__best_and_top(void **state) {
@@ -57,16 +66,16 @@ static void test_records_record_query__best_and_top(void **state) {
     size_t n = 0;
     msc_record_top(ids, &n, N_TRIALS, record);
     for (size_t i = 0; i + 1 < n; i++) {
-        const struct msc_trial *a = trial_of(record, (size_t)ids[i]);
-        const struct msc_trial *b = trial_of(record, (size_t)ids[i + 1]);
-        assert_true(msc_trial_compare(a, b) < 0);
+        const struct msc_trial a = trial_of(record, (size_t)ids[i]);
+        const struct msc_trial b = trial_of(record, (size_t)ids[i + 1]);
+        assert_true(msc_trial_compare(&a, &b) < 0);
     }
     size_t n_able = 0;
     for (size_t i = 0; i < N_TRIALS; i++) {
-        n_able += can_win(trial_of(record, i)) && msc_record_trial(record, i)->repeat_of < 0;
+        n_able += can_win(trial_of(record, i)) && msc_record_trial(record, i).repeat_of < 0;
     }
     assert_int_equal(n, n_able);
-    assert_int_equal(msc_record_best(record)->trial.id, ids[0]);
+    assert_int_equal(best_id(record), ids[0]);
     int64_t few[7];
     msc_record_top(few, &n, 7, record);
     assert_int_equal(n, 7);
@@ -82,11 +91,11 @@ static void test_records_record_query__front(void **state) {
     assert_ok(msc_record_front(&ids, &n, record));
     size_t n_expected = 0;
     for (size_t i = 0; i < N_TRIALS; i++) {
-        const struct msc_outcome a = trial_of(record, i)->outcome;
+        const struct msc_outcome a = trial_of(record, i).outcome;
         bool is_on_front =
-            a.state == MSC_TRIAL_COMPLETE && msc_record_trial(record, i)->repeat_of < 0;
+            a.state == MSC_TRIAL_COMPLETE && msc_record_trial(record, i).repeat_of < 0;
         for (size_t k = 0; k < N_TRIALS && is_on_front; k++) {
-            const struct msc_outcome b = trial_of(record, k)->outcome;
+            const struct msc_outcome b = trial_of(record, k).outcome;
             bool is_twin = b.objectives[0] == a.objectives[0] && b.objectives[1] == a.objectives[1];
             is_on_front = b.state != MSC_TRIAL_COMPLETE ||
                           (!msc_outcome_dominates(&b, &a, 2) && !(is_twin && k < i));
@@ -110,8 +119,8 @@ static void test_records_record_query__baselines(void **state) {
     const struct fixture *f = *state;
     struct msc_record *record = NULL;
     assert_ok(msc_record_create(&record, f->path, f->header, NULL));
-    assert_null(msc_record_baseline(record, 0));
-    assert_null(msc_record_best(record));
+    assert_int_equal(baseline_id(record, 0), -1);
+    assert_int_equal(best_id(record), -1);
     for (int64_t i = 0; i < 5; i++) {
         struct msc_record_line line = fixture_trial(i);
         line.baseline = i < 2 ? i : i >= 3 ? 1 : -1;
@@ -122,9 +131,9 @@ static void test_records_record_query__baselines(void **state) {
         }
         assert_ok(msc_record_append_trial(record, &line));
     }
-    assert_int_equal(msc_record_baseline(record, 0)->trial.id, 0);
-    assert_int_equal(msc_record_baseline(record, 1)->trial.id, 4);
-    assert_null(msc_record_baseline(record, 2));
+    assert_int_equal(baseline_id(record, 0), 0);
+    assert_int_equal(baseline_id(record, 1), 4);
+    assert_int_equal(baseline_id(record, 2), -1);
     struct msc_record_counts counts;
     msc_record_count(&counts, record);
     assert_int_equal(counts.n_trials, 5);

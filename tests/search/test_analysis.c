@@ -55,9 +55,9 @@ static void test_search_analysis__expected_points(void **state) {
         size_t n = 7 + (size_t)(pairs < 3 ? pairs : 3);
         assert_int_equal(msc_record_n_trials(record), n);
         for (size_t i = 0; i < n; i++) {
-            const struct msc_proposal *proposal = &msc_record_trial(record, i)->trial.proposal;
-            assert_memory_equal(proposal->choices, expected[i], sizeof expected[i]);
-            assert_int_equal(proposal->probe, i != 6);
+            const struct msc_proposal proposal = msc_record_trial(record, i).trial.proposal;
+            assert_memory_equal(proposal.choices, expected[i], sizeof expected[i]);
+            assert_int_equal(proposal.probe, i != 6);
         }
         msc_record_close(record);
         remove_record(f->path);
@@ -91,7 +91,7 @@ static void test_search_analysis__expected_numbers(void **state) {
     make_record(f);
     assert_ok(msc_record_open(&record, f->path, MSC_RECORD_READ, NULL));
     assert_ok(msc_analysis_make(&a, record));
-    assert_int_equal(a.reference->trial.id, 0);
+    assert_int_equal(a.reference.trial.id, 0);
     assert_true(a.reference_value == 0.5);
     assert_int_equal(a.n_choices, 5);
     assert_int_equal(a.n_alone, 5);
@@ -158,14 +158,14 @@ static void test_search_analysis__any_record(void **state) {
     launch(&all);
     assert_ok(msc_record_open(&record, f->path, MSC_RECORD_READ, NULL));
     assert_ok(msc_analysis_make(&a, record));
-    assert_int_equal(a.reference->trial.id, 0); // the dearest uniform plan
+    assert_int_equal(a.reference.trial.id, 0); // the dearest uniform plan
     assert_int_equal(a.n_alone, 16);
     msc_analysis_finish(&a);
     msc_record_close(record);
     cut_record(f->path, 0);
     assert_ok(msc_record_open(&record, f->path, MSC_RECORD_READ, NULL));
     assert_ok(msc_analysis_make(&a, record));
-    assert_null(a.reference);
+    assert_false(a.has_reference);
     assert_ok(msc_analysis_text(&text, &a, 20, 0));
     assert_non_null(strstr(msc_str_text(&text), "no trial has a result yet"));
     msc_str_finish(&text);

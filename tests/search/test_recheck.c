@@ -18,6 +18,12 @@
 // Losses are the sums of the choices; uniform 0 breaks the bound.
 #define ENV "{\"tasks\":6,\"choices\":4,\"baselines\":2,\"bounds\":{\"size_bytes\":{\"max\":55}}}"
 
+static int64_t best_id(const struct msc_record *record) {
+    struct msc_record_line best;
+    assert_true(msc_record_best(&best, record));
+    return best.trial.id;
+}
+
 static void run_search(struct search_run *run, const struct fixture *f, int64_t n) {
     const struct launch one = {.path = f->path,
                                .env = ENV,
@@ -49,7 +55,7 @@ static struct msc_record *forge(const struct fixture *f, const struct msc_record
     assert_ok(msc_record_create(&forged, path, header, NULL));
     cJSON_Delete(header);
     for (size_t i = 0; i < msc_record_n_trials(record); i++) {
-        struct msc_record_line line = *msc_record_trial(record, i);
+        struct msc_record_line line = msc_record_trial(record, i);
         struct msc_outcome *outcome = &line.trial.outcome;
         double metrics[2] = {flip(outcome->metrics[0], 53), outcome->metrics[1]};
         if (line.trial.id >= first && line.trial.id <= last &&
@@ -65,14 +71,15 @@ static struct msc_record *forge(const struct fixture *f, const struct msc_record
 
 // A complete trial that is evaluated, is not best, and would be with bit 53 flipped.
 static int64_t find_victim(const struct msc_record *record) {
-    const struct msc_trial *best = &msc_record_best(record)->trial;
+    struct msc_record_line best;
+    assert_true(msc_record_best(&best, record));
     for (size_t i = 2; i < msc_record_n_trials(record); i++) {
-        const struct msc_record_line *line = msc_record_trial(record, i);
-        const struct msc_outcome *outcome = &line->trial.outcome;
-        if (outcome->state == MSC_TRIAL_COMPLETE && line->repeat_of < 0 &&
-            line->trial.id != best->id &&
-            flip(outcome->metrics[0], 53) < best->outcome.metrics[0]) {
-            return line->trial.id;
+        const struct msc_record_line line = msc_record_trial(record, i);
+        const struct msc_outcome *outcome = &line.trial.outcome;
+        if (outcome->state == MSC_TRIAL_COMPLETE && line.repeat_of < 0 &&
+            line.trial.id != best.trial.id &&
+            flip(outcome->metrics[0], 53) < best.trial.outcome.metrics[0]) {
+            return line.trial.id;
         }
     }
     fail();
@@ -84,17 +91,17 @@ static void test_search_recheck__flipped_bit(void **state) {
     struct search_run run;
     cJSON *left_out = NULL;
     run_search(&run, f, 40);
-    int64_t best = msc_record_best(run.result.record)->trial.id;
+    int64_t best = best_id(run.result.record);
     int64_t victim = find_victim(run.result.record);
     struct msc_record *forged = forge(f, run.result.record, victim, victim);
-    assert_int_equal(msc_record_best(forged)->trial.id, victim);
+    assert_int_equal(best_id(forged), victim);
 
     // Under other numerics nothing can be said.
     struct msc_recheck_options options = {.env = run.env, .numerics = "other"};
     assert_ok(msc_recheck_winner(&left_out, forged, &options));
     assert_int_equal(cJSON_GetArraySize(left_out), 0);
     cJSON_Delete(left_out);
-    assert_int_equal(msc_record_best(forged)->trial.id, victim);
+    assert_int_equal(best_id(forged), victim);
 
     options.numerics = "test";
     assert_ok(msc_recheck_winner(&left_out, forged, &options));
@@ -103,7 +110,7 @@ static void test_search_recheck__flipped_bit(void **state) {
     assert_true(cJSON_GetObjectItem(row, "id")->valuedouble == (double)victim);
     assert_true(cJSON_GetObjectItem(row, "line")->valuedouble == (double)(victim + 2));
     assert_string_equal(cJSON_GetObjectItem(row, "metric")->valuestring, "distill_loss");
-    assert_int_equal(msc_record_best(forged)->trial.id, best);
+    assert_int_equal(best_id(forged), best);
     cJSON_Delete(left_out);
 
     int64_t ids[50];
@@ -215,11 +222,11 @@ static void test_search_recheck__kept(void **state) {
     msc_free(text);
 
     // More trials, another winner: it is of an earlier state.
-    int64_t best = msc_record_best(run.result.record)->trial.id;
+    int64_t best = best_id(run.result.record);
     run_finish(&run);
     cJSON_Delete(report);
     run_search(&run, f, 400);
-    assert_true(msc_record_best(run.result.record)->trial.id != best);
+    assert_true(best_id(run.result.record) != best);
     shown = show(f->path, 1);
     assert_null(strstr(shown, "validation"));
     msc_free(shown);
@@ -233,7 +240,7 @@ static void test_search_recheck__left_out_is_kept(void **state) {
     cJSON *left_out = NULL;
     struct msc_record *again = NULL;
     run_search(&run, f, 40);
-    int64_t best = msc_record_best(run.result.record)->trial.id;
+    int64_t best = best_id(run.result.record);
     int64_t victim = find_victim(run.result.record);
     struct msc_record *forged = forge(f, run.result.record, victim, victim);
     const struct msc_recheck_options options = {.env = run.env, .numerics = "test"};
@@ -242,9 +249,9 @@ static void test_search_recheck__left_out_is_kept(void **state) {
     assert_ok(msc_json_add(report, "left_out", left_out));
     assert_ok(msc_kept_save(forged, report));
     assert_ok(msc_record_open(&again, msc_record_path(forged), MSC_RECORD_READ, NULL));
-    assert_int_equal(msc_record_best(again)->trial.id, victim);
+    assert_int_equal(best_id(again), victim);
     assert_ok(msc_kept_leave_out(again, NULL));
-    assert_int_equal(msc_record_best(again)->trial.id, best);
+    assert_int_equal(best_id(again), best);
     msc_record_close(again);
     char *shown = show(msc_record_path(forged), 0);
     assert_non_null(strstr(shown, "does not come out again, and is left out: distill_loss is "));

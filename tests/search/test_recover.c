@@ -49,11 +49,11 @@ static void test_search_recover__a_trial_that_cannot_run(void **state) {
     assert_ok(run.status);
     assert_int_equal(msc_record_n_trials(run.result.record), 42);
     for (size_t i = 0; i < 42; i++) {
-        const struct msc_outcome *outcome = &msc_record_trial(run.result.record, i)->trial.outcome;
+        const struct msc_outcome outcome = msc_record_trial(run.result.record, i).trial.outcome;
         bool has_failed = i >= 20 && i < 23;
-        assert_int_equal(outcome->state, has_failed ? MSC_TRIAL_FAILED : MSC_TRIAL_COMPLETE);
-        assert_int_equal(outcome->cause, has_failed ? MSC_CAUSE_ENVIRONMENT : MSC_CAUSE_NONE);
-        assert_string_equal(outcome->reason, has_failed ? "the device is lost" : "");
+        assert_int_equal(outcome.state, has_failed ? MSC_TRIAL_FAILED : MSC_TRIAL_COMPLETE);
+        assert_int_equal(outcome.cause, has_failed ? MSC_CAUSE_ENVIRONMENT : MSC_CAUSE_NONE);
+        assert_string_equal(outcome.reason, has_failed ? "the device is lost" : "");
     }
     run_finish(&run);
 }
@@ -132,12 +132,12 @@ static void test_search_recover__retry(void **state) {
         assert_int_equal(run.result.n_new, 2);
         const struct msc_record *record = run.result.record;
         for (int64_t k = 0; k < 2; k++) {
-            const struct msc_record_line *retry =
+            const struct msc_record_line retry =
                 msc_record_trial(record, (size_t)(budgets[i] + 2 + k));
-            assert_int_equal(retry->retry_of, 12 + k);
-            assert_int_equal(retry->trial.outcome.state, MSC_TRIAL_COMPLETE);
-            const struct msc_record_line *first = msc_record_trial(record, (size_t)(12 + k));
-            assert_memory_equal(retry->trial.proposal.choices, first->trial.proposal.choices,
+            assert_int_equal(retry.retry_of, 12 + k);
+            assert_int_equal(retry.trial.outcome.state, MSC_TRIAL_COMPLETE);
+            const struct msc_record_line first = msc_record_trial(record, (size_t)(12 + k));
+            assert_memory_equal(retry.trial.proposal.choices, first.trial.proposal.choices,
                                 6 * sizeof(uint32_t));
         }
         run_finish(&run);

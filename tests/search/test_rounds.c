@@ -19,6 +19,12 @@ struct scripted_run {
     struct search_run run;
 };
 
+static int64_t best_id(const struct msc_record *record) {
+    struct msc_record_line best;
+    assert_true(msc_record_best(&best, record));
+    return best.trial.id;
+}
+
 static void prepare(struct scripted_run *s, const struct fixture *f, const char *env,
                     const char *script) {
     fixture_join(s->log, f, "told.txt");
@@ -39,7 +45,7 @@ static void run_scripted(struct scripted_run *s) {
     assert_ok(s->run.status);
 }
 
-static const struct msc_record_line *line(const struct scripted_run *s, size_t id) {
+static struct msc_record_line line(const struct scripted_run *s, size_t id) {
     return msc_record_trial(s->run.result.record, id);
 }
 
@@ -61,11 +67,11 @@ static void test_search_rounds__repeats(void **state) {
     assert_int_equal(fake_control.n_trials, 3);
     const int64_t repeats[] = {-1, 0, -1, 2, -1};
     for (size_t i = 0; i < 5; i++) {
-        assert_int_equal(line(&s, i)->repeat_of, repeats[i]);
-        assert_int_equal(line(&s, i)->trial.outcome.state, MSC_TRIAL_COMPLETE);
+        assert_int_equal(line(&s, i).repeat_of, repeats[i]);
+        assert_int_equal(line(&s, i).trial.outcome.state, MSC_TRIAL_COMPLETE);
     }
-    assert_true(line(&s, 3)->trial.outcome.metrics[0] == 2.0);
-    assert_int_equal(line(&s, 4)->trial.proposal.parent, 2);
+    assert_true(line(&s, 3).trial.outcome.metrics[0] == 2.0);
+    assert_int_equal(line(&s, 4).trial.proposal.parent, 2);
     assert_told(&s, "ask\ntell 0 complete 1\ntell 1 complete 1\ntell 2 complete 2\n"
                     "ask\ntell 3 complete 2\ntell 4 complete 4\nask\n");
     run_finish(&s.run);
@@ -90,10 +96,10 @@ static void test_search_rounds__bounds(void **state) {
         {-1, MSC_TRIAL_PRUNED}, {-1, MSC_TRIAL_COMPLETE}, {4, MSC_TRIAL_COMPLETE},
     };
     for (size_t i = 0; i < 6; i++) {
-        assert_int_equal(line(&s, i)->repeat_of, expected[i].repeat_of);
-        assert_int_equal(line(&s, i)->trial.outcome.state, expected[i].state);
+        assert_int_equal(line(&s, i).repeat_of, expected[i].repeat_of);
+        assert_int_equal(line(&s, i).trial.outcome.state, expected[i].state);
     }
-    assert_string_equal(line(&s, 1)->trial.outcome.reason, "over its bound");
+    assert_string_equal(line(&s, 1).trial.outcome.reason, "over its bound");
     run_finish(&s.run);
 }
 
@@ -109,10 +115,10 @@ static void test_search_rounds__stopped_points_do_not_exhaust(void **state) {
         run_scripted(&s);
         assert_int_equal(s.run.result.end, MSC_SEARCH_END_EXHAUSTED);
         assert_int_equal(msc_record_n_trials(s.run.result.record), 4);
-        assert_int_equal(line(&s, 1)->trial.outcome.state, MSC_TRIAL_PRUNED);
-        assert_int_equal(line(&s, 2)->repeat_of, 1);
-        assert_int_equal(line(&s, 3)->trial.outcome.state, MSC_TRIAL_COMPLETE);
-        assert_int_equal(msc_record_best(s.run.result.record)->trial.id, 0);
+        assert_int_equal(line(&s, 1).trial.outcome.state, MSC_TRIAL_PRUNED);
+        assert_int_equal(line(&s, 2).repeat_of, 1);
+        assert_int_equal(line(&s, 3).trial.outcome.state, MSC_TRIAL_COMPLETE);
+        assert_int_equal(best_id(s.run.result.record), 0);
         run_finish(&s.run);
     }
 }
@@ -130,7 +136,7 @@ static void test_search_rounds__bounds_within_a_round(void **state) {
     run_scripted(&s);
     const int64_t repeats[] = {-1, -1, 1, -1};
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(line(&s, i)->repeat_of, repeats[i]);
+        assert_int_equal(line(&s, i).repeat_of, repeats[i]);
     }
     run_finish(&s.run);
     s.launch.path = f->path;
@@ -156,13 +162,13 @@ static void test_search_rounds__infeasible_and_probes(void **state) {
     const int64_t repeats[] = {-1, 0, -1, -1, 3, 3, 2};
     for (size_t i = 0; i < 7; i++) {
         bool is_measured = i == 2 || i >= 3;
-        assert_int_equal(line(&s, i)->repeat_of, repeats[i]);
-        assert_int_equal(isnan(line(&s, i)->trial.outcome.metrics[0]), !is_measured);
-        assert_int_equal(line(&s, i)->trial.outcome.state,
+        assert_int_equal(line(&s, i).repeat_of, repeats[i]);
+        assert_int_equal(isnan(line(&s, i).trial.outcome.metrics[0]), !is_measured);
+        assert_int_equal(line(&s, i).trial.outcome.state,
                          i == 2 || i == 6 ? MSC_TRIAL_COMPLETE : MSC_TRIAL_INFEASIBLE);
-        assert_int_equal(line(&s, i)->trial.outcome.violation > 0.0, i != 2 && i != 6);
+        assert_int_equal(line(&s, i).trial.outcome.violation > 0.0, i != 2 && i != 6);
     }
-    assert_true(line(&s, 0)->trial.outcome.metrics[1] == 20.0);
+    assert_true(line(&s, 0).trial.outcome.metrics[1] == 20.0);
     run_finish(&s.run);
 }
 

@@ -178,12 +178,11 @@ static void test_search_supervise__crash(void **state) {
     struct msc_record *record = read_record(p.record);
     assert_int_equal(msc_record_n_trials(record), 63);
     for (size_t i = 0; i < 63; i++) {
-        const struct msc_record_line *line = msc_record_trial(record, i);
-        assert_int_equal(line->trial.outcome.state,
-                         i == 17 ? MSC_TRIAL_FAILED : MSC_TRIAL_COMPLETE);
+        const struct msc_record_line line = msc_record_trial(record, i);
+        assert_int_equal(line.trial.outcome.state, i == 17 ? MSC_TRIAL_FAILED : MSC_TRIAL_COMPLETE);
     }
-    assert_int_equal(msc_record_trial(record, 17)->trial.outcome.cause, MSC_CAUSE_TRIAL);
-    assert_non_null(strstr(msc_record_trial(record, 17)->trial.outcome.reason, "signal 6"));
+    assert_int_equal(msc_record_trial(record, 17).trial.outcome.cause, MSC_CAUSE_TRIAL);
+    assert_non_null(strstr(msc_record_trial(record, 17).trial.outcome.reason, "signal 6"));
     msc_record_close(record);
     char attempt[FIXTURE_PATH_BYTES + 16];
     snprintf(attempt, sizeof attempt, "%s.attempt", p.record);
@@ -198,11 +197,11 @@ static void test_search_supervise__hang(void **state) {
     assert_output(&p, "time limit");
     struct msc_record *record = read_record(p.record);
     assert_int_equal(msc_record_n_trials(record), 33);
-    assert_int_equal(msc_record_trial(record, 12)->trial.outcome.state, MSC_TRIAL_FAILED);
-    assert_int_equal(msc_record_trial(record, 12)->trial.outcome.cause, MSC_CAUSE_ENVIRONMENT);
-    assert_string_equal(msc_record_trial(record, 12)->trial.outcome.reason,
+    assert_int_equal(msc_record_trial(record, 12).trial.outcome.state, MSC_TRIAL_FAILED);
+    assert_int_equal(msc_record_trial(record, 12).trial.outcome.cause, MSC_CAUSE_ENVIRONMENT);
+    assert_string_equal(msc_record_trial(record, 12).trial.outcome.reason,
                         "alone, it took longer than 50 ms, 3 times");
-    assert_int_equal(msc_record_trial(record, 13)->trial.outcome.state, MSC_TRIAL_COMPLETE);
+    assert_int_equal(msc_record_trial(record, 13).trial.outcome.state, MSC_TRIAL_COMPLETE);
     msc_record_close(record);
 }
 

@@ -70,7 +70,7 @@ static struct msc_record *forge(const struct fixture *f, const struct msc_record
     assert_ok(msc_record_create(&forged, path, header, NULL));
     cJSON_Delete(header);
     for (size_t i = 0; i < msc_record_n_trials(record); i++) {
-        struct msc_record_line line = *msc_record_trial(record, i);
+        struct msc_record_line line = msc_record_trial(record, i);
         struct msc_outcome *outcome = &line.trial.outcome;
         double metrics[2] = {outcome->metrics[0] * factor, outcome->metrics[1]};
         outcome->metrics = metrics;
@@ -104,7 +104,7 @@ static void test_search_verify__changed_lines(void **state) {
             .record = forged, .env = run.env, .numerics = rows[r].numerics, .noise_ratio = -1};
         assert_ok(msc_verify_run(&result, &options));
         for (size_t i = 0; i < result.n_lines; i++) {
-            double loss = msc_record_trial(forged, i)->trial.outcome.metrics[0];
+            double loss = msc_record_trial(forged, i).trial.outcome.metrics[0];
             bool has_loss = loss > 0.0; // neither unmeasured nor zero
             enum msc_verify_verdict expected = i == 4     ? MSC_VERIFY_SKIPPED
                                                : has_loss ? rows[r].verdict
@@ -137,8 +137,7 @@ static void test_search_verify__stopped_lines(void **state) {
     assert_ok(run.status);
     size_t n_stopped = 0;
     for (size_t i = 0; i < msc_record_n_trials(run.result.record); i++) {
-        n_stopped +=
-            msc_record_trial(run.result.record, i)->trial.outcome.state == MSC_TRIAL_PRUNED;
+        n_stopped += msc_record_trial(run.result.record, i).trial.outcome.state == MSC_TRIAL_PRUNED;
     }
     assert_int_equal(n_stopped, 4 * 2);
     const struct msc_verify_options options = {

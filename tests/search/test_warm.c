@@ -61,10 +61,9 @@ static struct msc_record *open_record(const char *path) {
     return record;
 }
 
-static bool is_same_point(const struct msc_record_line *a, const struct msc_record_line *b,
-                          size_t n_tasks) {
-    return memcmp(a->trial.proposal.choices, b->trial.proposal.choices,
-                  n_tasks * sizeof *a->trial.proposal.choices) == 0;
+static bool is_same_point(struct msc_record_line a, struct msc_record_line b, size_t n_tasks) {
+    return memcmp(a.trial.proposal.choices, b.trial.proposal.choices,
+                  n_tasks * sizeof *a.trial.proposal.choices) == 0;
 }
 
 // Of the same environment: all trials of the other record, as they are, cost nothing.
@@ -94,14 +93,14 @@ static void test_search_warm__tells_what_holds(void **state) {
     assert_int_equal(counts.n_budgeted, 30);
     assert_int_equal(counts.n_trials, 3 + 21 + 30);
     for (size_t i = 3; i < 24; i++) {
-        const struct msc_record_line *line = msc_record_trial(ours, i);
-        const struct msc_record_line *from = msc_record_trial(theirs, i);
-        assert_int_equal(line->warm, MSC_RECORD_WARM_TOLD);
+        const struct msc_record_line line = msc_record_trial(ours, i);
+        const struct msc_record_line from = msc_record_trial(theirs, i);
+        assert_int_equal(line.warm, MSC_RECORD_WARM_TOLD);
         assert_true(is_same_point(line, from, 6));
-        assert_true(line->trial.outcome.metrics[0] == from->trial.outcome.metrics[0]);
+        assert_true(line.trial.outcome.metrics[0] == from.trial.outcome.metrics[0]);
         // Judged by the bound of this search, which the other one did not have.
-        bool is_within = line->trial.outcome.metrics[2] <= 0.06;
-        assert_int_equal(line->trial.outcome.state,
+        bool is_within = line.trial.outcome.metrics[2] <= 0.06;
+        assert_int_equal(line.trial.outcome.state,
                          is_within ? MSC_TRIAL_COMPLETE : MSC_TRIAL_INFEASIBLE);
     }
     for (size_t i = 24; i < 54; i++) { // no point is evaluated twice
@@ -175,12 +174,12 @@ static void test_search_warm__tries_the_best_of_others(void **state) {
     size_t at = 3;
     for (size_t i = 0; i < n && at < 3 + MSC_WARM_BEST; i++) {
         if (ids[i] >= 3) { // a baseline is tried anyhow
-            const struct msc_record_line *line = msc_record_trial(ours, at++);
-            assert_int_equal(line->warm, MSC_RECORD_WARM_TRIED);
+            const struct msc_record_line line = msc_record_trial(ours, at++);
+            assert_int_equal(line.warm, MSC_RECORD_WARM_TRIED);
             assert_true(is_same_point(line, msc_record_trial(theirs, (size_t)ids[i]), 6));
         }
     }
-    assert_int_equal(msc_record_trial(ours, at)->warm, MSC_RECORD_WARM_NONE);
+    assert_int_equal(msc_record_trial(ours, at).warm, MSC_RECORD_WARM_NONE);
     msc_record_close(theirs);
     msc_record_close(ours);
     cJSON_Delete(warm);
@@ -240,7 +239,7 @@ static void test_search_warm__believes_no_other_value(void **state) {
     struct msc_record *record = open_record(other);
     assert_ok(msc_record_create(&copy, forged, msc_record_header(record), NULL));
     for (size_t i = 0; i < msc_record_n_trials(record); i++) {
-        struct msc_record_line line = *msc_record_trial(record, i);
+        struct msc_record_line line = msc_record_trial(record, i);
         line.trial.outcome.metrics[0] *= 0.5;
         assert_ok(msc_record_append_trial(copy, &line));
     }
