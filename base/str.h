@@ -56,6 +56,9 @@ char *msc_str_keep(struct msc_str *s, struct msc_arena *arena);
 bool msc_parse_i64(int64_t *out, const char *text);
 bool msc_parse_u64(uint64_t *out, const char *text);
 bool msc_parse_double(double *out, const char *text);
+// mantissa * 10^exponent, rounded as strtod rounds it, in integers alone; false where that does not
+// reach (an exponent beyond -27…22, or a mantissa of more than 53 bits with one above 0).
+bool msc_round_decimal(double *out, uint64_t mantissa, int exponent);
 // "8h", "90m", "30s", "1h30m", "45" (seconds) -> seconds. False when malformed or negative.
 bool msc_parse_duration(double *out_s, const char *text);
 // Appends "1.25 ms", "12.3 s", "12 min 03 s" or "3 h 04 min".

@@ -107,6 +107,75 @@ void msc_str_float(struct msc_str *s, float value) {
     msc_str_append(s, text);
 }
 
+// Most halves of a product of two 64-bit numbers are beyond C11; every compiler of a 64-bit machine has
+// this type.
+__extension__ typedef unsigned __int128 uint128;
+
+// The quotient of two numbers with their top bits set, as a double times 2^exponent: 63 or 64 bits of
+// it, then rounded half to even, with what the division leaves as a sign that there is more.
+static double round_quotient(uint64_t numerator, uint64_t denominator, int exponent) {
+    uint128 wide = (uint128)numerator << 63;
+    uint64_t quotient = (uint64_t)(wide / denominator);
+    bool is_inexact = (uint128)quotient * denominator != wide;
+    int n_dropped = quotient >> 63 ? 11 : 10; // of 64 or 63 bits, 53 stay
+    uint64_t dropped = quotient & ((UINT64_C(1) << n_dropped) - 1);
+    uint64_t half = UINT64_C(1) << (n_dropped - 1);
+    uint64_t kept = quotient >> n_dropped;
+    kept += dropped > half || (dropped == half && (is_inexact || (kept & 1)));
+    return ldexp((double)kept, exponent - 63 + n_dropped);
+}
+
+bool msc_round_decimal(double *out, uint64_t mantissa, int exponent) {
+    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    static const uint64_t fives[] = {UINT64_C(1),
+                                     UINT64_C(5),
+                                     UINT64_C(25),
+                                     UINT64_C(125),
+                                     UINT64_C(625),
+                                     UINT64_C(3125),
+                                     UINT64_C(15625),
+                                     UINT64_C(78125),
+                                     UINT64_C(390625),
+                                     UINT64_C(1953125),
+                                     UINT64_C(9765625),
+                                     UINT64_C(48828125),
+                                     UINT64_C(244140625),
+                                     UINT64_C(1220703125),
+                                     UINT64_C(6103515625),
+                                     UINT64_C(30517578125),
+                                     UINT64_C(152587890625),
+                                     UINT64_C(762939453125),
+                                     UINT64_C(3814697265625),
+                                     UINT64_C(19073486328125),
+                                     UINT64_C(95367431640625),
+                                     UINT64_C(476837158203125),
+                                     UINT64_C(2384185791015625),
+                                     UINT64_C(11920928955078125),
+                                     UINT64_C(59604644775390625),
+                                     UINT64_C(298023223876953125),
+                                     UINT64_C(1490116119384765625),
+                                     UINT64_C(7450580596923828125)};
+    if (mantissa == 0) {
+        *out = 0.0;
+        return true;
+    }
+    if (mantissa >> 53 == 0 && exponent >= -22 && exponent <= 22) { // both exact: one rounding
+        *out =
+            exponent < 0 ? (double)mantissa / tens[-exponent] : (double)mantissa * tens[exponent];
+        return true;
+    }
+    if (exponent > 0 || exponent < -27) {
+        return false;
+    }
+    uint64_t power = fives[-exponent]; // the twos of the tens are in the exponent
+    int up = __builtin_clzll(mantissa);
+    int up_power = __builtin_clzll(power);
+    *out = round_quotient(mantissa << up, power << up_power, exponent - up + up_power);
+    return true;
+}
+
 bool msc_parse_double(double *out, const char *text) {
     // strtod would also take spaces, hexadecimal, "inf" and "nan".
     if (text[0] == '\0' || text[strspn(text, "+-.0123456789eE")] != '\0') {

@@ -8,6 +8,7 @@
 #include "records/record_query.h"
 #include "search/kept.h"
 #include "search/phases.h"
+#include "search/recheck.h"
 #include "search/report.h"
 #include "search/distilled.h"
 #include "search/reranked.h"
@@ -157,6 +158,31 @@ out:
     return status;
 }
 
+// Of a long record only what is to be shown is held. An agent that is asked again needs all.
+static enum msc_status open_shown(struct msc_record **out, cJSON **kept,
+                                  const struct show_values *v, const struct msc_log *log) {
+    size_t n_reranked = 0;
+    size_t n_top = v->top > 0 ? (size_t)v->top : 0;
+    if (v->phases) {
+        MSC_TRY(msc_record_open(out, v->record, MSC_RECORD_READ, log));
+        return msc_kept_load(kept, *out, log);
+    }
+    MSC_TRY(msc_reranked_n_top(&n_reranked, v->record));
+    n_top = n_top > n_reranked ? n_top : n_reranked;
+    MSC_TRY(msc_record_open_best(out, v->record, n_top + MSC_RECHECK_MOST + 1, log));
+    MSC_TRY(msc_kept_load(kept, *out, log));
+    if (!v->pareto || !cJSON_GetObjectItemCaseSensitive(*kept, "left_out")) {
+        return MSC_OK;
+    }
+    // What a trial that is left out had covered is on the front.
+    msc_record_close(*out);
+    cJSON_Delete(*kept);
+    *out = NULL;
+    *kept = NULL;
+    MSC_TRY(msc_record_open(out, v->record, MSC_RECORD_READ, NULL));
+    return msc_kept_load(kept, *out, NULL);
+}
+
 static enum msc_status show_record(const struct msc_cli_call *call, const struct show_values *v) {
     const struct msc_log *log = &call->console->log;
     struct msc_record *record = NULL;
@@ -167,8 +193,7 @@ static enum msc_status show_record(const struct msc_cli_call *call, const struct
     if (v->canonical) {
         return msc_record_canonical(v->record, log, print_line, NULL);
     }
-    MSC_TRY_OUT(msc_record_open(&record, v->record, MSC_RECORD_READ, log));
-    MSC_TRY_OUT(msc_kept_load(&kept, record, log));
+    MSC_TRY_OUT(open_shown(&record, &kept, v, log));
     const struct msc_report_options o = {
         .record = record,
         .n_top = v->top > 0 ? (size_t)v->top : 0,

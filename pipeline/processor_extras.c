@@ -37,7 +37,7 @@ static enum msc_status keep_agent(struct msc_config_entry *e) {
     if (!msc_file_exists(e->record)) {
         return MSC_OK;
     }
-    enum msc_status status = msc_record_open(&record, e->record, MSC_RECORD_READ, NULL);
+    enum msc_status status = msc_record_open(&record, e->record, MSC_RECORD_HEADER, NULL);
     if (status == MSC_OK) {
         const cJSON *header = msc_record_header(record);
         status =

@@ -138,7 +138,7 @@ enum msc_status msc_processor_open_record(struct msc_processor **out, const char
     const cJSON *stored = NULL;
     struct msc_processor_options own = *options;
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(msc_record_open(&record, path, MSC_RECORD_READ, options->log));
+    MSC_TRY_OUT(msc_record_open(&record, path, MSC_RECORD_HEADER, options->log));
     stored = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "config");
     if (!cJSON_IsObject(stored)) {
         status = MSC_FAIL(MSC_E_UNSUPPORTED,
@@ -253,7 +253,7 @@ enum msc_status msc_processor__has_record(bool *out, const char *path) {
     if (!msc_file_exists(path)) {
         return MSC_OK;
     }
-    enum msc_status status = msc_record_open(&record, path, MSC_RECORD_READ, NULL);
+    enum msc_status status = msc_record_open(&record, path, MSC_RECORD_HEADER, NULL);
     if (status == MSC_E_NOT_FOUND) {
         return MSC_OK;
     }
@@ -535,8 +535,16 @@ enum msc_status msc_processor__enter(struct msc_processor *p, size_t entry,
     // With --restart a dry run only leaves the old record out of account.
     bool is_passed_over = p->options.restart && p->options.is_dry_run;
     if (!is_passed_over && msc_file_exists(path)) {
-        enum msc_status status = msc_record_open(&record, path, MSC_RECORD_READ, NULL);
+        enum msc_status status = msc_record_open(&record, path, MSC_RECORD_HEADER, NULL);
         if (status != MSC_OK && status != MSC_E_NOT_FOUND) {
+            return status;
+        }
+        // Before anything is computed for it.
+        uint64_t n_bytes = 0;
+        status =
+            record && mode == MSC_PROCESSOR_RUN ? msc_record_check(&n_bytes, path, NULL) : MSC_OK;
+        if (status != MSC_OK) {
+            msc_record_close(record);
             return status;
         }
     }

@@ -171,7 +171,7 @@ static enum msc_status check_warm(const struct msc_processor *p) {
     const struct msc_processor_options *o = &p->options;
     struct msc_record *record = NULL;
     const char *path = msc_processor__entry(p)->record;
-    MSC_TRY(msc_record_open(&record, path, MSC_RECORD_READ, NULL));
+    MSC_TRY(msc_record_open(&record, path, MSC_RECORD_HEADER, NULL));
     enum msc_status status =
         msc_warm_check(cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "warm"),
                        o->warm_from, o->n_warm_from, path, p->log);

@@ -317,6 +317,9 @@ static enum msc_status open_record_file(struct msc_record *record, enum msc_reco
     if (mode == MSC_RECORD_APPEND) {
         MSC_TRY(msc_record__open_locked(&record->descriptor, record->path, 0));
     }
+    if (mode == MSC_RECORD_HEADER) {
+        return msc_record__load_header(record);
+    }
     MSC_TRY(msc_record__load(record));
     msc_record__warn_cut(record);
     return record->was_cut && mode == MSC_RECORD_APPEND ? msc_record__cut_tail(record) : MSC_OK;
@@ -352,6 +355,8 @@ void msc_record_close(struct msc_record *record) {
     msc_arena_finish(&record->arena);
     msc_arena_finish(&record->trial_arena);
     msc_free(record->trials);
+    msc_free(record->held);
+    msc_free(record->counts);
     msc_free(record->segments);
     msc_str_finish(&record->buffer);
     msc_free(record->path);
@@ -435,9 +440,44 @@ size_t msc_record_n_trials(const struct msc_record *record) {
     return record->n_trials;
 }
 
+size_t msc_record__n_held(const struct msc_record *record) {
+    return record->held ? record->n_held : record->n_trials;
+}
+
+struct msc_record_line msc_record__held(const struct msc_record *record, size_t i) {
+    int64_t id = record->held ? record->held[i] : (int64_t)i;
+    return msc_record__unpack(record->trials[i], id, record->space, &record->goal);
+}
+
+// Where a trial is in `trials`; SIZE_MAX: it is not held.
+static size_t place_of(const struct msc_record *record, int64_t id) {
+    if (id < 0 || (size_t)id >= record->n_trials) {
+        return SIZE_MAX;
+    }
+    if (!record->held) {
+        return (size_t)id;
+    }
+    size_t low = 0;
+    size_t high = record->n_held;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (record->held[middle] < id) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < record->n_held && record->held[low] == id ? low : SIZE_MAX;
+}
+
+bool msc_record_holds(const struct msc_record *record, int64_t id) {
+    return place_of(record, id) != SIZE_MAX;
+}
+
 struct msc_record_line msc_record_trial(const struct msc_record *record, size_t id) {
-    assert(id < record->n_trials);
-    return msc_record__unpack(record->trials[id], (int64_t)id, record->space, &record->goal);
+    size_t place = place_of(record, (int64_t)id);
+    assert(place != SIZE_MAX);
+    return msc_record__held(record, place);
 }
 
 size_t msc_record_line_number(const struct msc_record *record, int64_t id) {
@@ -449,8 +489,9 @@ size_t msc_record_line_number(const struct msc_record *record, int64_t id) {
 }
 
 void msc_record_leave_out(struct msc_record *record, int64_t id) {
-    assert(id >= 0 && (size_t)id < record->n_trials);
-    msc_record__mark_left_out(record->trials[id]);
+    size_t place = place_of(record, id);
+    assert(place != SIZE_MAX);
+    msc_record__mark_left_out(record->trials[place]);
 }
 
 size_t msc_record_n_segments(const struct msc_record *record) {

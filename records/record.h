@@ -82,6 +82,7 @@ struct msc_record_segment {
 };
 
 enum msc_record_mode {
+    MSC_RECORD_HEADER, // no lock; the header alone, as if there were no lines
     MSC_RECORD_READ,   // no lock; sees what is complete on disk
     MSC_RECORD_APPEND, // holds the lock, cuts a torn end
 };
@@ -96,6 +97,14 @@ enum msc_status msc_record_create(struct msc_record **out, const char *path,
 // the lock. MSC_E_FORMAT: damaged beyond a torn end, or no record. *out is owned by the caller.
 enum msc_status msc_record_open(struct msc_record **out, const char *path,
                                 enum msc_record_mode mode, const struct msc_log *log);
+// The same for reading, in memory that does not grow with the trials: what is held are the n_best best
+// ones, the Pareto front and the uniform plans. The queries of records/record_query.h answer as if all
+// were (msc_record_top up to n_best, what is left out taken off); msc_record_trial is only for what
+// msc_record_holds. (Of schema 1 all is held.)
+enum msc_status msc_record_open_best(struct msc_record **out, const char *path, size_t n_best,
+                                     const struct msc_log *log);
+// Reads all lines and holds none: errors as of msc_record_open. *n_bytes is how far they count.
+enum msc_status msc_record_check(uint64_t *n_bytes, const char *path, const struct msc_log *log);
 // Does a file begin as a record does? MSC_E_NOT_FOUND: there is no such file.
 enum msc_status msc_record_is_file(bool *out, const char *path);
 // Gives the lock back; what was read or appended stays readable. Uncommitted lines are dropped.
@@ -154,6 +163,7 @@ uint32_t msc_record_parallel(const struct msc_record *record); // proposals aske
 size_t msc_record_n_trials(const struct msc_record *record);
 // A line is put together as it is asked for; what it points to is borrowed.
 struct msc_record_line msc_record_trial(const struct msc_record *record, size_t id);
+bool msc_record_holds(const struct msc_record *record, int64_t id); // false also beyond its trials
 // Number of a trial's line in the file, from 1.
 size_t msc_record_line_number(const struct msc_record *record, int64_t id);
 // From now on the trial is never best, and in no top or front.

@@ -1,8 +1,8 @@
 // The canonical text of a record: what may differ from run to run taken out.
-#include "base/file.h"
 #include "base/json.h"
 #include "records/record_internal.h"
 #include "records/record_query.h"
+#include "records/record_reader.h"
 
 #include <assert.h>
 #include <string.h>
@@ -89,20 +89,19 @@ static enum msc_status write_canonical_header(struct canonical *c, const char *l
     return status;
 }
 
-// `length` is that of the good lines.
-static enum msc_status write_canonical_lines(struct canonical *c, const char *text, size_t length,
-                                             const char *path) {
-    size_t at = 0;
-    while (at < length) {
-        const char *line = text + at;
-        const char *end = memchr(line, '\n', length - at);
-        size_t n_body = 0;
-        if (!end || !msc_record__check_line(&n_body, line, (size_t)(end - line))) {
+// Up to n_good, which was read before.
+static enum msc_status write_canonical_lines(struct canonical *c, struct msc_record_reader *reader,
+                                             uint64_t n_good, const char *path) {
+    const char *line = NULL;
+    size_t length = 0;
+    size_t n_body = 0;
+    while (reader->offset < n_good) {
+        MSC_TRY(msc_record__reader_next(&line, &length, reader));
+        if (!line || !msc_record__check_line(&n_body, line, length)) {
             return MSC_FAIL(MSC_E_IO, "%s: it changed while it was read", path);
         }
-        MSC_TRY(at == 0 ? write_canonical_header(c, line, n_body, path)
-                        : write_canonical_body(c, line, n_body));
-        at = (size_t)(end - text) + 1;
+        MSC_TRY(reader->number == 1 ? write_canonical_header(c, line, n_body, path)
+                                    : write_canonical_body(c, line, n_body));
     }
     return MSC_OK;
 }
@@ -113,17 +112,14 @@ enum msc_status msc_record_canonical(const char *path, const struct msc_log *log
                                      void *payload) {
     enum msc_status status = MSC_OK;
     struct canonical c = {.write = write, .payload = payload};
-    struct msc_record *record = NULL;
-    char *text = NULL;
-    size_t length = 0;
-    // Loading checks every line and finds where the good part ends.
-    MSC_TRY(msc_record_open(&record, path, MSC_RECORD_READ, log));
-    MSC_TRY_OUT(msc_file_read(&text, &length, path));
-    uint64_t n_good = msc_record_n_bytes(record);
-    status = write_canonical_lines(&c, text, n_good < length ? (size_t)n_good : length, path);
+    struct msc_record_reader reader = {0};
+    uint64_t n_good = 0;
+    // That checks every line and finds where the good part ends.
+    MSC_TRY(msc_record_check(&n_good, path, log));
+    MSC_TRY_OUT(msc_record__reader_open(&reader, path));
+    status = write_canonical_lines(&c, &reader, n_good, path);
 out:
     msc_str_finish(&c.line);
-    msc_free(text);
-    msc_record_close(record);
+    msc_record__reader_close(&reader);
     return status;
 }

@@ -13,6 +13,12 @@ enum msc_status msc_record_front_offer(struct msc_record_front *front,
     if (line->repeat_of >= 0 || line->is_left_out || outcome->state != MSC_TRIAL_COMPLETE) {
         return MSC_OK;
     }
+    if (front->n_objectives == 1 && front->n > 0) {
+        if (outcome->objectives[0] >= front->outcomes[0].objectives[0]) {
+            return MSC_OK;
+        }
+        front->n = 0;
+    }
     if (front->n >= LEAST_GATHERED && front->n >= 2 * front->n_settled) {
         MSC_TRY(msc_record_front_settle(front));
     }

@@ -15,6 +15,8 @@
 
 struct msc_record_reader;
 struct msc_record_packed;
+struct msc_record_counts;
+struct msc_record_scan;
 
 struct msc_record_key { // "name": with quotes, escapes and colon
     const char *text;
@@ -43,8 +45,11 @@ struct msc_record {
     const char *numerics; // of the header
     uint64_t seed;
     uint32_t parallel;
-    struct msc_record_packed **trials; // by id
+    struct msc_record_packed **trials; // by id, or where few are held, those of `held`
     size_t n_trials;
+    int64_t *held; // ids in order, where not all are held; else NULL
+    size_t n_held;
+    struct msc_record_counts *counts; // of all, where not all are held
     size_t n_committed;
     size_t trials_capacity;
     struct msc_arena trial_arena; // of what they point to
@@ -106,8 +111,21 @@ double *msc_record__elapsed(struct msc_record_packed *packed);
 void msc_record__mark_left_out(struct msc_record_packed *packed);
 // What is measured is written with three decimal places.
 uint64_t msc_record__thousandths(double value);
+// How many are held, and the i-th of them.
+size_t msc_record__n_held(const struct msc_record *record);
+struct msc_record_line msc_record__held(const struct msc_record *record, size_t i);
 // record_line.c. Which uniform plan a line is of, by its ids; -1: none.
 int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line);
+
+// record_query.c. Adds a line to the counts of a record.
+void msc_record__count_line(struct msc_record_counts *counts, const struct msc_record_line *line);
+
+// record_scan.c. Goes to the line of trial `id`, which begins at the offset.
+void msc_record__scan_seek(struct msc_record_scan *scan, int64_t id, uint64_t offset);
+// Where the line of the next trial, or a segment before it, begins.
+uint64_t msc_record__scan_offset(const struct msc_record_scan *scan);
+// Takes the record out of a scan, which then can only be closed.
+struct msc_record *msc_record__scan_take(struct msc_record_scan *scan);
 
 // record_measured.c. The line of this number has a damaged `measured`.
 void msc_record__note_damage(struct msc_record *record, size_t line);
@@ -138,8 +156,9 @@ enum msc_status msc_record__next_line(struct msc_record_line **out, struct msc_r
 // The same for a damaged record: whatever follows.
 enum msc_status msc_record__next_good(struct msc_record_line **out, struct msc_record *record,
                                       struct msc_record_reader *reader);
-// Reads the whole file.
+// Reads the whole file; or its header alone.
 enum msc_status msc_record__load(struct msc_record *record);
+enum msc_status msc_record__load_header(struct msc_record *record);
 // Reads the longest beginning of a file that counts and sets n_bytes to its length; *out tells what
 // does not. Fails only for the header's sake, or for memory.
 enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct msc_record *record);

@@ -169,6 +169,13 @@ enum msc_status msc_record__load(struct msc_record *record) {
     return status;
 }
 
+enum msc_status msc_record__load_header(struct msc_record *record) {
+    struct msc_record_reader reader = {0};
+    enum msc_status status = msc_record__open_lines(record, &reader);
+    msc_record__reader_close(&reader);
+    return status;
+}
+
 static enum msc_status load_good(struct msc_record_salvaged *out, struct msc_record *record,
                                  struct msc_record_reader *reader) {
     struct msc_record_line *good = NULL;

@@ -1,3 +1,4 @@
+#include "records/record_internal.h"
 #include "records/record_query.h"
 
 #include "base/alloc.h"
@@ -13,8 +14,8 @@ static bool may_win(const struct msc_record_line *line) {
 
 bool msc_record_best(struct msc_record_line *out, const struct msc_record *record) {
     bool is_there = false;
-    for (size_t i = 0; i < msc_record_n_trials(record); i++) {
-        const struct msc_record_line line = msc_record_trial(record, i);
+    for (size_t i = 0; i < msc_record__n_held(record); i++) {
+        const struct msc_record_line line = msc_record__held(record, i);
         if (may_win(&line) && (!is_there || msc_trial_compare(&line.trial, &out->trial) < 0)) {
             *out = line;
             is_there = true;
@@ -38,8 +39,8 @@ void msc_record_top(int64_t ids[], size_t *n, size_t max, const struct msc_recor
                                   .is_before = is_better,
                                   .context = record};
     *n = 0;
-    for (size_t i = 0; max > 0 && i < msc_record_n_trials(record); i++) {
-        const struct msc_record_line line = msc_record_trial(record, i);
+    for (size_t i = 0; max > 0 && i < msc_record__n_held(record); i++) {
+        const struct msc_record_line line = msc_record__held(record, i);
         if (may_win(&line) && line.repeat_of < 0) {
             msc_heap_offer(&heap, n, max, &line.trial.id);
         }
@@ -50,8 +51,8 @@ void msc_record_top(int64_t ids[], size_t *n, size_t max, const struct msc_recor
 enum msc_status msc_record_front(int64_t **ids, size_t *n, const struct msc_record *record) {
     struct msc_record_front front = {.n_objectives = msc_record_goal(record)->n_objectives};
     enum msc_status status = MSC_OK;
-    for (size_t i = 0; i < msc_record_n_trials(record) && status == MSC_OK; i++) {
-        const struct msc_record_line line = msc_record_trial(record, i);
+    for (size_t i = 0; i < msc_record__n_held(record) && status == MSC_OK; i++) {
+        const struct msc_record_line line = msc_record__held(record, i);
         status = msc_record_front_offer(&front, &line);
     }
     if (status == MSC_OK) {
@@ -72,9 +73,9 @@ bool msc_record_baseline(struct msc_record_line *out, const struct msc_record *r
         return false;
     }
     *out = msc_record_trial(record, index);
-    for (size_t i = msc_record_n_trials(record);
+    for (size_t i = msc_record__n_held(record);
          out->trial.outcome.state == MSC_TRIAL_FAILED && i-- > index + 1;) {
-        const struct msc_record_line line = msc_record_trial(record, i);
+        const struct msc_record_line line = msc_record__held(record, i);
         if (line.retry_of == (int64_t)index) {
             *out = line;
             return true;
@@ -83,24 +84,31 @@ bool msc_record_baseline(struct msc_record_line *out, const struct msc_record *r
     return true;
 }
 
-void msc_record_count(struct msc_record_counts *out, const struct msc_record *record) {
-    size_t n_evaluated = 0;
-    double reuse_sum = 0.0;
-    *out = (struct msc_record_counts){.n_trials = msc_record_n_trials(record)};
-    for (size_t i = 0; i < out->n_trials; i++) {
-        const struct msc_record_line line = msc_record_trial(record, i);
-        const struct msc_outcome *outcome = &line.trial.outcome;
-        out->n_by_state[outcome->state]++;
-        out->n_baselines += line.baseline >= 0;
-        out->n_repeats += line.repeat_of >= 0;
-        out->n_retries += line.retry_of >= 0;
-        out->n_told += line.warm == MSC_RECORD_WARM_TOLD;
-        out->n_budgeted += msc_record_is_budgeted(&line);
-        out->elapsed_s = fmax(out->elapsed_s, line.elapsed_s);
-        if (msc_record_is_evaluated(&line) && outcome->time_us > 0) {
-            n_evaluated++;
-            reuse_sum += outcome->reuse_ratio;
-        }
+void msc_record__count_line(struct msc_record_counts *counts, const struct msc_record_line *line) {
+    const struct msc_outcome *outcome = &line->trial.outcome;
+    counts->n_trials++;
+    counts->n_by_state[outcome->state]++;
+    counts->n_baselines += line->baseline >= 0;
+    counts->n_repeats += line->repeat_of >= 0;
+    counts->n_retries += line->retry_of >= 0;
+    counts->n_told += line->warm == MSC_RECORD_WARM_TOLD;
+    counts->n_budgeted += msc_record_is_budgeted(line);
+    counts->elapsed_s = fmax(counts->elapsed_s, line->elapsed_s);
+    if (msc_record_is_evaluated(line) && outcome->time_us > 0) {
+        counts->n_evaluated++;
+        counts->reuse_sum += outcome->reuse_ratio;
+        counts->reuse_ratio = counts->reuse_sum / (double)counts->n_evaluated;
     }
-    out->reuse_ratio = n_evaluated > 0 ? reuse_sum / (double)n_evaluated : 0.0;
+}
+
+void msc_record_count(struct msc_record_counts *out, const struct msc_record *record) {
+    if (record->counts) {
+        *out = *record->counts;
+        return;
+    }
+    *out = (struct msc_record_counts){0};
+    for (size_t i = 0; i < record->n_trials; i++) {
+        const struct msc_record_line line = msc_record_trial(record, i);
+        msc_record__count_line(out, &line);
+    }
 }

@@ -30,10 +30,11 @@ struct msc_record_counts {
     size_t n_baselines;
     size_t n_repeats;
     size_t n_retries;
-    size_t n_told;     // of other records
-    size_t n_budgeted; // trials that count against budget.trials: msc_record_is_budgeted
+    size_t n_told;      // of other records
+    size_t n_budgeted;  // trials that count against budget.trials: msc_record_is_budgeted
+    size_t n_evaluated; // and timed
     double elapsed_s;
-    double reuse_ratio; // mean over evaluated trials
+    double reuse_sum, reuse_ratio; // the same, and its mean
 };
 void msc_record_count(struct msc_record_counts *out, const struct msc_record *record);
 

@@ -60,6 +60,23 @@ enum msc_status msc_record_scan_next(const struct msc_record_line **out,
     return line ? MSC_OK : check_length(scan);
 }
 
+void msc_record__scan_seek(struct msc_record_scan *scan, int64_t id, uint64_t offset) {
+    msc_record__reader_seek(&scan->reader, offset, 2 + (size_t)id);
+    scan->record->n_trials = (size_t)id;
+    scan->record->n_bytes = offset;
+    scan->elapsed_s = 0.0;
+}
+
+uint64_t msc_record__scan_offset(const struct msc_record_scan *scan) {
+    return scan->record->n_bytes;
+}
+
+struct msc_record *msc_record__scan_take(struct msc_record_scan *scan) {
+    struct msc_record *record = scan->record;
+    scan->record = NULL;
+    return record;
+}
+
 const struct msc_record *msc_record_scan_record(const struct msc_record_scan *scan) {
     return scan->record;
 }
@@ -80,4 +97,20 @@ void msc_record_scan_close(struct msc_record_scan *scan) {
         msc_record_close(scan->record);
         msc_free(scan);
     }
+}
+
+enum msc_status msc_record_check(uint64_t *n_bytes, const char *path, const struct msc_log *log) {
+    struct msc_record_scan *scan = NULL;
+    const struct msc_record_line *line = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY(msc_record_scan_open(&scan, path, log));
+    do {
+        status = msc_record_scan_next(&line, scan);
+    } while (status == MSC_OK && line);
+    if (status == MSC_OK) {
+        msc_record_scan_warn(scan);
+        *n_bytes = msc_record_n_bytes(scan->record);
+    }
+    msc_record_scan_close(scan);
+    return status;
 }

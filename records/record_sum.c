@@ -1,5 +1,8 @@
 // What every line ends in: ,"checksum":"<32 digits>","measured":{...,"sum":"<32 digits>"}} and a
 // newline. Both are XXH3-128 of the bytes before the comma; schema 1 has no sum.
+// memrchr is no part of POSIX.
+#define _GNU_SOURCE
+
 #include "base/hash.h"
 #include "base/json.h"
 #include "records/record_internal.h"
@@ -14,17 +17,32 @@ static const char sum_key[] = ",\"sum\":\"";
 
 _Static_assert(MSC_RECORD_CHECKSUM_BYTES == CHECKSUM_KEY_LENGTH + DIGITS + 1, "key, digits, quote");
 
+// The eight digits of 32 bits, all at once: each nibble in a byte of its own, and from 10 on letters.
+static void write_eight(char digits[8], uint32_t bits) {
+    uint64_t x = bits;
+    x = (x & 0xFFFF0000) << 16 | (x & 0xFFFF);
+    x = (x << 8 & UINT64_C(0x00FF000000FF0000)) | (x & UINT64_C(0x000000FF000000FF));
+    x = (x << 4 & UINT64_C(0x0F000F000F000F00)) | (x & UINT64_C(0x000F000F000F000F));
+    uint64_t are_letters = (x + UINT64_C(0x0606060606060606)) >> 4 & UINT64_C(0x0101010101010101);
+    x += UINT64_C(0x3030303030303030) + are_letters * ('a' - '0' - 10);
+    for (size_t i = 0; i < 8; i++) {
+        digits[i] = (char)(x >> (56 - 8 * i));
+    }
+}
+
+static void write_digits(char digits[DIGITS], struct msc_hash h) {
+    write_eight(digits, (uint32_t)(h.high >> 32));
+    write_eight(digits + 8, (uint32_t)h.high);
+    write_eight(digits + 16, (uint32_t)(h.low >> 32));
+    write_eight(digits + 24, (uint32_t)h.low);
+}
+
 static void write_hash(struct msc_str *out, size_t begin, const char *key, size_t key_length) {
-    static const char hexadecimal[] = "0123456789abcdef";
     if (out->failed) {
         return;
     }
-    struct msc_hash h = msc_hash_bytes(out->data + begin, out->length - begin);
     char digits[DIGITS];
-    for (size_t i = 0; i < DIGITS; i++) {
-        uint64_t half = i < 16 ? h.high : h.low;
-        digits[i] = hexadecimal[half >> (60 - 4 * (i % 16)) & 15];
-    }
+    write_digits(digits, msc_hash_bytes(out->data + begin, out->length - begin));
     msc_str_append_n(out, key, key_length);
     msc_str_append_n(out, digits, DIGITS);
     msc_str_char(out, '"');
@@ -43,24 +61,25 @@ void msc_record__write_end(struct msc_str *out, size_t begin, int schema) {
 
 // True when the digits and the quote at `at` name the hash of what is before the key.
 static bool is_hash(const char *digits, const char *line, size_t n_before) {
-    char text[MSC_HASH_TEXT_BYTES] = "";
-    struct msc_hash stored;
-    memcpy(text, digits, DIGITS);
-    return digits[DIGITS] == '"' && msc_hash_parse(&stored, text) &&
-           msc_hash_equal(stored, msc_hash_bytes(line, n_before));
+    char expected[DIGITS];
+    if (digits[DIGITS] != '"') {
+        return false;
+    }
+    write_digits(expected, msc_hash_bytes(line, n_before));
+    return memcmp(digits, expected, DIGITS) == 0;
 }
 
 bool msc_record__check_line(size_t *n_body, const char *line, size_t length) {
     if (length < MSC_RECORD_CHECKSUM_BYTES + 2 || line[0] != '{') {
         return false;
     }
-    for (size_t at = length - MSC_RECORD_CHECKSUM_BYTES; at > 0; at--) {
-        if (line[at] == ',' && memcmp(line + at, checksum_key, CHECKSUM_KEY_LENGTH) == 0) {
-            *n_body = at;
-            return is_hash(line + at + CHECKSUM_KEY_LENGTH, line, at);
-        }
+    size_t end = length - MSC_RECORD_CHECKSUM_BYTES + 1;
+    const char *comma = memrchr(line, ',', end);
+    while (comma && memcmp(comma, checksum_key, CHECKSUM_KEY_LENGTH) != 0) {
+        comma = memrchr(line, ',', (size_t)(comma - line));
     }
-    return false;
+    *n_body = comma ? (size_t)(comma - line) : 0;
+    return comma && is_hash(comma + CHECKSUM_KEY_LENGTH, line, *n_body);
 }
 
 bool msc_record__check_end(size_t *n_measured, int schema, const char *line, size_t length) {

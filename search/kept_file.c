@@ -42,7 +42,8 @@ enum msc_status msc_kept_row_fits(bool *fits, const cJSON *row, const struct msc
     const cJSON *id = file_get(row, "id");
     const cJSON *checksum = file_get(row, "checksum");
     *fits = cJSON_IsNumber(id) && id->valuedouble >= 0 &&
-            id->valuedouble < (double)msc_record_n_trials(record) && cJSON_IsString(checksum) &&
+            id->valuedouble < (double)msc_record_n_trials(record) &&
+            msc_record_holds(record, (int64_t)id->valuedouble) && cJSON_IsString(checksum) &&
             msc_hash_parse(&stored, checksum->valuestring);
     if (*fits) {
         MSC_TRY(msc_record_checksum(&now, record, (int64_t)id->valuedouble));

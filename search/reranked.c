@@ -94,17 +94,34 @@ static bool has_row(const cJSON *list, int64_t id) {
     return false;
 }
 
+// How many of the best were to be measured; 0: it does not say.
+static size_t top_of(const cJSON *reranked) {
+    const cJSON *top = rerank_get(reranked, "top");
+    bool is_number = cJSON_IsNumber(top) && top->valuedouble >= 1.0 && top->valuedouble <= MOST_TOP;
+    return is_number ? (size_t)top->valuedouble : 0;
+}
+
+enum msc_status msc_reranked_n_top(size_t *n, const char *path) {
+    struct msc_record *record = NULL;
+    cJSON *reranked = NULL;
+    MSC_TRY(msc_record_open(&record, path, MSC_RECORD_HEADER, NULL));
+    enum msc_status status = msc_kept_file_load(&reranked, &kind, record, NULL);
+    *n = status == MSC_OK ? top_of(reranked) : 0;
+    cJSON_Delete(reranked);
+    msc_record_close(record);
+    return status;
+}
+
 // *fits: the trials that were measured are the record's best.
 static enum msc_status check_candidates(bool *fits, const cJSON *reranked,
                                         const struct msc_record *record) {
     const cJSON *plans = rerank_get(reranked, "plans");
-    const cJSON *top = rerank_get(reranked, "top");
     size_t n = 0;
-    *fits = cJSON_IsNumber(top) && top->valuedouble >= 1.0 && top->valuedouble <= MOST_TOP;
+    size_t max = top_of(reranked);
+    *fits = max > 0;
     if (!*fits) {
         return MSC_OK;
     }
-    size_t max = (size_t)top->valuedouble;
     int64_t *ids = msc_alloc_zero(max + msc_record_space(record)->n_baselines, sizeof *ids);
     if (!ids) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the best %zu trials", max);

@@ -35,6 +35,10 @@ enum msc_status msc_reranked_bind_row(struct cJSON *row, const struct msc_record
 // baselines are feasible, too. `ids` has room for `max` and all baselines of the space.
 void msc_reranked_candidates(int64_t ids[], size_t *n, size_t max, const struct msc_record *record);
 
+// How many of its best trials the file beside a record is about; 0: there is none. Of the record the
+// header is read.
+enum msc_status msc_reranked_n_top(size_t *n, const char *path);
+
 // What the record has come to: the first of those that were measured, else its best trial;
 // *is_there: it has one.
 enum msc_status msc_reranked_winner(bool *is_there, struct msc_record_line *out,

@@ -269,7 +269,7 @@ static enum msc_status take_trials(struct beside *b) {
 
 enum msc_status msc_warm__hash_record(struct msc_hash *out, const char *path) {
     struct msc_record *record = NULL;
-    MSC_TRY(msc_record_open(&record, path, MSC_RECORD_READ, NULL));
+    MSC_TRY(msc_record_open(&record, path, MSC_RECORD_HEADER, NULL));
     enum msc_status status = msc_record_identity(out, record);
     msc_record_close(record);
     return status;

@@ -4,7 +4,9 @@
 #include "tests/msc_test.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static void test_base_str__appends(void **state) {
@@ -150,6 +152,36 @@ static void test_base_str__round_trip(void **state) {
     msc_str_finish(&s);
 }
 
+// Rounded as strtod does, wherever it rounds at all; halves between two doubles among them.
+static void test_base_str__round_decimal(void **state) {
+    (void)state;
+    uint64_t bits = 7;
+    size_t n_rounded = 0;
+    for (int i = 0; i < 200000; i++) {
+        bits = bits * 6364136223846793005u + 1442695040888963407u;
+        uint64_t mantissa = bits >> (bits >> 8) % 64;
+        int exponent = (int)(bits >> 40) % 32 - 30;
+        char text[40];
+        double value = 0;
+        if (i % 4 == 0) { // 2^53 + 1 and the like, times what 5^k divides
+            mantissa = ((UINT64_C(1) << 53) | (mantissa >> 11) | 1) * (i % 8 == 0 ? 1 : 25);
+            exponent = i % 8 == 0 ? 0 : -2;
+        }
+        snprintf(text, sizeof text, "%" PRIu64 "e%d", mantissa, exponent);
+        if (msc_round_decimal(&value, mantissa, exponent)) {
+            double expected = strtod(text, NULL);
+            assert_memory_equal(&value, &expected, sizeof value);
+            n_rounded++;
+        }
+    }
+    assert_true(n_rounded > 180000);
+    double value = 1;
+    assert_true(msc_round_decimal(&value, 0, -300) && value == 0);
+    assert_false(msc_round_decimal(&value, 1, 23));
+    assert_false(msc_round_decimal(&value, UINT64_MAX, -28));
+    assert_true(msc_round_decimal(&value, UINT64_MAX, 0) && value == 0x1p64);
+}
+
 static void test_base_str__parse_whole(void **state) {
     (void)state;
     int64_t i = 0;
@@ -263,6 +295,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_base_str__shortest_double),
         cmocka_unit_test(test_base_str__shortest_float),
         cmocka_unit_test(test_base_str__round_trip),
+        cmocka_unit_test(test_base_str__round_decimal),
         cmocka_unit_test(test_base_str__parse_whole),
         cmocka_unit_test(test_base_str__parse_double),
         cmocka_unit_test(test_base_str__parse_duration),

@@ -69,20 +69,55 @@ static enum msc_status take_line(void *payload, const char *line, size_t length)
     return MSC_OK;
 }
 
+// What is held of a long record answers as all of it does.
+static void compare_best(const struct msc_record *record) {
+    struct msc_record *best = NULL;
+    int64_t ids[2][N_TOP], *fronts[2] = {NULL, NULL};
+    size_t n[2] = {0}, n_front[2] = {0};
+    struct msc_record_line winners[2];
+    struct msc_record_counts counts[2];
+    if (fuzz_check(msc_record_open_best(&best, fuzz_path(FILE_NAME), N_TOP, &fuzz_log)) != MSC_OK) {
+        fuzz_fail("a record that is good cannot be read in little memory");
+    }
+    const struct msc_record *const records[] = {record, best};
+    bool has_winner[2];
+    for (size_t i = 0; i < 2; i++) {
+        msc_record_top(ids[i], &n[i], N_TOP, records[i]);
+        fuzz_check(msc_record_front(&fronts[i], &n_front[i], records[i]));
+        msc_record_count(&counts[i], records[i]);
+        has_winner[i] = msc_record_best(&winners[i], records[i]);
+    }
+    bool is_same =
+        n[0] == n[1] && memcmp(ids[0], ids[1], n[0] * sizeof ids[0][0]) == 0 &&
+        n_front[0] == n_front[1] &&
+        (n_front[0] == 0 || memcmp(fronts[0], fronts[1], n_front[0] * sizeof *fronts[0]) == 0) &&
+        counts[0].n_trials == counts[1].n_trials && counts[0].n_repeats == counts[1].n_repeats &&
+        has_winner[0] == has_winner[1] &&
+        (!has_winner[0] || winners[0].trial.id == winners[1].trial.id);
+    if (!is_same) {
+        fuzz_fail("a record answers otherwise in little memory");
+    }
+    for (size_t i = 0; i < 2; i++) {
+        msc_free(fronts[i]);
+    }
+    msc_record_close(best);
+}
+
 static void ask_all(const struct msc_record *record) {
+    struct msc_record_line line;
     int64_t ids[N_TOP], *front = NULL;
     size_t n = 0;
     struct msc_record_counts counts;
     const struct msc_report_options options = {.record = record, .n_top = N_TOP, .has_front = true};
     cJSON *report = NULL;
     struct msc_str text = {0};
-    msc_record_best(record);
+    msc_record_best(&line, record);
     msc_record_count(&counts, record);
     msc_record_top(ids, &n, N_TOP, record);
     fuzz_check(msc_record_front(&front, &n, record));
     msc_free(front);
     for (size_t i = 0; i < msc_record_space(record)->n_baselines; i++) {
-        msc_record_baseline(record, i);
+        msc_record_baseline(&line, record, i);
     }
     if (fuzz_check(msc_report_create(&report, &options)) == MSC_OK) {
         fuzz_check(msc_report_text(&text, report));
@@ -103,6 +138,7 @@ static int64_t read_record(uint64_t *n_bytes) {
     if (fuzz_check(msc_record_open(&record, fuzz_path(FILE_NAME), MSC_RECORD_READ, &fuzz_log)) ==
         MSC_OK) {
         ask_all(record);
+        compare_best(record);
         n = (int64_t)msc_record_n_trials(record);
         *n_bytes = msc_record_n_bytes(record);
     }

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define N_TRIALS 400
 
@@ -115,6 +116,54 @@ static void test_records_record_query__front(void **state) {
     msc_record_close(record);
 }
 
+// A record of which only its best trials are held answers as one that is held whole, at any place in
+// the file; what is left out makes room for the next.
+static void test_records_record_query__open_best(void **state) {
+    const struct fixture *f = *state;
+    for (uint64_t seed = 1; seed < 9; seed++) {
+        struct msc_record *whole = make_record(f, seed);
+        struct msc_record *best = NULL;
+        int64_t ids[2][12], *fronts[2];
+        size_t n[2], n_front[2];
+        struct msc_record_counts counts[2];
+        assert_ok(msc_record_commit(whole));
+        assert_ok(msc_record_open_best(&best, f->path, 12, NULL));
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(best_id(best), best_id(whole));
+            msc_record_top(ids[0], &n[0], 8, whole);
+            msc_record_top(ids[1], &n[1], 8, best);
+            assert_int_equal(n[0], n[1]);
+            assert_memory_equal(ids[0], ids[1], n[0] * sizeof ids[0][0]);
+            msc_record_leave_out(whole, ids[0][0]);
+            msc_record_leave_out(best, ids[0][0]);
+        }
+        msc_record_close(best);
+        assert_ok(msc_record_open_best(&best, f->path, 1, NULL));
+        msc_record_close(whole);
+        assert_ok(msc_record_open(&whole, f->path, MSC_RECORD_READ, NULL));
+        assert_ok(msc_record_front(&fronts[0], &n_front[0], whole));
+        assert_ok(msc_record_front(&fronts[1], &n_front[1], best));
+        assert_int_equal(n_front[0], n_front[1]);
+        assert_memory_equal(fronts[0], fronts[1], n_front[0] * sizeof fronts[0][0]);
+        for (size_t i = 0; i < n_front[0]; i++) {
+            const struct msc_record_line a = msc_record_trial(whole, (size_t)fronts[0][i]);
+            const struct msc_record_line b = msc_record_trial(best, (size_t)fronts[0][i]);
+            fixture_assert_same(&a, &b);
+        }
+        msc_record_count(&counts[0], whole);
+        msc_record_count(&counts[1], best);
+        assert_memory_equal(&counts[0], &counts[1], sizeof counts[0]);
+        assert_int_equal(baseline_id(best, 1), baseline_id(whole, 1));
+        assert_false(msc_record_holds(best, N_TRIALS));
+        assert_false(msc_record_holds(best, -1));
+        msc_free(fronts[0]);
+        msc_free(fronts[1]);
+        msc_record_close(best);
+        msc_record_close(whole);
+        unlink(f->path);
+    }
+}
+
 static void test_records_record_query__baselines(void **state) {
     const struct fixture *f = *state;
     struct msc_record *record = NULL;
@@ -152,6 +201,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         CASE(best_and_top),
         CASE(front),
+        CASE(open_best),
         CASE(baselines),
     };
 #undef CASE
