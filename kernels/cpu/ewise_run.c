@@ -241,7 +241,9 @@ static void run_chain(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_
     run.bytes = q ? (uint8_t *)call->quantized[0].view.data + at : NULL;
     run.out = call->out || call->n_quantized > n_made ? out : NULL;
     msc_simd_best()->run_chain(&e->chain, &run);
-    msc_cpu_write_quantized(call->quantized + n_made, call->n_quantized - n_made, at, out, n);
+    if (call->n_quantized > n_made) {
+        msc_cpu_write_quantized(call->quantized + n_made, call->n_quantized - n_made, at, out, n);
+    }
 }
 
 static void cpu_ewise_run_block(const struct msc_cpu_ewise *e,

@@ -40,6 +40,9 @@ static bool read_window(struct msc_gemm_desc *d, const struct msc_joint *joint,
         if (d->kind == MSC_GEMM_CONV_TRANSPOSE) {
             // Output padding takes as much off the end.
             d->pad_end[i] = (d->in[i] - 1) * d->strides[i] + reach - d->pad_begin[i] - d->out[i];
+            if (d->pad_end[i] + d->strides[i] <= 0) {
+                return false; // a stride of outputs that no tap reaches: oneDNN takes none
+            }
         } else if ((d->in[i] + padding[i] + padding[n + i] - reach) / d->strides[i] + 1 !=
                    d->out[i]) {
             return false;

@@ -177,6 +177,23 @@ static void test_kernels_cpu_conv__integers_asymmetric_weights(void **state) {
     check_all(&(struct edits){{8, true, false}, {8, false, false}}, true);
 }
 
+// Output padding of a stride and more, which a dilation allows: the last outputs are reached by no tap.
+static void test_kernels_cpu_conv__unreached(void **state) {
+    static const struct shape shapes[] = {
+        {2, 1, 5, 7, 1, {4, 4}, {3, 3}, "1,1", "0,0,0,0", "2,2", ";output_padding=1,1"},
+        {2, 2, 4, 6, 2, {3, 5}, {2, 3}, "2,1", "1,0,0,1", "3,2", ";output_padding=2,1"},
+    };
+    static const struct edits edits[] = {{{0, false, false}, {0, false, false}},
+                                         {{8, false, false}, {8, true, true}}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        for (size_t e = 0; e < sizeof(edits) / sizeof(edits[0]); e++) {
+            check_shape(&shapes[i], true, 0, &edits[e], false);
+            check_shape(&shapes[i], true, 2, &edits[e], false);
+        }
+    }
+}
+
 // Sums beyond 2^24: all elements positive, so that nothing cancels.
 static void check_large_sums(int64_t in, int64_t kernel, bool is_transposed, int64_t groups) {
     struct shape s = {2, 1, in, 16, groups, {5, 5}, {kernel, kernel}, "1,1", "1,1,1,1", "1,1", ""};
@@ -385,6 +402,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_conv__integers_symmetric),
         cmocka_unit_test(test_kernels_cpu_conv__integers_few_bits),
         cmocka_unit_test(test_kernels_cpu_conv__integers_asymmetric_weights),
+        cmocka_unit_test(test_kernels_cpu_conv__unreached),
         cmocka_unit_test(test_kernels_cpu_conv__integers_beyond_float),
         cmocka_unit_test(test_kernels_cpu_conv__integers_without_int8),
         cmocka_unit_test(test_kernels_cpu_conv__bands),
