@@ -113,8 +113,20 @@ bool msc_file_exists(const char *path) {
     return stat(path, &info) == 0;
 }
 
+void msc_file_sync_folder(const char *path) {
+    struct msc_arena arena = {0};
+    char *folder = msc_path_folder(&arena, path);
+    int descriptor = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (descriptor >= 0) { // some file systems cannot sync a folder
+        fsync(descriptor);
+        close(descriptor);
+    }
+    msc_arena_finish(&arena);
+}
+
 static enum msc_status make_folder(const char *path) {
     if (mkdir(path, 0777) == 0) {
+        msc_file_sync_folder(path);
         return MSC_OK;
     }
     int error = errno;

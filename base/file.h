@@ -43,8 +43,12 @@ enum msc_status msc_file_writer_read_at(struct msc_file_writer *w, uint64_t plac
 enum msc_status msc_file_writer_commit(struct msc_file_writer *w);
 void msc_file_writer_abort(struct msc_file_writer *w);
 
+// The names in the folder of `path` outlive a power cut from now on. Where the file system cannot do
+// that, nobody can.
+void msc_file_sync_folder(const char *path);
+
 bool msc_file_exists(const char *path);
-enum msc_status msc_file_make_folders(const char *path); // like mkdir -p
+enum msc_status msc_file_make_folders(const char *path); // like mkdir -p, and synced
 enum msc_status msc_file_remove(const char *path);       // absent is no error
 // In one file system, over what `to` was. Absent is no error, and `to` stays.
 enum msc_status msc_file_rename(const char *from, const char *to);

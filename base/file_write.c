@@ -197,19 +197,6 @@ enum msc_status msc_file_writer_read_at(struct msc_file_writer *w, uint64_t plac
     return MSC_OK;
 }
 
-// Makes the rename itself last through a power cut. A failure here cannot undo the rename, and
-// either name leads to a whole file, so it is none of the caller's business.
-static void sync_folder(const char *path) {
-    struct msc_arena arena = {0};
-    const char *folder = msc_path_folder(&arena, path);
-    int descriptor = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (descriptor >= 0) {
-        fsync(descriptor);
-        close(descriptor);
-    }
-    msc_arena_finish(&arena);
-}
-
 static void file_write_finish(struct msc_file_writer *w) {
     if (w->descriptor >= 0) {
         close(w->descriptor); // what matters was synced
@@ -227,7 +214,7 @@ enum msc_status msc_file_writer_commit(struct msc_file_writer *w) {
     if (rename(w->temporary, w->path) != 0) {
         return msc_file__fail("replace", w->path, errno);
     }
-    sync_folder(w->path);
+    msc_file_sync_folder(w->path); // until then either name leads to a whole file
     file_write_finish(w);
     return MSC_OK;
 }

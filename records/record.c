@@ -234,19 +234,6 @@ enum msc_status msc_record_commit(struct msc_record *record) {
     return MSC_OK;
 }
 
-enum msc_status msc_record__sync_folder(const char *path) {
-    struct msc_arena arena = {0};
-    char *folder = msc_path_folder(&arena, path);
-    int descriptor = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    // Some file systems cannot sync a folder; the file itself is there.
-    if (descriptor >= 0) {
-        fsync(descriptor);
-        close(descriptor);
-    }
-    msc_arena_finish(&arena);
-    return MSC_OK;
-}
-
 static enum msc_status check_record_is_free(struct msc_record *record) {
     enum msc_status status = MSC_OK;
     char *text = NULL;
@@ -282,7 +269,8 @@ static enum msc_status begin_record(struct msc_record *record, const struct cJSO
     // Read back what is written, so that a fresh record and a resumed one know the same.
     MSC_TRY(msc_record__read_header(record, record->buffer.data, record->buffer.length - 1));
     MSC_TRY(msc_record_commit(record));
-    return msc_record__sync_folder(record->path);
+    msc_file_sync_folder(record->path);
+    return MSC_OK;
 }
 
 enum msc_status msc_record_create(struct msc_record **out, const char *path,

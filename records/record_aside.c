@@ -65,7 +65,8 @@ static enum msc_status move_aside(const char **new_path, struct msc_arena *arena
     }
     MSC_TRY(msc_file_remove(attempt));
     *new_path = target;
-    return msc_record__sync_folder(path);
+    msc_file_sync_folder(path);
+    return MSC_OK;
 }
 
 enum msc_status msc_record_set_aside(char **new_path, const char *path, const struct msc_log *log) {

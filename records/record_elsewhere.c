@@ -61,7 +61,7 @@ static enum msc_status save_elsewhere(struct msc_record *record, const struct ms
         unlink(path);
         return status;
     }
-    (void)msc_record__sync_folder(path);
+    msc_file_sync_folder(path);
     close(record->descriptor);
     record->descriptor = descriptor;
     record->saved_path = path;

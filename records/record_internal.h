@@ -178,7 +178,6 @@ enum msc_status msc_record__open_locked(int *out, const char *path, int flags);
 // Writes and syncs. `path` is for the error text.
 enum msc_status msc_record__write_at(int descriptor, const char *data, size_t n_bytes,
                                      uint64_t offset, const char *path);
-enum msc_status msc_record__sync_folder(const char *path); // of the file `path`
 enum msc_status msc_record__fail_system(const char *what, const char *path, int error);
 
 #endif
