@@ -1,6 +1,8 @@
-// The first byte says what the others are: 'n' a .npy, 'z' a .npz, 's' a .safetensors, 'i' an image.
+// The first byte says what the others are: 'n' a .npy, 'z' a .npz, 's' a .safetensors, 'i' an image, 'l' a file of
+// arrays that grows (data/array_log.h).
 // Arrays that were read are saved and read again, and read as a dataset.
 #include "base/alloc.h"
+#include "data/array_log.h"
 #include "data/dataset.h"
 #include "data/image.h"
 #include "data/safetensors.h"
@@ -114,6 +116,36 @@ static void read_image(const char *name) {
     }
 }
 
+// A file of arrays that grows: what counts when it is opened is read, more is added, and both are there
+// the next time.
+static void read_log(const char *name) {
+    static const struct msc_hash identity = {.low = 1, .high = 2};
+    static const int64_t dims[] = {2, 3};
+    struct msc_array_log *log = NULL;
+    struct msc_array *array = NULL, *more = NULL;
+    size_t n = 0;
+    if (fuzz_check(msc_array_log_open(&log, fuzz_path(name), identity, &fuzz_log)) != MSC_OK) {
+        return;
+    }
+    n = msc_array_log_n(log);
+    for (size_t i = 0; i < n; i++) {
+        if (fuzz_check(msc_array_log_read(&array, log, msc_array_log_name(log, i))) == MSC_OK) {
+            msc_array_release(array);
+        }
+    }
+    if (msc_array_create(&more, MSC_DTYPE_F32, 2, dims) != MSC_OK ||
+        fuzz_check(msc_array_log_add(log, "more", more)) != MSC_OK) {
+        fuzz_fail("an array could not be added");
+    }
+    msc_array_release(more);
+    msc_array_log_close(log);
+    if (fuzz_check(msc_array_log_open(&log, fuzz_path(name), identity, &fuzz_log)) != MSC_OK ||
+        msc_array_log_n(log) != n + 1) {
+        fuzz_fail("arrays that counted are gone");
+    }
+    msc_array_log_close(log);
+}
+
 static const struct {
     char letter;
     const char *name;
@@ -123,6 +155,7 @@ static const struct {
     {'z', "a.npz", read_npz},
     {'s', "a.safetensors", read_safetensors},
     {'i', "a.png", read_image},
+    {'l', "a.moments", read_log},
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
