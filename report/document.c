@@ -6,21 +6,17 @@
 #include "base/str.h"
 #include "graph/onnx/load.h"
 #include "pipeline/processor.h"
+#include "report/effects.h"
 #include "report/graph_picture.h"
 #include "report/plan_layers.h"
 #include "report/trial_figures.h"
 #include "report/verdict.h"
-#include "search/analysis.h"
 #include "search/distilled.h"
 #include "search/kept.h"
 #include "search/report.h"
 #include "search/reranked.h"
 
 #include <string.h>
-
-// Choices alone and pairs that anybody reads.
-#define MOST_ALONE 200
-#define MOST_PAIRS 30
 
 struct subject {
     const char *path;
@@ -129,25 +125,6 @@ static enum msc_status add_graph(cJSON *object, struct subject *s) {
     return s->missing ? msc_json_add_text(picture, "missing", s->missing) : no_document_memory();
 }
 
-// ---- Effects ----------------------------------------------------------------------------------
-
-static void shorten(cJSON *list, int most) {
-    while (cJSON_GetArraySize(list) > most) {
-        cJSON_Delete(cJSON_DetachItemFromArray(list, cJSON_GetArraySize(list) - 1));
-    }
-}
-
-static enum msc_status add_effects(cJSON *object, const struct subject *s) {
-    struct msc_analysis analysis = {0};
-    cJSON *effects = NULL;
-    MSC_TRY(msc_analysis_make(&analysis, s->record));
-    enum msc_status status = msc_analysis_describe(&effects, &analysis, MOST_PAIRS);
-    msc_analysis_finish(&analysis);
-    MSC_TRY(status);
-    shorten(cJSON_GetObjectItemCaseSensitive(effects, "alone"), MOST_ALONE);
-    return msc_json_add(object, "effects", effects);
-}
-
 // ---- A record ---------------------------------------------------------------------------------
 
 // How distill_loss is measured, or NULL.
@@ -178,7 +155,7 @@ static enum msc_status add_plan(cJSON *object, struct subject *s) {
 }
 
 static enum msc_status fill_record(cJSON *object, struct subject *s) {
-    cJSON *report = NULL, *verdict = NULL, *figures = NULL;
+    cJSON *report = NULL, *verdict = NULL, *effects = NULL, *figures = NULL;
     MSC_TRY(msc_record_open(&s->record, s->path, MSC_RECORD_READ, s->log));
     MSC_TRY(msc_kept_leave_out(s->record, s->log));
     MSC_TRY(msc_reranked_winner(&s->has_delivered, &s->delivered, s->record, NULL));
@@ -189,7 +166,8 @@ static enum msc_status fill_record(cJSON *object, struct subject *s) {
     MSC_TRY(msc_verdict_make(&verdict, report, find_loss(s)));
     MSC_TRY(msc_json_add(object, "verdict", verdict));
     MSC_TRY(add_plan(object, s));
-    MSC_TRY(add_effects(object, s));
+    MSC_TRY(msc_effects_describe(&effects, s->record, s->delivered));
+    MSC_TRY(msc_json_add(object, "effects", effects));
     MSC_TRY(msc_trial_figures(&figures, s->record));
     MSC_TRY(msc_json_add(object, "trials", figures));
     MSC_TRY(add_graph(object, s));

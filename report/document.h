@@ -10,8 +10,7 @@
 //     numbers       what a report says (search/report.h), without lists
 //     verdict       in words (report/verdict.h)
 //     plan          the delivered plan over the network (report/plan_layers.h)
-//     effects       what choices do alone and in pairs (search/analysis.h); `fitted`: a model of the
-//                   trials says it where they were not measured alone
+//     effects       what choices do alone and in pairs (report/effects.h)
 //     trials        figures over the trials (report/trial_figures.h)
 //     graph         the network with the places of its joints; or `missing`, why there is none
 //     config        as the header has it

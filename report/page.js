@@ -365,7 +365,7 @@
   function nodeOf(joint, plan) {
     const x = joint.column * NODE.x + 8, y = joint.layer * NODE.y + 8;
     const node = makeSvg("g", { class: "node", transform: "translate(" + x + " " + y + ")" });
-    node.append(makeSvg("rect", { width: NODE.width, height: NODE.height, rx: 6 }));
+    node.append(makeSvg("rect", { class: "body", width: NODE.width, height: NODE.height, rx: 6 }));
     const weight = (joint.tasks || []).map((t) => plan[t]).find((row) => row.kind !== "activation" && row.bits !== undefined) ||
       (joint.tasks || []).map((t) => plan[t]).find((row) => row.bits !== undefined);
     if (weight) {

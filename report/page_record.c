@@ -287,7 +287,10 @@ static void write_signed_bar(struct msc_str *out, double value, double greatest)
 }
 
 static void write_alone(struct msc_str *out, const cJSON *alone, const char *metric) {
-    const char *const columns[] = {"task", "choice", "difference", metric, NULL};
+    bool has_values =
+        msc_page__get(alone->child, "value") != NULL; // a model knows differences alone
+    const char *const columns[] = {"task", "choice", "difference", has_values ? metric : NULL,
+                                   NULL};
     double greatest = greatest_of(alone, "difference");
     const cJSON *row = NULL;
     begin_details(out, "Choices alone, those that change most first");
@@ -297,7 +300,9 @@ static void write_alone(struct msc_str *out, const cJSON *alone, const char *met
         msc_page__head_cell(out, msc_page__text(row, "task"));
         msc_page__cell(out, msc_page__text(row, "choice"));
         write_signed_bar(out, msc_page__number(row, "difference"), greatest);
-        msc_page__number_cell(out, msc_page__number(row, "value"));
+        if (has_values) {
+            msc_page__number_cell(out, msc_page__number(row, "value"));
+        }
         msc_str_append(out, "</tr>\n");
     }
     msc_page__end_table(out);
@@ -347,9 +352,14 @@ static void write_effects(struct msc_str *out, const cJSON *record, int index) {
     }
     msc_str_printf(out, "<p class=\"note\">What one choice does to ");
     msc_html_name(out, msc_page__text(effects, "metric"));
-    if (msc_page__get(effects, "fitted")) {
-        msc_str_append(out, ", by a model of all trials in which choices add up: few differ in one "
-                            "task alone.</p>\n");
+    const cJSON *fitted = msc_page__get(effects, "fitted");
+    if (fitted) {
+        msc_str_printf(
+            out,
+            " in place of the plan's own, by a model in which choices add up, fitted to "
+            "%.0f trials (it explains %.3g %% of how they differ): few differ in one task "
+            "alone.</p>\n",
+            msc_page__number(fitted, "trials"), 100.0 * msc_page__number(fitted, "explained"));
     } else {
         msc_str_printf(out,
                        ", all others as in trial %.0f; %d of %.0f choices were measured so.</p>\n",
