@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Pages of `mscgym report` in a browser: no error on the console, charts and network are drawn, names that
+hold markup stay text, dark and printed they work, tables are there without scripts, and a served page follows
+its record without being loaded again.
+
+usage: check_page.py MSCGYM FILES
+
+FILES is tests/cli/files. Needs Chromium, which is spoken to by its DevTools protocol; without it exits with 77.
+"""
+
+import base64
+import json
+import os
+import re
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+WAIT_S = 120  # far more than anything takes
+TOY = """{{"workspace": "{name}", "verbose": "error", "gym": [{{"record": "toy.jsonl",
+  "env": {{"type": "toy", "tasks": 6, "choices": 3, "seed": 1, "interaction": 0.5}},
+  "agent": {{"type": "evolutionary", "population": 8}}, "budget": {{"trials": {trials}}},
+  "seed": {seed}, "parallel": 4}}]}}"""
+
+
+class Tab:
+    """A page of the browser, over the WebSocket of its DevTools."""
+
+    def __init__(self, port, url):
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/json/new?about:blank", method="PUT")
+        with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+            address = json.load(answer)["webSocketDebuggerUrl"]
+        self.buffer, self.n, self.errors = b"", 0, []
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=WAIT_S)
+        key = base64.b64encode(os.urandom(16)).decode()
+        path = address.split(str(port), 1)[1]
+        self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\n"
+                            f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\n"
+                            "Sec-WebSocket-Version: 13\r\n\r\n".encode())
+        while b"\r\n\r\n" not in self.buffer:
+            self.buffer += self.socket.recv(4096)
+        self.buffer = self.buffer.split(b"\r\n\r\n", 1)[1]
+        for domain in ("Runtime", "Log", "Page"):
+            self.call(domain + ".enable")
+        self.load(url)
+
+    def take(self, n):
+        while len(self.buffer) < n:
+            self.buffer += self.socket.recv(1 << 16)
+        taken, self.buffer = self.buffer[:n], self.buffer[n:]
+        return taken
+
+    def receive(self):
+        n = self.take(2)[1] & 127
+        if n >= 126:
+            n = struct.unpack(">H" if n == 126 else ">Q", self.take(2 if n == 126 else 8))[0]
+        message = json.loads(self.take(n))
+        method, values = message.get("method"), message.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            self.errors.append(str(values["exceptionDetails"])[:500])
+        elif method == "Log.entryAdded" and values["entry"]["level"] == "error":
+            self.errors.append(values["entry"]["text"])
+        elif method == "Runtime.consoleAPICalled" and values["type"] in ("error", "warning"):
+            self.errors.append(str(values["args"])[:500])
+        return message
+
+    def call(self, method, **values):
+        self.n += 1
+        text = json.dumps({"id": self.n, "method": method, "params": values}).encode()
+        mask = os.urandom(4)
+        head = bytes([0x81, 0x80 | len(text)]) if len(text) < 126 else \
+            bytes([0x81, 0xfe]) + struct.pack(">H", len(text))
+        self.socket.sendall(head + mask + bytes(c ^ mask[i % 4] for i, c in enumerate(text)))
+        while True:
+            message = self.receive()
+            if message.get("id") == self.n:
+                return message.get("result", message)
+
+    def ask(self, expression):
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"]
+        return result.get("value")
+
+    def wait(self, expression):
+        """Until it is true."""
+        end = time.monotonic() + WAIT_S
+        while not self.ask(expression):
+            if time.monotonic() > end:
+                raise AssertionError(f"never came: {expression}")
+            time.sleep(0.05)
+
+    def load(self, url):
+        self.call("Page.navigate", url=url)
+        self.wait(f"location.href === {json.dumps(url)} && document.readyState === 'complete'")
+
+
+def run(*command):
+    subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
+
+
+def search(mscgym, name, trials, seed=3):
+    Path(f"{name}.json").write_text(TOY.format(name=name, trials=trials, seed=seed), encoding="utf-8")
+    run(mscgym, "search", f"{name}.json")
+    return f"{name}/toy.jsonl"
+
+
+def url_of(path):
+    return Path(path).resolve().as_uri()
+
+
+def check(what, is_so):
+    print(("ok: " if is_so else "FAILED: ") + what)
+    if not is_so:
+        raise AssertionError(what)
+
+
+def check_charts(port, page, has_charts):
+    tab = Tab(port, url_of(page))
+    n = tab.ask("document.querySelectorAll('canvas').length")
+    check("charts are drawn", n >= 5 if has_charts else n == 0)
+    if has_charts:
+        check("tables behind charts are closed",
+              tab.ask("[...document.querySelectorAll('details.table')].every(d => !d.open)"))
+    background = tab.ask("getComputedStyle(document.body).backgroundColor")
+    tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    tab.wait(f"getComputedStyle(document.body).backgroundColor !== {json.dumps(background)}")
+    check("dark", True)
+    pdf = tab.call("Page.printToPDF")
+    check("printed", len(base64.b64decode(pdf["data"])) > 10000)
+    check("no error", tab.errors == [])
+    tab.call("Emulation.setScriptExecutionDisabled", value=True)
+    tab.load(url_of(page) + "?")
+    check("without scripts every table is open",
+          tab.ask("[...document.querySelectorAll('details')].every(d => d.open)") and
+          tab.ask("document.querySelectorAll('td').length") > 50)
+
+
+def make_hostile(mscgym, files):
+    for name in ("tiny.onnx", "inputs.npz"):
+        shutil.copy(Path(files) / name, name)
+    run(mscgym, "graph", "tiny.onnx", "-o", "plain.json")
+    names = {"flatten": "<img src=x onerror=window.hurt=1>", "fc": "x" * 10000,
+             "conv": "</script><script>window.hurt=1</script>"}
+    lines = Path("plain.json").read_text(encoding="utf-8").splitlines()
+    for i, line in enumerate(lines):
+        for old, new in names.items():
+            if "optype" not in line:
+                lines[i] = lines[i].replace(f'"{old}"', f'"{new}"').replace(f'"{old}:', f'"{new}:')
+    Path("bad.json").write_text("\n".join(lines), encoding="utf-8")
+    shutil.copy("plain.safetensors", "bad.safetensors")
+    Path("bad_search.json").write_text(json.dumps({
+        "workspace": "bad", "verbose": "error", "model": "bad.json", "dataset": {"inputs": "inputs.npz"},
+        "quantize": {"target": "generic", "gym": [{"record": "r.jsonl", "budget": {"trials": 4}}]}}),
+        encoding="utf-8")
+    run(mscgym, "search", "bad_search.json", "--quiet")
+    run(mscgym, "report", "bad/r.jsonl", "-o", "bad.html")
+
+
+def check_hostile(port):
+    tab = Tab(port, url_of("bad.html"))
+    check("markup in names stays text", tab.ask("window.hurt === undefined") and
+          tab.ask("document.querySelectorAll('img').length") == 0)
+    check("the network is drawn", tab.ask("document.querySelectorAll('.node').length") == 5)
+    tab.ask("const i = document.querySelector('.network input'); i.value = 'onerror';"
+            "i.dispatchEvent(new Event('input')); i.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'}))")
+    check("a name is found", tab.ask("document.querySelectorAll('.node.found').length") == 1 and
+          "onerror" in tab.ask("document.querySelector('.picked-text').textContent"))
+    check("no part is wider than the page",
+          tab.ask("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
+    check("no error", tab.errors == [])
+
+
+def check_live(mscgym, port):
+    record = search(mscgym, "live", 20)
+    server = subprocess.Popen([mscgym, "report", record, "--serve"], stdout=subprocess.PIPE, text=True)
+    try:
+        tab = Tab(port, server.stdout.readline().split("page: ")[1].strip())
+        check("begins as it is", "23 trials" in tab.ask("document.querySelector('.meta').textContent"))
+        tab.ask("window.mark = 1; document.querySelector('details').open = true")
+        search(mscgym, "live", 60)
+        tab.wait("document.querySelector('.meta').textContent.includes('63 trials')")
+        check("follows its record without being loaded again",
+              tab.ask("window.mark === 1 && document.querySelector('details').open"))
+        check("no error", tab.errors == [])
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def main():
+    if len(sys.argv) != 3:
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    mscgym, files = (str(Path(word).resolve()) for word in sys.argv[1:])
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not chromium:
+        print("skipped: no Chromium")
+        return 77
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        os.chdir(folder)
+        browser = subprocess.Popen(
+            [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
+             f"--user-data-dir={folder}/browser", "about:blank"], stderr=subprocess.PIPE, text=True)
+        try:
+            port = None
+            for line in browser.stderr:
+                found = re.search(r"DevTools listening on ws://127\.0\.0\.1:(\d+)/", line)
+                if found:
+                    port = int(found[1])
+                    break
+            if not port:
+                print("skipped: Chromium does not run here")
+                return 77
+            first = search(mscgym, "a", 40)
+            second = search(mscgym, "b", 60, 4)
+            run(mscgym, "report", first)
+            page = Path("a/toy.html").read_text(encoding="utf-8")
+            has_charts = "built without Chart.js" not in page
+            check_charts(port, "a/toy.html", has_charts)
+            run(mscgym, "report", first, second, "-o", "both.html")
+            check_charts(port, "both.html", has_charts)
+            make_hostile(mscgym, files)
+            check_hostile(port)
+            check_live(mscgym, port)
+        finally:
+            browser.terminate()
+            browser.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
