@@ -9,13 +9,20 @@
 #define ENOUGH 1e-9 // change of an effect beside the greatest
 #define RIDGE 1e-6  // of all weights, for the mean choice
 
+// A trial as the fit wants it.
+struct fitted {
+    double value; // the smaller the better
+    int64_t id;
+    const uint32_t *choices;
+};
+
 struct fit {
     const struct msc_record *record;
     size_t n_tasks, n_entries, n;
     size_t *offsets, *counts;
-    const struct msc_record_line **lines; // [n]
-    double *y, *weights, *residuals;      // [n]
-    double *effects, *sums, *masses;      // [n_entries]
+    struct fitted *trials;           // [n]
+    double *y, *weights, *residuals; // [n]
+    double *effects, *sums, *masses; // [n_entries]
     double constant, ridge;
 };
 
@@ -29,23 +36,23 @@ static bool is_fitted(const struct msc_record_line *line) {
 }
 
 static bool is_lower(const void *context, const void *a, const void *b) {
-    const struct msc_record_line *x = *(const struct msc_record_line *const *)a;
-    const struct msc_record_line *y = *(const struct msc_record_line *const *)b;
-    double left = x->trial.outcome.objectives[0], right = y->trial.outcome.objectives[0];
+    const struct fitted *x = a, *y = b;
     (void)context;
-    return left != right ? left < right : x->trial.id < y->trial.id;
+    return x->value != y->value ? x->value < y->value : x->id < y->id;
 }
 
 static void gather(struct fit *f) {
-    const struct msc_record_line *spare;
-    const struct msc_heap heap = {.elements = f->lines,
-                                  .element_bytes = sizeof *f->lines,
+    struct fitted spare;
+    const struct msc_heap heap = {.elements = f->trials,
+                                  .element_bytes = sizeof *f->trials,
                                   .spare = &spare,
                                   .is_before = is_lower};
     for (size_t i = 0; i < msc_record_n_trials(f->record); i++) {
-        const struct msc_record_line *line = msc_record_trial(f->record, i);
-        if (is_fitted(line)) {
-            f->lines[f->n++] = line;
+        const struct msc_record_line line = msc_record_trial(f->record, i);
+        if (is_fitted(&line)) {
+            f->trials[f->n++] = (struct fitted){.value = line.trial.outcome.objectives[0],
+                                                .id = line.trial.id,
+                                                .choices = line.trial.proposal.choices};
         }
     }
     msc_heap_sort(&heap, f->n);
@@ -53,15 +60,15 @@ static void gather(struct fit *f) {
 }
 
 static size_t entry_of(const struct fit *f, size_t i, size_t task) {
-    return f->offsets[task] + f->lines[i]->trial.proposal.choices[task];
+    return f->offsets[task] + f->trials[i].choices[task];
 }
 
 static void weigh(struct fit *f) {
-    double best = f->lines[0]->trial.outcome.objectives[0];
-    double median = f->lines[f->n / 2]->trial.outcome.objectives[0] - best;
+    double best = f->trials[0].value;
+    double median = f->trials[f->n / 2].value - best;
     double floor_ = 0.1 * median > 0.0 ? 0.1 * median : 1.0, mass = 0.0;
     for (size_t i = 0; i < f->n; i++) {
-        f->y[i] = f->lines[i]->trial.outcome.objectives[0];
+        f->y[i] = f->trials[i].value;
         f->weights[i] = 1.0 / ((f->y[i] - best + floor_) * (f->y[i] - best + floor_));
         mass += f->weights[i];
         for (size_t t = 0; t < f->n_tasks; t++) {
@@ -150,7 +157,7 @@ static enum msc_status fit_alloc(struct fit *f, struct msc_arena *arena) {
         f->offsets[t] = f->n_entries;
         f->n_entries += space->tasks[t].n_choices;
     }
-    f->lines = msc_arena_array(arena, n, sizeof *f->lines);
+    f->trials = msc_arena_array(arena, n, sizeof *f->trials);
     n = n < MSC_ADDITIVE_TRIALS ? n : MSC_ADDITIVE_TRIALS;
     f->y = msc_arena_array(arena, n, sizeof *f->y);
     f->weights = msc_arena_array(arena, n, sizeof *f->weights);
@@ -159,7 +166,7 @@ static enum msc_status fit_alloc(struct fit *f, struct msc_arena *arena) {
     f->effects = msc_arena_array(arena, f->n_entries + 1, sizeof *f->effects);
     f->sums = msc_arena_array(arena, f->n_entries + 1, sizeof *f->sums);
     f->masses = msc_arena_array(arena, f->n_entries + 1, sizeof *f->masses);
-    bool is_whole = f->offsets && f->lines && f->y && f->weights && f->residuals && f->counts &&
+    bool is_whole = f->offsets && f->trials && f->y && f->weights && f->residuals && f->counts &&
                     f->effects && f->sums && f->masses;
     return is_whole ? MSC_OK : no_fit_memory();
 }

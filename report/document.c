@@ -166,7 +166,8 @@ static enum msc_status fill_record(cJSON *object, struct subject *s) {
     MSC_TRY(msc_verdict_make(&verdict, report, find_loss(s)));
     MSC_TRY(msc_json_add(object, "verdict", verdict));
     MSC_TRY(add_plan(object, s));
-    MSC_TRY(msc_effects_describe(&effects, s->record, s->delivered));
+    MSC_TRY(msc_effects_describe(&effects, s->record,
+                                 s->has_delivered ? s->delivered.trial.proposal.choices : NULL));
     MSC_TRY(msc_json_add(object, "effects", effects));
     MSC_TRY(msc_trial_figures(&figures, s->record));
     MSC_TRY(msc_json_add(object, "trials", figures));

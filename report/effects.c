@@ -82,13 +82,12 @@ static enum msc_status add_fit(cJSON *effects, struct msc_additive *fit,
 }
 
 static enum msc_status fit_effects(cJSON *effects, const struct msc_record *record,
-                                   const struct msc_record_line *plan, size_t n_choices) {
+                                   const uint32_t plan[], size_t n_choices) {
     struct msc_additive fit = {0};
     MSC_TRY(msc_additive_fit(&fit, record));
     enum msc_status status = MSC_OK;
     if (fit.n_trials >= LEAST_TRIALS && fit.explained > 0.0) {
-        status = add_fit(effects, &fit, msc_record_space(record), plan->trial.proposal.choices,
-                         n_choices);
+        status = add_fit(effects, &fit, msc_record_space(record), plan, n_choices);
     }
     msc_additive_finish(&fit);
     return status;
@@ -101,7 +100,7 @@ static void shorten(cJSON *list, int most) {
 }
 
 enum msc_status msc_effects_describe(struct cJSON **out, const struct msc_record *record,
-                                     const struct msc_record_line *plan) {
+                                     const uint32_t plan[]) {
     struct msc_analysis analysis = {0};
     cJSON *effects = NULL;
     MSC_TRY(msc_analysis_make(&analysis, record));

@@ -8,9 +8,9 @@
 struct cJSON;
 
 // The members of msc_analysis_describe, its lists cut. By a model also `fitted`, {"trials", "explained"}, and
-// `alone` lists the differences that it gives from the choices of the trial `plan`: `task`, `choice`,
+// `alone` lists the differences that it gives from the choices of a plan: `task`, `choice`,
 // `difference`, those that do most first. *out is owned by the caller.
 enum msc_status msc_effects_describe(struct cJSON **out, const struct msc_record *record,
-                                     const struct msc_record_line *plan); // NULL: there is none
+                                     const uint32_t plan[]); // NULL: there is none
 
 #endif

@@ -7,6 +7,8 @@
 
 // The reference is one of the baselines or of so many trials after them.
 #define CANDIDATES 256
+// Of more trials than that some stand for all when neighbours are counted.
+#define COUNTED 20000
 
 static enum msc_status no_analysis_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for an analysis");
@@ -37,10 +39,10 @@ static size_t count_changes(const struct msc_record *record, const struct msc_re
     return n;
 }
 
-// In how many trials one task alone differs from a candidate.
+// In how many trials, out of those that are counted, one task alone differs from a candidate.
 static size_t count_neighbours(const struct msc_analysis *a, const struct msc_record_line *of) {
-    size_t n = 0, task;
-    for (size_t i = 0; i < msc_record_n_trials(a->record); i++) {
+    size_t n = 0, task, each = 1 + msc_record_n_trials(a->record) / COUNTED;
+    for (size_t i = 0; i < msc_record_n_trials(a->record); i += each) {
         const struct msc_record_line line = msc_record_trial(a->record, i);
         n += !isnan(value_of(a, &line)) && count_changes(a->record, of, &line, &task, 1) == 1;
     }

@@ -9,7 +9,7 @@ serve() {
     listens page.txt
 }
 listens() { # FILE that the address is written to
-    until grep -q 'page: http' "$1"; do sleep 0.01; done
+    until cat "$1" 2>/dev/null | grep -q 'page: http.*/$'; do sleep 0.01; done
     address=$(sed -n 's,.*page: http://127.0.0.1:,,p' "$1")
     port=${address%%/*}
     token=${address#*/}
