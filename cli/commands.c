@@ -6,6 +6,7 @@ extern const struct msc_cli_command msc_cmd_sensitivity;
 extern const struct msc_cli_command msc_cmd_quantize;
 extern const struct msc_cli_command msc_cmd_resume;
 extern const struct msc_cli_command msc_cmd_show;
+extern const struct msc_cli_command msc_cmd_watch;
 extern const struct msc_cli_command msc_cmd_report;
 extern const struct msc_cli_command msc_cmd_verify;
 extern const struct msc_cli_command msc_cmd_salvage;
@@ -27,6 +28,7 @@ const struct msc_cli_command *const msc_cli_commands[] = {
     &msc_cmd_quantize,
     &msc_cmd_resume,
     &msc_cmd_show,
+    &msc_cmd_watch,
     &msc_cmd_report,
     &msc_cmd_verify,
     &msc_cmd_salvage,

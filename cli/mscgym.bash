@@ -3,7 +3,7 @@
 _mscgym() {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="search sensitivity quantize resume show report verify salvage export run bench track graph config envs agents gym devices tune"
+    local commands="search sensitivity quantize resume show watch report verify salvage export run bench track graph config envs agents gym devices tune"
     local basic="--json --quiet --help"
     local models="--device --threads --memory --bind"
     local options=""
@@ -51,6 +51,7 @@ _mscgym() {
             --allow-plugins $models"
         ;;
     show) options="--best --top --pareto --phases --allow-plugins --canonical" ;;
+    watch) options="--once" ;;
     report) options="--output --serve --port" ;;
     verify) options="--trials --sample --seed --allow-plugins $models" ;;
     salvage) options="--output" ;;

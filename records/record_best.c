@@ -52,7 +52,7 @@ static enum msc_status choose_line(struct chosen *c, const struct msc_record_lin
                                   .spare = &spare,
                                   .is_before = is_better_trial};
     struct msc_trial candidate;
-    msc_record__count_line(c->counts, line);
+    msc_record_count_line(c->counts, line);
     if (line->retry_of >= 0 && line->baseline >= 0) {
         c->retries[line->baseline] = line->trial.id;
     }
@@ -214,7 +214,8 @@ enum msc_status msc_record_open_best(struct msc_record **out, const char *path, 
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_record_scan_open(&c.scan, path, log));
     if (msc_record_scan_record(c.scan)->schema < MSC_RECORD_SCHEMA_SUM) {
-        status = msc_record_open(out, path, MSC_RECORD_READ, log); // which times are wrong, all tell
+        status =
+            msc_record_open(out, path, MSC_RECORD_READ, log); // which times are wrong, all tell
         goto out;
     }
     MSC_TRY_OUT(make_chosen(&c, n_best));

@@ -117,9 +117,6 @@ struct msc_record_line msc_record__held(const struct msc_record *record, size_t 
 // record_line.c. Which uniform plan a line is of, by its ids; -1: none.
 int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line);
 
-// record_query.c. Adds a line to the counts of a record.
-void msc_record__count_line(struct msc_record_counts *counts, const struct msc_record_line *line);
-
 // record_scan.c. Goes to the line of trial `id`, which begins at the offset.
 void msc_record__scan_seek(struct msc_record_scan *scan, int64_t id, uint64_t offset);
 // Where the line of the next trial, or a segment before it, begins.

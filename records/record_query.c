@@ -84,7 +84,7 @@ bool msc_record_baseline(struct msc_record_line *out, const struct msc_record *r
     return true;
 }
 
-void msc_record__count_line(struct msc_record_counts *counts, const struct msc_record_line *line) {
+void msc_record_count_line(struct msc_record_counts *counts, const struct msc_record_line *line) {
     const struct msc_outcome *outcome = &line->trial.outcome;
     counts->n_trials++;
     counts->n_by_state[outcome->state]++;
@@ -109,6 +109,6 @@ void msc_record_count(struct msc_record_counts *out, const struct msc_record *re
     *out = (struct msc_record_counts){0};
     for (size_t i = 0; i < record->n_trials; i++) {
         const struct msc_record_line line = msc_record_trial(record, i);
-        msc_record__count_line(out, &line);
+        msc_record_count_line(out, &line);
     }
 }

@@ -37,6 +37,8 @@ struct msc_record_counts {
     double reuse_sum, reuse_ratio; // the same, and its mean
 };
 void msc_record_count(struct msc_record_counts *out, const struct msc_record *record);
+// Adds a line to counts that begin as zero.
+void msc_record_count_line(struct msc_record_counts *counts, const struct msc_record_line *line);
 
 // Calls `write` with each line of a record file without `measured` and, in the header, without
 // objects called `budget`; the checksum is that of what is printed. Two searches that agree give

@@ -81,6 +81,13 @@ const struct msc_record *msc_record_scan_record(const struct msc_record_scan *sc
     return scan->record;
 }
 
+bool msc_record_scan_is_named(const struct msc_record_scan *scan) {
+    struct stat held;
+    struct stat named;
+    return fstat(scan->reader.descriptor, &held) == 0 && stat(scan->record->path, &named) == 0 &&
+           held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
 void msc_record_scan_warn(const struct msc_record_scan *scan) {
     msc_record__warn_measured(scan->record);
     msc_record__warn_cut(scan->record);

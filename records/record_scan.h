@@ -32,6 +32,8 @@ enum msc_status msc_record_scan_next(const struct msc_record_line **out,
 // What the header tells, and segments: path, space, goal, race, seed, numerics. It has no trials, but
 // msc_record_n_trials says how many were read, msc_record_n_bytes how far. Borrowed.
 const struct msc_record *msc_record_scan_record(const struct msc_record_scan *scan);
+// Does the path still name the file that is read? Not where the record was set aside, say.
+bool msc_record_scan_is_named(const struct msc_record_scan *scan);
 // Warns of a torn end and of damaged `measured`, as msc_record_open does. Once all was read.
 void msc_record_scan_warn(const struct msc_record_scan *scan);
 // The bytes that it holds now.
