@@ -136,7 +136,7 @@ enum msc_status msc_page_write_list(struct msc_str *out, const struct cJSON *rec
     msc_str_append(
         out, "</div>\n<main id=\"main\">\n<article class=\"record\" id=\"list\"><header><h1>"
              "Records</h1></header>\n<section class=\"part\">\n<h2>Running ones first</h2>\n");
-    msc_page__table(out, "Records", columns);
+    msc_page__table(out, "Records", columns, "  nn ");
     cJSON_ArrayForEach(record, records) {
         msc_page__row(out, NULL);
         msc_str_append(out, "<th scope=\"row\"><a href=\"");
@@ -145,7 +145,7 @@ enum msc_status msc_page_write_list(struct msc_str *out, const struct cJSON *rec
         msc_html_name(out, msc_page__text(record, "name"));
         msc_str_append(out, "</a></th>");
         for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-            msc_page__cell(out, msc_page__text(record, keys[i]));
+            msc_page__text_cell(out, msc_page__text(record, keys[i]), i == 1 || i == 2);
         }
         msc_str_append(out, "</tr>\n");
     }

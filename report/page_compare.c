@@ -14,7 +14,7 @@ static void write_results(struct msc_str *out, const cJSON *records) {
                                    "trials", "seconds",   "agent",     NULL};
     const cJSON *record = NULL;
     int index = 0;
-    msc_page__table(out, "Results", columns);
+    msc_page__table(out, "Results", columns, "   nnn ");
     cJSON_ArrayForEach(record, records) {
         const cJSON *numbers = msc_page__get(record, "numbers");
         const cJSON *counts = msc_page__get(numbers, "counts");

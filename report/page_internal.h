@@ -26,12 +26,15 @@ void msc_page__end(struct msc_str *out);
 // Room for a chart that the script draws: `what` it is of, `label` for those who do not see it.
 void msc_page__chart(struct msc_str *out, const char *what, const char *label);
 
-// A table: its beginning with names of columns (NULL-terminated), cells, its end. Numbers stand right.
-void msc_page__table(struct msc_str *out, const char *caption, const char *const columns[]);
+// A table: its beginning with names of columns (NULL-terminated), cells, its end. `kinds` has a letter for
+// each column, 'n' for one of numbers, which stand right; those beyond its end have none.
+void msc_page__table(struct msc_str *out, const char *caption, const char *const columns[],
+                     const char *kinds);
 void msc_page__end_table(struct msc_str *out);
 void msc_page__row(struct msc_str *out, const char *class_name); // NULL: none
 void msc_page__head_cell(struct msc_str *out, const char *text);
 void msc_page__cell(struct msc_str *out, const char *text);
+void msc_page__text_cell(struct msc_str *out, const char *text, bool is_number);
 void msc_page__number_cell(struct msc_str *out, double value); // NaN: empty
 // A bar of 0 to 1 before the text.
 void msc_page__bar_cell(struct msc_str *out, double share, const char *text);

@@ -129,7 +129,7 @@ static void write_progress(struct msc_str *out, const cJSON *record, int index) 
     msc_page__chart(out, "best-time", "The best value so far over the time of search");
     msc_str_append(out, "</div>\n");
     begin_details(out, "Improvements");
-    msc_page__table(out, "Improvements", columns);
+    msc_page__table(out, "Improvements", columns, "nnn");
     for (int i = first; i < n; i++) {
         msc_page__row(out, NULL);
         msc_page__number_cell(out,
@@ -167,6 +167,7 @@ static void write_front(struct msc_str *out, const cJSON *record) {
     const cJSON *front = msc_page__get(trials, "front"), *row = NULL, *item = NULL;
     const cJSON *numbers = msc_page__get(record, "numbers");
     const char *columns[FRONT_COLUMNS + 2] = {"trial"};
+    char kinds[] = " nnnnnnnn"; // as many as FRONT_COLUMNS
     size_t n = 1;
     cJSON_ArrayForEach(item, msc_page__get(numbers, "objectives")) {
         n = add_column(columns, n, msc_page__text(item, "metric"));
@@ -176,8 +177,9 @@ static void write_front(struct msc_str *out, const cJSON *record) {
         n = add_column(columns, n, msc_page__text(item, "metric"));
     }
     columns[n] = "strategy";
+    kinds[n] = '\0';
     begin_details(out, "The front, and the strategy of each of its points");
-    msc_page__table(out, "Pareto front", columns);
+    msc_page__table(out, "Pareto front", columns, kinds);
     cJSON_ArrayForEach(row, front) {
         char id[32];
         snprintf(id, sizeof id, "%.0f", msc_page__number(row, "id"));
@@ -224,7 +226,7 @@ static void write_speed(struct msc_str *out, const cJSON *record, int index) {
     msc_page__chart(out, "reuse", "The part of the work that was reused over the time of search");
     msc_str_append(out, "</div>\n");
     begin_details(out, "As numbers");
-    msc_page__table(out, "Speed and reuse", columns);
+    msc_page__table(out, "Speed and reuse", columns, "nnn");
     for (int i = 0; i < n; i++) {
         msc_page__row(out, NULL);
         for (int k = 0; k < 3; k++) {
@@ -250,7 +252,7 @@ static void write_layers(struct msc_str *out, const cJSON *record, int index) {
     msc_page__begin(out, index, "layers", "The plan over the network");
     msc_page__chart(out, "layers", "Bits and density of each task of the plan");
     begin_details(out, "Every task");
-    msc_page__table(out, "The plan, task by task", columns);
+    msc_page__table(out, "The plan, task by task", columns, "     n");
     cJSON_ArrayForEach(row, plan) {
         double bits = msc_page__number(row, "bits"), density = msc_page__number(row, "density");
         char text[32];
@@ -294,7 +296,7 @@ static void write_alone(struct msc_str *out, const cJSON *alone, const char *met
     double greatest = greatest_of(alone, "difference");
     const cJSON *row = NULL;
     begin_details(out, "Choices alone, those that change most first");
-    msc_page__table(out, "Choices alone", columns);
+    msc_page__table(out, "Choices alone", columns, "   n");
     cJSON_ArrayForEach(row, alone) {
         msc_page__row(out, NULL);
         msc_page__head_cell(out, msc_page__text(row, "task"));
@@ -315,7 +317,7 @@ static void write_pairs(struct msc_str *out, const cJSON *pairs) {
     double greatest = greatest_of(pairs, "interaction");
     const cJSON *row = NULL;
     msc_str_append(out, "<h3>Strongest interactions</h3>\n");
-    msc_page__table(out, "Pairs", columns);
+    msc_page__table(out, "Pairs", columns, " nn ");
     cJSON_ArrayForEach(row, pairs) {
         const cJSON *choice = NULL;
         const char *before = "";

@@ -23,12 +23,15 @@ void msc_page__chart(struct msc_str *out, const char *what, const char *label) {
                    what, label);
 }
 
-void msc_page__table(struct msc_str *out, const char *caption, const char *const columns[]) {
+void msc_page__table(struct msc_str *out, const char *caption, const char *const columns[],
+                     const char *kinds) {
     msc_str_append(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
     msc_html_text(out, caption);
     msc_str_append(out, "\"><table><thead><tr>");
     for (size_t i = 0; columns[i]; i++) {
-        msc_str_append(out, "<th scope=\"col\">");
+        bool is_number = kinds[0] == 'n';
+        kinds += kinds[0] != '\0';
+        msc_str_append(out, is_number ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">");
         msc_html_name(out, columns[i]);
         msc_str_append(out, "</th>");
     }
@@ -53,10 +56,14 @@ void msc_page__head_cell(struct msc_str *out, const char *text) {
     msc_str_append(out, "</th>");
 }
 
-void msc_page__cell(struct msc_str *out, const char *text) {
-    msc_str_append(out, "<td>");
+void msc_page__text_cell(struct msc_str *out, const char *text, bool is_number) {
+    msc_str_append(out, is_number ? "<td class=\"n\">" : "<td>");
     msc_html_name(out, text);
     msc_str_append(out, "</td>");
+}
+
+void msc_page__cell(struct msc_str *out, const char *text) {
+    msc_page__text_cell(out, text, false);
 }
 
 void msc_page__value(struct msc_str *out, double value) {

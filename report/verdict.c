@@ -289,7 +289,9 @@ static enum msc_status add_runtime_numbers(struct verdict *v) {
                    verdict_number(beside, "file_bytes"));
     if (!isnan(us)) {
         double ratio = verdict_number(there, "latency_ratio");
-        msc_str_printf(&v->text, ", and a sample takes %.4g us", us);
+        msc_str_printf(&v->text,
+                       us < 1e3 ? ", and a sample takes %.4g µs" : ", and a sample takes %.4g ms",
+                       us < 1e3 ? us : 1e-3 * us);
         if (fabs(ratio - 1.0) < SAME_LATENCY) {
             msc_str_append(&v->text, ", as uncompressed");
         } else {
