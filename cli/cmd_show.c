@@ -10,7 +10,6 @@
 #include "search/phases.h"
 #include "search/recheck.h"
 #include "search/report.h"
-#include "search/distilled.h"
 #include "search/reranked.h"
 
 struct show_values {
@@ -115,21 +114,6 @@ static enum msc_status print_report(const cJSON *report) {
     return status;
 }
 
-static enum msc_status add_distilled(cJSON *report, const struct msc_record *record,
-                                     const struct msc_log *log) {
-    struct msc_record_line winner;
-    bool has_winner = false;
-    cJSON *distilled = NULL;
-    MSC_TRY(msc_reranked_winner(&has_winner, &winner, record, NULL));
-    if (!has_winner) {
-        return MSC_OK;
-    }
-    MSC_TRY(msc_distilled_load(&distilled, record, winner.trial.id, log));
-    enum msc_status status = msc_report_add_distilled(report, distilled);
-    cJSON_Delete(distilled);
-    return status;
-}
-
 // The agent knows costs, which are the environment's.
 static enum msc_status add_phases(cJSON *report, const struct msc_record *record,
                                   const struct msc_cli_call *call, const struct show_values *v) {
@@ -188,7 +172,6 @@ static enum msc_status show_record(const struct msc_cli_call *call, const struct
     struct msc_record *record = NULL;
     cJSON *kept = NULL;
     cJSON *report = NULL;
-    cJSON *reranked = NULL;
     enum msc_status status = MSC_OK;
     if (v->canonical) {
         return msc_record_canonical(v->record, log, print_line, NULL);
@@ -200,16 +183,12 @@ static enum msc_status show_record(const struct msc_cli_call *call, const struct
         .has_front = v->pareto,
     };
     MSC_TRY_OUT(msc_report_create(&report, &o));
-    MSC_TRY_OUT(msc_kept_add(report, kept));
-    MSC_TRY_OUT(msc_reranked_load(&reranked, record, log));
-    MSC_TRY_OUT(msc_report_add_reranked(report, record, reranked));
-    MSC_TRY_OUT(add_distilled(report, record, log));
+    MSC_TRY_OUT(msc_report_add_beside(report, record, kept, log));
     MSC_TRY_OUT(add_phases(report, record, call, v));
     status = v->common.json ? msc_cli_print_json(report)
              : v->best      ? print_choices(report)
                             : print_report(report);
 out:
-    cJSON_Delete(reranked);
     cJSON_Delete(report);
     cJSON_Delete(kept);
     msc_record_close(record);

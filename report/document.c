@@ -11,7 +11,6 @@
 #include "report/plan_layers.h"
 #include "report/trial_figures.h"
 #include "report/verdict.h"
-#include "search/distilled.h"
 #include "search/kept.h"
 #include "search/report.h"
 #include "search/reranked.h"
@@ -35,29 +34,15 @@ static enum msc_status no_document_memory(void) {
 
 // ---- Numbers ----------------------------------------------------------------------------------
 
-static enum msc_status add_kept(cJSON *report, const struct subject *s) {
-    cJSON *kept = NULL, *reranked = NULL, *distilled = NULL;
-    enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(msc_kept_load(&kept, s->record, s->log));
-    MSC_TRY_OUT(msc_kept_add(report, kept));
-    MSC_TRY_OUT(msc_reranked_load(&reranked, s->record, s->log));
-    MSC_TRY_OUT(msc_report_add_reranked(report, s->record, reranked));
-    if (s->has_delivered) {
-        MSC_TRY_OUT(msc_distilled_load(&distilled, s->record, s->delivered.trial.id, s->log));
-        MSC_TRY_OUT(msc_report_add_distilled(report, distilled));
-    }
-out:
-    cJSON_Delete(distilled);
-    cJSON_Delete(reranked);
-    cJSON_Delete(kept);
-    return status;
-}
-
 static enum msc_status make_numbers(cJSON **out, const struct subject *s) {
     const struct msc_report_options o = {.record = s->record};
-    cJSON *report = NULL;
+    cJSON *report = NULL, *kept = NULL;
     MSC_TRY(msc_report_create(&report, &o));
-    enum msc_status status = add_kept(report, s);
+    enum msc_status status = msc_kept_load(&kept, s->record, s->log);
+    if (status == MSC_OK) {
+        status = msc_report_add_beside(report, s->record, kept, s->log);
+    }
+    cJSON_Delete(kept);
     if (status != MSC_OK) {
         cJSON_Delete(report);
         return status;

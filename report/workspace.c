@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "records/record_scan.h"
+#include "records/record_writer.h"
 #include "search/history.h"
 
 #include <dirent.h>
@@ -41,23 +42,10 @@ bool msc_workspace_stamp_of(struct msc_workspace_stamp *out, const char *path) {
     return true;
 }
 
-// The kernel's list says it, so that nobody who wants the lock finds it taken. Where there is no such list
-// nothing runs as far as can be told.
-bool msc_workspace_is_locked(const char *path) {
-    struct stat info;
-    FILE *locks = stat(path, &info) == 0 ? fopen("/proc/locks", "re") : NULL;
-    char line[256];
-    bool is = false;
-    while (locks && !is && fgets(line, sizeof line, locks)) {
-        // "1: FLOCK  ADVISORY  WRITE 23371 fe:00:10127624 0 EOF"
-        unsigned long long inode = 0;
-        is = sscanf(line, "%*d: FLOCK %*s %*s %*d %*x:%*x:%llu", &inode) == 1 &&
-             inode == (unsigned long long)info.st_ino;
-    }
-    if (locks) {
-        fclose(locks);
-    }
-    return is;
+static bool is_running(const char *path) {
+    struct msc_record_writer writer;
+    msc_record_find_writer(&writer, path);
+    return writer.is_written == MSC_RECORD_WRITTEN_YES;
 }
 
 // ---- A record ---------------------------------------------------------------------------------
@@ -112,9 +100,7 @@ static enum msc_status fill_row(cJSON *row, struct listing *l, const char *path,
     }
     msc_hash_format(address, msc_hash_bytes(path, strlen(path)));
     address[16] = '\0';
-    const char *state = !is_readable                    ? "cannot be read"
-                        : msc_workspace_is_locked(path) ? "running"
-                                                        : "at rest";
+    const char *state = !is_readable ? "cannot be read" : is_running(path) ? "running" : "at rest";
     MSC_TRY(msc_json_add_text(row, "name", msc_path_name(path)));
     MSC_TRY(msc_json_add_text(row, "path", path));
     MSC_TRY(msc_json_add_text(row, "address", address));

@@ -29,7 +29,5 @@ struct msc_workspace_stamp {
 };
 bool msc_workspace_stamp_of(struct msc_workspace_stamp *out,
                             const char *path); // false: no such file
-// Does a process hold the lock of a file, as a search does of its record? Asks without taking it.
-bool msc_workspace_is_locked(const char *path);
 
 #endif

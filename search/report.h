@@ -42,6 +42,10 @@ enum msc_status msc_report_add_reranked(struct cJSON *report, const struct msc_r
 // Adds what the stage `distill` has made of the winner's plan (msc_distilled_load; NULL: nothing), as
 // `distilled`, and says it in a line, without its end.
 enum msc_status msc_report_add_distilled(struct cJSON *report, const struct cJSON *distilled);
+// All that stands in files beside the record: `kept` (msc_kept_load; may be NULL), and what the two above
+// are about, if there is any.
+enum msc_status msc_report_add_beside(struct cJSON *report, const struct msc_record *record,
+                                      const struct cJSON *kept, const struct msc_log *log);
 void msc_report_distilled_text(struct msc_str *out, const struct cJSON *distilled);
 // How a number of the report is called in the table: "noise_ratio" for "noise".
 const char *msc_report_label(const char *name);

@@ -1,0 +1,31 @@
+// What the files beside a record add to its report.
+#include "base/json.h"
+#include "search/distilled.h"
+#include "search/kept.h"
+#include "search/report.h"
+#include "search/reranked.h"
+
+static enum msc_status add_distilled(struct cJSON *report, const struct msc_record *record,
+                                     const struct msc_log *log) {
+    struct msc_record_line winner;
+    bool has_winner = false;
+    cJSON *distilled = NULL;
+    MSC_TRY(msc_reranked_winner(&has_winner, &winner, record, NULL));
+    if (!has_winner) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_distilled_load(&distilled, record, winner.trial.id, log));
+    enum msc_status status = msc_report_add_distilled(report, distilled);
+    cJSON_Delete(distilled);
+    return status;
+}
+
+enum msc_status msc_report_add_beside(struct cJSON *report, const struct msc_record *record,
+                                      const struct cJSON *kept, const struct msc_log *log) {
+    cJSON *reranked = NULL;
+    MSC_TRY(msc_kept_add(report, kept));
+    MSC_TRY(msc_reranked_load(&reranked, record, log));
+    enum msc_status status = msc_report_add_reranked(report, record, reranked);
+    cJSON_Delete(reranked);
+    return status == MSC_OK ? add_distilled(report, record, log) : status;
+}
