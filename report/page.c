@@ -105,8 +105,9 @@ static enum msc_status write_body(struct msc_str *out, const cJSON *document,
     }
     msc_str_append(out, "</main>\n<footer><p>Made by ");
     msc_html_text(out, msc_page__text(document, "program"));
-    msc_str_append(out, ". Everything on this page is in the record.</p></footer>\n"
-                        "<script type=\"application/json\" id=\"data\">");
+    msc_str_append(
+        out, ". Everything on this page is in the record and the files beside it.</p></footer>\n"
+             "<script type=\"application/json\" id=\"data\">");
     MSC_TRY(msc_html_json(out, document));
     msc_str_append(out, "</script>\n");
     return MSC_OK;

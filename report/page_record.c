@@ -197,6 +197,10 @@ static void write_front(struct msc_str *out, const cJSON *record) {
 
 static void write_tradeoff(struct msc_str *out, const cJSON *record, int index) {
     const cJSON *trials = msc_page__get(record, "trials");
+    const cJSON *points = msc_page__get(trials, "points");
+    if (cJSON_GetArraySize(msc_page__get(points, "id")) == 0) {
+        return;
+    }
     msc_page__begin(out, index, "tradeoff", "Loss against cost");
     msc_page__chart(out, "tradeoff", "The objective of every trial over its cost, with the front");
     if (cJSON_IsTrue(msc_page__get(trials, "is_thinned"))) {
@@ -449,8 +453,10 @@ static void write_head(struct msc_str *out, const cJSON *record, int index) {
             msc_str_printf(out, ", %.0f %s", n, states[i]);
         }
     }
-    msc_str_append(out, " · ");
-    msc_str_append_duration(out, msc_page__number(counts, "elapsed_s"));
+    if (msc_page__number(counts, "elapsed_s") > 0.0) {
+        msc_str_append(out, " · ");
+        msc_str_append_duration(out, msc_page__number(counts, "elapsed_s"));
+    }
     msc_str_append(out, "</p></header>\n");
 }
 
