@@ -5,10 +5,11 @@
 #     tests/fuzz/run.sh BUILD SECONDS [NAME...]
 #
 # BUILD was configured with -DMSC_FUZZ=ON; each fuzzer runs for SECONDS. Names leave out the others
-# ("onnx arrays"). Inputs to begin with are made of the files of this tree, of what the program
-# itself writes and, where it is installed, of Debian's libonnx-testdata. What was found stays in
+# ("onnx arrays"). Inputs to begin with lie in tests/fuzz/corpus or are made of the files of this tree,
+# of what the program itself writes and, where it is installed, of Debian's libonnx-testdata. What was found stays in
 # BUILD/fuzz/NAME and is run again by `BUILD/tests/fuzz/fuzz_NAME FILE`; grown corpora stay in
-# BUILD/fuzz/NAME/corpus for the next time. The exit status is 1 when there is anything found.
+# BUILD/fuzz/NAME/corpus for the next time. MSC_FUZZ_RUNS=0 runs what there is once, and nothing new
+# (scripts/coverage). The exit status is 1 when there is anything found.
 set -u
 if [ $# -lt 2 ]; then
     sed -n 's/^# \{0,1\}//p' "$0" >&2
@@ -151,6 +152,14 @@ END
         "$tree"/env/process_messages.c "$tree"/env/space_json.c >"$work/plans/dict"
 }
 
+# Those that are kept.
+seeds_kernels() { :; }
+seeds_external() { :; }
+seeds_attempt() { :; }
+seeds_program() { words "$tree"/base/program.c >"$work/program/dict"; }
+seeds_vulkan_files() { words "$tree"/kernels/vulkan/vk_tuned.c >"$work/vulkan_files/dict"; }
+seeds_command() { words "$tree"/cli/cmd_*.c >"$work/command/dict"; }
+
 seeds_table() {
     local files="$tree/tests/env/files"
     { cat "$files/table.json" && printf '\0'; } | seed table
@@ -165,7 +174,13 @@ seeds_table() {
 fuzz() {
     local name=$1 log="$work/$1/log" kept="$build/fuzz/$1"
     mkdir -p "$work/$name/seeds" "$kept/corpus"
+    touch "$work/$name/dict"
     "seeds_$name"
+    cp "$tree/tests/fuzz/corpus/$name"/* "$work/$name/seeds/" 2>/dev/null
+    if [ "${MSC_FUZZ_RUNS:-}" = 0 ]; then
+        "$build/tests/fuzz/fuzz_$name" -runs=0 "$kept/corpus" "$work/$name/seeds" >"$log" 2>&1
+        return
+    fi
     nice "$build/tests/fuzz/fuzz_$name" -fork=1 -ignore_crashes=1 -ignore_ooms=1 \
         -ignore_timeouts=1 -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 \
         -max_len="$largest" -dict="$work/$name/dict" -artifact_prefix="$kept/" \
@@ -177,7 +192,8 @@ fuzz() {
     [ -n "$runs" ] && [ "$found" -eq 0 ]
 }
 
-[ $# -gt 0 ] || set -- onnx graph_json run arrays config record plans table
+[ $# -gt 0 ] || set -- onnx external graph_json run kernels arrays config record attempt plans program \
+    table command vulkan_files
 failed=0
 for name in "$@"; do
     fuzz "$name" || failed=1

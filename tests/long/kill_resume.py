@@ -479,4 +479,5 @@ def main():
     sys.exit(int(failed))
 
 
-main()
+if __name__ == "__main__":
+    main()
