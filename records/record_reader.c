@@ -47,8 +47,8 @@ enum msc_status msc_record__reader_next(const char **line, size_t *length,
                                         struct msc_record_reader *reader) {
     size_t n_searched = 0;
     for (;;) {
-        const char *begin = reader->buffer + reader->at;
         size_t n_there = reader->end - reader->at;
+        const char *begin = n_there > 0 ? reader->buffer + reader->at : NULL;
         const char *end =
             n_there > n_searched ? memchr(begin + n_searched, '\n', n_there - n_searched) : NULL;
         if (end) {
