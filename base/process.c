@@ -31,6 +31,8 @@
 // Between looks at whether somebody wants us to stop.
 #define POLL_S 0.1
 
+extern char **environ;
+
 struct msc_process {
     // Also of its group. Waited for only by msc_process_stop, so that until then nobody else can
     // have the number. -1: not started
@@ -104,8 +106,8 @@ static void close_inherited(int kept) {
 }
 
 // Between fork and exec only calls that are safe in a signal handler are allowed.
-static void become_program(const char *const argv[], const char *folder, const int ends[PIPE_ENDS],
-                           pid_t parent) {
+static void become_program(const char *const argv[], const char *folder, char *const environment[],
+                           const int ends[PIPE_ENDS], pid_t parent) {
     struct start_error error = {0};
     sigset_t none;
     // If the parent is killed, nobody else could end it.
@@ -130,6 +132,9 @@ static void become_program(const char *const argv[], const char *folder, const i
             const char *const *given;
             char *const *wanted;
         } arguments = {.given = argv};
+        if (environment) {
+            environ = (char **)environment;
+        }
         execvp(argv[0], arguments.wanted);
     }
     error.code = errno;
@@ -157,8 +162,8 @@ static enum msc_status read_start_error(int descriptor, const char *name, const 
                : MSC_FAIL(status, "%s: cannot be started: %s", name, strerror(error.code));
 }
 
-enum msc_status msc_process_start(struct msc_process **out, const char *const argv[],
-                                  const char *folder) {
+static enum msc_status start_program(struct msc_process **out, const char *const argv[],
+                                     const char *folder, char *const environment[]) {
     enum msc_status status = MSC_OK;
     int ends[PIPE_ENDS];
     struct msc_process *process = msc_alloc_zero(1, sizeof *process);
@@ -180,7 +185,7 @@ enum msc_status msc_process_start(struct msc_process **out, const char *const ar
     pid_t parent = getpid();
     process->pid = fork();
     if (process->pid == 0) {
-        become_program(argv, folder, ends, parent);
+        become_program(argv, folder, environment, ends, parent);
     }
     if (process->pid < 0) {
         status = MSC_FAIL(MSC_E_IO, "%s: cannot be started: %s", argv[0], strerror(errno));
@@ -202,6 +207,11 @@ out:
     close_ends(ends);
     msc_process_stop(process, 0.0);
     return status;
+}
+
+enum msc_status msc_process_start(struct msc_process **out, const char *const argv[],
+                                  const char *folder) {
+    return start_program(out, argv, folder, NULL);
 }
 
 void msc_process_set_cancel(struct msc_process *process, const struct msc_cancel *cancel,
@@ -495,12 +505,9 @@ static enum msc_status process_finish(struct msc_process *process, struct msc_st
                                 "closed its output, but still runs", timeout_s);
         }
     }
-    if (process->death.si_code != CLD_EXITED || process->death.si_status != 0) {
-        return fail_ended(process);
-    }
-    return last->length > 0 || last->failed
-               ? msc_str_status(last)
-               : MSC_FAIL(MSC_E_STATE, "%s: wrote nothing to its standard output", process->name);
+    return process->death.si_code != CLD_EXITED || process->death.si_status != 0
+               ? fail_ended(process)
+               : MSC_OK;
 }
 
 enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], const char *folder,
@@ -510,6 +517,49 @@ enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], 
     MSC_TRY(msc_process_start(&process, argv, folder));
     msc_process_set_cancel(process, cancel, level);
     enum msc_status status = process_finish(process, last, timeout_s);
+    if (status == MSC_OK && last->length == 0 && !last->failed) {
+        status = MSC_FAIL(MSC_E_STATE, "%s: wrote nothing to its standard output", argv[0]);
+    }
+    status = status == MSC_OK ? msc_str_status(last) : status;
     msc_process_stop(process, 0.0);
     return status == MSC_E_IO ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
+}
+
+// Ours with more in front, of which the first of a name counts.
+static char **join_environment(const char *const more[], struct msc_arena *arena) {
+    size_t n_more = 0;
+    size_t n_ours = 0;
+    while (more[n_more]) {
+        n_more++;
+    }
+    while (environ && environ[n_ours]) {
+        n_ours++;
+    }
+    char **joined = msc_arena_array(arena, n_more + n_ours + 1, sizeof *joined);
+    for (size_t i = 0; joined && i < n_more; i++) {
+        joined[i] = msc_arena_strdup(arena, more[i]);
+        joined = joined[i] ? joined : NULL;
+    }
+    for (size_t i = 0; joined && i < n_ours; i++) {
+        joined[n_more + i] = environ[i];
+    }
+    return joined;
+}
+
+enum msc_status msc_process_call(const char *const argv[], const char *const environment[],
+                                 double timeout_s, const struct msc_cancel *cancel, int level) {
+    struct msc_process *process = NULL;
+    struct msc_arena arena = {0};
+    struct msc_str last = {0};
+    char **joined = join_environment(environment, &arena);
+    enum msc_status status = joined ? start_program(&process, argv, NULL, joined)
+                                    : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", argv[0]);
+    if (status == MSC_OK) {
+        msc_process_set_cancel(process, cancel, level);
+        status = process_finish(process, &last, timeout_s);
+        msc_process_stop(process, 0.0);
+    }
+    msc_str_finish(&last);
+    msc_arena_finish(&arena);
+    return status;
 }

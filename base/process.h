@@ -45,6 +45,11 @@ enum msc_status msc_process_answer(struct msc_process *process, struct cJSON **a
 // msc_process_start.
 enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], const char *folder,
                                 double timeout_s, const struct msc_cancel *cancel, int level);
+// Runs a program that reads nothing to its end, and drops what it writes. `environment` is a
+// NULL-terminated list of NAME=VALUE that is set for it besides ours. Errors as of msc_process_run, but
+// MSC_E_IO where it failed or took too long.
+enum msc_status msc_process_call(const char *const argv[], const char *const environment[],
+                                 double timeout_s, const struct msc_cancel *cancel, int level);
 // Closes its input, waits `grace_s` for its end, then ends by signals what is left of it and of the
 // programs in its group. Accepts NULL.
 void msc_process_stop(struct msc_process *process, double grace_s);

@@ -1,3 +1,4 @@
+#include "cli/hooks.h"
 #include "cli/searching.h"
 #include "cli/serving.h"
 #include "cli/table.h"
@@ -10,6 +11,7 @@
 #include "search/report.h"
 #include "search/supervise.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
@@ -35,14 +37,40 @@ enum msc_status msc_cli_fill_model_options(struct msc_model_options *out,
     return msc_cli_bindings(&out->bindings, &out->n_bindings, &common->bind, call->arena);
 }
 
+// Who is told how it goes.
+struct audience {
+    struct msc_console *console;
+    struct msc_hooks *hooks;
+};
+
 static void tell_progress(void *payload, const struct msc_config_entry *entry,
                           const struct msc_search_progress *progress, double best) {
-    msc_console_progress(payload, entry->name, progress, best);
+    const struct audience *a = payload;
+    msc_console_progress(a->console, entry->name, progress, best);
+    msc_hooks_progress(a->hooks, entry->name, progress, best);
 }
 
 static void show_measuring(void *payload, const struct msc_config_entry *entry, const char *what,
                            double left_s) {
-    msc_console_measuring(payload, entry->name, what, left_s);
+    const struct audience *a = payload;
+    msc_console_measuring(a->console, entry->name, what, left_s);
+}
+
+// Each search that has come to an end, or that none did.
+static void tell_hooks_end(struct msc_hooks *hooks, enum msc_status status, const cJSON *reports) {
+    const cJSON *report = NULL;
+    if (status != MSC_OK) {
+        char message[512];
+        snprintf(message, sizeof message, "%s", msc_status_message());
+        msc_hooks_end(hooks, NULL, message);
+        (void)msc_status_restore(status, message); // that of a hook is not the search's
+        return;
+    }
+    cJSON_ArrayForEach(report, reports) {
+        if (cJSON_GetObjectItemCaseSensitive(report, "end")) {
+            msc_hooks_end(hooks, report, NULL);
+        }
+    }
 }
 
 // ---- The result -------------------------------------------------------------------------------
@@ -183,15 +211,20 @@ static int run_worker(const struct msc_cli_call *call, const struct msc_cli_sear
     struct msc_worker worker = {0};
     struct msc_processor *p = NULL;
     struct msc_processor_result result = {0};
+    struct audience audience = {.console = call->console};
     int code = MSC_CLI_OK;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_worker_open(&worker, &cancel));
+    if (!values->dry_run) {
+        MSC_TRY_OUT(msc_hooks_open(&audience.hooks, values->on_improve, values->on_end,
+                                   &call->console->log));
+    }
     options->cancel = &cancel;
     options->worker = &worker;
     options->progress = tell_progress;
     options->measuring = show_measuring;
     options->shows_progress = call->console->is_terminal && !call->console->is_quiet;
-    options->payload = call->console;
+    options->payload = &audience;
     MSC_TRY_OUT(open(&p, values->path, options));
     status = msc_processor_run(p, &result);
     msc_console_end_progress(call->console);
@@ -199,7 +232,9 @@ static int run_worker(const struct msc_cli_call *call, const struct msc_cli_sear
         code = tell_result(call, values, msc_processor_config(p), &result);
     }
 out:
+    tell_hooks_end(audience.hooks, status, result.reports);
     code = status == MSC_OK ? code : msc_cli_fail(call, status);
+    msc_hooks_close(audience.hooks);
     msc_processor_result_finish(&result);
     msc_processor_close(p);
     msc_worker_close(&worker);
@@ -230,6 +265,16 @@ static int searching_supervise(const struct msc_cli_call *call, const struct msc
         status = msc_supervise(&code, &options);
     }
     msc_process_stop(page, 0.0);
+    if (status != MSC_OK && !values->dry_run) { // it was given up, and there is no worker to say so
+        struct msc_hooks *hooks = NULL;
+        char message[512];
+        snprintf(message, sizeof message, "%s", msc_status_message());
+        if (msc_hooks_open(&hooks, NULL, values->on_end, &call->console->log) == MSC_OK) {
+            msc_hooks_end(hooks, NULL, message);
+        }
+        msc_hooks_close(hooks);
+        (void)msc_status_restore(status, message);
+    }
     return status == MSC_OK ? code : msc_cli_fail(call, status);
 }
 

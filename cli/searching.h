@@ -13,7 +13,8 @@ struct msc_cli_search {
     double seconds;
     const char *log; // KIND:WHERE
     bool dry_run, accept_new_numerics, warm_start, retry_failed;
-    bool serve; // a page that follows it
+    const char *on_improve, *on_end; // programs (cli/hooks.h)
+    bool serve;                      // a page that follows it
     int64_t port;
     // Optional: prints the result for the command, which is no report then.
     enum msc_status (*print)(const struct msc_cli_search *values, const struct cJSON *reports);
@@ -46,6 +47,16 @@ struct msc_cli_search {
          .type = MSC_CLI_COUNT,                                                                    \
          .help = "with --serve: port (default: any that is free)",                                 \
          .offset = MSC_CLI_SEARCH(port)},                                                          \
+        {.name = "on-improve",                                                                     \
+         .argument = "CMD",                                                                        \
+         .type = MSC_CLI_TEXT,                                                                     \
+         .help = "program, or JSON list of words, to run when a better trial is found",            \
+         .offset = MSC_CLI_SEARCH(on_improve)},                                                    \
+        {.name = "on-end",                                                                         \
+         .argument = "CMD",                                                                        \
+         .type = MSC_CLI_TEXT,                                                                     \
+         .help = "the same to run at the end of a search",                                         \
+         .offset = MSC_CLI_SEARCH(on_end)},                                                        \
         {.name = "dry-run",                                                                        \
          .type = MSC_CLI_FLAG,                                                                     \
          .help = "say what it will cost, and stop",                                                \

@@ -48,6 +48,7 @@ struct msc_search_progress {
     size_t n_trials;    // lines in the record
     size_t n_budgeted;  // those that count against budget.trials
     int64_t max_trials; // budget.trials, or -1
+    size_t n_new;       // of the lines, those of this launch
     size_t n_evaluated; // in this launch
     size_t n_repeats;
     const struct msc_record_line *best; // NULL: none yet; for the time of the call

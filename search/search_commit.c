@@ -137,6 +137,7 @@ static void report_progress(struct msc_search *s, double elapsed_s) {
         .n_trials = msc_record_n_trials(s->record),
         .n_budgeted = s->n_budgeted,
         .max_trials = s->options->budget.trials,
+        .n_new = s->n_new,
         .n_evaluated = s->n_evaluated,
         .n_repeats = s->n_repeats,
         .best = s->best_id >= 0 ? &best : NULL,
