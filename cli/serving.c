@@ -11,8 +11,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define START_S 30.0
+// How far pages stand back behind searches.
+#define NICER 10
 
 static enum msc_status check_port(int64_t port) {
     return port <= 65535
@@ -32,6 +35,7 @@ enum msc_status msc_cli_serve(const char *const paths[], size_t n, int64_t port)
         sigaddset(&set, ends[i]);
     }
     sigprocmask(SIG_BLOCK, &set, NULL); // in the server's thread, too
+    (void)!nice(NICER);                 // as it was, if not
     const struct msc_server_options o = {
         .paths = paths, .n = n, .port = port > 0 ? (uint16_t)port : 0};
     MSC_TRY(msc_server_start(&server, &o));
