@@ -4,6 +4,7 @@
 
 # serve ARGUMENTS...: in the background; sets $server, $port and $token once it listens.
 serve() {
+    rm -f page.txt # of a server before
     mscgym report "$@" --serve >page.txt 2>&1 &
     server=$!
     listens page.txt
