@@ -3,7 +3,8 @@
 the time until a search has come as far as the default search of another revision had at its end.
 
     quality_networks.py MSCGYM [NETWORK...] --csv FILE.csv [--then MSCGYM] [--agents A,B,...] [--trials 150]
-                        [--shares 0.3,0.5] [--seeds 0,1,2] [--bits 8,6,4] [--optuna PYTHON] [--table]
+                        [--shares 0.3,0.5] [--seeds 0,1,2] [--bits 8,6,4] [--race JSON] [--optuna PYTHON]
+                        [--table]
 
 Networks and samples are those of methods_data.py. Searches are over widths, with ranges from least to
 greatest (an observer that means the same in all revisions), under a bound on size_bytes: at each share of the
@@ -12,12 +13,13 @@ thread; each seed draws other numbers for the agent, not other samples. For each
 search of each kind runs after the other:
 
     then         --then's program: `evolutionary` as it is by default, 500 trials in rounds of 32
-    auto         500 trials; what it had after --trials of them counts beside the others
-    auto_raced, auto_raced_32    with "race": true, in rounds of 8 and 32, 1,000 trials, most of them stopped
+    auto         500 trials; what it had after --trials of them counts beside the others, and as equal to
+                 the best of all within the noise of its winner's loss (the median over seeds)
+    auto_raced, auto_raced_32    with a race, in rounds of 8 and 32, 1,000 trials, most of them stopped
     others       until --trials are evaluated, baselines among them
 
-Every search is a row of the CSV as soon as it is done; what is there is not done again, and --table only shows
-it. Times are those of the records' own clocks. A search "reached" a loss with the first trial that is within
+Every search is a row of the CSV as soon as it is done; what is there is not done again (other options need
+another file), and --table only shows it. Times are those of the records' own clocks. A search "reached" a loss with the first trial that is within
 a millionth of it; one that never did counts with the time of all its trials.
 """
 import argparse
@@ -40,7 +42,7 @@ NETWORKS = {  # samples, in batches of so many
     "digits": (256, 16),
     "fashion": (512, 16),
     "mlsd-tiny": (8, 1),
-    "ocr-rec": (8, 1),
+    "ocr-rec": (4, 1),
 }
 AGENTS = ("auto", "evolutionary", "grid_search", "greedy", "random", "optuna_tpe", "one_plus_one")
 TRIALS, RACED_TRIALS = 500, 1000
@@ -59,7 +61,7 @@ def kinds(options):
         own = {"mscgym": options.mscgym, "agent": agent, "parallel": options.parallel}
         if name == "auto":
             found[name] = dict(own, trials=TRIALS)
-            found.update((raced, dict(own, parallel=parallel, trials=RACED_TRIALS, more={"race": True}))
+            found.update((raced, dict(own, parallel=parallel, trials=RACED_TRIALS, more={"race": options.race}))
                          for raced, parallel in RACED.items())
         else:
             found[name] = dict(own, stop=options.trials)
@@ -161,8 +163,8 @@ def measure_all(options):
     rows = load(options.csv)
     for name in options.networks:
         most = None
-        for share in options.shares:
-            for seed in options.seeds:
+        for seed in options.seeds:
+            for share in options.shares:
                 for search, kind in kinds(options).items():
                     if (name, share, search, seed) in rows:
                         continue
@@ -201,7 +203,8 @@ def show_losses(cells, trials):
         if "auto" not in cell:
             continue
         losses = {name: median(cell[name], "loss") for name in names if name in cell}
-        best, noise = min(losses.values()), max(row["noise"] or 0 for row in cell["auto"])
+        best = min(losses.values())
+        noise = statistics.median(row["noise"] or 0.0 for row in cell["auto"])
         ratio = losses["auto"] / best
         print(f"| {network}, {share:g} | {noise:.2g} | " +
               " | ".join(f"{losses[n]:.5g}" if n in losses else "-" for n in names) +
@@ -263,6 +266,7 @@ def parse():
     parser.add_argument("--seeds", type=words(int), default=[0, 1, 2])
     parser.add_argument("--bits", type=words(int), default=[8, 6, 4])
     parser.add_argument("--parallel", type=int, default=8)
+    parser.add_argument("--race", type=json.loads, default=True)
     parser.add_argument("--optuna")
     parser.add_argument("--csv", required=True)
     parser.add_argument("--table", action="store_true")
