@@ -125,7 +125,7 @@ static enum msc_status add_standing(struct verdict *v) {
     if (by) {
         msc_str_append(&v->text, "Of the best trials, measured once more as exported models, it is "
                                  "the first by ");
-        msc_shown_append(&v->text, by->valuestring);
+        msc_shown_append(&v->text, msc_report__text(verdict_get(v->report, "reranked"), "by"));
         msc_str_char(&v->text, '.');
         MSC_TRY(end_reason(v));
     }
@@ -284,7 +284,7 @@ static enum msc_status add_runtime_numbers(struct verdict *v) {
         return MSC_OK;
     }
     msc_str_append(&v->text, "In ");
-    msc_shown_append(&v->text, verdict_get(runtime, "name")->valuestring);
+    msc_shown_append(&v->text, msc_report__text(runtime, "name"));
     msc_str_printf(&v->text, " its file has %.0f bytes, uncompressed %.0f", bytes,
                    verdict_number(beside, "file_bytes"));
     if (!isnan(us)) {

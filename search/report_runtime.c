@@ -24,6 +24,11 @@ static const cJSON *words_get(const cJSON *object, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
+const char *msc_report__text(const struct cJSON *object, const char *key) {
+    const cJSON *item = words_get(object, key);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
 static double number_of(const cJSON *object, const char *key) {
     const cJSON *item = words_get(object, key);
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
@@ -80,18 +85,18 @@ const struct cJSON *msc_report__find_uniform_8(const struct cJSON *report) {
 
 static void write_name(struct msc_str *out, const cJSON *runtime) {
     msc_str_append(out, "runtime: ");
-    msc_shown_append(out, words_get(runtime, "name")->valuestring);
+    msc_shown_append(out, msc_report__text(runtime, "name"));
     if (words_get(runtime, "missing")) {
         msc_str_append(out, ", in which nothing was measured: ");
-        msc_shown_append(out, words_get(runtime, "missing")->valuestring);
+        msc_shown_append(out, msc_report__text(runtime, "missing"));
         msc_str_char(out, '\n');
         return;
     }
     double n_threads = number_of(runtime, "threads");
     msc_str_char(out, ' ');
-    msc_shown_append(out, words_get(runtime, "version")->valuestring);
+    msc_shown_append(out, msc_report__text(runtime, "version"));
     msc_str_append(out, ", ");
-    msc_shown_append(out, words_get(runtime, "processor")->valuestring);
+    msc_shown_append(out, msc_report__text(runtime, "processor"));
     msc_str_printf(out, ", %.0f thread%s, %.0f rounds\n", n_threads, n_threads == 1.0 ? "" : "s",
                    number_of(runtime, "rounds"));
 }
@@ -176,7 +181,7 @@ enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSO
     if (!cJSON_IsObject(winner_row) || words_get(runtime, "missing")) {
         return msc_str_status(out);
     }
-    const char *name = words_get(runtime, "name")->valuestring;
+    const char *name = msc_report__text(runtime, "name");
     const struct measured winner = measured_winner(report);
     const struct measured reference = measured_of(words_get(report, "reference"));
     write_loss(out, &winner, name);

@@ -21,6 +21,8 @@ enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSO
 // Whether the second of these is said.
 bool msc_report__is_not_better(const struct cJSON *report);
 
+// The text of a member; "" where it is none. Files beside a record may hold anything. Borrowed.
+const char *msc_report__text(const struct cJSON *object, const char *key);
 // The row of the plan that is delivered: the first of those that were reranked, else the winner, which may
 // be null. Borrowed.
 const struct cJSON *msc_report__find_delivered(const struct cJSON *report);

@@ -106,7 +106,7 @@ static void write_latency(struct msc_str *out, const cJSON *report) {
     const cJSON *of = report_get(report, "latency_of");
     if (of) {
         msc_str_append(out, "latency_us: of ");
-        msc_shown_append(out, of->valuestring);
+        msc_shown_append(out, msc_report__text(report, "latency_of"));
         msc_str_append(out, ", by a table measured before the search\n");
     }
 }
@@ -125,7 +125,7 @@ static enum msc_status write_reranked(struct msc_str *out, const cJSON *report, 
     msc_report_name_reranked(name, first);
     msc_str_printf(out, "%d plans, by %s as it was measured: %s, comes first, and is delivered\n",
                    cJSON_GetArraySize(report_get(reranked, "plans")),
-                   report_get(reranked, "by")->valuestring, name);
+                   msc_report__text(reranked, "by"), name);
     enum msc_status status = msc_report_table_fill_reranked(&table, report, reranked);
     if (status == MSC_OK) {
         fill_down(&down, &table);
@@ -171,7 +171,7 @@ static void write_counts(struct msc_str *out, const cJSON *report) {
     }
     msc_str_char(out, '\n');
     if (report_get(report, "end")) {
-        write_end(out, report_get(report, "end")->valuestring);
+        write_end(out, msc_report__text(report, "end"));
     }
 }
 
@@ -180,7 +180,7 @@ static void write_left_out(struct msc_str *out, const cJSON *report) {
     cJSON_ArrayForEach(row, report_get(report, "left_out")) {
         msc_str_printf(out, "line %.0f (trial %.0f) does not come out again, and is left out: ",
                        report_get(row, "line")->valuedouble, report_get(row, "id")->valuedouble);
-        msc_shown_append(out, report_get(row, "difference")->valuestring);
+        msc_shown_append(out, msc_report__text(row, "difference"));
         msc_str_char(out, '\n');
     }
 }

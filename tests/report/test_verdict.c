@@ -128,6 +128,16 @@ static void test_report_verdict__a_winner_may_not_be_better_than_uniform_8(void 
     cJSON_Delete(v);
 }
 
+// What stands beside a record may be forged: members of other types are as if they were not there.
+static void test_report_verdict__a_runtime_may_lack_its_texts(void **state) {
+    (void)state;
+    cJSON *v = verdict_of("\"runtime\":{\"name\":5,\"version\":[]},"
+                          "\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") EXAMINED,
+                          NULL);
+    assert_string_equal(text_of(v, "kind"), "deploy");
+    cJSON_Delete(v);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_report_verdict__a_winner_is_deployed),
@@ -136,6 +146,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_report_verdict__a_great_loss_is_not_deployed),
         cmocka_unit_test(test_report_verdict__nothing_meets_the_bounds),
         cmocka_unit_test(test_report_verdict__a_winner_may_not_be_better_than_uniform_8),
+        cmocka_unit_test(test_report_verdict__a_runtime_may_lack_its_texts),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
