@@ -100,8 +100,15 @@ enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run ru
 enum msc_status msc_distill_run_batches(struct msc_distill *d, struct msc_distill_run runs[],
                                         size_t n, size_t first, size_t end,
                                         void (*done)(void *payload, size_t run), void *payload);
+// Fills the results of a run whose terms are there: of `n_batches` from the first one on, of those to
+// before `end`. Where these are fewer, and no bound is exceeded by then, the run's status and message
+// say why, and stay.
+enum msc_status msc_distill_fold(struct msc_distill *d, struct msc_distill_run *run,
+                                 size_t n_batches, size_t end);
 size_t msc_distill_n_batches(const struct msc_distill *d);
 size_t msc_distill_n_terms(const struct msc_distill *d); // of a run
+// Terms are of [these sums] batches each; 0: of samples (is_by_sample).
+size_t msc_distill_n_sums(const struct msc_distill *d);
 // The losses of the samples of the first batches, over the number of all samples, by a run's terms.
 double msc_distill_partial_loss(const struct msc_distill *d, const double terms[],
                                 size_t n_batches);

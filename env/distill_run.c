@@ -56,6 +56,10 @@ size_t msc_distill_n_terms(const struct msc_distill *d) {
     return (1 + d->options.n_metrics) * msc_distill__n_units(d);
 }
 
+size_t msc_distill_n_sums(const struct msc_distill *d) {
+    return d->options.is_by_sample ? 0 : 1 + d->options.n_metrics;
+}
+
 // The terms [n_units] of one sum of a run: 0: of the losses, then of the metrics.
 static double *terms_of(const struct msc_distill *d, size_t run, size_t sum) {
     double *own = d->runs[run].terms;
@@ -231,6 +235,20 @@ enum msc_status msc_distill_run_batches(struct msc_distill *d, struct msc_distil
 enum msc_status msc_distill_run(struct msc_distill *d, struct msc_distill_run runs[], size_t n,
                                 void (*done)(void *payload, size_t run), void *payload) {
     return msc_distill_run_batches(d, runs, n, 0, msc_distill_n_batches(d), done, payload);
+}
+
+enum msc_status msc_distill_fold(struct msc_distill *d, struct msc_distill_run *run,
+                                 size_t n_batches, size_t end) {
+    MSC_TRY(distill_make_room(d, 1));
+    d->first_batch = n_batches;
+    d->end_batch = end;
+    d->runs = run;
+    d->done = NULL;
+    d->trials[0] = (struct msc_eval_trial){.status = run->status, .reuse_ratio = run->reuse_ratio};
+    snprintf(d->trials[0].message, sizeof d->trials[0].message, "%s", run->message);
+    distill_begin_run(d, 0);
+    distill_finish_run(d, 0);
+    return MSC_OK;
 }
 
 // ---- Outputs ----------------------------------------------------------------------------------

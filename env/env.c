@@ -15,6 +15,7 @@ struct msc_env {
     struct msc_env_host host, whole;
     struct msc_graph *pruned; // what `base` leaves of the graph; NULL: all of it
     const struct cJSON *config;
+    const struct msc_env_elsewhere *elsewhere; // NULL: it measures by itself
     struct msc_arena arena;
     // What one evaluation needs, kept between calls: the trials left to measure and their bounds,
     // where each stands in the caller's list, and whether it was reported.
@@ -263,6 +264,23 @@ static size_t sort_out(struct pass *pass) {
     return n_left;
 }
 
+static enum msc_status measure(struct msc_env *env, const struct msc_evaluation *e,
+                               const struct msc_env_part *part) {
+    return part ? env->def->evaluate_part(env, e, part) : env->def->evaluate(env, e);
+}
+
+static enum msc_status measure_pass(const struct pass *pass, const struct msc_evaluation *e) {
+    struct msc_env *env = pass->env;
+    struct msc_env_part part = {0};
+    if (pass->part) {
+        part = *pass->part;
+        part.terms = part.terms ? env->terms : NULL;
+    }
+    const struct msc_env_part *asked = pass->part ? &part : NULL;
+    return env->elsewhere ? env->elsewhere->measure(env->elsewhere->payload, e, asked)
+                          : measure(env, e, asked);
+}
+
 static enum msc_status run_pass(struct pass *pass) {
     struct msc_env *env = pass->env;
     const struct msc_evaluation *e = pass->caller;
@@ -281,13 +299,7 @@ static enum msc_status run_pass(struct pass *pass) {
         .payload = pass,
         .bounds = env->bounds,
     };
-    if (pass->part) {
-        struct msc_env_part part = *pass->part;
-        part.terms = part.terms ? env->terms : NULL;
-        MSC_TRY(msc_trial_runs_evaluate_part(msc_trial_runs_of(env), env, &measured, &part));
-    } else {
-        MSC_TRY(env->def->evaluate(env, &measured));
-    }
+    MSC_TRY(measure_pass(pass, &measured));
     for (size_t i = 0; i < n_left; i++) {
         report_finished(pass, i);
     }
@@ -302,23 +314,20 @@ enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goa
 
 // ---- Parts ------------------------------------------------------------------------------------
 
-// What can be evaluated in parts is the built-in environments that run a network.
-static const struct msc_distill *distill_of(const struct msc_env *env) {
-    const struct msc_trial_runs *runs = msc_trial_runs_of(env);
-    return runs ? runs->distill : NULL;
+struct msc_env_batches msc_env_batches(const struct msc_env *env) {
+    return env->def->batches ? env->def->batches(env) : (struct msc_env_batches){0};
 }
 
 size_t msc_env_n_batches(const struct msc_env *env) {
-    const struct msc_distill *distill = distill_of(env);
-    return distill ? msc_distill_n_batches(distill) : 0;
+    return msc_env_batches(env).n;
 }
 
 size_t msc_env_n_terms(const struct msc_env *env) {
-    return msc_distill_n_terms(distill_of(env));
+    return msc_env_batches(env).n_terms;
 }
 
 double msc_env_partial_loss(const struct msc_env *env, const double terms[], size_t n_batches) {
-    return msc_distill_partial_loss(distill_of(env), terms, n_batches);
+    return env->def->partial_loss(env, terms, n_batches);
 }
 
 enum msc_status msc_env_evaluate_part(struct msc_env *env, const struct msc_goal *goal,
@@ -327,6 +336,27 @@ enum msc_status msc_env_evaluate_part(struct msc_env *env, const struct msc_goal
     struct pass pass = {.env = env, .goal = goal, .caller = e, .part = part};
     assert(part->first < part->end && part->end <= msc_env_n_batches(env));
     return run_pass(&pass);
+}
+
+// ---- For others, and by them ------------------------------------------------------------------
+
+enum msc_status msc_env_measure(struct msc_env *env, const struct msc_evaluation *e,
+                                const struct msc_env_part *part) {
+    for (size_t i = 0; i < e->n; i++) {
+        MSC_TRY(check_choices(msc_env_space(env), e->trials[i]));
+        msc_trial_begin(e->trials[i], msc_env_space(env));
+    }
+    return measure(env, e, part);
+}
+
+void msc_env_set_elsewhere(struct msc_env *env, const struct msc_env_elsewhere *elsewhere) {
+    env->elsewhere = elsewhere;
+}
+
+enum msc_status msc_env_fold(struct msc_env *env, const struct msc_evaluation *e,
+                             const struct msc_env_part *part) {
+    assert(part->kind == MSC_PART_FOLD && part->found);
+    return env->def->evaluate_part(env, e, part);
 }
 
 enum msc_status msc_env_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]) {

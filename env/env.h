@@ -81,16 +81,10 @@ enum msc_status msc_env_evaluate(struct msc_env *env, const struct msc_goal *goa
                                  const struct msc_evaluation *e);
 
 // Environments whose losses are sums over batches of samples can be asked for some of these first,
-// and for others later. 0: this one cannot.
-size_t msc_env_n_batches(const struct msc_env *env);
-size_t msc_env_n_terms(const struct msc_env *env); // doubles that each trial needs meanwhile
-
-struct msc_env_part {
-    size_t first, end; // the batches from `first` to before `end`
-    // [e->n][msc_env_n_terms(env)], the caller's: what earlier parts have filled, and this one adds to;
-    // NULL: there is but one part.
-    double *const *terms;
-};
+// and for others later.
+struct msc_env_batches msc_env_batches(const struct msc_env *env);
+size_t msc_env_n_batches(const struct msc_env *env); // 0: this one cannot
+size_t msc_env_n_terms(const struct msc_env *env);   // doubles that each trial needs meanwhile
 
 // Evaluates a part of the batches. The first part begins the outcome anew; later ones, which begin
 // where the one before ended, go on with it. Before the last part an outcome that has not failed is
@@ -98,6 +92,26 @@ struct msc_env_part {
 enum msc_status msc_env_evaluate_part(struct msc_env *env, const struct msc_goal *goal,
                                       const struct msc_evaluation *e,
                                       const struct msc_env_part *part);
+// What the environment alone makes of trials: outcomes are begun and measured, but nothing is held
+// against a goal. `part` NULL: all batches. For whoever measures for somebody else, who judges.
+enum msc_status msc_env_measure(struct msc_env *env, const struct msc_evaluation *e,
+                                const struct msc_env_part *part);
+
+// Somebody who measures trials in the environment's place, on other machines say. Everything else
+// stays here: exact costs, bounds, judging.
+struct msc_env_elsewhere {
+    // As the definition's evaluate; of an environment with batches as its evaluate_part, `part` being
+    // NULL for all of them.
+    enum msc_status (*measure)(void *payload, const struct msc_evaluation *e,
+                               const struct msc_env_part *part);
+    void *payload;
+};
+// Borrowed until the next call or destroy; NULL: it measures by itself.
+void msc_env_set_elsewhere(struct msc_env *env, const struct msc_env_elsewhere *elsewhere);
+// For these: the outcomes of trials whose terms are there (MSC_PART_FOLD), and `finished`.
+enum msc_status msc_env_fold(struct msc_env *env, const struct msc_evaluation *e,
+                             const struct msc_env_part *part);
+
 // What a trial's loss has come to after the first batches, by its terms.
 double msc_env_partial_loss(const struct msc_env *env, const double terms[], size_t n_batches);
 

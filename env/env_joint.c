@@ -308,11 +308,6 @@ static const struct msc_space *joint_space(const struct msc_env *env) {
     return &j->space;
 }
 
-static enum msc_status joint_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
-    struct msc_joint_env *j = msc_env_state(env);
-    return msc_trial_runs_evaluate(&j->bits.runs, env, e);
-}
-
 static enum msc_status joint_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]) {
     struct msc_joint_env *j = msc_env_state(env);
     return msc_trial_runs_reference(&j->bits.runs, env, metrics);
@@ -414,7 +409,10 @@ const struct msc_env_def msc_env_joint = {
     .metric = msc_joint_env__metric,
     .init = joint_init,
     .space = joint_space,
-    .evaluate = joint_evaluate,
+    .evaluate = msc_trial_runs_evaluate,
+    .batches = msc_trial_runs_batches,
+    .evaluate_part = msc_trial_runs_evaluate_part,
+    .partial_loss = msc_trial_runs_partial_loss,
     .reference = joint_reference,
     .edits = joint_edits,
     .reevaluate = joint_reevaluate,

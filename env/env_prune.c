@@ -141,11 +141,6 @@ static const struct msc_space *prune_space(const struct msc_env *env) {
     return &z->space.space;
 }
 
-static enum msc_status prune_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
-    struct msc_prune_env *z = msc_env_state(env);
-    return msc_trial_runs_evaluate(&z->runs, env, e);
-}
-
 static enum msc_status prune_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]) {
     struct msc_prune_env *z = msc_env_state(env);
     return msc_trial_runs_reference(&z->runs, env, metrics);
@@ -285,7 +280,10 @@ const struct msc_env_def msc_env_prune = {
     .metric = msc_prune_env__metric,
     .init = prune_init,
     .space = prune_space,
-    .evaluate = prune_evaluate,
+    .evaluate = msc_trial_runs_evaluate,
+    .batches = msc_trial_runs_batches,
+    .evaluate_part = msc_trial_runs_evaluate_part,
+    .partial_loss = msc_trial_runs_partial_loss,
     .reference = prune_reference,
     .edits = prune_edits,
     .reevaluate = prune_reevaluate,

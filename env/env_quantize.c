@@ -158,11 +158,6 @@ static const struct msc_space *quantize_space(const struct msc_env *env) {
     return &z->space.space;
 }
 
-static enum msc_status quantize_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
-    struct msc_quantize *z = msc_env_state(env);
-    return msc_trial_runs_evaluate(&z->runs, env, e);
-}
-
 static enum msc_status quantize_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]) {
     struct msc_quantize *z = msc_env_state(env);
     return msc_trial_runs_reference(&z->runs, env, metrics);
@@ -280,7 +275,10 @@ const struct msc_env_def msc_env_quantize = {
     .metric = msc_quantize_metric,
     .init = quantize_init,
     .space = quantize_space,
-    .evaluate = quantize_evaluate,
+    .evaluate = msc_trial_runs_evaluate,
+    .batches = msc_trial_runs_batches,
+    .evaluate_part = msc_trial_runs_evaluate_part,
+    .partial_loss = msc_trial_runs_partial_loss,
     .reference = quantize_reference,
     .edits = quantize_edits,
     .reevaluate = quantize_reevaluate,

@@ -224,6 +224,15 @@ enum msc_status msc_metrics_before(double metrics[], const struct msc_metrics *m
     return MSC_OK;
 }
 
+bool msc_metrics_has_before(const struct msc_metrics *m) {
+    for (size_t i = 0; i < m->n; i++) {
+        if (m->rows[i]->measure && m->indices[i] >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static double value_of_run(const struct msc_metrics *m, size_t i,
                            const struct msc_distill_run *run) {
     return m->rows[i]->of_run ? m->rows[i]->of_run(run) : run->metrics[m->in_run[i]];

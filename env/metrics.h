@@ -99,6 +99,8 @@ enum msc_status msc_metrics_build(struct msc_space *space, double references[],
 // What is measured before a trial with these edits runs, and after the run, into [n_metrics].
 enum msc_status msc_metrics_before(double metrics[], const struct msc_metrics *m,
                                    const struct msc_env *env, const struct msc_edit *const edits[]);
+// False where nothing is measured before.
+bool msc_metrics_has_before(const struct msc_metrics *m);
 void msc_metrics_after(double metrics[], const struct msc_metrics *m,
                        const struct msc_distill_run *run);
 // Adds to a report what a run has measured, by name; and with "float_" before the names what one of

@@ -12,6 +12,7 @@
 #include "env/whole.h"
 
 #include <math.h>
+#include <stdio.h>
 
 bool msc_trial_runs_has(const struct msc_env_def *def) {
     return def == &msc_env_quantize || def == &msc_env_prune || def == &msc_env_joint;
@@ -77,14 +78,17 @@ enum msc_status msc_trial_runs_set(struct msc_trial_runs *r, size_t i, const uin
 static void finish_trial(void *payload, size_t i) {
     struct msc_trial_runs *r = payload;
     const struct msc_distill_run *run = &r->runs[i];
+    const struct msc_env_part *part = r->part;
     struct msc_outcome *o = &r->evaluation->trials[i]->outcome;
     msc_metrics_after(o->metrics, &r->metrics, run);
     // Over the parts so far.
-    o->reuse_ratio = (o->reuse_ratio * (double)r->first_batch +
-                      run->reuse_ratio * (double)(r->end_batch - r->first_batch)) /
-                     (double)r->end_batch;
+    o->reuse_ratio = (o->reuse_ratio * (double)part->first +
+                      run->reuse_ratio * (double)(part->end - part->first)) /
+                     (double)part->end;
     // Trials share their work, so each has its share of the time that all took so far.
-    o->time_us += (msc_clock_ns() - r->began_ns) / 1000 / r->evaluation->n;
+    o->time_us += part->kind == MSC_PART_FOLD
+                      ? part->found[i].time_us
+                      : (msc_clock_ns() - r->began_ns) / 1000 / r->evaluation->n;
     if (o->state == MSC_TRIAL_FAILED) {
         // Before it ran.
     } else if (run->status != MSC_OK) {
@@ -134,33 +138,82 @@ static enum msc_status begin_trials(const struct msc_trial_runs *r,
     return status;
 }
 
-enum msc_status msc_trial_runs_evaluate(struct msc_trial_runs *r, struct msc_env *env,
-                                        const struct msc_evaluation *e) {
-    const struct msc_env_part whole = {.end = msc_distill_n_batches(r->distill)};
-    return msc_trial_runs_evaluate_part(r, env, e, &whole);
+enum msc_status msc_trial_runs_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
+    const struct msc_env_part whole = {.end =
+                                           msc_distill_n_batches(msc_trial_runs_of(env)->distill)};
+    return msc_trial_runs_evaluate_part(env, e, &whole);
 }
 
-enum msc_status msc_trial_runs_evaluate_part(struct msc_trial_runs *r, struct msc_env *env,
-                                             const struct msc_evaluation *e,
-                                             const struct msc_env_part *part) {
-    MSC_TRY(msc_trial_runs_make_room(r, e->n));
-    r->evaluation = e;
-    r->first_batch = part->first;
-    r->end_batch = part->end;
-    r->began_ns = msc_clock_ns();
+struct msc_env_batches msc_trial_runs_batches(const struct msc_env *env) {
+    const struct msc_distill *d = msc_trial_runs_of(env)->distill;
+    return (struct msc_env_batches){.n = msc_distill_n_batches(d),
+                                    .n_terms = msc_distill_n_terms(d),
+                                    .n_sums = msc_distill_n_sums(d)};
+}
+
+double msc_trial_runs_partial_loss(const struct msc_env *env, const double terms[],
+                                   size_t n_batches) {
+    return msc_distill_partial_loss(msc_trial_runs_of(env)->distill, terms, n_batches);
+}
+
+static void begin_run(struct msc_trial_runs *r, size_t i) {
+    const struct msc_evaluation *e = r->evaluation;
+    struct msc_distill_run *run = &r->runs[i];
+    run->is_bounded = e->bounds[i] < INFINITY;
+    run->bound = e->bounds[i];
+    run->terms = r->part->terms ? r->part->terms[i] : NULL;
+}
+
+// Runs were made elsewhere. Edits are needed for what is measured before these alone.
+static enum msc_status fold_trials(struct msc_trial_runs *r, struct msc_env *env) {
+    const struct msc_env_part *part = r->part;
+    bool has_before = part->first == 0 && msc_metrics_has_before(&r->metrics);
+    for (size_t i = 0; i < r->evaluation->n; i++) {
+        const struct msc_part_found *found = &part->found[i];
+        struct msc_trial *trial = r->evaluation->trials[i];
+        struct msc_distill_run *run = &r->runs[i];
+        *run = (struct msc_distill_run){.edits = NULL};
+        if (has_before) {
+            MSC_TRY(begin_points(r, (const uint32_t *const[]){trial->proposal.choices}, 1));
+            MSC_TRY(msc_trial_runs_set(r, i, trial->proposal.choices));
+            MSC_TRY(measure_before(env, r, &trial->outcome, run->edits));
+        }
+        begin_run(r, i);
+        run->status = found->cause == MSC_CAUSE_NONE          ? MSC_OK
+                      : found->cause == MSC_CAUSE_ENVIRONMENT ? MSC_E_DEVICE
+                                                              : MSC_E_STATE;
+        run->reuse_ratio = found->reuse_ratio;
+        snprintf(run->message, sizeof run->message, "%s", found->reason ? found->reason : "");
+        MSC_TRY(msc_distill_fold(r->distill, run, part->first + found->n_batches, part->end));
+        finish_trial(r, i);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status run_trials(struct msc_trial_runs *r, struct msc_env *env) {
+    const struct msc_evaluation *e = r->evaluation;
+    const struct msc_env_part *part = r->part;
     MSC_TRY(begin_trials(r, e));
     for (size_t i = 0; i < e->n; i++) {
         struct msc_trial *trial = e->trials[i];
         MSC_TRY(msc_trial_runs_set(r, i, trial->proposal.choices));
-        if (part->first == 0) {
+        if (part->first == 0 && part->kind == MSC_PART_NEXT) {
             MSC_TRY(measure_before(env, r, &trial->outcome, r->runs[i].edits));
         }
-        r->runs[i].is_bounded = e->bounds[i] < INFINITY;
-        r->runs[i].bound = e->bounds[i];
-        r->runs[i].terms = part->terms ? part->terms[i] : NULL;
+        begin_run(r, i);
     }
     return msc_distill_run_batches(r->distill, r->runs, e->n, part->first, part->end, finish_trial,
                                    r);
+}
+
+enum msc_status msc_trial_runs_evaluate_part(struct msc_env *env, const struct msc_evaluation *e,
+                                             const struct msc_env_part *part) {
+    struct msc_trial_runs *r = msc_trial_runs_of(env);
+    MSC_TRY(msc_trial_runs_make_room(r, e->n));
+    r->evaluation = e;
+    r->part = part;
+    r->began_ns = msc_clock_ns();
+    return part->kind == MSC_PART_FOLD ? fold_trials(r, env) : run_trials(r, env);
 }
 
 enum msc_status msc_trial_runs_reference(struct msc_trial_runs *r, struct msc_env *env,

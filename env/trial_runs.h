@@ -6,7 +6,6 @@
 //     MSC_TRY(msc_trial_runs_choose(r, &options, rows, env));
 //     MSC_TRY(msc_distill_create(&r->distill, host, host->dataset, &options));
 //     r->space = &state->space, r->references = state->references, r->n_slots = n_slots;
-//     ... msc_trial_runs_evaluate(r, env, e) ...
 //     msc_trial_runs_finish(r);
 #ifndef MSC_ENV_TRIAL_RUNS_H
 #define MSC_ENV_TRIAL_RUNS_H
@@ -36,7 +35,7 @@ struct msc_trial_runs {
 
     // Of the call at hand.
     const struct msc_evaluation *evaluation;
-    size_t first_batch, end_batch;
+    const struct msc_env_part *part;
     uint64_t began_ns;
     struct msc_distill_run *runs;
     const struct msc_edit **edits; // [n_runs][n_slots]
@@ -61,13 +60,14 @@ enum msc_status msc_trial_runs_make_room(struct msc_trial_runs *r, size_t n);
 // Run i applies the choices, one per task.
 enum msc_status msc_trial_runs_set(struct msc_trial_runs *r, size_t i, const uint32_t choices[]);
 
-// The environment's `evaluate`, `reference` and `reevaluate`.
-enum msc_status msc_trial_runs_evaluate(struct msc_trial_runs *r, struct msc_env *env,
-                                        const struct msc_evaluation *e);
-// Evaluates the batches of a part alone (msc_env_evaluate_part).
-enum msc_status msc_trial_runs_evaluate_part(struct msc_trial_runs *r, struct msc_env *env,
-                                             const struct msc_evaluation *e,
+// These environments' `evaluate`, `batches`, `evaluate_part` and `partial_loss`.
+enum msc_status msc_trial_runs_evaluate(struct msc_env *env, const struct msc_evaluation *e);
+struct msc_env_batches msc_trial_runs_batches(const struct msc_env *env);
+enum msc_status msc_trial_runs_evaluate_part(struct msc_env *env, const struct msc_evaluation *e,
                                              const struct msc_env_part *part);
+double msc_trial_runs_partial_loss(const struct msc_env *env, const double terms[],
+                                   size_t n_batches);
+// `reference` and `reevaluate`.
 enum msc_status msc_trial_runs_reference(struct msc_trial_runs *r, struct msc_env *env,
                                          double metrics[MSC_MAX_METRICS]);
 enum msc_status msc_trial_runs_reevaluate(struct msc_trial_runs *r, struct msc_env *env,

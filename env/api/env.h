@@ -36,7 +36,7 @@ MSC_PUBLIC_BEGIN
 // Not covered is what an environment may use beyond that, of graph/, data/, kernels/, tools/ and
 // env/distill.h: as all other installed headers it goes with the program's version (the name of the
 // library's file, libmscgym.so.0.1), and such an environment is built for that.
-#define MSC_ENV_ABI 5u
+#define MSC_ENV_ABI 6u
 
 struct cJSON;
 struct msc_graph;
@@ -85,6 +85,45 @@ struct msc_evaluation {
     const double *bounds;
 };
 
+// Environments whose metrics are means over batches of samples: what these are means of.
+struct msc_env_batches {
+    size_t n;       // 0: trials are measured whole
+    size_t n_terms; // doubles in which a trial keeps what its batches add to the sums
+    // Terms are [n_sums][n], one of each batch. 0: in another order that only the environment knows.
+    size_t n_sums;
+};
+
+enum msc_part_kind {
+    // The batches that come next: earlier parts have filled their terms, and the outcome says how far
+    // it has come.
+    MSC_PART_NEXT,
+    // Batches by themselves, for somebody who adds terms up elsewhere. Those of batches before `first`
+    // are 0; a bound is one of what these batches lose alone. A trial that does not reach the end is
+    // PRUNED or FAILED, and terms that were not computed stay as they were. Nothing but runs of the
+    // network is measured.
+    MSC_PART_ALONE,
+    // Batches that were computed as such: outcomes are filled from terms as if they had been next.
+    MSC_PART_FOLD,
+};
+
+// What came of a trial elsewhere.
+struct msc_part_found {
+    size_t n_batches;           // from the part's first on, whose terms are there
+    enum msc_trial_cause cause; // why there are no more; MSC_CAUSE_NONE: these are all
+    const char *reason;
+    uint64_t time_us;
+    double reuse_ratio;
+};
+
+struct msc_env_part {
+    size_t first, end; // the batches from `first` to before `end`
+    // [e->n][n_terms], the caller's: what earlier parts have filled, and this one adds to; NULL: there
+    // is but one part.
+    double *const *terms;
+    enum msc_part_kind kind;
+    const struct msc_part_found *found; // [e->n] of MSC_PART_FOLD
+};
+
 // What to measure once more for a report.
 enum {
     MSC_REEVALUATE_VALIDATION = 1 << 0, // metrics on the validation samples
@@ -126,6 +165,14 @@ struct msc_env_def {
     // PRUNED (msc_outcome_prune), as the metric a lower bound of it that exceeds that entry, the
     // same every time for equal choices and bound. An environment may ignore bounds.
     enum msc_status (*evaluate)(struct msc_env *env, const struct msc_evaluation *e);
+    // Optional, all three or none: trials can be measured by batches, some of them first and others
+    // later, or on another machine. A sum over the same batches is the same to the last bit, whoever
+    // computed which.
+    struct msc_env_batches (*batches)(const struct msc_env *env);
+    enum msc_status (*evaluate_part)(struct msc_env *env, const struct msc_evaluation *e,
+                                     const struct msc_env_part *part);
+    // What a trial's loss has come to after the first batches, by its terms.
+    double (*partial_loss)(const struct msc_env *env, const double terms[], size_t n_batches);
     // Optional: the metrics of the uncompressed model. Default: none are known.
     enum msc_status (*reference)(struct msc_env *env, double metrics[MSC_MAX_METRICS]);
     // Optional: the edits of a point as a strategy (JSON of docs/strategy.md), owned by the caller.

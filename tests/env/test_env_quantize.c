@@ -109,6 +109,71 @@ static void test_env_quantize__parts(void **state) {
     close_bench(&b);
 }
 
+// Evaluates by batches that are measured by themselves, the last ones first, by another environment
+// made from the same configuration, and added up by this one.
+static enum msc_status measure_elsewhere(void *payload, const struct msc_evaluation *e,
+                                         const struct msc_env_part *part) {
+    struct bench *b = payload, other;
+    size_t n_batches = msc_env_n_batches(b->env);
+    assert_null(part);
+    open_bench(&other, "{" CHOICES "}");
+    struct msc_part_found *found = msc_arena_array(&b->arena, e->n, sizeof(struct msc_part_found));
+    double **terms = msc_arena_array(&b->arena, e->n, sizeof(double *));
+    assert_non_null(found);
+    assert_non_null(terms);
+    for (size_t i = 0; i < e->n; i++) {
+        terms[i] = msc_arena_array(&b->arena, msc_env_n_terms(b->env), sizeof(double));
+        assert_non_null(terms[i]);
+        found[i].reason = "";
+    }
+    for (size_t first = n_batches; first-- > 0;) {
+        for (size_t i = 0; i < e->n; i++) {
+            double *own = msc_arena_array(&other.arena, msc_env_n_terms(b->env), sizeof(double));
+            struct msc_trial *trial = make_trial(&other, (int)i, e->trials[i]->proposal.choices);
+            const struct msc_env_part alone = {
+                .first = first, .end = first + 1, .terms = &own, .kind = MSC_PART_ALONE};
+            const struct msc_evaluation one = {.trials = &trial, .n = 1, .bounds = &e->bounds[i]};
+            assert_ok(msc_env_measure(other.env, &one, &alone));
+            for (size_t sum = 0; sum < msc_env_batches(b->env).n_sums; sum++) {
+                terms[i][sum * n_batches + first] = own[sum * n_batches + first];
+            }
+            found[i].n_batches++;
+        }
+    }
+    close_bench(&other);
+    const struct msc_env_part fold = {
+        .end = n_batches, .terms = terms, .kind = MSC_PART_FOLD, .found = found};
+    return msc_env_fold(b->env, e, &fold);
+}
+
+// What was measured elsewhere batch by batch is what is measured here, to the last bit, trials that a
+// bound stops, and what breaks bounds of the search, included.
+static void test_env_quantize__elsewhere(void **state) {
+    struct bench b;
+    (void)state;
+    open_bench(&b, "{" CHOICES "}");
+    const struct msc_env_elsewhere elsewhere = {.measure = measure_elsewhere, .payload = &b};
+    for (int i = 0; i < N_PLANS; i++) {
+        for (int bounded = 0; bounded < 2; bounded++) {
+            struct msc_trial *here = make_trial(&b, 0, plans[i].choices);
+            struct msc_trial *there = make_trial(&b, 0, plans[i].choices);
+            here->proposal.bound = bounded ? plans[i].losses[0] * 0.6 : INFINITY;
+            there->proposal.bound = here->proposal.bound;
+            msc_env_set_elsewhere(b.env, NULL);
+            assert_ok(msc_env_evaluate(b.env, &b.goal,
+                                       &(struct msc_evaluation){.trials = &here, .n = 1}));
+            msc_env_set_elsewhere(b.env, &elsewhere);
+            assert_ok(msc_env_evaluate(b.env, &b.goal,
+                                       &(struct msc_evaluation){.trials = &there, .n = 1}));
+            assert_int_equal(here->outcome.state, there->outcome.state);
+            assert_string_equal(here->outcome.reason, there->outcome.reason);
+            assert_memory_equal(here->outcome.metrics, there->outcome.metrics,
+                                msc_env_space(b.env)->n_metrics * sizeof(double));
+        }
+    }
+    close_bench(&b);
+}
+
 // A bound stops a trial in the part where it would have stopped it anyway.
 static void test_env_quantize__parts_and_bounds(void **state) {
     struct bench b;
@@ -473,6 +538,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_quantize__same_bits),
         cmocka_unit_test(test_env_quantize__target_sizes),
         cmocka_unit_test(test_env_quantize__edits_reproduce_the_trial),
+        cmocka_unit_test(test_env_quantize__elsewhere),
         cmocka_unit_test(test_env_quantize__base_gives_way),
         cmocka_unit_test(test_env_quantize__file_bytes),
         cmocka_unit_test(test_env_quantize__file_bytes_when_asked_for),
