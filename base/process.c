@@ -414,6 +414,48 @@ enum msc_status msc_process_receive(struct msc_process *process, const char **li
     }
 }
 
+enum msc_status msc_process_send_some(struct msc_process *process, const char *text, size_t length,
+                                      size_t *n_sent) {
+    ssize_t n = write_quietly(process->input, text, length);
+    *n_sent = n > 0 ? (size_t)n : 0;
+    if (n < 0 && errno == EPIPE) {
+        *n_sent = length; // its last words may still wait to be read
+    } else if (n < 0 && errno != EAGAIN && errno != EINTR) {
+        return MSC_FAIL(MSC_E_IO, "%s: cannot be written to: %s", process->name, strerror(errno));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_process_next_line(struct msc_process *process, const char **line,
+                                      size_t *length) {
+    for (;;) {
+        *line = take_line(process, length, 0);
+        if (*line) {
+            return MSC_OK;
+        }
+        MSC_TRY(pipe_make_room(process));
+        ssize_t n =
+            read(process->output, process->buffer + process->end, process->capacity - process->end);
+        if (n == 0) {
+            return fail_ended(process);
+        }
+        if (n < 0 && errno != EINTR) {
+            return errno == EAGAIN ? MSC_OK
+                                   : MSC_FAIL(MSC_E_IO, "%s: cannot be read from: %s",
+                                              process->name, strerror(errno));
+        }
+        process->end += n > 0 ? (size_t)n : 0;
+    }
+}
+
+int msc_process_input(const struct msc_process *process) {
+    return process->input;
+}
+
+int msc_process_output(const struct msc_process *process) {
+    return process->output;
+}
+
 enum msc_status msc_process_request(struct msc_process *process, struct msc_str *request,
                                     double timeout_s) {
     msc_str_char(request, '\n');

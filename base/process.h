@@ -31,6 +31,15 @@ enum msc_status msc_process_send(struct msc_process *process, const char *text, 
 // (the text says how) or wrote no line for `timeout_s`; MSC_E_FORMAT for a line without end.
 enum msc_status msc_process_receive(struct msc_process *process, const char **line, size_t *length,
                                     double timeout_s);
+// Without waiting, for who speaks with several: writes what the program's input takes at once; the next
+// line, or NULL where there is no whole one yet. Errors as above.
+enum msc_status msc_process_send_some(struct msc_process *process, const char *text, size_t length,
+                                      size_t *n_sent);
+enum msc_status msc_process_next_line(struct msc_process *process, const char **line,
+                                      size_t *length);
+// What to poll for these.
+int msc_process_input(const struct msc_process *process);
+int msc_process_output(const struct msc_process *process);
 // The same for programs that take a request and give an answer, each a line of JSON. The request
 // gets its newline here.
 enum msc_status msc_process_request(struct msc_process *process, struct msc_str *request,

@@ -21,27 +21,18 @@ extern const struct msc_cli_command msc_cmd_agents;
 extern const struct msc_cli_command msc_cmd_gym;
 extern const struct msc_cli_command msc_cmd_devices;
 extern const struct msc_cli_command msc_cmd_tune;
+extern const struct msc_cli_command msc_cmd_worker;
 
 const struct msc_cli_command *const msc_cli_commands[] = {
-    &msc_cmd_search,
-    &msc_cmd_sensitivity,
-    &msc_cmd_quantize,
-    &msc_cmd_resume,
-    &msc_cmd_show,
-    &msc_cmd_watch,
-    &msc_cmd_report,
-    &msc_cmd_verify,
-    &msc_cmd_salvage,
-    &msc_cmd_export,
-    &msc_cmd_run,
-    &msc_cmd_bench,
-    &msc_cmd_track,
-    &msc_cmd_graph,
-    &msc_cmd_config,
-    &msc_cmd_envs,
-    &msc_cmd_agents,
-    &msc_cmd_gym,
-    &msc_cmd_devices,
-    &msc_cmd_tune,
-    NULL,
+    &msc_cmd_search,   &msc_cmd_sensitivity,
+    &msc_cmd_quantize, &msc_cmd_resume,
+    &msc_cmd_show,     &msc_cmd_watch,
+    &msc_cmd_report,   &msc_cmd_verify,
+    &msc_cmd_salvage,  &msc_cmd_export,
+    &msc_cmd_run,      &msc_cmd_bench,
+    &msc_cmd_track,    &msc_cmd_graph,
+    &msc_cmd_config,   &msc_cmd_envs,
+    &msc_cmd_agents,   &msc_cmd_gym,
+    &msc_cmd_devices,  &msc_cmd_tune,
+    &msc_cmd_worker,   NULL,
 };

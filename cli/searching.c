@@ -299,6 +299,8 @@ int msc_cli_run_search(const struct msc_cli_call *call, const struct msc_cli_sea
     options->accept_new_numerics = values->accept_new_numerics;
     options->warm_start = values->warm_start;
     options->retry_failed = values->retry_failed;
+    options->cluster = values->cluster;
+    options->worker_program = "/proc/self/exe";
     enum msc_status status = msc_cli_fill_options(options, call, &values->common);
     if (status == MSC_OK) {
         status = take_log(options, values->log);

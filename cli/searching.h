@@ -11,7 +11,8 @@ struct msc_cli_search {
     const char *path; // configuration or record
     int64_t trials;
     double seconds;
-    const char *log; // KIND:WHERE
+    const char *log;     // KIND:WHERE
+    const char *cluster; // KIND:WHERE, too
     bool dry_run, accept_new_numerics, warm_start, retry_failed;
     const char *on_improve, *on_end; // programs (cli/hooks.h)
     bool serve;                      // a page that follows it
@@ -38,6 +39,11 @@ struct msc_cli_search {
          .type = MSC_CLI_TEXT,                                                                     \
          .help = "tensorboard:DIR: also write the trials for TensorBoard",                         \
          .offset = MSC_CLI_SEARCH(log)},                                                           \
+        {.name = "cluster",                                                                        \
+         .argument = "KIND:N",                                                                     \
+         .type = MSC_CLI_TEXT,                                                                     \
+         .help = "local:N: measure trials by N workers; the record is the same",                   \
+         .offset = MSC_CLI_SEARCH(cluster)},                                                       \
         {.name = "serve",                                                                          \
          .type = MSC_CLI_FLAG,                                                                     \
          .help = "serve a page that follows it to browsers on this machine",                       \

@@ -59,9 +59,13 @@ struct msc_processor_options {
     const char *beside; // "sensitivity"
     bool allow_plugins; // of a record: libraries and programs that it names may run
     const char
-        *tensorboard;   // folder that gets a run of each search (search/tensorboard.h); or NULL
-    const char *device; // NULL: the configuration's
-    int n_threads;      // 0: all there are
+        *tensorboard; // folder that gets a run of each search (search/tensorboard.h); or NULL
+    // Where trials are measured: "local:N", so many workers on this machine; NULL: in this process.
+    // Nothing of the record depends on it.
+    const char *cluster;
+    const char *worker_program; // of these: the path of this program
+    const char *device;         // NULL: the configuration's
+    int n_threads;              // 0: all there are
     uint64_t memory_bytes;
     const struct msc_binding *bindings; // over those of the configuration
     size_t n_bindings;

@@ -118,6 +118,11 @@ enum msc_status msc_processor__keep_plan(struct msc_processor *p, const struct c
 // processor_search.c: searches the entry at hand and adds its report to the result.
 enum msc_status msc_processor__search(struct msc_processor *p, struct msc_processor_result *result);
 
+// processor_pool.c: the workers that measure its trials; *out, the caller's, is NULL where none are
+// asked for. MSC_E_INVALID: --cluster says what there is not.
+struct msc_pool;
+enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_processor *p);
+
 // Pieces of it: what is searched, under which configuration (for the header; owned by the caller),
 // and what came out (owned by the caller; stopped while it measures, the search ended so).
 void msc_processor__fill_options(struct msc_search_options *o, struct msc_processor *p,

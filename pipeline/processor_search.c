@@ -9,6 +9,7 @@
 #include "records/record_query.h"
 #include "search/estimate.h"
 #include "search/kept.h"
+#include "search/pool.h"
 #include "search/recheck.h"
 #include "search/report.h"
 #include "search/warm.h"
@@ -424,7 +425,7 @@ static enum msc_status make_folders(struct msc_processor *p) {
 
 enum msc_status msc_processor__search(struct msc_processor *p,
                                       struct msc_processor_result *result) {
-    struct msc_search_options o;
+    struct msc_search_options o = {0};
     cJSON *config = NULL, *warm = NULL;
     bool has_record = false;
     enum msc_status status = MSC_OK;
@@ -446,8 +447,10 @@ enum msc_status msc_processor__search(struct msc_processor *p,
     tell_endless(p);
     MSC_TRY_OUT(make_folders(p));
     MSC_TRY_OUT(msc_processor__start_publishing(p));
+    MSC_TRY_OUT(msc_processor__open_pool(&o.pool, p));
     status = search_entry(p, result, &o);
 out:
+    msc_pool_close(o.pool);
     cJSON_Delete(config);
     cJSON_Delete(warm);
     return status;

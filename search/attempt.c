@@ -139,7 +139,7 @@ static bool is_forgiven(struct suspect *suspect, enum msc_worker_death death) {
 
 // An end that the parent saw. A trial that has failed is progress: its line may have to wait for those
 // before it, in a race for all of the round.
-static void blame_trials(struct msc_attempt *attempt, size_t n, bool was_alone,
+static void blame_trials(struct msc_attempt *attempt, const int64_t ids[], size_t n, bool was_alone,
                          enum msc_worker_death death, int signal_number) {
     struct page *page = attempt->page;
     static const uint8_t fates[] = {
@@ -149,7 +149,7 @@ static void blame_trials(struct msc_attempt *attempt, size_t n, bool was_alone,
         [MSC_WORKER_DEATH_QUIET] = FATE_QUIET,
     };
     for (size_t i = 0; i < n; i++) {
-        struct suspect *suspect = add_suspect(page, page->ids[i]);
+        struct suspect *suspect = add_suspect(page, ids[i]);
         if (suspect && was_alone && !is_forgiven(suspect, death)) {
             suspect->fate = fates[death];
             suspect->signal_number = (uint8_t)signal_number;
@@ -158,13 +158,17 @@ static void blame_trials(struct msc_attempt *attempt, size_t n, bool was_alone,
     }
 }
 
+static void note_vanished(struct page *page, int64_t id) {
+    struct suspect *suspect = add_suspect(page, id);
+    if (suspect && ++suspect->n_vanished >= TRIAL_VANISHED_LIMIT) {
+        suspect->fate = FATE_VANISHED;
+    }
+}
+
 // Nobody saw the end.
 static void mark_round(struct page *page, size_t n) {
     if (page->is_alone && n == 1) {
-        struct suspect *suspect = add_suspect(page, page->ids[0]);
-        if (suspect && ++suspect->n_vanished >= TRIAL_VANISHED_LIMIT) {
-            suspect->fate = FATE_VANISHED;
-        }
+        note_vanished(page, page->ids[0]);
         return;
     }
     if (page->n_round_vanished == 0 || page->round_first != page->ids[0]) {
@@ -200,7 +204,22 @@ static void take_leftovers(struct msc_attempt *attempt, int64_t next_id,
     if (death == MSC_WORKER_DEATH_NONE) {
         mark_round(page, n);
     } else {
-        blame_trials(attempt, n, was_alone, death, signal_number);
+        blame_trials(attempt, page->ids, n, was_alone, death, signal_number);
+    }
+}
+
+void msc_attempt_blame(struct msc_attempt *attempt, const int64_t ids[], size_t n, bool was_alone,
+                       enum msc_worker_death death, int signal_number) {
+    if (death != MSC_WORKER_DEATH_NONE) {
+        blame_trials(attempt, ids, n, was_alone, death, signal_number);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (was_alone) {
+            note_vanished(attempt->page, ids[i]);
+        } else {
+            add_suspect(attempt->page, ids[i]);
+        }
     }
 }
 

@@ -46,6 +46,11 @@ bool msc_attempt_has_suspects(const struct msc_attempt *attempt);
 enum msc_attempt_verdict msc_attempt_judge(const struct msc_attempt *attempt,
                                            struct msc_trial *trial);
 
+// Trials were in flight in a process elsewhere that ended so (MSC_WORKER_DEATH_NONE: nobody saw how),
+// at most MSC_ATTEMPT_MAX_TRIALS. What follows is what follows of the end of our own.
+void msc_attempt_blame(struct msc_attempt *attempt, const int64_t ids[], size_t n, bool was_alone,
+                       enum msc_worker_death death, int signal_number);
+
 // The trials of one evaluation, at most MSC_ATTEMPT_MAX_TRIALS.
 void msc_attempt_begin(struct msc_attempt *attempt, struct msc_trial *const trials[], size_t n,
                        bool is_alone);

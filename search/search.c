@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "search/estimate.h"
+#include "search/pool.h"
 
 #include <assert.h>
 #include <math.h>
@@ -416,11 +417,17 @@ enum msc_status msc_search_run(struct msc_search_result *result,
         .options = options, .pace = MSC_PACE_INIT, .best_id = -1, .announced_id = -1};
     *result = (struct msc_search_result){0};
     enum msc_status status = msc_search__open(&s);
+    if (options->pool) {
+        msc_env_set_elsewhere(options->env, msc_pool_elsewhere(options->pool));
+    }
     if (status == MSC_OK) {
         status = begin_segments(&s);
     }
     if (status == MSC_OK) {
         status = search_loop(&s, &result->end);
+    }
+    if (options->pool) {
+        msc_env_set_elsewhere(options->env, NULL);
     }
     if (status == MSC_E_CANCELLED && msc_cancel_soon(options->cancel)) {
         result->end = MSC_SEARCH_END_CANCELLED;

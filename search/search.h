@@ -31,6 +31,7 @@ MSC_PUBLIC_BEGIN
 // So many repeats in a row, and the search ends as exhausted.
 #define MSC_SEARCH_MAX_REPEATS 1000
 
+struct msc_pool;
 struct msc_worker;
 
 // What ends a search that has not come to its own end. Checked between rounds; trials and time also
@@ -60,6 +61,9 @@ struct msc_search_progress {
     double n_left; // trials to come, by what ends first of agent, space and budget.trials; or +inf
     bool is_left_exact; // else they are at most so many
     double left_s;      // that these take, or until budget.seconds ends; NaN: unknown
+    // With a pool: workers that measure, those that were lost, parts that were sent again.
+    bool has_pool;
+    size_t n_workers, n_lost, n_retried;
 };
 
 struct msc_search_callbacks {
@@ -107,6 +111,8 @@ struct msc_search_options {
     const struct msc_log *log;
     const struct msc_cancel *cancel;
     struct msc_worker *worker; // the supervised process's end of the shared page, or NULL
+    // Optional: trials are measured by its workers. Nothing of the record depends on it.
+    struct msc_pool *pool;
     struct msc_search_callbacks callbacks;
 };
 

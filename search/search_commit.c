@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "search/pool.h"
 
 #include <math.h>
 
@@ -133,7 +134,15 @@ static void report_progress(struct msc_search *s, double elapsed_s) {
     if (s->best_id >= 0) {
         best = msc_record_trial(s->record, (size_t)s->best_id);
     }
+    struct msc_pool_figures figures = {0};
+    if (s->options->pool) {
+        figures = msc_pool_figures(s->options->pool);
+    }
     const struct msc_search_progress progress = {
+        .has_pool = s->options->pool != NULL,
+        .n_workers = figures.n_up,
+        .n_lost = figures.n_lost,
+        .n_retried = figures.n_retried,
         .n_trials = msc_record_n_trials(s->record),
         .n_budgeted = s->n_budgeted,
         .max_trials = s->options->budget.trials,

@@ -4,7 +4,9 @@
 // (kernels/engine/evaluator.c).
 #include "search/search_internal.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
+#include "search/pool.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -53,6 +55,9 @@ static enum msc_status run_items(struct msc_search *s, size_t n, bool is_alone) 
     }
     s->batch_status = MSC_OK;
     msc_attempt_begin(s->attempt, s->batch_trials, n, is_alone);
+    if (s->options->pool) {
+        msc_worker_begin(s->options->worker, 0.0); // workers have their own time limits
+    }
     enum msc_status status =
         msc_search__is_raced(s)
             ? msc_env_evaluate_part(s->options->env, s->goal, &evaluation, &s->part)
@@ -139,6 +144,58 @@ static enum msc_status run_item_alone(struct msc_search *s, size_t index) {
     return MSC_OK;
 }
 
+// ---- Trials that died elsewhere ---------------------------------------------------------------
+
+// What the pool's workers died of is told as if it had been our own death. *n: how many there were.
+static enum msc_status blame_deaths(struct msc_search *s, size_t *n) {
+    struct msc_pool_death *deaths = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *deaths);
+    if (!deaths) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a round");
+    }
+    *n = msc_pool_take_deaths(s->options->pool, deaths, MSC_ATTEMPT_MAX_TRIALS);
+    for (size_t i = 0; i < *n; i++) {
+        msc_attempt_blame(s->attempt, &deaths[i].id, 1, deaths[i].was_alone, deaths[i].death,
+                          deaths[i].signal_number);
+    }
+    msc_free(deaths);
+    return MSC_OK;
+}
+
+// A suspect, again and again alone until it has a result or has failed. What has another fault than
+// that is left open.
+static enum msc_status run_suspect(struct msc_search *s, size_t index) {
+    struct msc_search_item *item = &s->items[index];
+    struct msc_trial *trial = &item->line.trial;
+    size_t n_deaths = 1;
+    while (n_deaths > 0 && !item->is_done) {
+        if (s->part.first == 0) {
+            msc_trial_begin(trial, s->space);
+        }
+        enum msc_attempt_verdict verdict = msc_attempt_judge(s->attempt, trial);
+        if (verdict == MSC_ATTEMPT_FREE) {
+            return MSC_OK;
+        }
+        if (verdict == MSC_ATTEMPT_FAILED) {
+            msc_goal_judge(s->goal, s->space, &trial->outcome);
+            item->is_done = true;
+            return MSC_OK;
+        }
+        s->batch_items[0] = index;
+        MSC_TRY(run_items(s, 1, true));
+        MSC_TRY(blame_deaths(s, &n_deaths));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status run_suspects(struct msc_search *s, const size_t open[], size_t n) {
+    size_t n_deaths = 0;
+    MSC_TRY(blame_deaths(s, &n_deaths));
+    for (size_t i = 0; i < n && msc_attempt_has_suspects(s->attempt); i++) {
+        MSC_TRY(s->items[open[i]].is_done ? MSC_OK : run_suspect(s, open[i]));
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_search__run(struct msc_search *s, size_t n, bool one_by_one) {
     size_t open[MSC_ATTEMPT_MAX_TRIALS];
     memcpy(open, s->batch_items, n * sizeof *open);
@@ -148,6 +205,9 @@ enum msc_status msc_search__run(struct msc_search *s, size_t n, bool one_by_one)
                 msc_status_message(), n);
     } else {
         MSC_TRY(status);
+    }
+    if (s->options->pool) {
+        MSC_TRY(run_suspects(s, open, n));
     }
     for (size_t i = 0; i < n; i++) {
         const struct msc_search_item *item = &s->items[open[i]];

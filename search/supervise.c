@@ -49,6 +49,7 @@ struct supervisor {
     int n_requests; // to stop, handed on
     uint64_t last_request_ns;
     struct msc_watchdog watchdog;
+    uint64_t last_beat_ns;
     bool was_limit;  // killed at a time limit
     bool was_quiet;  // killed for want of a sign of life
     bool was_forced; // killed after requests to stop
@@ -242,6 +243,14 @@ static void stop_and_continue(const struct supervisor *s) {
     signal_worker(s, SIGCONT);
 }
 
+static void tell_alive(struct supervisor *s) {
+    uint64_t now_ns = msc_clock_ns();
+    if (s->options->beat && (double)(now_ns - s->last_beat_ns) * 1e-9 >= MSC_SUPERVISE_BEAT_S) {
+        s->last_beat_ns = now_ns;
+        s->options->beat();
+    }
+}
+
 static void check_deadlines(struct supervisor *s) {
     uint64_t now_ns = msc_clock_ns();
     bool is_quiet = msc_watchdog_look(&s->watchdog, s->page, now_ns);
@@ -280,6 +289,7 @@ static int wait_for_worker(struct supervisor *s) {
             hand_on(s, signal_number);
         }
         check_deadlines(s);
+        tell_alive(s);
     }
 }
 

@@ -48,7 +48,10 @@ struct msc_supervise_options {
     double kill_after_s; // after a second signal; <= 0: 5 seconds
     // Optional: gets the lines of `log` too, for the log file that the worker named.
     void (*append)(const char *path, enum msc_log_level level, const char *line);
+    void (*beat)(void); // optional: called every MSC_SUPERVISE_BEAT_S, whatever the worker does
 };
+
+#define MSC_SUPERVISE_BEAT_S 2.0
 
 // Runs a worker to its end, through restarts. Call it early, from a process with one thread.
 // *exit_code is the worker's own. MSC_E_STATE when restarts brought nothing new, or when the
@@ -93,6 +96,13 @@ void msc_worker_add_trial(struct msc_worker *worker, uint64_t time_us); // how l
 void msc_worker_name_log(struct msc_worker *worker, const char *path, enum msc_log_level level);
 // So many lines were committed, or trials found to have failed: restarts are worth their while.
 void msc_worker_add_progress(struct msc_worker *worker, uint64_t n);
+// For a worker without a record, in the place of RECORD.attempt: which trials are in flight (none: n
+// 0), at most MSC_WORKER_MAX_TRIALS; and those that were when the worker before this one died, which
+// is told once. Returns how many.
+#define MSC_WORKER_MAX_TRIALS 1024
+void msc_worker_note_trials(struct msc_worker *worker, const int64_t ids[], size_t n);
+size_t msc_worker_take_trials(int64_t ids[MSC_WORKER_MAX_TRIALS], enum msc_worker_death *death,
+                              int *signal_number, struct msc_worker *worker);
 // Names the record being written; returns how the last worker died while writing that record, and
 // its signal. Later calls return MSC_WORKER_DEATH_NONE.
 enum msc_worker_death msc_worker_take_death(int *signal_number, struct msc_worker *worker,

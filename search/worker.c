@@ -157,3 +157,29 @@ enum msc_worker_death msc_worker_take_death(int *signal_number, struct msc_worke
     *signal_number = atomic_load(&page->signal_number);
     return (enum msc_worker_death)atomic_exchange(&page->death, MSC_WORKER_DEATH_NONE);
 }
+
+void msc_worker_note_trials(struct msc_worker *worker, const int64_t ids[], size_t n) {
+    if (worker && worker->page) {
+        n = n < MSC_WORKER_MAX_TRIALS ? n : MSC_WORKER_MAX_TRIALS;
+        for (size_t i = 0; i < n; i++) {
+            worker->page->in_flight[i] = ids[i];
+        }
+        atomic_store(&worker->page->n_in_flight, (uint32_t)n);
+    }
+}
+
+size_t msc_worker_take_trials(int64_t ids[MSC_WORKER_MAX_TRIALS], enum msc_worker_death *death,
+                              int *signal_number, struct msc_worker *worker) {
+    *death = MSC_WORKER_DEATH_NONE;
+    *signal_number = 0;
+    if (!worker || !worker->page) {
+        return 0;
+    }
+    struct msc_worker_page *page = worker->page;
+    size_t n = atomic_exchange(&page->n_in_flight, 0);
+    n = n < MSC_WORKER_MAX_TRIALS ? n : MSC_WORKER_MAX_TRIALS;
+    memcpy(ids, page->in_flight, n * sizeof ids[0]);
+    *signal_number = atomic_load(&page->signal_number);
+    *death = (enum msc_worker_death)atomic_exchange(&page->death, MSC_WORKER_DEATH_NONE);
+    return n;
+}

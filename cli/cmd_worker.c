@@ -1,0 +1,57 @@
+// A worker of a search on several machines; whoever starts it speaks with it (docs/cluster.md).
+#include "cli/searching.h"
+
+#include "pipeline/node.h"
+#include "search/node.h"
+#include "search/supervise.h"
+
+#include <string.h>
+#include <unistd.h>
+
+struct worker_values {
+    struct msc_cli_common common;
+};
+
+static const struct msc_cli_option options[] = {{0}};
+
+// The parent lives, whatever its child does. What cannot be told now is told the next time.
+static void beat(void) {
+    static const char line[] = "{\"beat\":1}\n";
+    msc_node_write_line(STDOUT_FILENO, line, sizeof line - 1, false);
+}
+
+static int serve(const struct msc_cli_call *call) {
+    static struct msc_cancel cancel; // a signal may come until the very end
+    struct msc_worker worker = {0};
+    enum msc_status status = msc_worker_open(&worker, &cancel);
+    if (status == MSC_OK) {
+        status = msc_node_serve(STDIN_FILENO, STDOUT_FILENO, &worker, &cancel, &call->console->log);
+    }
+    msc_worker_close(&worker);
+    return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+}
+
+static int cmd_worker(const struct msc_cli_call *call, void *values) {
+    int code = MSC_CLI_FAILED;
+    const struct msc_supervise_options supervision = {
+        .argv = call->whole_argv, .log = &call->console->log, .beat = beat};
+    (void)values;
+    if (msc_worker_is_wanted()) {
+        return serve(call);
+    }
+    enum msc_status status = msc_supervise(&code, &supervision);
+    return status == MSC_OK ? code : msc_cli_fail(call, status);
+}
+
+const struct msc_cli_command msc_cmd_worker = {
+    .name = "worker",
+    .summary = "measure trials for a search on another machine",
+    .usage = "[options]",
+    .description =
+        "Reads requests on standard input and answers on standard output, as lines of JSON\n"
+        "(docs/cluster.md). `mscgym search --cluster` starts workers by itself.",
+    .examples = "mscgym search digits.json --cluster local:2\n",
+    .options = options,
+    .values_size = sizeof(struct worker_values),
+    .run = cmd_worker,
+};

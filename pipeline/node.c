@@ -1,0 +1,104 @@
+#include "pipeline/node.h"
+
+#include "base/file.h"
+#include "pipeline/processor_internal.h"
+#include "search/node.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum msc_status fail_program(void) {
+    return MSC_FAIL(MSC_E_IO, "/proc/self/exe: cannot be read");
+}
+
+enum msc_status msc_node_build(const char **out, struct msc_arena *arena) {
+    struct stat info;
+    char text[MSC_HASH_TEXT_BYTES];
+    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0 || fstat(descriptor, &info) != 0) {
+        return fail_program();
+    }
+    size_t n_bytes = (size_t)info.st_size;
+    void *bytes = mmap(NULL, n_bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    close(descriptor);
+    if (bytes == MAP_FAILED) {
+        return fail_program();
+    }
+    msc_hash_format(text, msc_hash_bytes(bytes, n_bytes));
+    munmap(bytes, n_bytes);
+    *out = msc_arena_strdup(arena, text);
+    return *out ? MSC_OK : msc_processor__no_memory();
+}
+
+struct serving {
+    struct msc_arena arena;
+    const char *build;
+    struct msc_processor *processor; // of the last init
+    struct msc_processor_options options;
+};
+
+static const char *text_of(const cJSON *object, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+static enum msc_status read_share(struct msc_processor_options *o, struct msc_arena *arena,
+                                  const cJSON *init) {
+    int64_t n_threads, n_bytes = 0;
+    const char *device = text_of(init, "device");
+    MSC_TRY(msc_json_get_i64(&n_threads, init, "threads", "init"));
+    if (cJSON_HasObjectItem(init, "memory")) {
+        MSC_TRY(msc_json_get_i64(&n_bytes, init, "memory", "init"));
+    }
+    if (n_threads < 1 || n_threads > 4096 || n_bytes < 0) {
+        return MSC_FAIL(MSC_E_INVALID, "init: %lld threads", (long long)n_threads);
+    }
+    o->n_threads = (int)n_threads;
+    o->memory_bytes = (uint64_t)n_bytes;
+    o->device = device ? msc_arena_strdup(arena, device) : NULL;
+    return MSC_OK;
+}
+
+// The search's environment, as its record says.
+static enum msc_status open_subject(void *payload, struct msc_node_subject *out,
+                                    const cJSON *init) {
+    struct serving *s = payload;
+    struct msc_processor_options o = s->options;
+    const char *record;
+    MSC_TRY(msc_json_get_text(&record, init, "record", "init"));
+    MSC_TRY(read_share(&o, &s->arena, init));
+    msc_processor_close(s->processor);
+    s->processor = NULL;
+    const char *path = msc_arena_strdup(&s->arena, record);
+    MSC_TRY(path ? MSC_OK : msc_processor__no_memory());
+    MSC_TRY(msc_processor_open_record(&s->processor, path, &o));
+    MSC_TRY(msc_processor_prepare(s->processor));
+    *out = (struct msc_node_subject){
+        .env = msc_processor_env(s->processor),
+        .program = msc_program_name(),
+        .build = s->build,
+        .numerics = msc_processor_numerics(s->processor),
+        .trial_seconds = msc_processor__entry(s->processor)->trial_seconds,
+    };
+    return MSC_OK;
+}
+
+enum msc_status msc_node_serve(int input, int output, struct msc_worker *worker,
+                               const struct msc_cancel *cancel, const struct msc_log *log) {
+    struct serving s = {.options = {.log = log, .cancel = cancel, .worker = worker}};
+    const struct msc_node_options o = {.input = input,
+                                       .output = output,
+                                       .open = open_subject,
+                                       .payload = &s,
+                                       .worker = worker,
+                                       .cancel = cancel};
+    enum msc_status status = msc_node_build(&s.build, &s.arena);
+    if (status == MSC_OK) {
+        status = msc_node_run(&o);
+    }
+    msc_processor_close(s.processor);
+    msc_arena_finish(&s.arena);
+    return status;
+}

@@ -1,0 +1,19 @@
+// A worker of a search on several machines: what `mscgym worker` is (search/node.h, docs/cluster.md).
+#ifndef MSC_PIPELINE_NODE_H
+#define MSC_PIPELINE_NODE_H
+
+#include "base/cancel.h"
+#include "base/log.h"
+#include "base/status.h"
+
+struct msc_arena;
+struct msc_worker;
+
+// Serves requests on descriptor `input`, answers on `output`, until the input ends.
+enum msc_status msc_node_serve(int input, int output, struct msc_worker *worker,
+                               const struct msc_cancel *cancel, const struct msc_log *log);
+
+// Hash of the running program's file, in the arena: workers must have the same.
+enum msc_status msc_node_build(const char **out, struct msc_arena *arena);
+
+#endif

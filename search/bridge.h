@@ -1,0 +1,76 @@
+// How a coordinator reaches its workers: who starts them, carries lines to and fro, and notices that
+// one is gone. What the lines say is nothing to it (search/pool.h).
+//
+//     struct msc_bridge *bridge;
+//     MSC_TRY(msc_bridge_open_local(&bridge, argv, n_workers, cancel));
+//     MSC_TRY(msc_bridge_next(bridge, &event, 0.1));   // MSC_BRIDGE_UP, worker 0
+//     MSC_TRY(msc_bridge_send(bridge, event.worker, line, length));
+//     ...
+//     msc_bridge_close(bridge);
+#ifndef MSC_SEARCH_BRIDGE_H
+#define MSC_SEARCH_BRIDGE_H
+
+#include "base/log.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct msc_cancel;
+struct msc_bridge;
+
+enum msc_bridge_event_kind {
+    MSC_BRIDGE_NOTHING, // in the time given
+    MSC_BRIDGE_UP,      // a worker is there, and can be sent to
+    MSC_BRIDGE_DOWN,    // it is gone; `text` says why. Its number is not used again
+    MSC_BRIDGE_LINE,    // it said `text`
+};
+
+struct msc_bridge_event {
+    enum msc_bridge_event_kind kind;
+    int32_t worker;
+    const char *text; // without newline; borrowed until the next call
+    size_t length;
+};
+
+// A kind of bridge. `state` begins with struct msc_bridge.
+struct msc_bridge_def {
+    enum msc_status (*send)(struct msc_bridge *bridge, int32_t worker, const char *line,
+                            size_t length);
+    void (*drop)(struct msc_bridge *bridge, int32_t worker, bool for_good);
+    enum msc_status (*next)(struct msc_bridge *bridge, struct msc_bridge_event *event,
+                            double timeout_s);
+    void (*close)(struct msc_bridge *bridge);
+};
+struct msc_bridge {
+    const struct msc_bridge_def *def;
+};
+
+// Sends a line with its newline. That a worker is gone shows as an event, not here.
+static inline enum msc_status msc_bridge_send(struct msc_bridge *bridge, int32_t worker,
+                                              const char *line, size_t length) {
+    return bridge->def->send(bridge, worker, line, length);
+}
+// Ends a worker, of which nothing more is heard. Another one comes in its place unless `for_good`.
+static inline void msc_bridge_drop(struct msc_bridge *bridge, int32_t worker, bool for_good) {
+    bridge->def->drop(bridge, worker, for_good);
+}
+// What happens next, in at most `timeout_s`. MSC_E_STATE: no worker is there and none will come.
+static inline enum msc_status msc_bridge_next(struct msc_bridge *bridge,
+                                              struct msc_bridge_event *event, double timeout_s) {
+    return bridge->def->next(bridge, event, timeout_s);
+}
+static inline void msc_bridge_close(struct msc_bridge *bridge) { // accepts NULL
+    if (bridge) {
+        bridge->def->close(bridge);
+    }
+}
+
+// Workers that are children of this process: n_workers times the program `argv` (NULL-terminated,
+// borrowed until close), `mscgym worker` here, or what starts it on another machine. One that ends is
+// started again; a program that ends three times in a row without a word is given up.
+enum msc_status msc_bridge_open_local(struct msc_bridge **out, const char *const argv[],
+                                      size_t n_workers);
+
+#endif

@@ -1,0 +1,227 @@
+// Workers as children of this process.
+#include "search/bridge.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/process.h"
+#include "base/str.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_MUTE 3  // ends in a row without a word
+#define PAUSE_S 1.0 // before the next start
+#define GRACE_S 0.5 // for a worker whose input was closed
+
+// A place for a worker: one after another is in it.
+struct place {
+    struct msc_process *process; // NULL: none
+    int32_t worker;
+    bool is_told; // that it is up
+    bool is_given_up;
+    bool has_spoken;
+    int n_mute;
+    double start_s;     // not before
+    struct msc_str out; // not yet written
+    size_t n_written;
+};
+
+struct local {
+    struct msc_bridge bridge;
+    const char *const *argv;
+    size_t n;
+    struct place *places;  // [n]
+    struct pollfd *polled; // [2 * n]
+    int32_t n_workers;     // there ever were
+    size_t turn;           // whose line is next
+    char why[256];         // the last end
+};
+
+static struct place *find_place(struct local *l, int32_t worker) {
+    for (size_t i = 0; i < l->n; i++) {
+        if (l->places[i].process && l->places[i].worker == worker) {
+            return &l->places[i];
+        }
+    }
+    return NULL;
+}
+
+static void empty_place(struct place *place, double grace_s) {
+    msc_process_stop(place->process, grace_s);
+    place->process = NULL;
+    msc_str_finish(&place->out);
+    place->n_written = 0;
+    place->start_s = msc_clock_seconds() + PAUSE_S;
+}
+
+static enum msc_status start_worker(struct local *l, struct place *place) {
+    MSC_TRY(msc_process_start(&place->process, l->argv, NULL));
+    place->worker = l->n_workers++;
+    place->is_told = false;
+    place->has_spoken = false;
+    return MSC_OK;
+}
+
+// The program has ended.
+static void note_end(struct local *l, struct place *place, struct msc_bridge_event *event) {
+    snprintf(l->why, sizeof l->why, "%s", msc_status_message());
+    place->n_mute = place->has_spoken ? 0 : place->n_mute + 1;
+    place->is_given_up = place->n_mute >= MAX_MUTE;
+    *event = (struct msc_bridge_event){
+        .kind = MSC_BRIDGE_DOWN, .worker = place->worker, .text = l->why, .length = strlen(l->why)};
+    empty_place(place, 0.0);
+}
+
+static void flush(struct place *place) {
+    while (place->n_written < place->out.length) {
+        size_t n = 0;
+        if (msc_process_send_some(place->process, place->out.data + place->n_written,
+                                  place->out.length - place->n_written, &n) != MSC_OK ||
+            n == 0) {
+            break; // that it is gone, its output tells
+        }
+        place->n_written += n;
+    }
+    if (place->n_written == place->out.length) {
+        msc_str_clear(&place->out);
+        place->n_written = 0;
+    }
+}
+
+static enum msc_status local_send(struct msc_bridge *bridge, int32_t worker, const char *line,
+                                  size_t length) {
+    struct place *place = find_place((struct local *)bridge, worker);
+    if (!place) {
+        return MSC_OK;
+    }
+    msc_str_append_n(&place->out, line, length);
+    MSC_TRY(msc_str_status(&place->out));
+    flush(place);
+    return MSC_OK;
+}
+
+static void local_drop(struct msc_bridge *bridge, int32_t worker, bool for_good) {
+    struct place *place = find_place((struct local *)bridge, worker);
+    if (place) {
+        place->is_given_up = for_good;
+        empty_place(place, 0.0);
+    }
+}
+
+// One event of what is there already. Places take turns.
+static bool take_event(struct local *l, struct msc_bridge_event *event) {
+    for (size_t k = 0; k < l->n; k++) {
+        struct place *place = &l->places[(l->turn + k) % l->n];
+        if (!place->process) {
+            continue;
+        }
+        event->worker = place->worker;
+        if (!place->is_told) {
+            place->is_told = true;
+            event->kind = MSC_BRIDGE_UP;
+            return true;
+        }
+        flush(place);
+        if (msc_process_next_line(place->process, &event->text, &event->length) != MSC_OK) {
+            note_end(l, place, event);
+            return true;
+        }
+        if (event->text) {
+            place->has_spoken = true;
+            event->kind = MSC_BRIDGE_LINE;
+            l->turn = (size_t)(place - l->places) + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum msc_status start_due(struct local *l, double *until_s) {
+    size_t n_open = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        struct place *place = &l->places[i];
+        n_open += !place->is_given_up;
+        if (place->process || place->is_given_up) {
+            continue;
+        }
+        if (place->start_s <= msc_clock_seconds()) {
+            MSC_TRY(start_worker(l, place));
+        } else if (place->start_s < *until_s) {
+            *until_s = place->start_s;
+        }
+    }
+    return n_open > 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_STATE, "no worker is left%s%s", l->why[0] ? ": " : "", l->why);
+}
+
+static void wait_for_something(struct local *l, double until_s) {
+    nfds_t n = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct place *place = &l->places[i];
+        if (place->process) {
+            l->polled[n++] =
+                (struct pollfd){.fd = msc_process_output(place->process), .events = POLLIN};
+            if (place->out.length > place->n_written) {
+                l->polled[n++] =
+                    (struct pollfd){.fd = msc_process_input(place->process), .events = POLLOUT};
+            }
+        }
+    }
+    double left_ms = (until_s - msc_clock_seconds()) * 1e3;
+    if (left_ms > 0) {
+        poll(l->polled, n, (int)left_ms + 1);
+    }
+}
+
+static enum msc_status local_next(struct msc_bridge *bridge, struct msc_bridge_event *event,
+                                  double timeout_s) {
+    struct local *l = (struct local *)bridge;
+    double end_s = msc_clock_seconds() + timeout_s;
+    *event = (struct msc_bridge_event){.kind = MSC_BRIDGE_NOTHING};
+    for (;;) {
+        double until_s = end_s;
+        MSC_TRY(start_due(l, &until_s));
+        if (take_event(l, event) || msc_clock_seconds() >= end_s) {
+            return MSC_OK;
+        }
+        wait_for_something(l, until_s);
+    }
+}
+
+static void local_close(struct msc_bridge *bridge) {
+    struct local *l = (struct local *)bridge;
+    for (size_t i = 0; l->places && i < l->n; i++) {
+        empty_place(&l->places[i], GRACE_S);
+    }
+    msc_free(l->places);
+    msc_free(l->polled);
+    msc_free(l);
+}
+
+static const struct msc_bridge_def bridge_local = {
+    .send = local_send,
+    .drop = local_drop,
+    .next = local_next,
+    .close = local_close,
+};
+
+enum msc_status msc_bridge_open_local(struct msc_bridge **out, const char *const argv[],
+                                      size_t n_workers) {
+    struct local *l = msc_alloc_zero(1, sizeof *l);
+    if (!l) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for workers");
+    }
+    l->bridge.def = &bridge_local;
+    l->argv = argv;
+    l->n = n_workers;
+    l->places = msc_alloc_zero(n_workers, sizeof *l->places);
+    l->polled = msc_alloc_zero(2 * n_workers, sizeof *l->polled);
+    if (!l->places || !l->polled) {
+        local_close(&l->bridge);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu workers", n_workers);
+    }
+    *out = &l->bridge;
+    return MSC_OK;
+}

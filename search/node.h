@@ -1,0 +1,41 @@
+// The worker's side of a search on several machines: measures trials for a coordinator
+// (search/pool.h), which sends requests as lines and reads answers as lines (docs/cluster.md).
+//
+//     < {"method":"init",…}                 > {"hello":{…}} or {"error":"…"}
+//     < {"method":"evaluate","parts":…}     > {"id":7,"outcomes":[…]} for each part, as it is done
+//
+// It is supervised as a search is (search/supervise.h). When it dies in the middle of trials, the one
+// that is started in its place says {"crashed":[ids],…} and waits for another init: what was sent before
+// is not its own.
+#ifndef MSC_SEARCH_NODE_H
+#define MSC_SEARCH_NODE_H
+
+#include "base/json.h"
+#include "env/env.h"
+#include "search/supervise.h"
+
+// What init asked for.
+struct msc_node_subject {
+    struct msc_env *env; // owned by who made it
+    const char *program; // "mscgym 0.1.0"
+    const char *build;   // hash of the program's file
+    const char *numerics;
+    double trial_seconds; // time limit of a trial; <= 0: none
+};
+
+struct msc_node_options {
+    int input, output; // descriptors
+    enum msc_status (*open)(void *payload, struct msc_node_subject *out, const cJSON *init);
+    void *payload;
+    struct msc_worker *worker;
+    const struct msc_cancel *cancel;
+};
+
+// Until the input ends, or a request to stop. MSC_E_IO: nobody reads the answers.
+enum msc_status msc_node_run(const struct msc_node_options *options);
+
+// Writes a line with its newline whole, also where another process writes lines to the same pipe:
+// both lock it meanwhile. Without `waits` false at once where that is not possible now.
+bool msc_node_write_line(int descriptor, const char *line, size_t length, bool waits);
+
+#endif

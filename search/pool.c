@@ -1,0 +1,171 @@
+#include "search/pool_internal.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+#define POLL_S 0.1
+// For workers that are on their way when the first is there.
+#define GATHER_S 20.0
+
+static enum msc_status pool_measure(void *payload, const struct msc_evaluation *e,
+                                    const struct msc_env_part *part);
+
+enum msc_status msc_pool_open(struct msc_pool **out, const struct msc_pool_options *options) {
+    struct msc_hash identity;
+    struct msc_pool *pool = msc_alloc_zero(1, sizeof *pool);
+    if (!pool) {
+        msc_bridge_close(options->bridge);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for workers");
+    }
+    pool->options = *options;
+    pool->elsewhere = (struct msc_env_elsewhere){.measure = pool_measure, .payload = pool};
+    enum msc_status status = msc_env_identity(&identity, options->env);
+    if (status == MSC_OK) {
+        msc_hash_format(pool->identity, identity);
+        status = msc_node_canary(pool->canary, options->env);
+    }
+    if (status != MSC_OK) {
+        msc_pool_close(pool);
+        return status;
+    }
+    *out = pool;
+    return MSC_OK;
+}
+
+void msc_pool_close(struct msc_pool *pool) {
+    if (!pool) {
+        return;
+    }
+    msc_bridge_close(pool->options.bridge);
+    msc_free(pool->workers);
+    msc_free(pool->deaths);
+    msc_str_finish(&pool->message);
+    msc_free(pool);
+}
+
+const struct msc_env_elsewhere *msc_pool_elsewhere(struct msc_pool *pool) {
+    return &pool->elsewhere;
+}
+
+size_t msc_pool_take_deaths(struct msc_pool *pool, struct msc_pool_death deaths[],
+                            size_t capacity) {
+    size_t n = pool->n_deaths < capacity ? pool->n_deaths : capacity;
+    memcpy(deaths, pool->deaths, n * sizeof *deaths);
+    pool->n_deaths = 0;
+    return n;
+}
+
+struct msc_pool_figures msc_pool_figures(const struct msc_pool *pool) {
+    struct msc_pool_figures figures = pool->figures;
+    figures.n_up = msc_pool__n_ready(pool);
+    return figures;
+}
+
+// ---- One evaluation ---------------------------------------------------------------------------
+
+static enum msc_status check_stop(const struct msc_pool *pool) {
+    return msc_cancel_now(pool->options.cancel) ? MSC_FAIL(MSC_E_CANCELLED, "stopped on request")
+                                                : MSC_OK;
+}
+
+static enum msc_status make_terms(struct msc_pool_job *job) {
+    const struct msc_env_part *part = job->part;
+    for (size_t i = 0; i < job->e->n; i++) {
+        job->terms[i] = part && part->terms
+                            ? part->terms[i]
+                            : msc_arena_array(&job->arena, job->batches.n_terms, sizeof(double));
+        if (!job->terms[i]) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", job->e->n);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status open_job(struct msc_pool_job *job, const struct msc_pool *pool,
+                                const struct msc_evaluation *e, const struct msc_env_part *part) {
+    size_t n = e->n;
+    *job = (struct msc_pool_job){
+        .e = e, .part = part, .batches = msc_env_batches(pool->options.env), .n_open = n};
+    if (job->batches.n_sums > 0) {
+        job->first = part ? part->first : 0;
+        job->end = part ? part->end : job->batches.n;
+    } else if (part) {
+        return MSC_FAIL(
+            MSC_E_UNSUPPORTED,
+            "the sums of this record are of samples, not of batches: its race goes on on "
+            "one machine alone");
+    }
+    job->order = msc_arena_array(&job->arena, n, sizeof *job->order);
+    job->trials = msc_arena_array(&job->arena, n, sizeof *job->trials);
+    job->terms = msc_arena_array(&job->arena, n, sizeof *job->terms);
+    job->is_there = msc_arena_array(&job->arena, n * job->batches.n + 1, 1);
+    if (!job->order || !job->trials || !job->terms || !job->is_there) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        job->trials[i].stop = SIZE_MAX;
+    }
+    return job->end > 0 ? make_terms(job) : MSC_OK;
+}
+
+static size_t n_asked(const struct msc_pool *pool) {
+    return pool->n_workers - msc_pool__n_ready(pool);
+}
+
+// At the start those are waited for that are on their way; later one is enough.
+static enum msc_status gather(struct msc_pool *pool) {
+    double first_s = 0;
+    for (;;) {
+        size_t n_ready = msc_pool__n_ready(pool);
+        double now_s = msc_clock_seconds();
+        first_s = n_ready > 0 && first_s == 0 ? now_s : first_s;
+        if (n_ready > 0 && (pool->is_begun || n_asked(pool) == 0 || now_s - first_s > GATHER_S)) {
+            pool->is_begun = true;
+            return MSC_OK;
+        }
+        MSC_TRY(check_stop(pool));
+        MSC_TRY(msc_pool__pump(pool, POLL_S));
+    }
+}
+
+// Nobody is to answer any more, copies for comparison included.
+static bool is_over(const struct msc_pool *pool) {
+    const struct msc_pool_job *job = pool->job;
+    for (size_t i = 0; job->n_open == 0 && i < job->n_shards; i++) {
+        const struct msc_pool_shard *shard = &job->shards[i];
+        bool is_check = shard->id % MSC_POOL_CHECK_EVERY == 0;
+        if (is_check && shard->answered_by != MSC_POOL_NOBODY &&
+            (shard->worker != MSC_POOL_NOBODY || shard->second != MSC_POOL_NOBODY)) {
+            return false;
+        }
+    }
+    return job->n_open == 0;
+}
+
+static enum msc_status run_job(struct msc_pool *pool) {
+    MSC_TRY(gather(pool));
+    MSC_TRY(msc_pool__plan(pool));
+    while (!is_over(pool)) {
+        MSC_TRY(check_stop(pool));
+        MSC_TRY(msc_pool__send(pool));
+        MSC_TRY(msc_pool__pump(pool, POLL_S));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status pool_measure(void *payload, const struct msc_evaluation *e,
+                                    const struct msc_env_part *part) {
+    struct msc_pool *pool = payload;
+    struct msc_pool_job job;
+    pool->n_deaths = 0;
+    enum msc_status status = open_job(&job, pool, e, part);
+    pool->job = &job;
+    if (status == MSC_OK) {
+        status = run_job(pool);
+    }
+    pool->job = NULL;
+    msc_free(job.shards);
+    msc_arena_finish(&job.arena);
+    return status;
+}

@@ -1,0 +1,64 @@
+// The coordinator's side of a search on several machines: splits what is to be measured among workers,
+// and puts together what they answer. Agent, record, exact costs, bounds and judging stay where they
+// are; so does the order in which sums are added up: the record is the one that a single machine writes.
+//
+//     MSC_TRY(msc_pool_open(&pool, &options));       // options.bridge is the pool's from now on
+//     msc_env_set_elsewhere(env, msc_pool_elsewhere(pool));
+//     MSC_TRY(msc_env_evaluate(env, &goal, &evaluation));
+//     n = msc_pool_take_deaths(pool, deaths, MSC_POOL_MAX_DEATHS);
+//     msc_pool_close(pool);
+//
+// Environments with batches (msc_env_batches) are split by these first: work that trials share is of one
+// batch, so nothing is computed twice. A batch stays with its worker as long as that lives (rendezvous
+// hashing: Thaler and Ravishankar, 1998). Where there are more workers than batches, and in races, trials
+// are split, too: in the order of their choices, so that neighbours share work, cut where it is equal.
+//
+// Workers come and go. What a lost one had is sent to another, what takes three times as long as it
+// should is sent to a second one, and the first answer counts. One part in a hundred is measured twice
+// on purpose: where two workers differ in a bit, the search stops. Only a crash that a worker's own
+// parent saw, or a third loss, is told of a trial (msc_pool_take_deaths); who asked has it run alone next.
+#ifndef MSC_SEARCH_POOL_H
+#define MSC_SEARCH_POOL_H
+
+#include "env/env.h"
+#include "search/bridge.h"
+#include "search/supervise.h"
+
+struct msc_pool;
+
+struct msc_pool_options {
+    struct msc_env *env;       // borrowed
+    struct msc_bridge *bridge; // owned by the pool, also on failure
+    const char *init; // members of the request init, after method and protocol: "\"threads\":2"
+    const char *program, *build; // of this program, which must be that of all workers
+    const char *numerics;
+    const struct msc_log *log;
+    const struct msc_cancel *cancel;
+};
+
+// Workers are started by the first evaluation. *out is owned by the caller.
+enum msc_status msc_pool_open(struct msc_pool **out, const struct msc_pool_options *options);
+void msc_pool_close(struct msc_pool *pool); // accepts NULL
+
+const struct msc_env_elsewhere *msc_pool_elsewhere(struct msc_pool *pool);
+
+// A trial that was in flight where a worker died, in the last evaluation: its outcome is FAILED, cause
+// environment, and says no more.
+struct msc_pool_death {
+    int64_t id;
+    bool was_alone;
+    enum msc_worker_death death; // MSC_WORKER_DEATH_NONE: nobody saw how
+    int signal_number;
+};
+// Copies at most `capacity` and forgets all. Returns how many.
+size_t msc_pool_take_deaths(struct msc_pool *pool, struct msc_pool_death deaths[], size_t capacity);
+
+// For people.
+struct msc_pool_figures {
+    size_t n_up;      // workers that measure
+    size_t n_lost;    // that were, so far
+    size_t n_retried; // parts that were sent again
+};
+struct msc_pool_figures msc_pool_figures(const struct msc_pool *pool);
+
+#endif

@@ -1,0 +1,107 @@
+// The inside of a pool, shared by its files.
+#ifndef MSC_SEARCH_POOL_INTERNAL_H
+#define MSC_SEARCH_POOL_INTERNAL_H
+
+#include "base/alloc.h"
+#include "base/str.h"
+#include "search/node_message.h"
+#include "search/pool.h"
+
+#define MSC_POOL_NOBODY (-1)
+// One part in so many is measured twice.
+#define MSC_POOL_CHECK_EVERY 100
+
+enum msc_pool_worker_state {
+    MSC_POOL_ASKED, // init was sent
+    MSC_POOL_READY,
+};
+
+struct msc_pool_worker {
+    int32_t number;
+    enum msc_pool_worker_state state;
+    char name[128];    // "host 123"
+    double heard_s;    // its last line
+    double answered_s; // its last answer
+    size_t n_open;     // parts that it has
+};
+
+// A part: some batches of some trials.
+struct msc_pool_shard {
+    uint64_t id;
+    struct msc_node_range range;  // n 0: trials as a whole
+    size_t first_trial, n_trials; // in the job's order
+    bool is_unbounded;
+    int32_t worker, second; // who has it, and who a copy of it; MSC_POOL_NOBODY
+    double sent_s;
+    int n_lost;
+    bool is_done; // answered, by `answered_by`
+    int32_t answered_by;
+};
+
+// What has come of a trial so far.
+struct msc_pool_trial {
+    bool is_done;
+    size_t stop; // the batch that one did not get beyond; SIZE_MAX: none
+    enum msc_trial_cause cause;
+    char reason[MSC_REASON_BYTES];
+    double reuse_sum; // over batches
+    uint64_t time_us;
+};
+
+// One evaluation.
+struct msc_pool_job {
+    const struct msc_evaluation *e;
+    const struct msc_env_part *part; // NULL: all batches
+    struct msc_env_batches batches;
+    size_t first, end; // batches; both 0: trials as a whole
+    struct msc_arena arena;
+    size_t *order;                 // [n] trials by their choices
+    struct msc_pool_trial *trials; // [n]
+    double **terms;                // [n]
+    uint8_t *is_there;             // [n][batches.n]
+    size_t n_open;
+    struct msc_pool_shard *shards;
+    size_t n_shards, capacity;
+};
+
+struct msc_pool {
+    struct msc_pool_options options;
+    struct msc_env_elsewhere elsewhere;
+    char canary[MSC_HASH_TEXT_BYTES], identity[MSC_HASH_TEXT_BYTES];
+    bool is_begun;
+    struct msc_pool_worker *workers;
+    size_t n_workers, workers_capacity;
+    struct msc_pool_job *job; // NULL: none
+    uint64_t next_shard;
+    double unit_s[64]; // what a trial took on a batch, of the last parts
+    size_t n_units;
+    struct msc_pool_death *deaths;
+    size_t n_deaths, deaths_capacity;
+    struct msc_pool_figures figures;
+    double said_s;     // when it was last said that nobody is there
+    char refusal[256]; // of the last worker that was refused
+    struct msc_str message;
+};
+
+// pool_plan.c
+// Sorts the job's trials and makes its shards, each with the worker that should have it.
+enum msc_status msc_pool__plan(struct msc_pool *pool);
+enum msc_status msc_pool__add_shard(struct msc_pool *pool, const struct msc_pool_shard *shard);
+
+// pool_job.c
+// An answer of a worker.
+enum msc_status msc_pool__take_answer(struct msc_pool *pool, struct msc_pool_worker *worker,
+                                      const cJSON *answer);
+// Trials of the shard are given up: they were in flight where somebody died.
+enum msc_status msc_pool__give_up(struct msc_pool *pool, size_t index, bool was_alone,
+                                  enum msc_worker_death death, int signal_number);
+
+// pool_work.c
+struct msc_pool_worker *msc_pool__find_worker(struct msc_pool *pool, int32_t number);
+size_t msc_pool__n_ready(const struct msc_pool *pool);
+// Sends shards that nobody has, and copies of what is late.
+enum msc_status msc_pool__send(struct msc_pool *pool);
+// Takes what happens next.
+enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s);
+
+#endif

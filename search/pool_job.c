@@ -1,0 +1,310 @@
+// What workers answer, and what comes of it.
+#include "search/pool_internal.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- One trial --------------------------------------------------------------------------------
+
+struct one {
+    struct msc_pool_job *job;
+    size_t index;
+};
+
+static void finish_one(void *payload, size_t index) {
+    const struct one *one = payload;
+    const struct msc_evaluation *e = one->job->e;
+    (void)index;
+    if (e->finished) {
+        e->finished(e->payload, one->index);
+    }
+}
+
+static void close_trial(struct msc_pool_job *job, size_t i) {
+    job->trials[i].is_done = true;
+    job->n_open--;
+}
+
+static enum msc_status fold_trial(struct msc_pool *pool, size_t i, size_t n_there) {
+    struct msc_pool_job *job = pool->job;
+    const struct msc_pool_trial *t = &job->trials[i];
+    struct one one = {.job = job, .index = i};
+    const struct msc_evaluation e = {.trials = &job->e->trials[i],
+                                     .n = 1,
+                                     .finished = finish_one,
+                                     .payload = &one,
+                                     .bounds = &job->e->bounds[i]};
+    bool is_whole = n_there == job->end - job->first;
+    const struct msc_part_found found = {
+        .n_batches = n_there,
+        .cause = is_whole ? MSC_CAUSE_NONE : t->cause,
+        .reason = is_whole ? "" : t->reason,
+        .time_us = t->time_us,
+        .reuse_ratio = t->reuse_sum / (double)(job->end - job->first),
+    };
+    const struct msc_env_part part = {.first = job->first,
+                                      .end = job->end,
+                                      .terms = &job->terms[i],
+                                      .kind = MSC_PART_FOLD,
+                                      .found = &found};
+    close_trial(job, i);
+    return msc_env_fold(pool->options.env, &e, &part);
+}
+
+// Is the trial's bound exceeded before this batch?
+static bool is_over(const struct msc_pool *pool, size_t i, size_t batch) {
+    const struct msc_pool_job *job = pool->job;
+    return msc_env_partial_loss(pool->options.env, job->terms[i], batch) > job->e->bounds[i];
+}
+
+// A worker has stopped at a bound that the sum of all does not exceed (losses below zero): the rest is
+// to be measured, whatever the bound.
+static enum msc_status ask_for_rest(struct msc_pool *pool, size_t i, size_t batch) {
+    struct msc_pool_job *job = pool->job;
+    struct msc_pool_shard shard = {.range = {batch, job->end - batch},
+                                   .n_trials = 1,
+                                   .is_unbounded = true,
+                                   .worker = MSC_POOL_NOBODY};
+    while (job->order[shard.first_trial] != i) {
+        shard.first_trial++;
+    }
+    job->trials[i].stop = SIZE_MAX;
+    return msc_pool__add_shard(pool, &shard);
+}
+
+// Ends a trial of which enough is there.
+static enum msc_status settle(struct msc_pool *pool, size_t i) {
+    struct msc_pool_job *job = pool->job;
+    const struct msc_pool_trial *t = &job->trials[i];
+    const uint8_t *is_there = job->is_there + i * job->batches.n;
+    size_t batch = job->first;
+    while (batch < job->end && is_there[batch]) {
+        batch++;
+    }
+    if (t->is_done || (batch < job->end && t->stop != batch)) {
+        return MSC_OK;
+    }
+    if (batch < job->end && t->cause == MSC_CAUSE_NONE && !is_over(pool, i, batch)) {
+        return ask_for_rest(pool, i, batch);
+    }
+    return fold_trial(pool, i, batch - job->first);
+}
+
+// ---- Answers ----------------------------------------------------------------------------------
+
+static enum msc_status fail_answer(const struct msc_pool_worker *worker) {
+    return MSC_FAIL(MSC_E_FORMAT, "worker %s: its answer is not one to what was asked: %s",
+                    worker->name, msc_status_message());
+}
+
+static enum msc_status fail_difference(const struct msc_pool *pool,
+                                       const struct msc_pool_worker *worker,
+                                       const struct msc_pool_shard *shard, int64_t trial) {
+    const char *other = "another worker";
+    for (size_t i = 0; i < pool->n_workers; i++) {
+        other = pool->workers[i].number == shard->answered_by ? pool->workers[i].name : other;
+    }
+    return MSC_FAIL(MSC_E_STATE,
+                    "workers %s and %s computed trial %lld differently: one of these machines "
+                    "cannot be trusted; what is recorded was not checked against the other",
+                    other, worker->name, (long long)trial);
+}
+
+// Batches of a trial. What is there already must be the same.
+static enum msc_status take_batches(bool *differs, struct msc_pool_job *job, size_t i,
+                                    const struct msc_pool_shard *shard,
+                                    const struct msc_node_outcome *o) {
+    size_t n_sums = job->batches.n_sums, nb = job->batches.n;
+    struct msc_pool_trial *t = &job->trials[i];
+    double *values = msc_arena_array(&job->arena, o->n_batches * n_sums + 1, sizeof *values);
+    if (!values) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an answer");
+    }
+    if (o->n_batches > shard->range.n ||
+        !msc_node_read_doubles(values, o->n_batches * n_sums, o->values)) {
+        return MSC_FAIL(MSC_E_FORMAT, "outcome: values");
+    }
+    for (size_t k = 0; k < o->n_batches; k++) {
+        size_t batch = shard->range.first + k;
+        for (size_t sum = 0; sum < n_sums; sum++) {
+            double *term = &job->terms[i][sum * nb + batch];
+            const double *value = &values[k * n_sums + sum];
+            *differs |= job->is_there[i * nb + batch] && memcmp(term, value, sizeof *term) != 0;
+            *term = *value;
+        }
+        t->reuse_sum += job->is_there[i * nb + batch] ? 0 : o->reuse_ratio;
+        job->is_there[i * nb + batch] = 1;
+    }
+    size_t stop = shard->range.first + o->n_batches;
+    if (o->n_batches < shard->range.n && stop < t->stop) {
+        t->stop = stop;
+        t->cause = o->state == MSC_TRIAL_FAILED ? o->cause : MSC_CAUSE_NONE;
+        snprintf(t->reason, sizeof t->reason, "%s", o->reason);
+    }
+    t->time_us += o->time_us;
+    return MSC_OK;
+}
+
+static enum msc_status take_whole(bool *differs, struct msc_pool *pool, size_t i,
+                                  const struct msc_node_outcome *o) {
+    struct msc_pool_job *job = pool->job;
+    struct msc_outcome *outcome = &job->e->trials[i]->outcome;
+    size_t n = msc_env_space(pool->options.env)->n_metrics;
+    double *values = msc_arena_array(&job->arena, n + 1, sizeof *values);
+    if (!values) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an answer");
+    }
+    if (!msc_node_read_doubles(values, n, o->values)) {
+        return MSC_FAIL(MSC_E_FORMAT, "outcome: values");
+    }
+    if (job->trials[i].is_done) {
+        *differs = o->state == MSC_TRIAL_COMPLETE && msc_trial_state_is_result(outcome->state) &&
+                   memcmp(outcome->metrics, values, n * sizeof *values) != 0;
+        return MSC_OK;
+    }
+    memcpy(outcome->metrics, values, n * sizeof *values);
+    outcome->state = o->state;
+    outcome->cause = o->cause;
+    snprintf(outcome->reason, MSC_REASON_BYTES, "%s", o->reason);
+    outcome->time_us = o->time_us;
+    outcome->reuse_ratio = o->reuse_ratio;
+    struct one one = {.job = job, .index = i};
+    close_trial(job, i);
+    finish_one(&one, 0);
+    return MSC_OK;
+}
+
+static enum msc_status take_outcome(struct msc_pool *pool, const struct msc_pool_worker *worker,
+                                    const struct msc_pool_shard *shard, size_t i,
+                                    const cJSON *object) {
+    struct msc_pool_job *job = pool->job;
+    struct msc_node_outcome o;
+    int64_t id;
+    bool differs = false;
+    MSC_TRY(msc_node_read_outcome(&o, &id, object));
+    if (id != job->e->trials[i]->id) {
+        return MSC_FAIL(MSC_E_FORMAT, "outcome: of trial %lld, expected %lld", (long long)id,
+                        (long long)job->e->trials[i]->id);
+    }
+    MSC_TRY(job->end > 0 ? take_batches(&differs, job, i, shard, &o)
+                         : take_whole(&differs, pool, i, &o));
+    if (differs) {
+        return fail_difference(pool, worker, shard, id);
+    }
+    return MSC_OK;
+}
+
+static void note_time(struct msc_pool *pool, const struct msc_pool_worker *worker,
+                      const struct msc_pool_shard *shard) {
+    double begin_s = worker->answered_s > shard->sent_s ? worker->answered_s : shard->sent_s;
+    double units = (double)(shard->n_trials * (shard->range.n > 0 ? shard->range.n : 1));
+    size_t n = sizeof pool->unit_s / sizeof pool->unit_s[0];
+    pool->unit_s[pool->n_units++ % n] = (msc_clock_seconds() - begin_s) / units;
+}
+
+static struct msc_pool_shard *find_shard(struct msc_pool *pool, int64_t id) {
+    struct msc_pool_job *job = pool->job;
+    for (size_t i = 0; job && i < job->n_shards; i++) {
+        if (job->shards[i].id == (uint64_t)id) {
+            return &job->shards[i];
+        }
+    }
+    return NULL;
+}
+
+static enum msc_status take_outcomes(struct msc_pool *pool, const struct msc_pool_worker *worker,
+                                     const struct msc_pool_shard *shard, const cJSON *list) {
+    struct msc_pool_job *job = pool->job;
+    const cJSON *object = list->child;
+    if ((size_t)cJSON_GetArraySize(list) != shard->n_trials) {
+        return MSC_FAIL(MSC_E_FORMAT, "outcomes: %d for %zu trials", cJSON_GetArraySize(list),
+                        shard->n_trials);
+    }
+    for (size_t k = 0; k < shard->n_trials; k++, object = object->next) {
+        MSC_TRY(take_outcome(pool, worker, shard, job->order[shard->first_trial + k], object));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status settle_shard(struct msc_pool *pool, size_t first, size_t n) {
+    struct msc_pool_job *job = pool->job;
+    for (size_t k = first; job->end > 0 && k < first + n; k++) {
+        MSC_TRY(settle(pool, job->order[k]));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_pool__take_answer(struct msc_pool *pool, struct msc_pool_worker *worker,
+                                      const cJSON *answer) {
+    int64_t id;
+    const cJSON *list;
+    enum msc_status status = msc_json_get_i64(&id, answer, "id", "answer");
+    if (status == MSC_OK) {
+        status = msc_json_get_array(&list, answer, "outcomes", "answer");
+    }
+    if (status != MSC_OK) {
+        return fail_answer(worker);
+    }
+    struct msc_pool_shard *shard = find_shard(pool, id);
+    worker->n_open -= worker->n_open > 0;
+    if (!shard || (shard->worker != worker->number && shard->second != worker->number)) {
+        worker->answered_s = msc_clock_seconds();
+        return MSC_OK; // of an evaluation that is over, or given to somebody else since
+    }
+    status = take_outcomes(pool, worker, shard, list);
+    if (status == MSC_E_FORMAT) {
+        return fail_answer(worker);
+    }
+    MSC_TRY(status);
+    if (!shard->is_done) {
+        note_time(pool, worker, shard);
+        shard->answered_by = worker->number;
+    }
+    shard->is_done = true;
+    shard->worker = shard->worker == worker->number ? MSC_POOL_NOBODY : shard->worker;
+    shard->second = shard->second == worker->number ? MSC_POOL_NOBODY : shard->second;
+    worker->answered_s = msc_clock_seconds();
+    return settle_shard(pool, shard->first_trial, shard->n_trials);
+}
+
+// ---- Deaths -----------------------------------------------------------------------------------
+
+static enum msc_status note_death(struct msc_pool *pool, const struct msc_pool_death *death) {
+    for (size_t i = 0; i < pool->n_deaths; i++) {
+        if (pool->deaths[i].id == death->id) {
+            return MSC_OK;
+        }
+    }
+    MSC_TRY(
+        msc_grow(&pool->deaths, &pool->deaths_capacity, pool->n_deaths + 1, sizeof *pool->deaths));
+    pool->deaths[pool->n_deaths++] = *death;
+    return MSC_OK;
+}
+
+enum msc_status msc_pool__give_up(struct msc_pool *pool, size_t index, bool was_alone,
+                                  enum msc_worker_death death, int signal_number) {
+    struct msc_pool_job *job = pool->job;
+    struct msc_pool_shard *shard = &job->shards[index];
+    shard->is_done = true;
+    for (size_t k = 0; k < shard->n_trials; k++) {
+        size_t i = job->order[shard->first_trial + k];
+        struct one one = {.job = job, .index = i};
+        struct msc_trial *trial = job->e->trials[i];
+        const struct msc_pool_death own = {.id = trial->id,
+                                           .was_alone = was_alone,
+                                           .death = death,
+                                           .signal_number = signal_number};
+        if (job->trials[i].is_done) {
+            continue;
+        }
+        MSC_TRY(note_death(pool, &own));
+        msc_outcome_fail(&trial->outcome, MSC_CAUSE_ENVIRONMENT,
+                         "a worker died while it evaluated this trial");
+        close_trial(job, i);
+        finish_one(&one, 0);
+    }
+    return MSC_OK;
+}

@@ -1,0 +1,193 @@
+// Who measures what.
+#include "search/pool_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// ---- Trials in order --------------------------------------------------------------------------
+
+struct sorted {
+    const uint32_t *choices;
+    size_t index, n_tasks;
+};
+
+static int compare_choices(const void *a, const void *b) {
+    const struct sorted *x = a, *y = b;
+    for (size_t t = 0; t < x->n_tasks; t++) {
+        if (x->choices[t] != y->choices[t]) {
+            return x->choices[t] < y->choices[t] ? -1 : 1;
+        }
+    }
+    return x->index < y->index ? -1 : 1;
+}
+
+static enum msc_status sort_trials(struct msc_pool_job *job, size_t n_tasks) {
+    size_t n = job->e->n;
+    struct sorted *sorted = msc_arena_array(&job->arena, n, sizeof *sorted);
+    if (!sorted) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        sorted[i] = (struct sorted){job->e->trials[i]->proposal.choices, i, n_tasks};
+    }
+    qsort(sorted, n, sizeof *sorted, compare_choices);
+    for (size_t i = 0; i < n; i++) {
+        job->order[i] = sorted[i].index;
+    }
+    return MSC_OK;
+}
+
+// What a trial costs beside the one before it: the tasks from the first on that differs.
+static size_t cost_of(const struct msc_pool_job *job, size_t place, size_t n_tasks) {
+    const uint32_t *own = job->e->trials[job->order[place]]->proposal.choices;
+    size_t t = 0;
+    if (place > 0) {
+        const uint32_t *before = job->e->trials[job->order[place - 1]]->proposal.choices;
+        while (t < n_tasks && own[t] == before[t]) {
+            t++;
+        }
+    }
+    return n_tasks - t + 1;
+}
+
+// Where the k-th of n pieces of equal cost begins.
+static size_t cut_at(const struct msc_pool_job *job, size_t n_tasks, size_t k, size_t n_pieces) {
+    double total = 0, sum = 0;
+    for (size_t i = 0; i < job->e->n; i++) {
+        total += (double)cost_of(job, i, n_tasks);
+    }
+    for (size_t i = 0; i < job->e->n; i++) {
+        if (sum >= total * (double)k / (double)n_pieces) {
+            return i;
+        }
+        sum += (double)cost_of(job, i, n_tasks);
+    }
+    return job->e->n;
+}
+
+// ---- Shards -----------------------------------------------------------------------------------
+
+enum msc_status msc_pool__add_shard(struct msc_pool *pool, const struct msc_pool_shard *shard) {
+    struct msc_pool_job *job = pool->job;
+    MSC_TRY(msc_grow(&job->shards, &job->capacity, job->n_shards + 1, sizeof *job->shards));
+    struct msc_pool_shard *own = &job->shards[job->n_shards++];
+    *own = *shard;
+    own->id = pool->next_shard++;
+    own->second = MSC_POOL_NOBODY;
+    own->answered_by = MSC_POOL_NOBODY;
+    return MSC_OK;
+}
+
+// A worker and a share of the work, by how well they go together.
+static uint64_t affinity(const struct msc_pool_worker *worker, size_t batch, size_t piece) {
+    struct msc_hash h = msc_hash_bytes("msc_pool", 8);
+    h = msc_hash_add_u64(h, (uint64_t)worker->number);
+    h = msc_hash_add_u64(h, batch);
+    return msc_hash_add_u64(h, piece).low;
+}
+
+// The worker that a share goes to: of those that do not have `most` yet, the one that goes with it best.
+static int32_t choose_worker(struct msc_pool *pool, size_t loads[], size_t most, size_t batch,
+                             size_t piece) {
+    size_t best = SIZE_MAX;
+    uint64_t best_affinity = 0;
+    for (size_t w = 0; w < pool->n_workers; w++) {
+        const struct msc_pool_worker *worker = &pool->workers[w];
+        uint64_t own = affinity(worker, batch, piece);
+        if (worker->state == MSC_POOL_READY && loads[w] < most &&
+            (best == SIZE_MAX || own > best_affinity)) {
+            best = w;
+            best_affinity = own;
+        }
+    }
+    if (best == SIZE_MAX) {
+        return MSC_POOL_NOBODY;
+    }
+    loads[best]++;
+    return pool->workers[best].number;
+}
+
+static enum msc_status plan_by_trials(struct msc_pool *pool, size_t loads[], size_t n_tasks) {
+    struct msc_pool_job *job = pool->job;
+    size_t n_ready = msc_pool__n_ready(pool);
+    size_t n_pieces = n_ready < job->e->n ? n_ready : job->e->n;
+    for (size_t k = 0; k < n_pieces; k++) {
+        struct msc_pool_shard shard = {.range = {job->first, job->end - job->first}};
+        shard.first_trial = cut_at(job, n_tasks, k, n_pieces);
+        shard.n_trials = cut_at(job, n_tasks, k + 1, n_pieces) - shard.first_trial;
+        if (shard.n_trials > 0) {
+            shard.worker = choose_worker(pool, loads, 1, 0, k);
+            MSC_TRY(msc_pool__add_shard(pool, &shard));
+        }
+    }
+    return MSC_OK;
+}
+
+// A batch, or the k-th piece of its trials. What comes right behind a part of the same trials at the
+// same worker is one with it.
+static enum msc_status add_batch(struct msc_pool *pool, const struct msc_pool_shard *shard) {
+    struct msc_pool_job *job = pool->job;
+    struct msc_pool_shard *last = job->n_shards > 0 ? &job->shards[job->n_shards - 1] : NULL;
+    if (last && last->worker == shard->worker && last->first_trial == shard->first_trial &&
+        last->n_trials == shard->n_trials &&
+        last->range.first + last->range.n == shard->range.first) {
+        last->range.n++;
+        return MSC_OK;
+    }
+    return msc_pool__add_shard(pool, shard);
+}
+
+static enum msc_status plan_by_batches(struct msc_pool *pool, size_t loads[], size_t n_tasks) {
+    struct msc_pool_job *job = pool->job;
+    size_t n_batches = job->end - job->first, n_ready = msc_pool__n_ready(pool);
+    size_t n_pieces = n_ready > n_batches ? n_ready / n_batches : 1;
+    size_t n_more = n_ready > n_batches ? n_ready % n_batches : 0;
+    size_t most = (n_batches + n_ready - 1) / n_ready;
+    for (size_t b = 0; b < n_batches; b++) {
+        size_t n_own = n_pieces + (b < n_more);
+        n_own = n_own < job->e->n ? n_own : job->e->n;
+        for (size_t k = 0; k < n_own; k++) {
+            struct msc_pool_shard shard = {.range = {job->first + b, 1}};
+            shard.first_trial = cut_at(job, n_tasks, k, n_own);
+            shard.n_trials = cut_at(job, n_tasks, k + 1, n_own) - shard.first_trial;
+            if (shard.n_trials > 0) {
+                shard.worker = choose_worker(pool, loads, most, job->first + b, k);
+                MSC_TRY(add_batch(pool, &shard));
+            }
+        }
+    }
+    return MSC_OK;
+}
+
+// Another worker has the same, so that both can be compared.
+static void choose_checks(struct msc_pool *pool) {
+    struct msc_pool_job *job = pool->job;
+    for (size_t i = 0; i < job->n_shards && msc_pool__n_ready(pool) > 1; i++) {
+        struct msc_pool_shard *shard = &job->shards[i];
+        for (size_t w = 0; w < pool->n_workers && shard->id % MSC_POOL_CHECK_EVERY == 0; w++) {
+            const struct msc_pool_worker *worker = &pool->workers[w];
+            if (worker->state == MSC_POOL_READY && worker->number != shard->worker) {
+                shard->second = worker->number;
+                break;
+            }
+        }
+    }
+}
+
+enum msc_status msc_pool__plan(struct msc_pool *pool) {
+    struct msc_pool_job *job = pool->job;
+    size_t n_tasks = msc_env_space(pool->options.env)->n_tasks;
+    size_t *loads = msc_arena_array(&job->arena, pool->n_workers + 1, sizeof *loads);
+    if (!loads) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a plan");
+    }
+    MSC_TRY(sort_trials(job, n_tasks));
+    // A race's parts are few batches, and who runs alone must not end more than one worker.
+    bool is_by_trials = job->end == 0 || job->part || job->e->n == 1;
+    MSC_TRY(is_by_trials ? plan_by_trials(pool, loads, n_tasks)
+                         : plan_by_batches(pool, loads, n_tasks));
+    if (job->e->n > 1) {
+        choose_checks(pool);
+    }
+    return MSC_OK;
+}
