@@ -63,6 +63,12 @@ static void append_time(struct msc_str *out, double seconds) {
     }
 }
 
+static void append_count(struct msc_str *line, size_t n, const char *what) {
+    if (n > 0) {
+        msc_str_printf(line, ", %zu %s", n, what);
+    }
+}
+
 void msc_console_progress(struct msc_console *console, const char *name,
                           const struct msc_search_progress *progress, double best) {
     double now_s = msc_clock_seconds();
@@ -88,6 +94,11 @@ void msc_console_progress(struct msc_console *console, const char *name,
         msc_str_printf(&line, ", front of %zu", progress->n_front);
     }
     msc_str_printf(&line, ", reuse %.0f%%", 100 * progress->reuse_ratio);
+    if (progress->has_pool) {
+        msc_str_printf(&line, ", %zu workers", progress->n_workers);
+        append_count(&line, progress->n_lost, "lost");
+        append_count(&line, progress->n_retried, "parts sent again");
+    }
     if (isfinite(progress->trials_per_s)) {
         msc_str_printf(&line, ", %.3g/s", progress->trials_per_s);
     }

@@ -29,6 +29,10 @@ _mscgym() {
         mapfile -t COMPREPLY < <(compgen -W "tensorboard:" -- "$current")
         return
         ;;
+    --cluster)
+        mapfile -t COMPREPLY < <(compgen -W "local:" -- "$current")
+        return
+        ;;
     --threads | --memory | --bind | --trials | --time | --top | --sample | --seed | --trial | \
         --repeat | --entry | --state | --tensor | --rounds | --batch | --float | \
         --pairs | --port | \
@@ -38,16 +42,16 @@ _mscgym() {
     esac
     case "${COMP_WORDS[1]}" in
     search)
-        options="--entry --record --trials --time --log --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start
+        options="--entry --record --trials --time --log --cluster --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start
             --accept-new-numerics --baseline --warm-from --restart $models"
         ;;
     sensitivity)
-        options="--pairs --csv --entry --record --trials --time --log --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start
+        options="--pairs --csv --entry --record --trials --time --log --cluster --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start
             --accept-new-numerics --warm-from --restart $models"
         ;;
     quantize) options="--inputs --output --labels --target --sites --float $models" ;;
     resume)
-        options="--trials --time --log --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start --accept-new-numerics
+        options="--trials --time --log --cluster --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start --accept-new-numerics
             --allow-plugins $models"
         ;;
     show) options="--best --top --pareto --phases --allow-plugins --canonical" ;;

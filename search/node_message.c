@@ -133,6 +133,7 @@ static enum msc_status measure_canary(struct msc_str *out, struct msc_env *env,
     struct msc_trial *trials = &trial;
     double *terms = msc_arena_array(arena, batches.n_terms + 1, sizeof *terms);
     MSC_TRY(msc_trial_init(&trial, arena, space));
+    trial.id = INT64_MAX; // none that a search has
     if (!terms) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a trial");
     }

@@ -1,0 +1,56 @@
+# A search by several workers writes the record that a single process writes, whoever dies.
+. "$(dirname "$0")/../lib.sh"
+same() { cmp <(mscgym show "$1" --canonical) <(mscgym show alone.jsonl --canonical) && echo "$2: the same"; }
+alone() {
+    mscgym search "$1.json" --quiet >/dev/null 2>&1
+    cp "$2" alone.jsonl
+}
+toy a 60
+alone a a/toy.jsonl
+for n in 1 3; do
+    mscgym search a.json --restart --quiet --cluster local:$n >/dev/null
+    same a/toy.jsonl "toy, $n workers"
+done
+# A trial that crashes, alone too, has the line that it has without workers.
+toy b 20 '"crash_at": 7'
+alone b b/toy.jsonl
+mscgym search b.json --restart --quiet --cluster local:2 >/dev/null 2>&1
+same b/toy.jsonl crash
+grep -o 'the process crashed while it evaluated this trial alone' b/toy.jsonl
+# Batches: more workers than these, and fewer; stopped, and gone on with by others.
+tiny d
+alone d d/tiny.jsonl
+for n in 2 7; do
+    mscgym search d.json --restart --quiet --cluster local:$n >/dev/null
+    same d/tiny.jsonl "tiny, $n workers"
+done
+mscgym search d.json --restart --quiet --trials 5 --cluster local:3 >/dev/null
+mscgym resume d/tiny.jsonl --quiet --trials 12 --cluster local:2 >/dev/null
+same d/tiny.jsonl 'tiny, resumed'
+# A race is split by its trials, where it begins with bounds, too.
+sed 's/"budget"/"race": true, "budget"/; s/"random"/"evolutionary", "bounded": true/' d.json >r.json
+sed -i 's/tiny.jsonl/raced.jsonl/' r.json
+alone r d/raced.jsonl
+mscgym search r.json --restart --quiet --cluster local:2 >/dev/null
+same d/raced.jsonl raced
+# Workers die while they measure.
+toy e 400 '"delay_us": 4000'
+alone e e/toy.jsonl
+children() { cat /proc/"$1"/task/"$1"/children | tr -d '\n'; }
+mscgym search e.json --restart --quiet --cluster local:3 >/dev/null 2>killed.txt &
+search=$!
+killed=0
+while [ $killed -lt 3 ] && kill -0 $search 2>/dev/null; do
+    for worker in $(children "$(children $search | tr -d ' ')"); do
+        if grep -aq worker /proc/"$worker"/cmdline && [ $killed -lt 3 ] && kill -KILL "$worker"; then
+            killed=$((killed + 1))
+            sleep 0.2
+        fi
+    done 2>/dev/null
+    sleep 0.05
+done
+wait $search
+same e/toy.jsonl "killed $killed"
+# What there is not, and what nobody may run.
+try mscgym search a.json --cluster mpi:4
+try mscgym search a.json --cluster local:0
