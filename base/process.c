@@ -1,4 +1,4 @@
-#include "base/process.h"
+#include "base/process_internal.h"
 
 #include "base/alloc.h"
 #include "base/cancel.h"
@@ -28,26 +28,8 @@
 
 // How long it may take to end by SIGTERM.
 #define TERM_GRACE_S 1.0
-// Between looks at whether somebody wants us to stop.
-#define POLL_S 0.1
 
 extern char **environ;
-
-struct msc_process {
-    // Also of its group. Waited for only by msc_process_stop, so that until then nobody else can
-    // have the number. -1: not started
-    pid_t pid;
-    siginfo_t death;                 // how it ended, once it has
-    int input;                       // we write
-    int output;                      // we read
-    const struct msc_cancel *cancel; // NULL: nobody can stop a wait
-    int cancel_level;
-    char *name;
-    char *buffer;
-    size_t capacity;
-    size_t begin; // of what was read and not yet handed out
-    size_t end;
-};
 
 // What a child that could not become the program says of it.
 struct start_error {
@@ -162,8 +144,8 @@ static enum msc_status read_start_error(int descriptor, const char *name, const 
                : MSC_FAIL(status, "%s: cannot be started: %s", name, strerror(error.code));
 }
 
-static enum msc_status start_program(struct msc_process **out, const char *const argv[],
-                                     const char *folder, char *const environment[]) {
+enum msc_status msc_process__start(struct msc_process **out, const char *const argv[],
+                                   const char *folder, char *const environment[]) {
     enum msc_status status = MSC_OK;
     int ends[PIPE_ENDS];
     struct msc_process *process = msc_alloc_zero(1, sizeof *process);
@@ -211,7 +193,7 @@ out:
 
 enum msc_status msc_process_start(struct msc_process **out, const char *const argv[],
                                   const char *folder) {
-    return start_program(out, argv, folder, NULL);
+    return msc_process__start(out, argv, folder, NULL);
 }
 
 void msc_process_set_cancel(struct msc_process *process, const struct msc_cancel *cancel,
@@ -220,39 +202,34 @@ void msc_process_set_cancel(struct msc_process *process, const struct msc_cancel
     process->cancel_level = level;
 }
 
-enum waited {
-    WAITED_READY,
-    WAITED_LATE,
-    WAITED_CANCELLED,
-};
-
 // Waits until the descriptor is ready.
-static enum waited wait_ready(const struct msc_process *process, int descriptor, short events,
-                              double deadline_s) {
+static enum msc_process_waited wait_ready(const struct msc_process *process, int descriptor,
+                                          short events, double deadline_s) {
     for (;;) {
         double left_s = deadline_s - msc_clock_seconds();
         if (msc_cancel_reached(process->cancel, process->cancel_level)) {
-            return WAITED_CANCELLED;
+            return MSC_PROCESS_CANCELLED;
         }
         if (left_s <= 0.0) {
-            return WAITED_LATE;
+            return MSC_PROCESS_LATE;
         }
-        left_s = process->cancel && left_s > POLL_S ? POLL_S : left_s;
+        left_s = process->cancel && left_s > MSC_PROCESS_POLL_S ? MSC_PROCESS_POLL_S : left_s;
         double left_ms = left_s * 1000.0 + 1.0;
         struct pollfd ready = {.fd = descriptor, .events = events};
         int n = poll(&ready, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX);
         if (n > 0) {
-            return WAITED_READY;
+            return MSC_PROCESS_READY;
         }
         if (n < 0 && errno != EINTR) {
-            return WAITED_LATE;
+            return MSC_PROCESS_LATE;
         }
     }
 }
 
-static enum msc_status fail_waiting(const struct msc_process *process, enum waited waited,
-                                    const char *what, double timeout_s) {
-    return waited == WAITED_CANCELLED
+enum msc_status msc_process__fail_waiting(const struct msc_process *process,
+                                          enum msc_process_waited waited, const char *what,
+                                          double timeout_s) {
+    return waited == MSC_PROCESS_CANCELLED
                ? MSC_FAIL(MSC_E_CANCELLED, "stopped on request")
                : MSC_FAIL(MSC_E_IO, "%s: %s; waited %g s", process->name, what, timeout_s);
 }
@@ -262,7 +239,7 @@ static void pause_briefly(void) {
 }
 
 // Keeps how it ended; its number stays taken.
-static bool has_ended(struct msc_process *process, double deadline_s) {
+bool msc_process__has_ended(struct msc_process *process, double deadline_s) {
     for (;;) {
         siginfo_t death = {0};
         int failed = waitid(P_PID, (id_t)process->pid, &death, WEXITED | WNOHANG | WNOWAIT);
@@ -277,8 +254,8 @@ static bool has_ended(struct msc_process *process, double deadline_s) {
     }
 }
 
-static enum msc_status fail_ended(struct msc_process *process) {
-    if (!has_ended(process, msc_clock_seconds() + 1.0)) {
+enum msc_status msc_process__fail_ended(struct msc_process *process) {
+    if (!msc_process__has_ended(process, msc_clock_seconds() + 1.0)) {
         return MSC_FAIL(MSC_E_IO, "%s: closed its output, but still runs", process->name);
     }
     int code = process->death.si_code;
@@ -292,9 +269,9 @@ static enum msc_status fail_ended(struct msc_process *process) {
 static void end_group(struct msc_process *process) {
     double deadline_s = msc_clock_seconds() + TERM_GRACE_S;
     kill(-process->pid, SIGTERM);
-    if (!has_ended(process, deadline_s)) {
+    if (!msc_process__has_ended(process, deadline_s)) {
         kill(process->pid, SIGKILL);
-        has_ended(process, msc_clock_seconds() + 10.0);
+        msc_process__has_ended(process, msc_clock_seconds() + 10.0);
     }
     // While others are in the group, its number stays taken.
     waitpid(process->pid, NULL, WNOHANG);
@@ -337,9 +314,11 @@ enum msc_status msc_process_send(struct msc_process *process, const char *text, 
             return MSC_FAIL(MSC_E_IO, "%s: cannot be written to: %s", process->name,
                             strerror(errno));
         } else {
-            enum waited waited = wait_ready(process, process->input, POLLOUT, deadline_s);
-            if (waited != WAITED_READY) {
-                return fail_waiting(process, waited, "does not read its input", timeout_s);
+            enum msc_process_waited waited =
+                wait_ready(process, process->input, POLLOUT, deadline_s);
+            if (waited != MSC_PROCESS_READY) {
+                return msc_process__fail_waiting(process, waited, "does not read its input",
+                                                 timeout_s);
             }
         }
     }
@@ -360,7 +339,7 @@ static enum msc_status pipe_make_room(struct msc_process *process) {
 }
 
 // The next complete line of what was read; *length without its newline. NULL: there is none.
-static char *take_line(struct msc_process *process, size_t *length, size_t n_seen) {
+char *msc_process__take_line(struct msc_process *process, size_t *length, size_t n_seen) {
     char *start = process->buffer ? process->buffer + process->begin : NULL;
     size_t n_held = process->end - process->begin;
     char *newline = start ? memchr(start + n_seen, '\n', n_held - n_seen) : NULL;
@@ -373,25 +352,32 @@ static char *take_line(struct msc_process *process, size_t *length, size_t n_see
     return start;
 }
 
-// Reads more. *is_over: it has closed its output, and there is no more.
-static enum msc_status read_more(struct msc_process *process, bool *is_over, double deadline_s,
-                                 double timeout_s) {
+// Reads what is there. *n 0: it has closed its output; < 0: there is nothing now.
+static enum msc_status read_now(struct msc_process *process, ssize_t *n) {
     MSC_TRY(pipe_make_room(process));
-    for (;;) {
-        ssize_t n =
+    do {
+        *n =
             read(process->output, process->buffer + process->end, process->capacity - process->end);
+    } while (*n < 0 && errno == EINTR);
+    process->end += *n > 0 ? (size_t)*n : 0;
+    return *n >= 0 || errno == EAGAIN
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_IO, "%s: cannot be read from: %s", process->name, strerror(errno));
+}
+
+// Reads more. *is_over: it has closed its output, and there is no more.
+enum msc_status msc_process__read_more(struct msc_process *process, bool *is_over,
+                                       double deadline_s, double timeout_s) {
+    for (;;) {
+        ssize_t n;
+        MSC_TRY(read_now(process, &n));
+        *is_over = n == 0;
         if (n >= 0) {
-            process->end += (size_t)n;
-            *is_over = n == 0;
             return MSC_OK;
         }
-        if (errno != EAGAIN && errno != EINTR) {
-            return MSC_FAIL(MSC_E_IO, "%s: cannot be read from: %s", process->name,
-                            strerror(errno));
-        }
-        enum waited waited = wait_ready(process, process->output, POLLIN, deadline_s);
-        if (waited != WAITED_READY) {
-            return fail_waiting(process, waited, "no answer", timeout_s);
+        enum msc_process_waited waited = wait_ready(process, process->output, POLLIN, deadline_s);
+        if (waited != MSC_PROCESS_READY) {
+            return msc_process__fail_waiting(process, waited, "no answer", timeout_s);
         }
     }
 }
@@ -402,14 +388,14 @@ enum msc_status msc_process_receive(struct msc_process *process, const char **li
     size_t n_seen = 0;
     for (;;) {
         bool is_over = false;
-        *line = take_line(process, length, n_seen);
+        *line = msc_process__take_line(process, length, n_seen);
         if (*line) {
             return MSC_OK;
         }
         n_seen = process->end - process->begin;
-        MSC_TRY(read_more(process, &is_over, deadline_s, timeout_s));
+        MSC_TRY(msc_process__read_more(process, &is_over, deadline_s, timeout_s));
         if (is_over) {
-            return fail_ended(process);
+            return msc_process__fail_ended(process);
         }
     }
 }
@@ -429,22 +415,15 @@ enum msc_status msc_process_send_some(struct msc_process *process, const char *t
 enum msc_status msc_process_next_line(struct msc_process *process, const char **line,
                                       size_t *length) {
     for (;;) {
-        *line = take_line(process, length, 0);
+        ssize_t n;
+        *line = msc_process__take_line(process, length, 0);
         if (*line) {
             return MSC_OK;
         }
-        MSC_TRY(pipe_make_room(process));
-        ssize_t n =
-            read(process->output, process->buffer + process->end, process->capacity - process->end);
-        if (n == 0) {
-            return fail_ended(process);
+        MSC_TRY(read_now(process, &n));
+        if (n <= 0) {
+            return n < 0 ? MSC_OK : msc_process__fail_ended(process);
         }
-        if (n < 0 && errno != EINTR) {
-            return errno == EAGAIN ? MSC_OK
-                                   : MSC_FAIL(MSC_E_IO, "%s: cannot be read from: %s",
-                                              process->name, strerror(errno));
-        }
-        process->end += n > 0 ? (size_t)n : 0;
     }
 }
 
@@ -494,7 +473,7 @@ void msc_process_stop(struct msc_process *process, double grace_s) {
         close(process->input);
     }
     if (process->pid > 0) {
-        has_ended(process, msc_clock_seconds() + grace_s);
+        msc_process__has_ended(process, msc_clock_seconds() + grace_s);
         end_group(process);
     }
     if (process->output >= 0) {
@@ -503,105 +482,4 @@ void msc_process_stop(struct msc_process *process, double grace_s) {
     msc_free(process->buffer);
     msc_free(process->name);
     msc_free(process);
-}
-
-// ---- To its end -------------------------------------------------------------------------------
-
-// Keeps a line that is not blank, without the blanks around it.
-static void keep_line(struct msc_str *last, const char *line, size_t length) {
-    static const char blanks[] = " \t\r\v\f";
-    while (length > 0 && strchr(blanks, line[length - 1])) {
-        length--;
-    }
-    while (length > 0 && strchr(blanks, line[0])) {
-        line++;
-        length--;
-    }
-    if (length > 0) {
-        msc_str_clear(last);
-        msc_str_append_n(last, line, length);
-    }
-}
-
-static enum msc_status process_finish(struct msc_process *process, struct msc_str *last,
-                                      double timeout_s) {
-    double deadline_s = msc_clock_seconds() + timeout_s;
-    bool is_over = false;
-    close(process->input);
-    process->input = -1;
-    while (!is_over) {
-        size_t length;
-        for (const char *line = take_line(process, &length, 0); line;
-             line = take_line(process, &length, 0)) {
-            keep_line(last, line, length);
-        }
-        MSC_TRY(read_more(process, &is_over, deadline_s, timeout_s));
-    }
-    if (process->end > process->begin) { // a last line without an end
-        keep_line(last, process->buffer + process->begin, process->end - process->begin);
-    }
-    while (!has_ended(process, msc_clock_seconds() + POLL_S)) {
-        bool is_late = msc_clock_seconds() >= deadline_s;
-        if (is_late || msc_cancel_reached(process->cancel, process->cancel_level)) {
-            return fail_waiting(process, is_late ? WAITED_LATE : WAITED_CANCELLED,
-                                "closed its output, but still runs", timeout_s);
-        }
-    }
-    return process->death.si_code != CLD_EXITED || process->death.si_status != 0
-               ? fail_ended(process)
-               : MSC_OK;
-}
-
-enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], const char *folder,
-                                double timeout_s, const struct msc_cancel *cancel, int level) {
-    struct msc_process *process = NULL;
-    msc_str_clear(last);
-    MSC_TRY(msc_process_start(&process, argv, folder));
-    msc_process_set_cancel(process, cancel, level);
-    enum msc_status status = process_finish(process, last, timeout_s);
-    if (status == MSC_OK && last->length == 0 && !last->failed) {
-        status = MSC_FAIL(MSC_E_STATE, "%s: wrote nothing to its standard output", argv[0]);
-    }
-    status = status == MSC_OK ? msc_str_status(last) : status;
-    msc_process_stop(process, 0.0);
-    return status == MSC_E_IO ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
-}
-
-// Ours with more in front, of which the first of a name counts.
-static char **join_environment(const char *const more[], struct msc_arena *arena) {
-    size_t n_more = 0;
-    size_t n_ours = 0;
-    while (more[n_more]) {
-        n_more++;
-    }
-    while (environ && environ[n_ours]) {
-        n_ours++;
-    }
-    char **joined = msc_arena_array(arena, n_more + n_ours + 1, sizeof *joined);
-    for (size_t i = 0; joined && i < n_more; i++) {
-        joined[i] = msc_arena_strdup(arena, more[i]);
-        joined = joined[i] ? joined : NULL;
-    }
-    for (size_t i = 0; joined && i < n_ours; i++) {
-        joined[n_more + i] = environ[i];
-    }
-    return joined;
-}
-
-enum msc_status msc_process_call(const char *const argv[], const char *const environment[],
-                                 double timeout_s, const struct msc_cancel *cancel, int level) {
-    struct msc_process *process = NULL;
-    struct msc_arena arena = {0};
-    struct msc_str last = {0};
-    char **joined = join_environment(environment, &arena);
-    enum msc_status status = joined ? start_program(&process, argv, NULL, joined)
-                                    : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", argv[0]);
-    if (status == MSC_OK) {
-        msc_process_set_cancel(process, cancel, level);
-        status = process_finish(process, &last, timeout_s);
-        msc_process_stop(process, 0.0);
-    }
-    msc_str_finish(&last);
-    msc_arena_finish(&arena);
-    return status;
 }

@@ -14,6 +14,7 @@
 
 #define POLL_MS 500
 #define READ_BYTES 65536
+#define MAX_TRIALS 65536 // of one request
 
 struct node {
     const struct msc_node_options *options;
@@ -27,7 +28,6 @@ struct node {
     struct msc_trial **trials;
     double *bounds;
     double **terms;
-    int64_t *ids;
     size_t n;
 };
 
@@ -210,7 +210,6 @@ static enum msc_status read_trial(struct node *node, size_t i, const cJSON *obje
     }
     trial->proposal.bound = node->bounds[i];
     node->trials[i] = trial;
-    node->ids[i] = trial->id;
     return MSC_OK;
 }
 
@@ -218,15 +217,13 @@ static enum msc_status read_trials(struct node *node, const cJSON *request) {
     const cJSON *list, *item = NULL;
     MSC_TRY(msc_json_get_array(&list, request, "trials", "evaluate"));
     size_t n = (size_t)cJSON_GetArraySize(list);
-    if (n == 0 || n > MSC_WORKER_MAX_TRIALS) {
-        return MSC_FAIL(MSC_E_FORMAT, "evaluate: %zu trials, expected 1 to %d", n,
-                        MSC_WORKER_MAX_TRIALS);
+    if (n == 0 || n > MAX_TRIALS) {
+        return MSC_FAIL(MSC_E_FORMAT, "evaluate: %zu trials, expected 1 to %d", n, MAX_TRIALS);
     }
     node->trials = msc_arena_array(&node->arena, n, sizeof *node->trials);
     node->bounds = msc_arena_array(&node->arena, n, sizeof *node->bounds);
     node->terms = msc_arena_array(&node->arena, n, sizeof *node->terms);
-    node->ids = msc_arena_array(&node->arena, n, sizeof *node->ids);
-    if (!node->trials || !node->bounds || !node->terms || !node->ids) {
+    if (!node->trials || !node->bounds || !node->terms) {
         return no_memory();
     }
     node->n = 0;
@@ -311,7 +308,8 @@ static void finish_one(void *payload, size_t index) {
     msc_cancel_beat(node->options->cancel);
 }
 
-static enum msc_status measure_range(struct node *node, const struct msc_node_range *range) {
+static enum msc_status measure_range(struct node *node, int64_t id,
+                                     const struct msc_node_range *range) {
     const struct msc_env_part part = {.first = range->first,
                                       .end = range->first + range->n,
                                       .terms = node->terms,
@@ -323,11 +321,11 @@ static enum msc_status measure_range(struct node *node, const struct msc_node_ra
                                      .bounds = node->bounds};
     struct msc_worker *worker = node->options->worker;
     clear_terms(node, range);
-    msc_worker_note_trials(worker, node->ids, node->n);
+    msc_worker_note_part(worker, id);
     msc_worker_begin(worker, node->subject.trial_seconds * (double)node->n);
     enum msc_status status = msc_env_measure(node->subject.env, &e, range->n > 0 ? &part : NULL);
     msc_worker_end(worker);
-    msc_worker_note_trials(worker, NULL, 0);
+    msc_worker_note_part(worker, -1);
     msc_worker_add_progress(worker, node->n);
     return status;
 }
@@ -353,7 +351,7 @@ static enum msc_status evaluate_part(struct node *node, const cJSON *object) {
         return MSC_FAIL(MSC_E_FORMAT, "part: batches %lld and %lld more, of %zu", (long long)first,
                         (long long)n, b.n);
     }
-    enum msc_status status = measure_range(node, &range);
+    enum msc_status status = measure_range(node, id, &range);
     if (status == MSC_E_NOMEM || status == MSC_E_DEVICE) {
         fail_all(node);
         status = MSC_OK;
@@ -388,23 +386,17 @@ static enum msc_status report_crash(struct node *node) {
         [MSC_WORKER_DEATH_KILLED] = "killed", [MSC_WORKER_DEATH_LIMIT] = "limit",
         [MSC_WORKER_DEATH_QUIET] = "quiet",
     };
-    int64_t *ids = msc_arena_array(&node->arena, MSC_WORKER_MAX_TRIALS, sizeof *ids);
-    enum msc_worker_death death;
+    int64_t part;
     int signal_number;
     struct msc_str line = {0};
-    if (!ids) {
-        return no_memory();
-    }
-    size_t n = msc_worker_take_trials(ids, &death, &signal_number, node->options->worker);
+    enum msc_worker_death death =
+        msc_worker_take_part(&part, &signal_number, node->options->worker);
     if (death == MSC_WORKER_DEATH_NONE) {
         return MSC_OK;
     }
     // What the one before had begun to write ends here.
-    msc_str_append(&line, "\n{\"crashed\":[");
-    for (size_t i = 0; i < n; i++) {
-        msc_str_printf(&line, "%s%lld", i > 0 ? "," : "", (long long)ids[i]);
-    }
-    msc_str_printf(&line, "],\"how\":\"%s\",\"signal\":%d}", names[death], signal_number);
+    msc_str_printf(&line, "\n{\"crashed\":%lld,\"how\":\"%s\",\"signal\":%d}", (long long)part,
+                   names[death], signal_number);
     return answer(node, &line);
 }
 

@@ -5,7 +5,7 @@
 //     < {"method":"evaluate","parts":…}     > {"id":7,"outcomes":[…]} for each part, as it is done
 //
 // It is supervised as a search is (search/supervise.h). When it dies in the middle of trials, the one
-// that is started in its place says {"crashed":[ids],…} and waits for another init: what was sent before
+// that is started in its place says {"crashed":7,…}, the part, and waits for another init: what was sent before
 // is not its own.
 #ifndef MSC_SEARCH_NODE_H
 #define MSC_SEARCH_NODE_H

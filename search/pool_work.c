@@ -322,33 +322,21 @@ static enum msc_worker_death death_of(const char *how) {
                                        : MSC_WORKER_DEATH_CRASH;
 }
 
-static bool is_listed(const cJSON *ids, int64_t id) {
-    const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, ids) {
-        if (cJSON_IsNumber(item) && item->valuedouble == (double)id) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// Its child has died, and there is a new one that knows nothing. Whose trials were in flight with it are
-// given up; its other parts are sent anew.
+// Its child has died, and there is a new one that knows nothing. The part that was in flight is given up;
+// its other parts are sent anew.
 static enum msc_status take_crash(struct msc_pool *pool, struct msc_pool_worker *worker,
-                                  const cJSON *answer, const cJSON *ids) {
+                                  const cJSON *answer, const cJSON *part) {
     struct msc_pool_job *job = pool->job;
-    enum msc_worker_death death = death_of(text_of(answer, "how"));
+    const char *how = text_of(answer, "how");
     const cJSON *number = cJSON_GetObjectItemCaseSensitive(answer, "signal");
     int signal_number = cJSON_IsNumber(number) ? number->valueint : 0;
-    int n_ids = cJSON_GetArraySize(ids);
-    msc_log(pool->options.log, MSC_LOG_WARNING, "worker %s died (%s) with %d trials in flight",
-            worker->name, text_of(answer, "how"), n_ids);
+    msc_log(pool->options.log, MSC_LOG_WARNING, "worker %s: its process died (%s)", worker->name,
+            how);
     for (size_t i = 0; job && i < job->n_shards; i++) {
         const struct msc_pool_shard *shard = &job->shards[i];
         bool is_own = shard->worker == worker->number || shard->second == worker->number;
-        if (!shard->is_done && is_own &&
-            is_listed(ids, job->e->trials[job->order[shard->first_trial]]->id)) {
-            MSC_TRY(msc_pool__give_up(pool, i, n_ids == 1, death, signal_number));
+        if (!shard->is_done && is_own && part->valuedouble == (double)shard->id) {
+            MSC_TRY(msc_pool__give_up(pool, i, shard->n_trials == 1, death_of(how), signal_number));
         }
     }
     MSC_TRY(take_parts_back(pool, worker->number, false));
@@ -377,7 +365,7 @@ static enum msc_status take_message(struct msc_pool *pool, struct msc_pool_worke
     if (cJSON_IsString(error)) {
         return take_error(pool, worker, error->valuestring);
     }
-    if (cJSON_IsArray(crashed)) {
+    if (cJSON_IsNumber(crashed)) {
         return take_crash(pool, worker, message, crashed);
     }
     if (cJSON_GetObjectItemCaseSensitive(message, "beat")) {

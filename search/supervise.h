@@ -96,13 +96,12 @@ void msc_worker_add_trial(struct msc_worker *worker, uint64_t time_us); // how l
 void msc_worker_name_log(struct msc_worker *worker, const char *path, enum msc_log_level level);
 // So many lines were committed, or trials found to have failed: restarts are worth their while.
 void msc_worker_add_progress(struct msc_worker *worker, uint64_t n);
-// For a worker without a record, in the place of RECORD.attempt: which trials are in flight (none: n
-// 0), at most MSC_WORKER_MAX_TRIALS; and those that were when the worker before this one died, which
-// is told once. Returns how many.
-#define MSC_WORKER_MAX_TRIALS 1024
-void msc_worker_note_trials(struct msc_worker *worker, const int64_t ids[], size_t n);
-size_t msc_worker_take_trials(int64_t ids[MSC_WORKER_MAX_TRIALS], enum msc_worker_death *death,
-                              int *signal_number, struct msc_worker *worker);
+// For a worker without a record, in the place of RECORD.attempt: the part that is in flight, by a number of
+// its own (negative: none). And whether the worker before this one died, which is told once, and of
+// which part: negative where none was in flight.
+void msc_worker_note_part(struct msc_worker *worker, int64_t part);
+enum msc_worker_death msc_worker_take_part(int64_t *part, int *signal_number,
+                                           struct msc_worker *worker);
 // Names the record being written; returns how the last worker died while writing that record, and
 // its signal. Later calls return MSC_WORKER_DEATH_NONE.
 enum msc_worker_death msc_worker_take_death(int *signal_number, struct msc_worker *worker,

@@ -158,28 +158,21 @@ enum msc_worker_death msc_worker_take_death(int *signal_number, struct msc_worke
     return (enum msc_worker_death)atomic_exchange(&page->death, MSC_WORKER_DEATH_NONE);
 }
 
-void msc_worker_note_trials(struct msc_worker *worker, const int64_t ids[], size_t n) {
+void msc_worker_note_part(struct msc_worker *worker, int64_t part) {
     if (worker && worker->page) {
-        n = n < MSC_WORKER_MAX_TRIALS ? n : MSC_WORKER_MAX_TRIALS;
-        for (size_t i = 0; i < n; i++) {
-            worker->page->in_flight[i] = ids[i];
-        }
-        atomic_store(&worker->page->n_in_flight, (uint32_t)n);
+        atomic_store(&worker->page->in_flight, part < 0 ? 0 : (uint64_t)part + 1);
     }
 }
 
-size_t msc_worker_take_trials(int64_t ids[MSC_WORKER_MAX_TRIALS], enum msc_worker_death *death,
-                              int *signal_number, struct msc_worker *worker) {
-    *death = MSC_WORKER_DEATH_NONE;
+enum msc_worker_death msc_worker_take_part(int64_t *part, int *signal_number,
+                                           struct msc_worker *worker) {
+    *part = -1;
     *signal_number = 0;
     if (!worker || !worker->page) {
-        return 0;
+        return MSC_WORKER_DEATH_NONE;
     }
     struct msc_worker_page *page = worker->page;
-    size_t n = atomic_exchange(&page->n_in_flight, 0);
-    n = n < MSC_WORKER_MAX_TRIALS ? n : MSC_WORKER_MAX_TRIALS;
-    memcpy(ids, page->in_flight, n * sizeof ids[0]);
+    *part = (int64_t)atomic_exchange(&page->in_flight, 0) - 1;
     *signal_number = atomic_load(&page->signal_number);
-    *death = (enum msc_worker_death)atomic_exchange(&page->death, MSC_WORKER_DEATH_NONE);
-    return n;
+    return (enum msc_worker_death)atomic_exchange(&page->death, MSC_WORKER_DEATH_NONE);
 }

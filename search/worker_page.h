@@ -3,8 +3,6 @@
 #ifndef MSC_SEARCH_WORKER_PAGE_H
 #define MSC_SEARCH_WORKER_PAGE_H
 
-#include "search/supervise.h"
-
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -28,9 +26,7 @@ struct msc_worker_page {
     _Atomic uint64_t quiet_ns;                // so long without a beat; 0: for ever
     // How many trials took 2^i to 2^(i+1) ns, of all workers.
     _Atomic uint64_t trials[MSC_WORKER_MAGNITUDES];
-    // In flight, where no record says so (msc_worker_note_trials).
-    _Atomic uint32_t n_in_flight;
-    int64_t in_flight[MSC_WORKER_MAX_TRIALS];
+    _Atomic uint64_t in_flight; // where no record says so: 1 + a part's number; 0: none
     char log_path[MSC_WORKER_PATH_BYTES];
     _Atomic int32_t log_level; // enum msc_log_level of that file; -1: there is none
     // Written by the parent (start_error by the child before it executes the program).
