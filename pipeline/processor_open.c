@@ -478,7 +478,9 @@ static unsigned version_of(const struct msc_record *record) {
     return cJSON_IsNumber(version) && version->valueint > 0 ? (unsigned)version->valueint : 0;
 }
 
-static enum msc_status read_race(struct msc_processor *p, const struct msc_config_entry *e) {
+// A record keeps its rungs, also where they were those by default and these have changed since.
+static enum msc_status read_race(struct msc_processor *p, const struct msc_config_entry *e,
+                                 const struct msc_record *record) {
     size_t n_batches = msc_env_n_batches(p->env);
     p->race = (struct msc_race){0};
     if (!e->race) {
@@ -494,7 +496,11 @@ static enum msc_status read_race(struct msc_processor *p, const struct msc_confi
         return MSC_FAIL(MSC_E_INVALID, "race: trials are raced by distill_loss; make it the only "
                                        "objective, or leave the race out");
     }
-    return msc_race_read(&p->race, e->race, n_batches, "race");
+    MSC_TRY(msc_race_read(&p->race, e->race, n_batches, "race"));
+    if (record) {
+        p->race = *msc_record_race(record);
+    }
+    return MSC_OK;
 }
 
 // `record` NULL: there is none yet.
@@ -516,7 +522,7 @@ static enum msc_status processor_enter(struct msc_processor *p, const struct msc
         status = msc_env_read_goal(&p->goal, msc_env_space(p->env), e->env);
     }
     if (status == MSC_OK) {
-        status = read_race(p, e);
+        status = read_race(p, e, record);
     }
     if (status != MSC_OK) {
         return msc_status_prefix(status, "%s", e->name);

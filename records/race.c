@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define DEFAULT_KEEP 0.5
+#define LEAST_BATCHES 4
 
 static enum msc_status read_keep(struct msc_race *out, const cJSON *value, const char *where) {
     out->keep = DEFAULT_KEEP;
@@ -22,14 +23,16 @@ static enum msc_status read_keep(struct msc_race *out, const cJSON *value, const
                           where);
 }
 
-// After a 16th, an 8th, a 4th and half of the batches, as far as these are different numbers.
+// The first rung tells as much of the whole as LEAST_BATCHES would of a set without end: its variance is the
+// same by the correction for finite populations (Cochran 1977, chapter 4). So it has nearly that many batches
+// where there are many, and most of them where there are few. Each further rung has twice as many.
 static void set_default_rungs(struct msc_race *out, size_t n_batches) {
-    for (size_t part = 16; part >= 2; part /= 2) {
-        uint32_t rung = (uint32_t)((n_batches + part - 1) / part);
-        uint32_t last = out->n_rungs > 0 ? out->rungs[out->n_rungs - 1] : 0;
-        if (rung > last && rung < n_batches) {
-            out->rungs[out->n_rungs++] = rung;
-        }
+    size_t sum = LEAST_BATCHES + n_batches;
+    size_t first = (LEAST_BATCHES * n_batches + sum - 1) / sum; // rounded up
+    first = first < n_batches / 2 ? first : n_batches / 2;
+    for (size_t rung = first;
+         rung > 0 && 2 * rung <= n_batches && out->n_rungs < MSC_RACE_MAX_RUNGS; rung *= 2) {
+        out->rungs[out->n_rungs++] = (uint32_t)rung;
     }
 }
 

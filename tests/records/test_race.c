@@ -24,10 +24,14 @@ static void assert_rungs(const char *text, size_t n_batches, size_t n, const uin
 
 static void test_records_race__rungs(void **state) {
     (void)state;
+    // 4 N / (4 + N), rounded up, at most half of N; and twice as many each time.
+    assert_rungs("true", 1000, 7, (uint32_t[]){4, 8, 16, 32, 64, 128, 256});
     assert_rungs("true", 64, 4, (uint32_t[]){4, 8, 16, 32});
-    assert_rungs("{\"keep\":0.25}", 48, 4, (uint32_t[]){3, 6, 12, 24});
-    assert_rungs("true", 8, 3, (uint32_t[]){1, 2, 4});
-    assert_rungs("true", 3, 2, (uint32_t[]){1, 2});
+    assert_rungs("true", 32, 3, (uint32_t[]){4, 8, 16});
+    assert_rungs("{\"keep\":0.25}", 12, 2, (uint32_t[]){3, 6});
+    assert_rungs("true", 8, 1, (uint32_t[]){3});
+    assert_rungs("true", 4, 1, (uint32_t[]){2});
+    assert_rungs("true", 3, 1, (uint32_t[]){1});
     assert_rungs("true", 2, 1, (uint32_t[]){1});
     assert_rungs("{\"rungs\":[1,7]}", 8, 2, (uint32_t[]){1, 7});
 }

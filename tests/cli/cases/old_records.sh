@@ -51,3 +51,16 @@ cat >beside.json <<END
 END
 mscgym search beside.json --baseline greedy --quiet >/dev/null && echo "greedy beside it"
 lines beside/toy.greedy.jsonl | sha256sum
+
+# A race whose rungs were those by default then, and are no longer.
+cp -r "$FILES/../../records/files/race_1" raced
+cp raced/tiny.jsonl.params raced/tiny_stopped.jsonl.params
+grep -o '"race":{[^}]*}' raced/tiny_stopped.jsonl
+options=
+[ "$(numerics fresh/tiny.jsonl)" = "$(numerics raced/tiny.jsonl)" ] || options=--accept-new-numerics
+mscgym verify raced/tiny.jsonl >/dev/null && echo "verified"
+mscgym resume raced/tiny_stopped.jsonl --trials 27 $options --quiet >/dev/null
+[ -n "$options" ] || cmp <(lines raced/tiny.jsonl) <(lines raced/tiny_stopped.jsonl) && echo "resumed to the same lines"
+sed -e 's|"budget": {"trials": 12}, "parallel": 4|"parallel": 8, "race": true|' -e 's|"batch": 2|"batch": 1|' fresh.json >new.json
+mscgym search new.json --restart --trials 0 --quiet >/dev/null
+grep -o '"race":{[^}]*}' fresh/tiny.jsonl
