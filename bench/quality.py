@@ -2,7 +2,7 @@
 """How good what agents find is: agents x problems x budgets x seeds, as regret.
 
     quality.py MSCGYM [PROBLEM.problem.json...] [--agents A,B,...] [--groups WORD,...] [--seeds 10]
-               [--budgets 50,150,500] [--csv FILE] [--beside FILE.csv] [--shares 0.3,...]
+               [--budgets 50,150,500] [--csv FILE] [--shares 0.3,...] [--table]
 
 Without files the problems are those of quality_problems.py, written to --folder and kept there; a file of
 one's own has {"name", "group", "env", "optimum", "reference"}, the environment with paths beside it.
@@ -11,10 +11,14 @@ feasible points. It is that of the best feasible trial among the first so many t
 count, what the record answers and what exact costs rule out do not (--count lines: all lines do).
 
 The table has a row for each group and budget, of medians over problems of medians over seeds; below it stands
-in how many rows (problem x budget) an agent is within 0.01 of the best one, and by how much it is behind at
-worst. `--csv` has every search; `--beside` takes agents that are not run from such a file. An agent is a name
-of AGENTS below, or NAME={"type": ...}. Peers: Optuna by --optuna PYTHON, a (1+1)-EA; those are slow, `--agents`
-asks for them.
+in how many rows (problem x budget) an agent is within 0.01 of the best one, by how much it is behind at worst,
+and in how many by more than 0.05. An agent is a name of AGENTS below, or NAME={"type": ...}; peers, which are slow,
+run where `--agents` asks for them: a (1+1)-EA, and by a Python that has them (--optuna PYTHON) Optuna's samplers
+and pygmo's genetic algorithm.
+
+Every search is in the CSV as soon as it is done, seed after seed. What is there is not done again (another
+program needs another file), and is shown; `--table` shows it alone, `--rows` each row where `auto` is more than
+0.01 behind.
 """
 import argparse
 import concurrent.futures
@@ -48,6 +52,7 @@ AGENTS = {
                      "params": {"sampler": "nsga2"}, "timeout": 600},
     "one_plus_one": {"type": "process",
                      "command": [sys.executable, f"{PEERS}/search_one_plus_one.py"]},
+    "pygmo_sga": {"type": "process", "command": ["OPTUNA", f"{PEERS}/search_pygmo.py"], "timeout": 600},
 }
 # Records are synced round by round, which is not what is measured here.
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
@@ -88,12 +93,8 @@ def budgets_of(problem, options):
     return sorted(set(options.budgets + problem.get("more_budgets", [])))
 
 
-def search(options, problem, name, seed):
-    """Rows of one search."""
-    budgets = budgets_of(problem, options)
-    # What is not counted needs lines beyond the budget. Programs propose what is counted alone.
-    is_slow = options.agents[name]["type"] == "process"
-    trials = max(budgets) * (1 if options.count == "lines" or is_slow else 2)
+def run(options, problem, name, seed, trials):
+    """Header and trials of one search, and its seconds."""
     with tempfile.TemporaryDirectory(prefix="bench_quality_", dir=MEMORY) as folder:
         config = {"workspace": folder, "verbose": "error",
                   "gym": [{"record": "r.jsonl", "env": problem["env"], "agent": options.agents[name],
@@ -103,39 +104,52 @@ def search(options, problem, name, seed):
         with open(path, "w") as file:
             json.dump(config, file)
         start = time.perf_counter()
-        run = subprocess.run([options.mscgym, "search", path, "--quiet", "--threads", "1"],
-                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                             env=dict(os.environ, OMP_NUM_THREADS="1", PYTHONPATH=PYTHON))
+        done = subprocess.run([options.mscgym, "search", path, "--quiet", "--threads", "1"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              env=dict(os.environ, OMP_NUM_THREADS="1", PYTHONPATH=PYTHON))
         seconds = time.perf_counter() - start
         # 1: no trial meets every bound; the record tells as much.
-        if run.returncode not in (0, 1) or not os.path.exists(os.path.join(folder, "r.jsonl")):
-            raise RuntimeError(f"{name}, {problem['name']}, seed {seed}: {run.stderr.strip()}")
+        if done.returncode not in (0, 1) or not os.path.exists(os.path.join(folder, "r.jsonl")):
+            sys.exit(f"{name}, {problem['name']}, seed {seed}: ended with {done.returncode}: {done.stderr.strip()}")
         with open(os.path.join(folder, "r.jsonl")) as file:
             lines = [json.loads(line) for line in file]
-    header, lines = lines[0], [line for line in lines if line["kind"] == "trial"]
+    return lines[0], [line for line in lines if line["kind"] == "trial"], seconds
+
+
+def search(options, problem, name, seed):
+    """Rows of one search. What is not counted needs lines beyond the budget, mostly a few."""
+    budgets = budgets_of(problem, options)
+    for more in (1.1, 2, 4):
+        trials = round(more * max(budgets))
+        header, lines, seconds = run(options, problem, name, seed, trials)
+        if len(lines) < trials or sum(is_counted(line, options.count) for line in lines) >= max(budgets):
+            break
     objective = header["objectives"][0]
     found = best_after(lines, objective["metric"], -1 if objective["maximise"] else 1, budgets,
                        options.count)
     return [{"problem": problem["name"], "group": problem["group"], "budget": budget, "agent": name,
-             "seed": seed, "loss": found[budget], "regret": regret(problem, found[budget]),
+             "seed": seed, "loss": found[budget] and f"{found[budget]:.6g}",
+             "regret": float(f"{regret(problem, found[budget]):.5g}"),
              "trials": len(lines), "seconds": round(seconds, 3)} for budget in budgets]
 
 
-def run_all(options, problems):
-    """Every search, two at once; agents go in turn, so that all are there when it is stopped."""
-    work = [(problem, name, seed) for problem in problems for seed in range(options.seeds)
-            for name in options.agents]
-    rows = []
+def run_all(options, problems, rows):
+    """Every search whose rows are not there, seed after seed, agents in turn: all have come as far when it is
+    stopped."""
+    there = {(row["problem"], row["budget"], row["agent"], row["seed"]) for row in rows}
+    work = [(problem, name, seed) for seed in range(options.seeds) for problem in problems
+            for name in options.agents
+            if not all((problem["name"], budget, name, seed) in there
+                       for budget in budgets_of(problem, options))]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         jobs = [pool.submit(search, options, *item) for item in work]
         for n, job in enumerate(jobs):
-            try:
-                rows += job.result()
-            except RuntimeError as error:
-                sys.exit(str(error))
+            new = [row for row in job.result()
+                   if (row["problem"], row["budget"], row["agent"], row["seed"]) not in there]
+            append_csv(options.csv, new)
+            rows += new
             if sys.stderr.isatty():
                 print(f"\r{n + 1} of {len(jobs)} searches", end="", file=sys.stderr, flush=True)
-    return rows
 
 
 def medians(rows):
@@ -162,30 +176,45 @@ def report(rows, names):
             f"{statistics.median(agents[name]):.4f}" if name in agents else "-" for name in names) +
             " |")
     rated = [agents for agents in cells.values() if len(agents) == len(names)]
-    print(f"\n| agent | within 0.01 of the best, of {len(rated)} rows | furthest behind | "
-          "ms a search |\n|---|---|---|---|")
+    print(f"\n| agent | within 0.01 of the best, of {len(rated)} rows | more than 0.05 behind | furthest | "
+          "ms a search |\n|---|---|---|---|---|")
     for name in names if rated else []:
         behind = [agents[name] - min(agents.values()) for agents in rated]
         near = sum(b <= 0.01 for b in behind) / len(behind)
         seconds = [float(row["seconds"]) for row in rows if row["agent"] == name]
-        print(f"| {name} | {100 * near:.0f} % | {max(behind):.3f} | "
+        print(f"| {name} | {100 * near:.0f} % | {sum(b > 0.05 for b in behind)} | {max(behind):.3f} | "
               f"{1000 * statistics.median(seconds):.0f} |")
 
 
-def load_csv(path, without):
+def show_rows(rows):
+    """Where `auto` is more than 0.01 behind."""
+    print("\n| problem | trials | auto | best | of |\n|---|---|---|---|---|")
+    for (problem, budget), agents in medians(rows)[0].items():
+        best = min(agents, key=agents.get)
+        if agents.get("auto", 0.0) - agents[best] > 0.01:
+            print(f"| {problem} | {budget} | {agents['auto']:.3f} | {agents[best]:.3f} | {best} |")
+
+
+def load_csv(path):
+    if not path or not os.path.exists(path):
+        return []
     with open(path, newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["agent"] not in without]
+        rows = list(csv.DictReader(file))
     for row in rows:
-        row["budget"], row["regret"] = int(row["budget"]), float(row["regret"])
+        row["budget"], row["seed"] = int(row["budget"]), int(row["seed"])
+        row["regret"] = float(row["regret"])
     return rows
 
 
-def save_csv(path, rows):
-    with open(path + ".part", "w", newline="") as file:
+def append_csv(path, rows):
+    if not path:
+        return
+    is_new = not os.path.exists(path)
+    with open(path, "a", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
+        if is_new:
+            writer.writeheader()
         writer.writerows(rows)
-    os.replace(path + ".part", path)
 
 
 def read_problem(path):
@@ -242,7 +271,8 @@ def parse():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--optuna")
     parser.add_argument("--csv")
-    parser.add_argument("--beside")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--rows", action="store_true")
     parser.add_argument("--folder", default=os.path.expanduser("~/.cache/mscgym/quality"))
     options = parser.parse_intermixed_args()
     # A list of names, or one definition, which has commas of its own.
@@ -253,14 +283,13 @@ def parse():
 
 def main():
     options = parse()
-    options.agents = choose_agents(options)
-    problems = make_problems(options)
-    rows = run_all(options, problems)
-    beside = load_csv(options.beside, options.agents) if options.beside else []
-    if options.csv:
-        save_csv(options.csv, rows + beside)
-    names = [*options.agents, *sorted({row["agent"] for row in beside})]
-    report(rows + beside, names)
+    rows = load_csv(options.csv)
+    if not options.table:
+        options.agents = choose_agents(options)
+        run_all(options, make_problems(options), rows)
+    report(rows, [name for name in AGENTS if any(row["agent"] == name for row in rows)])
+    if options.rows:
+        show_rows(rows)
 
 
 if __name__ == "__main__":

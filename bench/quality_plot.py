@@ -78,7 +78,7 @@ def main():
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--agents")
     options = parser.parse_args()
-    rows = quality.load_csv(options.csv, ())
+    rows = quality.load_csv(options.csv)
     names = options.agents.split(",") if options.agents else \
         list(dict.fromkeys(row["agent"] for row in rows))
     draw(curves(rows), names, options.output)

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Records problems of additive and pair terms from real networks, so that searches of them can be judged by
+their regret.
+
+    quality_recorded.py MSCGYM [NETWORK...] [--tasks 12] [--choices 8,6,4] [--shares 0.3,0.5] [--folder FOLDER]
+
+`mscgym sensitivity` measures what each choice of each task loses alone; then, of the tasks that lose most, those
+whose choices change the size first, the choices and every pair again, with all other tasks float. Writes
+NETWORK.json (docs/table.md), and for each share of the range of sizes NETWORK_SHARE.problem.json, for quality.py.
+Networks and samples are those of methods_data.py. A folder that has NETWORK.json keeps it.
+
+Of a pair of tasks the choices that lose most are measured. For small errors the loss is a mean square of errors that
+add up, mean((e1 + e2 + ...)^2), so that what a pair loses more than both alone is 2 mean(e1 e2) = 2 r sqrt(l1 l2),
+r the correlation of the two errors; a task's other choices are taken to err in the same direction, r being that of
+the pair. Errors that are not small saturate, and r as measured is then no correlation: sums over many pairs can fall far
+below 0, which no loss does. So the correlations of all tasks are made a matrix that errors can have: the nearest with
+ones on its diagonal and no negative eigenvalue (alternating projections: Higham 2002). The sum of any plan is then a
+mean square, and never below 0; what each choice loses alone stays as it was measured.
+"""
+import argparse
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy
+
+import common
+import methods_data
+import quality_problems
+
+NETWORKS = {"fashion": (128, 64), "mlsd-tiny": (4, 1), "ocr-rec": (4, 1)}  # samples, in batches of so many
+MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
+ROUND = 64
+PROJECTIONS = 500
+
+
+class Sensitivity:
+    """What `mscgym sensitivity` found: `labels` and `sizes` of each task's choices, {(task, choice): loss}, each
+    beyond the reference's, and {((task, choice), (task, choice)): loss}."""
+
+    def __init__(self, options, name, pairs, names=None):
+        samples, batch = NETWORKS[name]
+        more = {"include": names} if names else {}
+        with tempfile.TemporaryDirectory(prefix="bench_quality_", dir=MEMORY) as folder:
+            search = common.Search(options.mscgym, folder, common.model_path(name),
+                                   methods_data.calibration(name, 0)[:samples],
+                                   [dict({"bits": bits, "observer": "minmax"}) for bits in options.choices],
+                                   {"type": "auto"}, batch=batch, parallel=ROUND, target="onnx")
+            self.add_to_env(search.path, more)
+            record = os.path.join(folder, "sensitivity.jsonl")
+            run = subprocess.run([options.mscgym, "sensitivity", search.path, "--record", record, "--pairs",
+                                  str(pairs), "--csv", "--quiet"], capture_output=True, text=True)
+            if run.returncode != 0:
+                sys.exit(f"{name}: {run.stderr.strip()}")
+            with open(record) as file:
+                header = json.loads(file.readline())
+                trials = [line for line in map(json.loads, file) if line["kind"] == "trial"]
+        self.read(header, trials)
+        self.alone, self.pairs = {}, {}
+        for row in csv.DictReader(io.StringIO(run.stdout)):
+            first, second = (row["task"], row["choice"]), (row["task_2"], row["choice_2"])
+            if row["difference"] and second[0]:
+                self.pairs[first, second] = float(row["difference"])
+            elif row["difference"]:
+                self.alone[first] = float(row["difference"])
+
+    @staticmethod
+    def add_to_env(path, more):
+        with open(path) as file:
+            config = json.load(file)
+        config["quantize"]["gym"][0]["env"].update(more)
+        with open(path, "w") as file:
+            json.dump(config, file)
+
+    def read(self, header, trials):
+        """Labels, and what each choice alone makes of the size."""
+        tasks = header["space"]["tasks"]
+        self.labels = {task["name"]: task["choices"] for task in tasks}
+        sizes = {tuple(t["choices"]): t["metrics"]["size_bytes"] for t in trials}
+        first = (0,) * len(tasks)
+        self.size = sizes[first]
+        self.sizes = {task["name"]: [sizes[first[:t] + (c,) + first[t + 1:]] - self.size
+                                     for c in range(len(task["choices"]))] for t, task in enumerate(tasks)}
+
+    def most(self, task):
+        """What it loses at most, and at which choice."""
+        return max((self.alone.get((task, label), 0.0), c) for c, label in enumerate(self.labels[task]))
+
+
+def choose_tasks(found, n):
+    order = sorted(found.labels, key=lambda t: (any(found.sizes[t]), found.most(t)[0]), reverse=True)
+    return [task for task in found.labels if task in order[:n]]
+
+
+def nearest_correlations(matrix):
+    """Alternating projections onto matrices without negative eigenvalues and those of ones on the diagonal."""
+    correction = numpy.zeros_like(matrix)
+    nearest = matrix.copy()
+    for _ in range(PROJECTIONS):
+        shifted = nearest - correction
+        values, vectors = numpy.linalg.eigh(shifted)
+        positive = (vectors * numpy.maximum(values, 0.0)) @ vectors.T
+        correction = positive - shifted
+        nearest = positive.copy()
+        numpy.fill_diagonal(nearest, 1.0)
+    values, vectors = numpy.linalg.eigh(nearest)  # what is left of negative ones
+    nearest = (vectors * numpy.maximum(values, 0.0)) @ vectors.T
+    scale = numpy.sqrt(numpy.diag(nearest))
+    return nearest / scale / scale[:, None]
+
+
+def correlations(found, tasks):
+    """Of the errors of any two tasks, as far as measured."""
+    at = {task: t for t, task in enumerate(tasks)}
+    matrix = numpy.eye(len(tasks))
+    for ((first, a), (second, b)), difference in found.pairs.items():
+        x, y = found.alone[first, a], found.alone[second, b]
+        if x > 0 and y > 0:
+            r = (difference - x - y) / (2 * numpy.sqrt(x * y))
+            matrix[at[first], at[second]] = matrix[at[second], at[first]] = min(1.0, max(-1.0, r))
+    return matrix
+
+
+def record_table(options, name):
+    everything = Sensitivity(options, name, 0)
+    tasks = choose_tasks(everything, options.tasks)
+    found = Sensitivity(options, name, len(tasks) * (len(tasks) - 1) // 2, tasks)
+    # An improvement by chance is none.
+    alone = [[max(0.0, found.alone.get((task, label), 0.0)) for label in found.labels[task]] for task in tasks]
+    raw = correlations(found, tasks)
+    nearest = nearest_correlations(raw)
+    roots = [numpy.sqrt(row) for row in alone]
+    pairs = [{"tasks": [i, j], "values": (2 * nearest[i, j] * numpy.outer(roots[i], roots[j])).tolist()}
+             for i in range(len(tasks)) for j in range(i + 1, len(tasks))]
+    off = ~numpy.eye(len(tasks), dtype=bool)
+    print(f"{name}: {len(everything.labels)} tasks, {len(tasks)} of them recorded, {len(found.pairs)} pairs; "
+          f"correlations {raw[off].min():.2f} to {raw[off].max():.2f}, of root mean square "
+          f"{numpy.sqrt((raw[off] ** 2).mean()):.2f}, least eigenvalue {numpy.linalg.eigvalsh(raw).min():.2f}, moved "
+          f"by {numpy.sqrt(((nearest - raw)[off] ** 2).mean()):.2f}")
+    return {"schema": "mscgym.table.1",
+            "tasks": [{"name": task, "choices": found.labels[task]} for task in tasks],
+            "metrics": [{"name": "distill_loss", "alone": alone, "pairs": pairs}],
+            "costs": [{"name": "size_bytes", "unit": "bytes", "constant": found.size,
+                       "alone": [found.sizes[task] for task in tasks]}]}
+
+
+def write_problems(options, name, table):
+    metric, cost = table["metrics"][0], table["costs"][0]
+    for share in options.shares:
+        problem = quality_problems.Problem(f"{name}_{share:g}", f"{name}, bound {share:g}", metric["alone"],
+                                           [(*pair["tasks"], pair["values"]) for pair in metric["pairs"]],
+                                           cost["alone"], share)
+        optimum, reference = quality_problems.optimum_of_all(problem), quality_problems.reference(problem)
+        with open(os.path.join(options.folder, problem.name + ".problem.json"), "w") as file:
+            json.dump({"name": problem.name, "group": problem.group, "version": quality_problems.VERSION,
+                       "env": {"type": "table", "file": name + ".json",
+                               "bounds": {"size_bytes": {"max": cost["constant"] + problem.bound}}},
+                       "optimum": optimum, "reference": reference}, file, indent=1)
+        print(f"{problem.name}: optimum {optimum:.4g}, reference {reference:.4g}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mscgym", type=os.path.abspath)
+    parser.add_argument("networks", nargs="*", default=list(NETWORKS))
+    parser.add_argument("--tasks", type=int, default=12)
+    parser.add_argument("--choices", type=lambda text: [int(b) for b in text.split(",")], default=[8, 6, 4])
+    parser.add_argument("--shares", type=lambda text: [float(s) for s in text.split(",")], default=[0.3, 0.5])
+    parser.add_argument("--folder", default=os.path.expanduser("~/.cache/mscgym/quality"))
+    options = parser.parse_args()
+    os.makedirs(options.folder, exist_ok=True)
+    for name in options.networks:
+        path = os.path.join(options.folder, name + ".json")
+        if not os.path.exists(path):
+            table = record_table(options, name)
+            with open(path + ".part", "w") as file:
+                json.dump(table, file)
+            os.replace(path + ".part", path)
+        with open(path) as file:
+            write_problems(options, name, json.load(file))
+
+
+if __name__ == "__main__":
+    main()
