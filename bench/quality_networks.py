@@ -4,7 +4,7 @@ the time until a search has come as far as the default search of another revisio
 
     quality_networks.py MSCGYM [NETWORK...] --csv FILE.csv [--then MSCGYM] [--agents A,B,...] [--trials 150]
                         [--shares 0.3,0.5] [--seeds 0,1,2] [--bits 8,6,4] [--race JSON] [--optuna PYTHON]
-                        [--table]
+                        [--budget 500] [--samples N] [--clock batches] [--table]
 
 Networks and samples are those of methods_data.py. Searches are over widths, with ranges from least to
 greatest (an observer that means the same in all revisions), under a bound on size_bytes: at each share of the
@@ -13,14 +13,16 @@ thread; each seed draws other numbers for the agent, not other samples. For each
 search of each kind runs after the other:
 
     then         --then's program: `evolutionary` as it is by default, 500 trials in rounds of 32
-    auto         500 trials; what it had after --trials of them counts beside the others, and as equal to
+    auto         --budget trials; what it had after --trials of them counts beside the others, and as equal to
                  the best of all within the noise of its winner's loss (the median over seeds)
-    auto_raced, auto_raced_32    with a race, in rounds of 8 and 32, 1,000 trials, most of them stopped
+    auto_raced, auto_raced_32    with a race, in rounds of 8 and 32, twice as many trials, most of them stopped
     others       until --trials are evaluated, baselines among them
 
 Every search is a row of the CSV as soon as it is done; what is there is not done again (other options need
-another file), and --table only shows it. Times are those of the records' own clocks. A search "reached" a loss with the first trial that is within
-a millionth of it; one that never did counts with the time of all its trials.
+another file), and --table only shows it. Times are those of the records' own clocks; with `--clock batches` they are
+what trials took of the samples, in trials that take all: so a machine that is busy does not matter, and neither does
+what an agent takes. A search "reached" a loss with the first trial that is within a millionth of it; one that never
+did counts with the time of all its trials.
 """
 import argparse
 import csv
@@ -45,8 +47,7 @@ NETWORKS = {  # samples, in batches of so many
     "ocr-rec": (4, 1),
 }
 AGENTS = ("auto", "evolutionary", "grid_search", "greedy", "random", "optuna_tpe", "one_plus_one")
-TRIALS, RACED_TRIALS = 500, 1000
-THEN = {"agent": {"type": "evolutionary"}, "parallel": 32, "trials": TRIALS}
+THEN = {"agent": {"type": "evolutionary"}, "parallel": 32, "trials": 500}
 RACED = {"auto_raced": 8, "auto_raced_32": 32}
 COLUMNS = ("network", "share", "bound", "search", "seed", "evaluated", "lines", "loss", "final_loss", "seconds",
            "noise", "dearest_loss", "curve")
@@ -60,8 +61,8 @@ def kinds(options):
     for name, agent in options.agents.items():
         own = {"mscgym": options.mscgym, "agent": agent, "parallel": options.parallel}
         if name == "auto":
-            found[name] = dict(own, trials=TRIALS)
-            found.update((raced, dict(own, parallel=parallel, trials=RACED_TRIALS, more={"race": options.race}))
+            found[name] = dict(own, trials=options.budget)
+            found.update((raced, dict(own, parallel=parallel, trials=2 * options.budget, more={"race": options.race}))
                          for raced, parallel in RACED.items())
         else:
             found[name] = dict(own, stop=options.trials)
@@ -81,6 +82,7 @@ def evaluated(path):
 def run(options, name, kind, bound, seed):
     """Report, trials and curve of a search; one with `stop` is interrupted once it has as many."""
     samples, batch = NETWORKS[name]
+    samples = options.samples or samples
     choices = [{"bits": bits, "observer": "minmax"} for bits in options.bits]
     with tempfile.TemporaryDirectory(prefix="bench_quality_", dir=quality.MEMORY) as folder:
         search = common.Search(kind["mscgym"], folder, common.model_path(name),
@@ -98,7 +100,7 @@ def run(options, name, kind, bound, seed):
         output, _ = process.communicate()
         if process.returncode not in (0, 4):  # 4: interrupted
             sys.exit(f"{name}: a search by {kind['agent']} ended with {process.returncode}")
-        curve, lines = racing.curve(search.record)
+        curve, lines = racing.curve(search.record, samples // batch if options.clock == "batches" else None)
         return json.loads(output)[0], [line for line in lines if line["kind"] == "trial"], curve
 
 
@@ -217,22 +219,20 @@ def reach_ratio(rows, beside, loss):
                              for row, other in zip(rows, beside))
 
 
-def race_ratio(plain, raced):
-    """The median over seeds of how much sooner the race had the worse of both final losses."""
+def race_ratios(plain, raced):
+    """Of each seed, how much sooner the race had the worse of both final losses."""
     ratios = []
     for a, b in zip(plain, raced):
         loss = max(a["final_loss"], b["final_loss"])
         ratios.append(reached(a, loss) / reached(b, loss))
-    return statistics.median(ratios)
+    return ratios
 
 
 def show_times(cells):
     names = ["auto", *RACED]
-    print("\ntime until the final loss of `then` (median over seeds) was reached, over the time of its search; and "
-          "how\nmuch sooner than `auto` a race had the worse of both final losses\n")
-    print("| network, share | then's loss | then, s | losses agree | " + " | ".join(names) + " | " +
-          " | ".join(f"{name} sooner" for name in RACED) + " |")
-    print("|---|---|---|---|" + "---|" * (len(names) + len(RACED)))
+    print("\ntime until the final loss of `then` (median over seeds) was reached, over the time of its search\n")
+    print("| network, share | then's loss | then, s | losses agree | " + " | ".join(names) + " |")
+    print("|---|---|---|---|" + "---|" * len(names))
     found = {}
     for (network, share), cell in cells.items():
         if not all(name in cell for name in ["then", *names]):
@@ -241,15 +241,36 @@ def show_times(cells):
         loss = median(then, "final_loss")
         apart = abs(cell["auto"][0]["dearest_loss"] / then[0]["dearest_loss"] - 1)
         ratios = {name: reach_ratio(cell[name], then, loss) for name in names}
-        ratios.update((name + " sooner", race_ratio(cell["auto"], cell[name])) for name in RACED)
         unreached = {name: sum(reached(row, loss) is None for row in cell[name]) for name in names}
         print(f"| {network}, {share:g} | {loss:.5g} | {median(then, 'seconds'):.3g} | {apart:.1g} | " +
               " | ".join(f"{value:.3f}" + (f" ({unreached[name]} not)" if unreached.get(name) else "")
                          for name, value in ratios.items()) + " |")
         for name, value in ratios.items():
             found.setdefault(name, []).append(value)
-    print("| geometric mean | | | | " +
-          " | ".join(f"{common.geometric_mean(values):.3f}" for values in found.values()) + " |")
+    if found:
+        print("| geometric mean | | | | " +
+              " | ".join(f"{common.geometric_mean(values):.3f}" for values in found.values()) + " |")
+
+
+def show_races(cells):
+    print("\nhow much sooner than `auto` a race had the worse of both final losses, the median over seeds (the least "
+          "and\nthe greatest), and its final loss over that without\n")
+    print("| network, share | seeds | " + " | ".join(f"{name} | loss" for name in RACED) + " |")
+    print("|---|---|" + "---|---|" * len(RACED))
+    found = {}
+    for (network, share), cell in cells.items():
+        if not all(name in cell for name in ["auto", *RACED]):
+            continue
+        columns = []
+        for name in RACED:
+            ratios = race_ratios(cell["auto"], cell[name])
+            losses = [b["final_loss"] / a["final_loss"] for a, b in zip(cell["auto"], cell[name])]
+            found.setdefault(name, []).append(statistics.median(ratios))
+            columns += [f"{statistics.median(ratios):.2f} ({min(ratios):.2f} … {max(ratios):.2f})",
+                        f"{statistics.median(losses):.2f}"]
+        print(f"| {network}, {share:g} | {len(cell['auto_raced'])} | " + " | ".join(columns) + " |")
+    print("| geometric mean | | " +
+          " | ".join(f"{common.geometric_mean(values):.2f} | " for values in found.values()) + " |")
 
 
 def parse():
@@ -267,10 +288,13 @@ def parse():
     parser.add_argument("--bits", type=words(int), default=[8, 6, 4])
     parser.add_argument("--parallel", type=int, default=8)
     parser.add_argument("--race", type=json.loads, default=True)
+    parser.add_argument("--budget", type=int, default=500)
+    parser.add_argument("--samples", type=int)
+    parser.add_argument("--clock", choices=("record", "batches"), default="record")
     parser.add_argument("--optuna")
     parser.add_argument("--csv", required=True)
     parser.add_argument("--table", action="store_true")
-    return parser.parse_args()
+    return parser.parse_intermixed_args()
 
 
 def main():
@@ -281,6 +305,7 @@ def main():
     cells = cells_of(load(options.csv))
     show_losses(cells, options.trials)
     show_times(cells)
+    show_races(cells)
 
 
 if __name__ == "__main__":

@@ -52,14 +52,28 @@ def search(options, folder, name, samples, seed, race):
     return curve(os.path.join(folder, "r.jsonl"))
 
 
-def curve(path):
-    best, found, lines = float("inf"), [], []
+def work(line, rungs, n_batches):
+    """What a trial took, as a part of one that is measured on all batches."""
+    if "repeat_of" in line:
+        return 0.0
+    return rungs[len(line["rungs"]) - 1] / n_batches if line["state"] == "pruned" else 1.0
+
+
+def curve(path, n_batches=None):
+    """(elapsed seconds, best loss so far) of each complete trial, and all lines. With `n_batches` time is what the
+    trials so far took, in trials that are measured on so many: the same on any machine, however busy."""
+    best, found, done = float("inf"), [], 0.0
     with open(path) as file:
         lines = [json.loads(line) for line in file]
+    rungs = lines[0].get("race", {}).get("rungs", [])
     for line in lines:
-        if line["kind"] == "trial" and line["state"] == "complete":
-            best = min(best, line["metrics"]["distill_loss"])
-            found.append((line["measured"]["elapsed_s"], best))
+        if line["kind"] == "trial":
+            if n_batches:
+                done += work(line, rungs, n_batches)
+                line["measured"]["elapsed_s"] = done
+            if line["state"] == "complete":
+                best = min(best, line["metrics"]["distill_loss"])
+                found.append((line["measured"]["elapsed_s"], best))
     return found, lines
 
 
