@@ -53,6 +53,19 @@ void msc_str_u64(struct msc_str *s, uint64_t value) {
     msc_str_append_n(s, digits + first, sizeof digits - first);
 }
 
+void msc_str_csv(struct msc_str *s, const char *text) {
+    if (!strpbrk(text, ",\"\r\n")) {
+        msc_str_append(s, text);
+        return;
+    }
+    msc_str_char(s, '"');
+    for (; *text; text++) {
+        msc_str_append(s, *text == '"' ? "\"" : "");
+        msc_str_char(s, *text);
+    }
+    msc_str_char(s, '"');
+}
+
 void msc_str_clear(struct msc_str *s) {
     s->length = 0;
     if (s->data) {

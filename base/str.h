@@ -41,6 +41,8 @@ void msc_str_u64(struct msc_str *s, uint64_t value);
 void msc_str_double(struct msc_str *s, double value);
 // The same for a float: shortest decimal that reads back to the same float.
 void msc_str_float(struct msc_str *s, float value);
+// As a cell of CSV: in quotes where it needs them.
+void msc_str_csv(struct msc_str *s, const char *text);
 void msc_str_clear(struct msc_str *s); // length 0, memory and failure kept
 void msc_str_finish(struct msc_str *s);
 // The text, "" when empty. Borrowed until the next append.

@@ -1,3 +1,4 @@
+#include "cli/chart.h"
 #include "cli/searching.h"
 #include "cli/table.h"
 
@@ -6,16 +7,16 @@
 #include "base/str.h"
 #include "base/table.h"
 #include "records/record_query.h"
+#include "search/compare.h"
+#include "search/history.h"
 #include "search/kept.h"
 #include "search/phases.h"
-#include "search/recheck.h"
 #include "search/report.h"
-#include "search/reranked.h"
 
 struct show_values {
     struct msc_cli_common common;
-    const char *record;
-    bool best, pareto, canonical, phases, allow_plugins;
+    struct msc_cli_list records;
+    bool best, pareto, canonical, csv, phases, allow_plugins;
     int64_t top;
 };
 
@@ -23,9 +24,9 @@ struct show_values {
 
 static const struct msc_cli_option options[] = {
     {.name = "RECORD",
-     .type = MSC_CLI_TEXT,
-     .help = "record of a search",
-     .offset = SHOW(record),
+     .type = MSC_CLI_LIST,
+     .help = "record of a search; several are compared",
+     .offset = SHOW(records),
      .is_positional = true,
      .is_required = true},
     {.name = "best",
@@ -41,6 +42,10 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_FLAG,
      .help = "also the Pareto front",
      .offset = SHOW(pareto)},
+    {.name = "csv",
+     .type = MSC_CLI_FLAG,
+     .help = "print a comparison as CSV, with all tasks",
+     .offset = SHOW(csv)},
     {.name = "phases",
      .type = MSC_CLI_FLAG,
      .help = "also how the agent came to its trials, by asking it again; needs the model",
@@ -100,10 +105,36 @@ static enum msc_status print_choices(const cJSON *report) {
     return status;
 }
 
-static enum msc_status print_report(const cJSON *report) {
+// On a terminal, where it is a line of characters that are no data: how the best went down.
+static enum msc_status write_best_so_far(struct msc_str *out, const struct msc_record *record) {
+    enum { STEPS = 1024, LEAST = 8, MOST = 100, LABELS = 44 };
+    double values[MOST];
+    struct msc_history history = {0};
+    size_t columns = msc_cli_terminal_columns();
+    size_t n = columns > LABELS + LEAST ? columns - LABELS : LEAST;
+    n = n < MOST ? n : MOST;
+    if (columns == 0) {
+        return MSC_OK;
+    }
+    enum msc_status status = msc_history_read(&history, record, STEPS);
+    if (status == MSC_OK && history.n_last > 0) {
+        double first = history.steps[0].value, last = history.last[0].value;
+        msc_history_sample(values, n, &history, MSC_HISTORY_TRIALS);
+        msc_str_append(out, "best so far: ");
+        msc_chart_line(out, values, n, msc_cli_is_utf8());
+        msc_str_printf(out, " from %.4g to %.4g\n", first, last);
+    }
+    msc_history_finish(&history);
+    return status;
+}
+
+static enum msc_status print_report(const cJSON *report, const struct msc_record *record) {
     struct msc_str text = {0};
     const cJSON *phases = cJSON_GetObjectItemCaseSensitive(report, "phases");
     enum msc_status status = msc_report_text_folded(&text, report, msc_cli_terminal_columns());
+    if (status == MSC_OK) {
+        status = write_best_so_far(&text, record);
+    }
     if (status == MSC_OK && phases) {
         status = msc_phases_text(&text, phases, msc_cli_terminal_columns());
     }
@@ -126,7 +157,7 @@ static enum msc_status add_phases(cJSON *report, const struct msc_record *record
     }
     MSC_TRY(msc_cli_fill_options(&o, call, &v->common));
     o.allow_plugins = v->allow_plugins;
-    MSC_TRY_OUT(msc_processor_open_record(&p, v->record, &o));
+    MSC_TRY_OUT(msc_processor_open_record(&p, v->records.items[0], &o));
     MSC_TRY_OUT(msc_processor_prepare(p));
     const struct msc_config_entry *entry = &msc_processor_config(p)->entries[0];
     const struct msc_phases_options of = {
@@ -142,29 +173,15 @@ out:
     return status;
 }
 
-// Of a long record only what is to be shown is held. An agent that is asked again needs all.
 static enum msc_status open_shown(struct msc_record **out, cJSON **kept,
                                   const struct show_values *v, const struct msc_log *log) {
-    size_t n_reranked = 0;
-    size_t n_top = v->top > 0 ? (size_t)v->top : 0;
-    if (v->phases) {
-        MSC_TRY(msc_record_open(out, v->record, MSC_RECORD_READ, log));
-        return msc_kept_load(kept, *out, log);
+    const char *path = v->records.items[0];
+    if (!v->phases) {
+        return msc_report_open_record(out, kept, path, v->top > 0 ? (size_t)v->top : 0, v->pareto,
+                                      log);
     }
-    MSC_TRY(msc_reranked_n_top(&n_reranked, v->record));
-    n_top = n_top > n_reranked ? n_top : n_reranked;
-    MSC_TRY(msc_record_open_best(out, v->record, n_top + MSC_RECHECK_MOST + 1, log));
-    MSC_TRY(msc_kept_load(kept, *out, log));
-    if (!v->pareto || !cJSON_GetObjectItemCaseSensitive(*kept, "left_out")) {
-        return MSC_OK;
-    }
-    // What a trial that is left out had covered is on the front.
-    msc_record_close(*out);
-    cJSON_Delete(*kept);
-    *out = NULL;
-    *kept = NULL;
-    MSC_TRY(msc_record_open(out, v->record, MSC_RECORD_READ, NULL));
-    return msc_kept_load(kept, *out, NULL);
+    MSC_TRY(msc_record_open(out, path, MSC_RECORD_READ, log)); // an agent is asked for all of it
+    return msc_kept_load(kept, *out, log);
 }
 
 static enum msc_status show_record(const struct msc_cli_call *call, const struct show_values *v) {
@@ -174,7 +191,7 @@ static enum msc_status show_record(const struct msc_cli_call *call, const struct
     cJSON *report = NULL;
     enum msc_status status = MSC_OK;
     if (v->canonical) {
-        return msc_record_canonical(v->record, log, print_line, NULL);
+        return msc_record_canonical(v->records.items[0], log, print_line, NULL);
     }
     MSC_TRY_OUT(open_shown(&record, &kept, v, log));
     const struct msc_report_options o = {
@@ -187,7 +204,7 @@ static enum msc_status show_record(const struct msc_cli_call *call, const struct
     MSC_TRY_OUT(add_phases(report, record, call, v));
     status = v->common.json ? msc_cli_print_json(report)
              : v->best      ? print_choices(report)
-                            : print_report(report);
+                            : print_report(report, record);
 out:
     cJSON_Delete(report);
     cJSON_Delete(kept);
@@ -195,20 +212,73 @@ out:
     return status;
 }
 
+// ---- Several records --------------------------------------------------------------------------
+
+static enum msc_status check_compared(const struct show_values *v) {
+    const struct {
+        bool is_given;
+        const char *name;
+    } of_one[] = {{v->top >= 0, "top"},
+                  {v->phases, "phases"},
+                  {v->allow_plugins, "allow-plugins"},
+                  {v->canonical, "canonical"}};
+    for (size_t i = 0; i < sizeof of_one / sizeof of_one[0]; i++) {
+        if (of_one[i].is_given) {
+            return MSC_FAIL(MSC_E_INVALID, "show: --%s is of one RECORD, and not of a comparison",
+                            of_one[i].name);
+        }
+    }
+    return v->csv && v->common.json
+               ? MSC_FAIL(MSC_E_INVALID, "show: either --csv or --json: both go to one output")
+               : MSC_OK;
+}
+
+static enum msc_status compare_records(const struct msc_cli_call *call,
+                                       const struct show_values *v) {
+    const struct msc_compare_options o = {
+        .paths = v->records.items, .n = v->records.n, .log = &call->console->log};
+    const struct msc_compare_text_options text_options = {
+        .has_front = v->pareto, .has_all = v->best, .n_columns = msc_cli_terminal_columns()};
+    struct msc_str text = {0};
+    cJSON *comparison = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY(check_compared(v));
+    MSC_TRY(msc_compare_create(&comparison, &o));
+    if (v->common.json) {
+        status = msc_cli_print_json(comparison);
+    } else if (v->csv) {
+        msc_compare_csv(&text, comparison);
+        status = msc_cli_print_data(&text);
+    } else {
+        MSC_TRY_OUT(msc_compare_text(&text, comparison, &text_options));
+        status = msc_cli_print_str(&text);
+    }
+out:
+    msc_str_finish(&text);
+    cJSON_Delete(comparison);
+    return status;
+}
+
 static int cmd_show(const struct msc_cli_call *call, void *payload) {
-    enum msc_status status = show_record(call, payload);
+    const struct show_values *v = payload;
+    bool is_compared = v->records.n > 1 || v->csv;
+    enum msc_status status = is_compared ? compare_records(call, v) : show_record(call, v);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
 
 const struct msc_cli_command msc_cmd_show = {
     .name = "show",
     .summary = "what a record holds: the winner beside the uniform plans",
-    .usage = "RECORD [options]",
+    .usage = "RECORD... [options]",
     .description =
+        "Several records are compared: configurations, the best over trials and over time, the "
+        "winners task\nby task (--best: all tasks), fronts.\n"
         "noise_ratio is how far rounding alone may move the winner's distill_loss, as a part of "
         "it;\nisolated_loss_sum adds up the losses that its choices have each alone.",
     .examples = "  mscgym show msc_workspace/digits.jsonl --top 10\n"
                 "  mscgym show msc_workspace/digits.jsonl --best\n"
+                "  mscgym show a.jsonl b.jsonl\n"
+                "  mscgym show a.jsonl b.jsonl --csv > compared.csv\n"
                 "  mscgym show msc_workspace/digits.jsonl --phases\n"
                 "  mscgym show msc_workspace/digits.jsonl --canonical | sha256sum\n",
     .options = options,

@@ -1,5 +1,5 @@
 // Programs of the user's that a search runs: when it has found something better, and at its end. No
-// shell; what happened is in their environment (docs/watch.md).
+// shell; what happened is in their environment (man mscgym).
 //
 // They run one at a time in a thread of their own. While one runs, of several improvements the newest
 // waits. What fails or takes longer than HOOK_SECONDS is ended, with a warning: nothing that they do

@@ -54,7 +54,7 @@ _mscgym() {
         options="--trials --time --log --cluster --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start --accept-new-numerics
             --allow-plugins $models"
         ;;
-    show) options="--best --top --pareto --phases --allow-plugins --canonical" ;;
+    show) options="--best --top --pareto --csv --phases --allow-plugins --canonical" ;;
     watch) options="--once" ;;
     report) options="--output --serve --port" ;;
     verify) options="--trials --sample --seed --allow-plugins $models" ;;

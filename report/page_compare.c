@@ -2,12 +2,10 @@
 #include "report/page_internal.h"
 
 #include "base/alloc.h"
-
-#include <string.h>
+#include "search/differences.h"
 
 // Differences that anybody reads.
 #define MOST_DIFFERENCES 60
-#define DEEPEST 12
 
 static void write_results(struct msc_str *out, const cJSON *records) {
     const char *const columns[] = {"record", "to deploy", "objective", "value",
@@ -38,102 +36,15 @@ static void write_results(struct msc_str *out, const cJSON *records) {
 
 // ---- Configurations ---------------------------------------------------------------------------
 
-struct differences {
-    const cJSON *records;
-    struct msc_str *out;
-    int n;
-};
-
-// A member of an object, or an item of a list.
-struct step {
-    const char *key; // NULL: a list
-    int index;
-};
-
-// What is at the path of another configuration.
-static const cJSON *at_path(const cJSON *config, const struct step path[], size_t depth) {
-    for (size_t i = 0; i < depth && config; i++) {
-        config = path[i].key ? msc_page__get(config, path[i].key)
-                             : cJSON_GetArrayItem(config, path[i].index);
-    }
-    return config;
-}
-
 static void write_value(struct msc_str *out, const cJSON *value) {
     struct msc_str json = {0};
-    if (value) {
+    bool is_there = !cJSON_IsNull(value);
+    if (is_there) {
         msc_json_write(&json, value);
     }
-    msc_page__cell(out, value ? msc_str_text(&json) : "–");
+    msc_page__cell(out, is_there ? msc_str_text(&json) : "–");
     out->failed |= json.failed;
     msc_str_finish(&json);
-}
-
-static void write_difference(struct differences *d, const struct step path[], size_t depth) {
-    struct msc_str name = {0};
-    const cJSON *record = NULL;
-    for (size_t i = 0; i < depth; i++) {
-        if (path[i].key) {
-            msc_str_printf(&name, "%s%s", i > 0 ? "." : "", path[i].key);
-        } else {
-            msc_str_printf(&name, "[%d]", path[i].index);
-        }
-    }
-    msc_page__row(d->out, NULL);
-    msc_page__head_cell(d->out, msc_str_text(&name));
-    cJSON_ArrayForEach(record, d->records) {
-        write_value(d->out, at_path(msc_page__get(record, "config"), path, depth));
-    }
-    msc_str_append(d->out, "</tr>\n");
-    d->out->failed |= name.failed;
-    msc_str_finish(&name);
-}
-
-static bool are_equal(const struct differences *d, const struct step path[], size_t depth) {
-    const cJSON *first = NULL, *record = NULL;
-    bool is_first = true, are = true;
-    cJSON_ArrayForEach(record, d->records) {
-        const cJSON *value = at_path(msc_page__get(record, "config"), path, depth);
-        first = is_first ? value : first;
-        are = are && (value == first || (value && first && cJSON_Compare(value, first, true)));
-        is_first = false;
-    }
-    return are;
-}
-
-// Do both have members of the same names, or are they lists of one length?
-static bool have_same_members(const cJSON *a, const cJSON *b) {
-    bool have = cJSON_GetArraySize(a) == cJSON_GetArraySize(b) && a && b && a->child &&
-                cJSON_IsObject(a) == cJSON_IsObject(b) && cJSON_IsArray(a) == cJSON_IsArray(b);
-    for (const cJSON *item = have && cJSON_IsObject(a) ? a->child : NULL; item; item = item->next) {
-        have = have && msc_page__get(b, item->string);
-    }
-    return have;
-}
-
-// Goes down as long as all have the same members there.
-static void find_differences(struct differences *d, struct step path[], size_t depth) {
-    const cJSON *first = at_path(msc_page__get(d->records->child, "config"), path, depth);
-    const cJSON *record = NULL, *item = NULL;
-    bool goes_down = depth < DEEPEST;
-    int index = 0;
-    if (are_equal(d, path, depth) || d->n >= MOST_DIFFERENCES) {
-        return;
-    }
-    cJSON_ArrayForEach(record, d->records) {
-        const cJSON *value = at_path(msc_page__get(record, "config"), path, depth);
-        // The sections of a configuration are shown one by one, whoever has them.
-        goes_down = goes_down && (depth == 0 || have_same_members(first, value));
-    }
-    if (!goes_down) {
-        d->n++;
-        write_difference(d, path, depth);
-        return;
-    }
-    cJSON_ArrayForEach(item, first) {
-        path[depth] = (struct step){item->string, index++};
-        find_differences(d, path, depth + 1);
-    }
 }
 
 static void write_names(struct msc_str *out, const cJSON *records, const char *first) {
@@ -150,60 +61,111 @@ static void write_names(struct msc_str *out, const cJSON *records, const char *f
     msc_str_append(out, "</tr></thead><tbody>\n");
 }
 
-static void write_differences(struct msc_str *out, const cJSON *records) {
-    struct step path[DEEPEST + 1] = {{0}};
-    struct differences d = {.records = records, .out = out};
+static enum msc_status write_differences(struct msc_str *out, const cJSON *const configs[],
+                                         const cJSON *records) {
+    const cJSON *row = NULL, *value = NULL;
+    cJSON *differences = NULL;
+    size_t n = (size_t)cJSON_GetArraySize(records);
+    MSC_TRY(msc_differences_of_configs(&differences, configs, n, MOST_DIFFERENCES));
     msc_str_append(out, "<h3>Configurations</h3>\n");
     write_names(out, records, "key");
-    find_differences(&d, path, 0);
+    cJSON_ArrayForEach(row, differences) {
+        msc_page__row(out, NULL);
+        msc_page__head_cell(out, msc_page__text(row, "key"));
+        cJSON_ArrayForEach(value, msc_page__get(row, "values")) {
+            write_value(out, value);
+        }
+        msc_str_append(out, "</tr>\n");
+    }
     msc_page__end_table(out);
-    if (d.n == 0) {
+    if (!differences->child) {
         msc_str_append(out, "<p class=\"note\">They do not differ.</p>\n");
     }
+    cJSON_Delete(differences);
+    return MSC_OK;
 }
 
 // ---- Plans ------------------------------------------------------------------------------------
 
-static const char *choice_of(const cJSON *record, const char *task) {
+static enum msc_status fill_choices(cJSON *choices, const cJSON *plan) {
     const cJSON *row = NULL;
-    cJSON_ArrayForEach(row, msc_page__get(record, "plan")) {
-        if (strcmp(msc_page__text(row, "task"), task) == 0) {
-            return msc_page__text(row, "choice");
-        }
+    cJSON_ArrayForEach(row, plan) {
+        MSC_TRY(
+            msc_json_add_text(choices, msc_page__text(row, "task"), msc_page__text(row, "choice")));
     }
-    return "–";
+    return MSC_OK;
 }
 
-// Tasks of all records, where their winners choose differently.
-static void write_winners(struct msc_str *out, const cJSON *records) {
+// The plans of records as {task: choice}, NULL where there is none, in a list of its own.
+static enum msc_status list_plans(const cJSON *plans[], cJSON *list, const cJSON *records) {
+    const cJSON *record = NULL;
+    size_t i = 0;
+    cJSON_ArrayForEach(record, records) {
+        const cJSON *plan = msc_page__get(record, "plan");
+        cJSON *choices = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(list, choices));
+        MSC_TRY(fill_choices(choices, plan));
+        plans[i++] = plan ? choices : NULL;
+    }
+    return MSC_OK;
+}
+
+static void write_winners(struct msc_str *out, const cJSON *records, const cJSON *beside) {
     enum { MOST = 300 };
-    const cJSON *row = NULL;
+    const cJSON *row = NULL, *choice = NULL;
     int n = 0;
     msc_str_append(out, "<h3>Where the plans differ</h3>\n");
     write_names(out, records, "task");
-    cJSON_ArrayForEach(row, msc_page__get(records->child, "plan")) {
-        const char *task = msc_page__text(row, "task"), *first = msc_page__text(row, "choice");
-        const cJSON *record = NULL;
-        bool is_equal = true;
-        cJSON_ArrayForEach(record, records) {
-            is_equal = is_equal && strcmp(choice_of(record, task), first) == 0;
-        }
-        if (is_equal || n >= MOST) {
+    cJSON_ArrayForEach(row, msc_page__get(beside, "tasks")) {
+        if (!cJSON_IsTrue(msc_page__get(row, "differ")) || n++ >= MOST) {
             continue;
         }
-        n++;
         msc_page__row(out, NULL);
-        msc_page__head_cell(out, task);
-        cJSON_ArrayForEach(record, records) {
-            msc_page__cell(out, choice_of(record, task));
+        msc_page__head_cell(out, msc_page__text(row, "task"));
+        cJSON_ArrayForEach(choice, msc_page__get(row, "choices")) {
+            msc_page__cell(out, cJSON_IsString(choice) ? choice->valuestring : "–");
         }
         msc_str_append(out, "</tr>\n");
     }
     msc_page__end_table(out);
     if (n == 0) {
-        msc_str_append(out,
-                       "<p class=\"note\">Nowhere, among the tasks of the first record.</p>\n");
+        msc_str_append(out, "<p class=\"note\">Nowhere.</p>\n");
+    } else if (n > MOST) {
+        msc_str_printf(out, "<p class=\"note\">And at %d more tasks.</p>\n", n - MOST);
     }
+}
+
+// `of` has room for something of each record.
+static enum msc_status write_plans(struct msc_str *out, const cJSON *of[], const cJSON *records) {
+    cJSON *list = cJSON_CreateArray(), *beside = NULL;
+    enum msc_status status = list_plans(of, list, records);
+    if (status == MSC_OK) {
+        status = msc_differences_of_plans(&beside, of, (size_t)cJSON_GetArraySize(records));
+    }
+    if (status == MSC_OK) {
+        write_winners(out, records, beside);
+    }
+    cJSON_Delete(beside);
+    cJSON_Delete(list);
+    return status;
+}
+
+static enum msc_status write_all_differences(struct msc_str *out, const cJSON *records) {
+    const cJSON **of = msc_alloc_zero((size_t)cJSON_GetArraySize(records), sizeof *of);
+    const cJSON *record = NULL;
+    size_t i = 0;
+    if (!of) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a page");
+    }
+    cJSON_ArrayForEach(record, records) {
+        of[i++] = msc_page__get(record, "config");
+    }
+    enum msc_status status = write_differences(out, of, records);
+    if (status == MSC_OK) {
+        status = write_plans(out, of, records);
+    }
+    msc_free(of);
+    return status;
 }
 
 enum msc_status msc_page__compare(struct msc_str *out, const cJSON *records) {
@@ -214,8 +176,7 @@ enum msc_status msc_page__compare(struct msc_str *out, const cJSON *records) {
     msc_page__chart(out, "compare-trials", "The best value so far of each record over the trials");
     msc_page__chart(out, "compare-fronts", "The fronts of the records: objective over cost");
     msc_str_append(out, "</div>\n</section>\n<section class=\"part\">\n<h2>Differences</h2>\n");
-    write_differences(out, records);
-    write_winners(out, records);
+    MSC_TRY(write_all_differences(out, records));
     msc_str_append(out, "</section>\n</article>\n");
     return msc_str_status(out);
 }

@@ -111,23 +111,10 @@ enum msc_status msc_analysis_text(struct msc_str *out, const struct msc_analysis
 
 // ---- For programs -----------------------------------------------------------------------------
 
-static void write_csv_cell(struct msc_str *out, const char *text) {
-    if (!strpbrk(text, ",\"\r\n")) {
-        msc_str_append(out, text);
-        return;
-    }
-    msc_str_char(out, '"');
-    for (; *text; text++) {
-        msc_str_append(out, *text == '"' ? "\"" : "");
-        msc_str_char(out, *text);
-    }
-    msc_str_char(out, '"');
-}
-
 static void write_choice(struct msc_str *out, const struct msc_analysis *a, size_t alone) {
-    write_csv_cell(out, task_of(a, alone));
+    msc_str_csv(out, task_of(a, alone));
     msc_str_char(out, ',');
-    write_csv_cell(out, label_of(a, alone));
+    msc_str_csv(out, label_of(a, alone));
     msc_str_char(out, ',');
 }
 
@@ -138,7 +125,7 @@ static void write_number(struct msc_str *out, double value, char after) {
 
 void msc_analysis_csv(struct msc_str *out, const struct msc_analysis *analysis, size_t most_pairs) {
     msc_str_append(out, "task,choice,task_2,choice_2,");
-    write_csv_cell(out, analysis->metric);
+    msc_str_csv(out, analysis->metric);
     msc_str_append(out, ",difference,sum,interaction\n");
     for (size_t i = 0; i < analysis->n_alone; i++) {
         write_choice(out, analysis, i);

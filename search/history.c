@@ -1,6 +1,7 @@
 #include "search/history.h"
 
 #include "base/alloc.h"
+#include "records/record_scan.h"
 
 #include <assert.h>
 #include <math.h>
@@ -77,6 +78,33 @@ bool msc_history_add(struct msc_history *history, const struct msc_record_line *
         history->marks[history->n_marks++] = history->n_last > 0 ? history->last[0].value : NAN;
     }
     return is_better;
+}
+
+enum msc_status msc_history_read(struct msc_history *history, const struct msc_record *record,
+                                 size_t max_steps) {
+    const char *path = msc_record_path(record);
+    struct msc_record_scan *scan = NULL;
+    const struct msc_record_line *line = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY(msc_history_init(history, msc_record_goal(record), max_steps));
+    MSC_TRY(msc_record_scan_open(&scan, path, NULL));
+    // What was appended since the record was read is another time's.
+    for (size_t i = 0; i < msc_record_n_trials(record) && status == MSC_OK; i++) {
+        status = msc_record_scan_next(&line, scan);
+        if (status == MSC_OK && !line) {
+            status = MSC_FAIL(MSC_E_IO, "%s: it changed while it was read", path);
+        }
+        if (status == MSC_OK) {
+            struct msc_record_line noted = *line;
+            // What might be the best is held.
+            if (msc_record_holds(record, line->trial.id)) {
+                noted.is_left_out = msc_record_trial(record, (size_t)line->trial.id).is_left_out;
+            }
+            msc_history_add(history, &noted);
+        }
+    }
+    msc_record_scan_close(scan);
+    return status;
 }
 
 static double step_place(const struct msc_history_step *step, enum msc_history_axis axis) {

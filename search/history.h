@@ -53,6 +53,10 @@ struct msc_history {
 // max_steps: at least 4. MSC_E_NOMEM.
 enum msc_status msc_history_init(struct msc_history *history, const struct msc_goal *goal,
                                  size_t max_steps);
+// All lines of a record's file, also of one that holds but its best trials; what is left out of the record is
+// left out. MSC_E_NOMEM, MSC_E_IO.
+enum msc_status msc_history_read(struct msc_history *history, const struct msc_record *record,
+                                 size_t max_steps);
 // Lines must come in order of their ids. True when the line is an improvement.
 bool msc_history_add(struct msc_history *history, const struct msc_record_line *line);
 // The best after `x` lines, or seconds, in the first objective's own direction; NaN: none yet.

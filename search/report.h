@@ -46,6 +46,12 @@ enum msc_status msc_report_add_distilled(struct cJSON *report, const struct cJSO
 // are about, if there is any.
 enum msc_status msc_report_add_beside(struct cJSON *report, const struct msc_record *record,
                                       const struct cJSON *kept, const struct msc_log *log);
+// Opens a record for such a report, with the best n_top trials and, of several objectives, the front
+// (has_front). Of a long one only what is to be shown is held. *kept is as of msc_kept_load; both are owned
+// by the caller.
+enum msc_status msc_report_open_record(struct msc_record **out, struct cJSON **kept,
+                                       const char *path, size_t n_top, bool has_front,
+                                       const struct msc_log *log);
 void msc_report_distilled_text(struct msc_str *out, const struct cJSON *distilled);
 // How a number of the report is called in the table: "noise_ratio" for "noise".
 const char *msc_report_label(const char *name);

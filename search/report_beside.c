@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "search/distilled.h"
 #include "search/kept.h"
+#include "search/recheck.h"
 #include "search/report.h"
 #include "search/reranked.h"
 
@@ -28,4 +29,29 @@ enum msc_status msc_report_add_beside(struct cJSON *report, const struct msc_rec
     enum msc_status status = msc_report_add_reranked(report, record, reranked);
     cJSON_Delete(reranked);
     return status == MSC_OK ? add_distilled(report, record, log) : status;
+}
+
+enum msc_status msc_report_open_record(struct msc_record **out, struct cJSON **kept,
+                                       const char *path, size_t n_top, bool has_front,
+                                       const struct msc_log *log) {
+    struct msc_record *record = NULL;
+    size_t n_reranked = 0;
+    MSC_TRY(msc_reranked_n_top(&n_reranked, path));
+    size_t n_best = n_top > n_reranked ? n_top : n_reranked;
+    MSC_TRY(msc_record_open_best(&record, path, n_best + MSC_RECHECK_MOST + 1, log));
+    enum msc_status status = msc_kept_load(kept, record, log);
+    if (status == MSC_OK && has_front && cJSON_GetObjectItemCaseSensitive(*kept, "left_out")) {
+        // What a trial that is left out had covered is on the front.
+        msc_record_close(record);
+        cJSON_Delete(*kept);
+        *kept = NULL;
+        MSC_TRY(msc_record_open(&record, path, MSC_RECORD_READ, NULL));
+        status = msc_kept_load(kept, record, NULL);
+    }
+    if (status != MSC_OK) {
+        msc_record_close(record);
+        return status;
+    }
+    *out = record;
+    return MSC_OK;
 }

@@ -4,7 +4,8 @@ command -v script >/dev/null || { cat "$(dirname "$0")/terminal.out"; exit; }
 on() { # columns command...: what it prints on a terminal, and the rows of tables that do not fit
     columns=$1
     shift
-    script -qec "stty cols $columns; $*" /dev/null </dev/null | tr -d '\r' >shown
+    script -qec "stty cols $columns; $*" /dev/null </dev/null | tr -d '\r' >all
+    sed '/^best so far: /d' all >shown # on a terminal alone
     awk -v n="$columns" '/^[a-z_]+: / { next } length > n { print "too wide: " $0 }' shown
 }
 words() {
@@ -17,6 +18,7 @@ for width in 80 60; do
     on "$width" "$(command -v mscgym)" show t/tiny.jsonl --top 9
     [ "$(wc -l <shown)" -gt "$(wc -l <top)" ] && echo "$width: in blocks"
     cmp <(words shown) <(words top) && echo "all of it"
+    grep '^best so far: ' all
 done
 on 1000 "$(command -v mscgym)" show t/tiny.jsonl --top 9
 cmp shown top && echo "the same"
