@@ -33,6 +33,7 @@ enum msc_status msc_node_build(const char **out, struct msc_arena *arena) {
 }
 
 struct serving {
+    int output;
     struct msc_arena arena;
     const char *build;
     struct msc_processor *processor; // of the last init
@@ -85,19 +86,26 @@ static enum msc_status open_subject(void *payload, struct msc_node_subject *out,
     return MSC_OK;
 }
 
+static bool say(void *payload, const char *line, size_t length) {
+    const struct serving *s = payload;
+    return msc_node_write_line(s->output, line, length, true);
+}
+
 enum msc_status msc_node_serve(int input, int output, struct msc_worker *worker,
                                const struct msc_cancel *cancel, const struct msc_log *log) {
-    struct serving s = {.options = {.log = log, .cancel = cancel, .worker = worker}};
-    const struct msc_node_options o = {.input = input,
-                                       .output = output,
-                                       .open = open_subject,
-                                       .payload = &s,
-                                       .worker = worker,
-                                       .cancel = cancel};
+    struct serving s = {.output = output,
+                        .options = {.log = log, .cancel = cancel, .worker = worker}};
+    struct msc_node *node = NULL;
+    const struct msc_node_options o = {
+        .open = open_subject, .say = say, .payload = &s, .worker = worker, .cancel = cancel};
     enum msc_status status = msc_node_build(&s.build, &s.arena);
     if (status == MSC_OK) {
-        status = msc_node_run(&o);
+        status = msc_node_create(&node, &o);
     }
+    if (status == MSC_OK) {
+        status = msc_node_run(node, input);
+    }
+    msc_node_destroy(node);
     msc_processor_close(s.processor);
     msc_arena_finish(&s.arena);
     return status;

@@ -16,8 +16,8 @@
 #define READ_BYTES 65536
 #define MAX_TRIALS 65536 // of one request
 
-struct node {
-    const struct msc_node_options *options;
+struct msc_node {
+    struct msc_node_options options;
     struct msc_str held; // of the input, not yet taken
     size_t begin;        // of the next line in it
     struct msc_node_subject subject;
@@ -67,20 +67,19 @@ bool msc_node_write_line(int descriptor, const char *line, size_t length, bool w
     return is_good;
 }
 
-static enum msc_status answer(struct node *node, struct msc_str *line) {
+static enum msc_status answer(struct msc_node *node, struct msc_str *line) {
     msc_str_char(line, '\n');
     enum msc_status status = msc_str_status(line);
-    if (status == MSC_OK &&
-        !msc_node_write_line(node->options->output, line->data, line->length, true)) {
+    if (status == MSC_OK && !node->options.say(node->options.payload, line->data, line->length)) {
         node->is_unheard = true;
-        status = MSC_FAIL(MSC_E_IO, "cannot answer: %s", strerror(errno));
+        status = MSC_FAIL(MSC_E_IO, "nobody reads the answers");
     }
     msc_str_finish(line);
     return status;
 }
 
 // What went wrong with a request.
-static enum msc_status answer_error(struct node *node) {
+static enum msc_status answer_error(struct msc_node *node) {
     struct msc_str line = {0};
     msc_str_append(&line, "{\"error\":");
     msc_json_write_text(&line, msc_status_message());
@@ -89,8 +88,7 @@ static enum msc_status answer_error(struct node *node) {
 }
 
 // The next line, in place; NULL: the input has ended, or somebody wants us to stop.
-static enum msc_status next_line(struct node *node, char **line, size_t *length) {
-    const struct msc_node_options *o = node->options;
+static enum msc_status next_line(struct msc_node *node, int input, char **line, size_t *length) {
     for (;;) {
         char *start = node->held.data ? node->held.data + node->begin : NULL;
         char *newline = start ? memchr(start, '\n', node->held.length - node->begin) : NULL;
@@ -107,15 +105,15 @@ static enum msc_status next_line(struct node *node, char **line, size_t *length)
             node->held.length -= node->begin;
             node->begin = 0;
         }
-        struct pollfd ready = {.fd = o->input, .events = POLLIN};
+        struct pollfd ready = {.fd = input, .events = POLLIN};
         char bytes[READ_BYTES];
-        if (msc_cancel_soon(o->cancel)) {
+        if (msc_cancel_soon(node->options.cancel)) {
             return MSC_OK;
         }
         if (poll(&ready, 1, POLL_MS) <= 0) {
             continue;
         }
-        ssize_t n = read(o->input, bytes, sizeof bytes);
+        ssize_t n = read(input, bytes, sizeof bytes);
         if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) {
             return MSC_OK;
         }
@@ -131,7 +129,7 @@ static void write_pair(struct msc_str *out, const char *key, const char *value) 
     msc_json_write_text(out, value);
 }
 
-static enum msc_status say_hello(struct node *node) {
+static enum msc_status say_hello(struct msc_node *node) {
     const struct msc_node_subject *s = &node->subject;
     char canary[MSC_HASH_TEXT_BYTES], env[MSC_HASH_TEXT_BYTES], host[256] = "";
     struct msc_hash identity;
@@ -163,10 +161,10 @@ static enum msc_status check_protocol(const cJSON *request) {
                           (long long)protocol, MSC_NODE_PROTOCOL);
 }
 
-static enum msc_status begin(struct node *node, const cJSON *request) {
+static enum msc_status begin(struct msc_node *node, const cJSON *request) {
     node->is_open = false;
     MSC_TRY(check_protocol(request));
-    MSC_TRY(node->options->open(node->options->payload, &node->subject, request));
+    MSC_TRY(node->options.open(node->options.payload, &node->subject, request));
     MSC_TRY(say_hello(node));
     node->is_open = true;
     return MSC_OK;
@@ -178,7 +176,7 @@ static enum msc_status no_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for trials");
 }
 
-static enum msc_status read_trial(struct node *node, size_t i, const cJSON *object) {
+static enum msc_status read_trial(struct msc_node *node, size_t i, const cJSON *object) {
     static const char where[] = "trial";
     const struct msc_space *space = msc_env_space(node->subject.env);
     const cJSON *choices, *choice = NULL, *bound = cJSON_GetObjectItem(object, "bound");
@@ -213,7 +211,7 @@ static enum msc_status read_trial(struct node *node, size_t i, const cJSON *obje
     return MSC_OK;
 }
 
-static enum msc_status read_trials(struct node *node, const cJSON *request) {
+static enum msc_status read_trials(struct msc_node *node, const cJSON *request) {
     const cJSON *list, *item = NULL;
     MSC_TRY(msc_json_get_array(&list, request, "trials", "evaluate"));
     size_t n = (size_t)cJSON_GetArraySize(list);
@@ -247,7 +245,7 @@ static bool is_unmeasured(double value) {
     return memcmp(&value, &none, sizeof value) == 0;
 }
 
-static void clear_terms(const struct node *node, const struct msc_node_range *range) {
+static void clear_terms(const struct msc_node *node, const struct msc_node_range *range) {
     const struct msc_env_batches b = msc_env_batches(node->subject.env);
     for (size_t i = 0; i < node->n; i++) {
         memset(node->terms[i], 0, b.n_terms * sizeof(double));
@@ -259,8 +257,8 @@ static void clear_terms(const struct node *node, const struct msc_node_range *ra
     }
 }
 
-static void write_part(struct msc_str *values, size_t *n_batches, const struct node *node, size_t i,
-                       const struct msc_node_range *range) {
+static void write_part(struct msc_str *values, size_t *n_batches, const struct msc_node *node,
+                       size_t i, const struct msc_node_range *range) {
     const struct msc_env_batches b = msc_env_batches(node->subject.env);
     *n_batches = 0;
     for (size_t k = 0; k < range->n; k++) {
@@ -274,7 +272,7 @@ static void write_part(struct msc_str *values, size_t *n_batches, const struct n
     }
 }
 
-static enum msc_status write_outcomes(struct msc_str *out, const struct node *node,
+static enum msc_status write_outcomes(struct msc_str *out, const struct msc_node *node,
                                       const struct msc_node_range *range) {
     const struct msc_space *space = msc_env_space(node->subject.env);
     struct msc_str values = {0};
@@ -303,12 +301,12 @@ static enum msc_status write_outcomes(struct msc_str *out, const struct node *no
 }
 
 static void finish_one(void *payload, size_t index) {
-    const struct node *node = payload;
-    msc_worker_add_trial(node->options->worker, node->trials[index]->outcome.time_us);
-    msc_cancel_beat(node->options->cancel);
+    const struct msc_node *node = payload;
+    msc_worker_add_trial(node->options.worker, node->trials[index]->outcome.time_us);
+    msc_cancel_beat(node->options.cancel);
 }
 
-static enum msc_status measure_range(struct node *node, int64_t id,
+static enum msc_status measure_range(struct msc_node *node, int64_t id,
                                      const struct msc_node_range *range) {
     const struct msc_env_part part = {.first = range->first,
                                       .end = range->first + range->n,
@@ -319,7 +317,7 @@ static enum msc_status measure_range(struct node *node, int64_t id,
                                      .finished = finish_one,
                                      .payload = node,
                                      .bounds = node->bounds};
-    struct msc_worker *worker = node->options->worker;
+    struct msc_worker *worker = node->options.worker;
     clear_terms(node, range);
     msc_worker_note_part(worker, id);
     msc_worker_begin(worker, node->subject.trial_seconds * (double)node->n);
@@ -331,14 +329,14 @@ static enum msc_status measure_range(struct node *node, int64_t id,
 }
 
 // What memory or the device did not suffice for as a whole is each trial's.
-static void fail_all(struct node *node) {
+static void fail_all(struct msc_node *node) {
     for (size_t i = 0; i < node->n; i++) {
         msc_outcome_fail(&node->trials[i]->outcome, MSC_CAUSE_ENVIRONMENT, "%s",
                          msc_status_message());
     }
 }
 
-static enum msc_status evaluate_part(struct node *node, const cJSON *object) {
+static enum msc_status evaluate_part(struct msc_node *node, const cJSON *object) {
     static const char where[] = "part";
     int64_t id, first, n;
     MSC_TRY(msc_json_get_i64(&id, object, "id", where));
@@ -368,7 +366,7 @@ static enum msc_status evaluate_part(struct node *node, const cJSON *object) {
     return answer(node, &line);
 }
 
-static enum msc_status evaluate(struct node *node, const cJSON *request) {
+static enum msc_status evaluate(struct msc_node *node, const cJSON *request) {
     const cJSON *parts, *part = NULL;
     MSC_TRY(msc_json_get_array(&parts, request, "parts", "evaluate"));
     MSC_TRY(read_trials(node, request));
@@ -380,7 +378,7 @@ static enum msc_status evaluate(struct node *node, const cJSON *request) {
 
 // ---- The loop ---------------------------------------------------------------------------------
 
-static enum msc_status report_crash(struct node *node) {
+enum msc_status msc_node_tell_crash(struct msc_node *node) {
     static const char *const names[] = {
         [MSC_WORKER_DEATH_NONE] = "none",     [MSC_WORKER_DEATH_CRASH] = "crash",
         [MSC_WORKER_DEATH_KILLED] = "killed", [MSC_WORKER_DEATH_LIMIT] = "limit",
@@ -389,8 +387,7 @@ static enum msc_status report_crash(struct node *node) {
     int64_t part;
     int signal_number;
     struct msc_str line = {0};
-    enum msc_worker_death death =
-        msc_worker_take_part(&part, &signal_number, node->options->worker);
+    enum msc_worker_death death = msc_worker_take_part(&part, &signal_number, node->options.worker);
     if (death == MSC_WORKER_DEATH_NONE) {
         return MSC_OK;
     }
@@ -400,7 +397,7 @@ static enum msc_status report_crash(struct node *node) {
     return answer(node, &line);
 }
 
-static enum msc_status take_request(struct node *node, const cJSON *request) {
+static enum msc_status take_request(struct msc_node *node, const cJSON *request) {
     const cJSON *method = cJSON_GetObjectItemCaseSensitive(request, "method");
     const char *name = cJSON_IsString(method) ? method->valuestring : "";
     if (strcmp(name, "init") == 0) {
@@ -413,11 +410,11 @@ static enum msc_status take_request(struct node *node, const cJSON *request) {
 }
 
 // Before init a line may be one that was meant for a worker before this one.
-static bool is_stale(const struct node *node, const char *line) {
+static bool is_stale(const struct msc_node *node, const char *line) {
     return !node->is_open && !strstr(line, "\"method\":\"init\"");
 }
 
-static enum msc_status serve_line(struct node *node, const char *line, size_t length) {
+enum msc_status msc_node_take(struct msc_node *node, const char *line, size_t length) {
     cJSON *request = NULL;
     if (is_stale(node, line)) {
         return MSC_OK;
@@ -433,19 +430,34 @@ static enum msc_status serve_line(struct node *node, const char *line, size_t le
     return is_over ? status : answer_error(node); // who asked is told
 }
 
-enum msc_status msc_node_run(const struct msc_node_options *options) {
-    struct node node = {.options = options};
+enum msc_status msc_node_create(struct msc_node **out, const struct msc_node_options *options) {
+    struct msc_node *node = msc_alloc_zero(1, sizeof *node);
+    if (!node) {
+        return no_memory();
+    }
+    node->options = *options;
+    *out = node;
+    return MSC_OK;
+}
+
+void msc_node_destroy(struct msc_node *node) {
+    if (node) {
+        msc_arena_finish(&node->arena);
+        msc_str_finish(&node->held);
+        msc_free(node);
+    }
+}
+
+enum msc_status msc_node_run(struct msc_node *node, int input) {
     char *line;
     size_t length = 0;
-    enum msc_status status = report_crash(&node);
+    enum msc_status status = msc_node_tell_crash(node);
     while (status == MSC_OK) {
-        status = next_line(&node, &line, &length);
+        status = next_line(node, input, &line, &length);
         if (status != MSC_OK || !line) {
             break;
         }
-        status = serve_line(&node, line, length);
+        status = msc_node_take(node, line, length);
     }
-    msc_arena_finish(&node.arena);
-    msc_str_finish(&node.held);
     return status == MSC_E_CANCELLED ? MSC_OK : status;
 }

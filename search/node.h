@@ -24,15 +24,25 @@ struct msc_node_subject {
 };
 
 struct msc_node_options {
-    int input, output; // descriptors
     enum msc_status (*open)(void *payload, struct msc_node_subject *out, const cJSON *init);
+    // Says a line, with its newline, to who asks; false: nobody listens.
+    bool (*say)(void *payload, const char *line, size_t length);
     void *payload;
-    struct msc_worker *worker;
+    struct msc_worker *worker; // or NULL
     const struct msc_cancel *cancel;
 };
 
-// Until the input ends, or a request to stop. MSC_E_IO: nobody reads the answers.
-enum msc_status msc_node_run(const struct msc_node_options *options);
+struct msc_node;
+// *out is owned by the caller.
+enum msc_status msc_node_create(struct msc_node **out, const struct msc_node_options *options);
+void msc_node_destroy(struct msc_node *node); // accepts NULL
+// Says how the worker before this one died, if one did.
+enum msc_status msc_node_tell_crash(struct msc_node *node);
+// Takes a line, and answers it. MSC_E_IO: nobody listens; MSC_E_CANCELLED: it was stopped. All else is
+// an answer.
+enum msc_status msc_node_take(struct msc_node *node, const char *line, size_t length);
+// The same with all lines of a descriptor, until it ends, or a request to stop.
+enum msc_status msc_node_run(struct msc_node *node, int input);
 
 // Writes a line with its newline whole, also where another process writes lines to the same pipe:
 // both lock it meanwhile. Without `waits` false at once where that is not possible now.

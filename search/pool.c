@@ -62,6 +62,10 @@ struct msc_pool_figures msc_pool_figures(const struct msc_pool *pool) {
     return figures;
 }
 
+double msc_pool__now_s(const struct msc_pool *pool) {
+    return pool->options.now_s ? pool->options.now_s(pool->options.payload) : msc_clock_seconds();
+}
+
 // ---- One evaluation ---------------------------------------------------------------------------
 
 static enum msc_status check_stop(const struct msc_pool *pool) {
@@ -118,7 +122,7 @@ static enum msc_status gather(struct msc_pool *pool) {
     double first_s = 0;
     for (;;) {
         size_t n_ready = msc_pool__n_ready(pool);
-        double now_s = msc_clock_seconds();
+        double now_s = msc_pool__now_s(pool);
         first_s = n_ready > 0 && first_s == 0 ? now_s : first_s;
         if (n_ready > 0 && (pool->is_begun || n_asked(pool) == 0 || now_s - first_s > GATHER_S)) {
             pool->is_begun = true;

@@ -34,6 +34,8 @@ struct msc_pool_options {
     const char *numerics;
     const struct msc_log *log;
     const struct msc_cancel *cancel;
+    double (*now_s)(void *payload); // seconds that pass; NULL: msc_clock_seconds
+    void *payload;
 };
 
 // Workers are started by the first evaluation. *out is owned by the caller.

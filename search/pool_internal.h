@@ -83,6 +83,9 @@ struct msc_pool {
     struct msc_str message;
 };
 
+// pool.c
+double msc_pool__now_s(const struct msc_pool *pool);
+
 // pool_plan.c
 // Sorts the job's trials and makes its shards, each with the worker that should have it.
 enum msc_status msc_pool__plan(struct msc_pool *pool);

@@ -1,7 +1,6 @@
 // Workers: who is there, what they are sent, and what happens to them.
 #include "search/pool_internal.h"
 
-#include "base/clock.h"
 #include "base/shown.h"
 
 #include <math.h>
@@ -13,6 +12,11 @@
 #define GONE_S 30.0   // it is given up
 #define LATE_RATIO 3.0
 #define LATE_LEAST_S 1.0
+// A worker that lives and does not answer is given up, too: after so many times what a part should take
+// and a minute more, or after so long where that is not known; and where it does not come to be one.
+#define MUTE_RATIO 20.0
+#define MUTE_LEAST_S 60.0
+#define MUTE_UNKNOWN_S 3600.0
 #define MAX_LOST 3 // times that a part is sent again before its trials run one by one
 #define SAY_EVERY_S 60.0
 
@@ -42,6 +46,7 @@ static enum msc_status send_init(struct msc_pool *pool, struct msc_pool_worker *
                    pool->options.init[0] ? "," : "", pool->options.init);
     MSC_TRY(msc_str_status(m));
     worker->state = MSC_POOL_ASKED;
+    worker->answered_s = msc_pool__now_s(pool);
     worker->n_open = 0;
     return msc_bridge_send(pool->options.bridge, worker->number, m->data, m->length);
 }
@@ -69,7 +74,7 @@ static enum msc_status send_parts(struct msc_pool *pool, struct msc_pool_worker 
     for (size_t k = 0; k < n; k++) {
         ids[k] = shards[k]->id;
         ranges[k] = shards[k]->range;
-        shards[k]->sent_s = msc_clock_seconds();
+        shards[k]->sent_s = msc_pool__now_s(pool);
         worker->n_open++;
     }
     msc_str_clear(&pool->message);
@@ -136,13 +141,23 @@ static double median_unit(const struct msc_pool *pool) {
     return n > 0 ? sorted[n / 2] : NAN;
 }
 
-static bool is_late(const struct msc_pool *pool, const struct msc_pool_worker *worker,
-                    const struct msc_pool_shard *shard, double unit_s, double now_s) {
+// How long the worker has had nothing else to do than this part, or those before it.
+static double waited_s(const struct msc_pool *pool, const struct msc_pool_worker *worker,
+                       const struct msc_pool_shard *shard) {
     double begin_s = worker->answered_s > shard->sent_s ? worker->answered_s : shard->sent_s;
-    double units = (double)(shard->n_trials * (shard->range.n > 0 ? shard->range.n : 1));
-    (void)pool;
-    return now_s - worker->heard_s > SILENT_S ||
-           now_s - begin_s > LATE_RATIO * unit_s * units + LATE_LEAST_S; // false for NaN
+    return msc_pool__now_s(pool) - begin_s;
+}
+
+// NaN: not known.
+static double expected_s(const struct msc_pool_shard *shard, double unit_s) {
+    return unit_s * (double)(shard->n_trials * (shard->range.n > 0 ? shard->range.n : 1));
+}
+
+static bool is_late(const struct msc_pool *pool, const struct msc_pool_worker *worker,
+                    const struct msc_pool_shard *shard, double unit_s) {
+    return msc_pool__now_s(pool) - worker->heard_s > SILENT_S ||
+           waited_s(pool, worker, shard) >
+               LATE_RATIO * expected_s(shard, unit_s) + LATE_LEAST_S; // false for NaN
 }
 
 static enum msc_status send_copy(struct msc_pool *pool, struct msc_pool_shard *shard,
@@ -158,12 +173,12 @@ static enum msc_status send_copy(struct msc_pool *pool, struct msc_pool_shard *s
 // A copy of what is late, for who has nothing to do.
 static enum msc_status copy_late(struct msc_pool *pool) {
     struct msc_pool_job *job = pool->job;
-    double unit_s = median_unit(pool), now_s = msc_clock_seconds();
+    double unit_s = median_unit(pool);
     for (size_t i = 0; i < job->n_shards; i++) {
         struct msc_pool_shard *shard = &job->shards[i];
         const struct msc_pool_worker *worker = msc_pool__find_worker(pool, shard->worker);
         if (shard->is_done || !worker || shard->sent_s == 0 || shard->second != MSC_POOL_NOBODY ||
-            !is_late(pool, worker, shard, unit_s, now_s)) {
+            !is_late(pool, worker, shard, unit_s)) {
             continue;
         }
         struct msc_pool_worker *idle = least_busy(pool, shard);
@@ -271,7 +286,7 @@ static enum msc_status add_worker(struct msc_pool *pool, int32_t number) {
     MSC_TRY(msc_grow(&pool->workers, &pool->workers_capacity, pool->n_workers + 1,
                      sizeof *pool->workers));
     struct msc_pool_worker *worker = &pool->workers[pool->n_workers++];
-    *worker = (struct msc_pool_worker){.number = number, .heard_s = msc_clock_seconds()};
+    *worker = (struct msc_pool_worker){.number = number, .heard_s = msc_pool__now_s(pool)};
     snprintf(worker->name, sizeof worker->name, "%d", (int)number);
     return send_init(pool, worker);
 }
@@ -311,7 +326,7 @@ static enum msc_status take_hello(struct msc_pool *pool, struct msc_pool_worker 
         }
     }
     worker->state = MSC_POOL_READY;
-    worker->answered_s = msc_clock_seconds();
+    worker->answered_s = msc_pool__now_s(pool);
     return MSC_OK;
 }
 
@@ -388,7 +403,7 @@ static enum msc_status take_line(struct msc_pool *pool, const struct msc_bridge_
     if (!worker || event->length == 0) {
         return MSC_OK;
     }
-    worker->heard_s = msc_clock_seconds();
+    worker->heard_s = msc_pool__now_s(pool);
     if (msc_json_parse(&message, event->text, event->length, "message") != MSC_OK ||
         !cJSON_IsObject(message)) {
         cJSON_Delete(message);
@@ -399,17 +414,39 @@ static enum msc_status take_line(struct msc_pool *pool, const struct msc_bridge_
     return status;
 }
 
-static enum msc_status look_for_silent(struct msc_pool *pool) {
+// Does it live, and do nothing of what it was asked?
+static bool is_mute(const struct msc_pool *pool, const struct msc_pool_worker *worker) {
+    const struct msc_pool_job *job = pool->job;
+    double unit_s = median_unit(pool);
+    if (worker->state == MSC_POOL_ASKED) {
+        return msc_pool__now_s(pool) - worker->answered_s > MUTE_UNKNOWN_S;
+    }
+    for (size_t i = 0; i < job->n_shards; i++) {
+        const struct msc_pool_shard *shard = &job->shards[i];
+        double most_s = MUTE_RATIO * expected_s(shard, unit_s) + MUTE_LEAST_S;
+        bool is_own = shard->worker == worker->number || shard->second == worker->number;
+        if (is_own && shard->sent_s > 0 &&
+            waited_s(pool, worker, shard) > (isnan(most_s) ? MUTE_UNKNOWN_S : most_s)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum msc_status look_after_workers(struct msc_pool *pool) {
     for (size_t i = pool->n_workers; i-- > 0;) {
-        if (msc_clock_seconds() - pool->workers[i].heard_s > GONE_S) {
-            MSC_TRY(drop_worker(pool, pool->workers[i].number, "nothing was heard of it for 30 s"));
+        const struct msc_pool_worker *worker = &pool->workers[i];
+        if (msc_pool__now_s(pool) - worker->heard_s > GONE_S) {
+            MSC_TRY(drop_worker(pool, worker->number, "nothing was heard of it for 30 s"));
+        } else if (is_mute(pool, worker)) {
+            MSC_TRY(drop_worker(pool, worker->number, "it does not answer"));
         }
     }
     return MSC_OK;
 }
 
 static void say_that_nobody_is_there(struct msc_pool *pool) {
-    double now_s = msc_clock_seconds();
+    double now_s = msc_pool__now_s(pool);
     if (pool->n_workers == 0 && now_s - pool->said_s > SAY_EVERY_S) {
         msc_log(pool->options.log, pool->said_s > 0 ? MSC_LOG_WARNING : MSC_LOG_DEBUG,
                 "no worker is there; waiting for one");
@@ -436,7 +473,7 @@ enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s) {
         break;
     case MSC_BRIDGE_NOTHING:
         say_that_nobody_is_there(pool);
-        MSC_TRY(look_for_silent(pool));
+        MSC_TRY(look_after_workers(pool));
         break;
     }
     return MSC_OK;
