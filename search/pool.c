@@ -138,8 +138,7 @@ static bool is_over(const struct msc_pool *pool) {
     const struct msc_pool_job *job = pool->job;
     for (size_t i = 0; job->n_open == 0 && i < job->n_shards; i++) {
         const struct msc_pool_shard *shard = &job->shards[i];
-        bool is_check = shard->id % MSC_POOL_CHECK_EVERY == 0;
-        if (is_check && shard->answered_by != MSC_POOL_NOBODY &&
+        if (msc_pool__is_check(shard) && shard->answered_by != MSC_POOL_NOBODY &&
             (shard->worker != MSC_POOL_NOBODY || shard->second != MSC_POOL_NOBODY)) {
             return false;
         }

@@ -8,8 +8,6 @@
 #include "search/pool.h"
 
 #define MSC_POOL_NOBODY (-1)
-// One part in so many is measured twice.
-#define MSC_POOL_CHECK_EVERY 100
 
 enum msc_pool_worker_state {
     MSC_POOL_ASKED, // init was sent
@@ -89,6 +87,8 @@ double msc_pool__now_s(const struct msc_pool *pool);
 // pool_plan.c
 // Sorts the job's trials and makes its shards, each with the worker that should have it.
 enum msc_status msc_pool__plan(struct msc_pool *pool);
+// Is it measured twice on purpose?
+bool msc_pool__is_check(const struct msc_pool_shard *shard);
 enum msc_status msc_pool__add_shard(struct msc_pool *pool, const struct msc_pool_shard *shard);
 
 // pool_job.c

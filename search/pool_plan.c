@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+// One part in so many is measured twice, and the first one of all.
+#define CHECK_EVERY 100
+
 // ---- Trials in order --------------------------------------------------------------------------
 
 struct sorted {
@@ -159,12 +162,16 @@ static enum msc_status plan_by_batches(struct msc_pool *pool, size_t loads[], si
     return MSC_OK;
 }
 
+bool msc_pool__is_check(const struct msc_pool_shard *shard) {
+    return shard->id == 0 || msc_hash_bytes(&shard->id, sizeof shard->id).low % CHECK_EVERY == 0;
+}
+
 // Another worker has the same, so that both can be compared.
 static void choose_checks(struct msc_pool *pool) {
     struct msc_pool_job *job = pool->job;
     for (size_t i = 0; i < job->n_shards && msc_pool__n_ready(pool) > 1; i++) {
         struct msc_pool_shard *shard = &job->shards[i];
-        for (size_t w = 0; w < pool->n_workers && shard->id % MSC_POOL_CHECK_EVERY == 0; w++) {
+        for (size_t w = 0; w < pool->n_workers && msc_pool__is_check(shard); w++) {
             const struct msc_pool_worker *worker = &pool->workers[w];
             if (worker->state == MSC_POOL_READY && worker->number != shard->worker) {
                 shard->second = worker->number;

@@ -1,0 +1,242 @@
+// The record of a search by several workers is that of a single process, whatever happens to them.
+#include "../msc_test.h"
+#include "base/str.h"
+#include "batch_env.h"
+#include "fake_bridge.h"
+#include "records/race.h"
+#include "search/node_message.h"
+#include "search/pool.h"
+#include "search_fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_SEEDS 500
+
+struct subject {
+    const struct msc_env_def *def;
+    const char *env, *agent;
+    const char *race; // NULL: none
+    uint32_t parallel;
+    int64_t n_trials; // 0: forty
+};
+
+// A search, by a pool unless `bridge` is NULL. The text of a failure is the thread's.
+static enum msc_status run(const char *path, const struct subject *s, struct fake_bridge *bridge,
+                           struct msc_pool_figures *figures) {
+    const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
+    struct msc_search_result result = {0};
+    struct cJSON *config = cJSON_Parse(s->env), *agent = cJSON_Parse(s->agent);
+    struct cJSON *race = s->race ? cJSON_Parse(s->race) : NULL;
+    struct msc_env *env = NULL;
+    struct msc_goal goal;
+    struct msc_race rungs = {0};
+    struct msc_search_options o = {.agent_config = agent,
+                                   .goal = &goal,
+                                   .record_path = path,
+                                   .numerics = "test",
+                                   .seed = 5,
+                                   .race = &rungs,
+                                   .parallel = s->parallel,
+                                   .budget = {.trials = s->n_trials > 0 ? s->n_trials : 40}};
+    assert_ok(msc_env_create(&env, s->def, config, &host));
+    assert_ok(msc_env_read_goal(&goal, msc_env_space(env), config));
+    if (race) {
+        assert_ok(msc_race_read(&rungs, race, msc_env_n_batches(env), "race"));
+    }
+    o.env = env;
+    if (bridge) {
+        const struct msc_pool_options pool = {.env = env,
+                                              .bridge = fake_bridge_bridge(bridge),
+                                              .init = "",
+                                              .program = "test",
+                                              .build = "test",
+                                              .numerics = "test",
+                                              .now_s = fake_bridge_now_s,
+                                              .payload = bridge};
+        assert_ok(msc_pool_open(&o.pool, &pool));
+    }
+    enum msc_status status = msc_search_run(&result, &o);
+    char message[512];
+    snprintf(message, sizeof message, "%s", msc_status_message());
+    msc_search_result_finish(&result);
+    if (bridge && figures) {
+        *figures = msc_pool_figures(o.pool);
+    }
+    msc_pool_close(o.pool);
+    msc_env_destroy(env);
+    cJSON_Delete(config);
+    cJSON_Delete(agent);
+    cJSON_Delete(race);
+    return status == MSC_OK ? MSC_OK : msc_status_restore(status, message);
+}
+
+static const struct subject subjects[] = {
+    {.def = &msc_env_batch, .env = "{}", .agent = "{\"type\":\"random\"}", .parallel = 8},
+    {.def = &msc_env_batch,
+     .env = "{\"batches\":3}",
+     .agent = "{\"type\":\"evolutionary\",\"bounded\":true}",
+     .parallel = 12},
+    {.def = &msc_env_batch,
+     .env = "{\"batches\":8}",
+     .agent = "{\"type\":\"evolutionary\"}",
+     .race = "{\"rungs\":[2,4]}",
+     .parallel = 8},
+    {.def = NULL, // toy
+     .env = "{\"tasks\":6,\"choices\":3,\"interaction\":0.5}",
+     .agent = "{\"type\":\"evolutionary\",\"bounded\":true}",
+     .parallel = 8},
+};
+#define N_SUBJECTS (sizeof subjects / sizeof subjects[0])
+
+static struct subject subject_of(size_t i) {
+    struct subject s = subjects[i % N_SUBJECTS];
+    s.def = s.def ? s.def : msc_env_find("toy");
+    return s;
+}
+
+static void make_references(struct fixture *f, char paths[N_SUBJECTS][FIXTURE_PATH_BYTES]) {
+    for (size_t i = 0; i < N_SUBJECTS; i++) {
+        char name[20];
+        struct subject s = subject_of(i);
+        snprintf(name, sizeof name, "alone%zu.jsonl", i);
+        fixture_join(paths[i], f, name);
+        assert_ok(run(paths[i], &s, NULL, NULL));
+    }
+}
+
+// Without faults: any number of workers, fewer and more than there are batches and trials.
+static void test_search_pool__is_a_single_process(void **state) {
+    struct fixture *f = *state;
+    char paths[N_SUBJECTS][FIXTURE_PATH_BYTES];
+    make_references(f, paths);
+    for (size_t i = 0; i < N_SUBJECTS; i++) {
+        for (int n = 1; n < 20; n += n < 4 ? 1 : 5) {
+            struct subject s = subject_of(i);
+            struct msc_pool_figures figures;
+            const struct fake_bridge_options o = {
+                .seed = 1, .n_workers = n, .def = s.def, .env = s.env};
+            assert_ok(run(f->path, &s, fake_bridge_open(&o), &figures));
+            assert_same_record(f->path, paths[i]);
+            assert_int_equal(figures.n_up, n);
+            assert_int_equal(figures.n_lost, 0);
+            remove_record(f->path);
+        }
+    }
+}
+
+// Everything that may go wrong, by five hundred seeds.
+static void test_search_pool__outlives_faults(void **state) {
+    struct fixture *f = *state;
+    struct fake_figures total = {0};
+    char paths[N_SUBJECTS][FIXTURE_PATH_BYTES];
+    make_references(f, paths);
+    for (uint64_t seed = 0; seed < N_SEEDS; seed++) {
+        struct subject s = subject_of(seed);
+        const struct fake_bridge_options o = {.seed = seed,
+                                              .n_workers = 1 + (int)(seed / N_SUBJECTS % 5),
+                                              .n_faults = 12,
+                                              .flaw = seed % 7 == 0 ? FLAW_NUMERICS
+                                                      : seed % 11 == 0 && s.def == &msc_env_batch
+                                                          ? FLAW_CANARY
+                                                      : seed % 13 == 0 ? FLAW_DEAF
+                                                                       : FLAW_NONE,
+                                              .def = s.def,
+                                              .env = s.env};
+        struct fake_bridge *bridge = fake_bridge_open(&o);
+        fake_bridge_count(bridge, &total);
+        enum msc_status status = run(f->path, &s, bridge, NULL);
+        if (status == MSC_E_STATE && o.n_workers == 1 && o.flaw != FLAW_NONE) {
+            assert_message("no worker is left: worker");
+            assert_message(o.flaw == FLAW_NUMERICS ? "its results would differ in the last bits"
+                                                   : "it computes a trial that is known "
+                                                     "differently");
+        } else {
+            if (status != MSC_OK) {
+                fail_msg("seed %d: %s", (int)seed, msc_status_message());
+            }
+            assert_same_record(f->path, paths[seed % N_SUBJECTS]);
+        }
+        remove_record(f->path);
+    }
+    // It did go wrong.
+    assert_true(total.n_kills > 100 && total.n_crashes > 50 && total.n_silences > 50);
+    assert_true(total.n_drops > 100 && total.n_twice > 100 && total.n_garbage > 20);
+    assert_true(total.n_joins > 50);
+}
+
+// A machine that cannot be trusted is found out, though it knows the canary: of some thousand parts a
+// hundredth is measured twice.
+static void test_search_pool__finds_a_difference(void **state) {
+    struct fixture *f = *state;
+    const struct subject s = {.def = &msc_env_batch,
+                              .env = "{\"tasks\":8}",
+                              .agent = "{\"type\":\"random\"}",
+                              .parallel = 2,
+                              .n_trials = 1000};
+    const struct fake_bridge_options o = {
+        .seed = 3, .n_workers = 3, .flaw = FLAW_LIES, .def = s.def, .env = s.env};
+    assert_int_equal(run(f->path, &s, fake_bridge_open(&o), NULL), MSC_E_STATE);
+    assert_message("differently: one of these machines cannot be trusted");
+    remove_record(f->path);
+}
+
+static void test_search_pool__says_why_nobody_is_left(void **state) {
+    struct fixture *f = *state;
+    static const struct {
+        enum fake_flaw flaw;
+        const char *message;
+    } rows[] = {
+        {FLAW_NUMERICS, "its results would differ in the last bits (numerics \"other\", here "
+                        "\"test\")"},
+        {FLAW_CANARY, "it computes a trial that is known differently"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct subject s = subject_of(0);
+        const struct fake_bridge_options o = {.seed = 2,
+                                              .n_workers = 3,
+                                              .flaw = rows[i].flaw,
+                                              .are_all_flawed = true,
+                                              .def = s.def,
+                                              .env = s.env};
+        assert_int_equal(run(f->path, &s, fake_bridge_open(&o), NULL), MSC_E_STATE);
+        assert_message("no worker is left: worker");
+        assert_message(rows[i].message);
+        remove_record(f->path);
+    }
+}
+
+// Bits survive, whatever the number.
+static void test_search_pool__doubles(void **state) {
+    const double values[] = {0.0, -0.0, 1.5, -1e-310, INFINITY, NAN, 1e308};
+    double read[7];
+    struct msc_str text = {0};
+    (void)state;
+    msc_node_write_doubles(&text, values, 7);
+    assert_int_equal(text.length, 7 * 16);
+    assert_true(msc_node_read_doubles(read, 7, text.data));
+    assert_memory_equal(read, values, sizeof values);
+    assert_memory_equal(text.data + 32, "3ff8000000000000", 16); // 1.5, by IEEE 754
+    assert_false(msc_node_read_doubles(read, 6, text.data));
+    text.data[3] = 'g';
+    assert_false(msc_node_read_doubles(read, 7, text.data));
+    msc_str_finish(&text);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_search_pool__is_a_single_process, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_search_pool__outlives_faults, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_search_pool__finds_a_difference, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_search_pool__says_why_nobody_is_left, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test(test_search_pool__doubles),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
