@@ -117,6 +117,22 @@ static enum msc_status estimate_accuracy(struct msc_str *text, cJSON *object,
     return msc_json_add_number(object, "float_accuracy", metrics[metric]);
 }
 
+// Where many are to measure: how many are worth having.
+static enum msc_status estimate_workers(struct msc_str *text, cJSON *object,
+                                        const struct msc_processor *p,
+                                        const struct msc_estimate *e) {
+    size_t n_trials = msc_processor__entry(p)->parallel;
+    double round_s = e->trial_s * (double)n_trials;
+    if (!p->options.cluster || isnan(round_s)) {
+        return MSC_OK;
+    }
+    size_t n = msc_pool_worth(round_s, n_trials, msc_env_n_batches(p->env));
+    msc_str_append(text, "workers: a round takes ");
+    msc_str_append_duration(text, round_s);
+    msc_str_printf(text, " on this machine; up to %zu as fast as it are worth having\n", n);
+    return msc_json_add_number(object, "workers_worth_having", (double)n);
+}
+
 static enum msc_status processor_estimate(struct msc_str *text, cJSON *object,
                                           const struct msc_processor *p,
                                           const struct msc_search_options *o) {
@@ -125,6 +141,7 @@ static enum msc_status processor_estimate(struct msc_str *text, cJSON *object,
     MSC_TRY(msc_estimate_make(&e, o));
     msc_estimate_text(text, &e);
     MSC_TRY(msc_estimate_describe(&e, object));
+    MSC_TRY(estimate_workers(text, object, p, &e));
     if (p->model) {
         MSC_TRY(measure_memory(&least, p));
         msc_str_printf(text, "memory: up to %.3g GB, at least %.0f MB\n",

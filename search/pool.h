@@ -63,4 +63,11 @@ struct msc_pool_figures {
 };
 struct msc_pool_figures msc_pool_figures(const struct msc_pool *pool);
 
+// How many workers are worth having, each as fast as this machine: as many as measure for 70 % of their
+// time and more, by a model of a round that takes `round_s` on one: T(N) = d * round_s / N + h(N), h
+// being the coordinator's time for trials and messages, d what sharing of work is lost by splitting
+// trials (nothing as long as there are as many batches). At least 1; the model's figures are in
+// docs/cluster.md.
+size_t msc_pool_worth(double round_s, size_t n_trials, size_t n_batches);
+
 #endif

@@ -198,3 +198,27 @@ enum msc_status msc_pool__plan(struct msc_pool *pool) {
     }
     return MSC_OK;
 }
+
+// ---- How many are worth having ----------------------------------------------------------------
+
+// Of the coordinator, for each trial, and for each worker in a round.
+#define TRIAL_S 20e-6
+#define WORKER_S 0.8e-3
+#define SPLIT_LOSS 1.18
+#define LEAST_EFFICIENCY 0.7
+#define MOST_WORKERS 100000
+
+static double efficiency(double round_s, size_t n_trials, size_t n_batches, size_t n) {
+    double lost = n <= n_batches ? 1.0 : SPLIT_LOSS;
+    double overhead_s = TRIAL_S * (double)n_trials + WORKER_S * (double)n;
+    return round_s / ((double)n * (lost * round_s / (double)n + overhead_s));
+}
+
+size_t msc_pool_worth(double round_s, size_t n_trials, size_t n_batches) {
+    size_t n = 1;
+    while (n < MOST_WORKERS && n < (n_batches > 0 ? n_batches : 1) * n_trials &&
+           efficiency(round_s, n_trials, n_batches, n + 1) >= LEAST_EFFICIENCY) {
+        n++;
+    }
+    return n;
+}

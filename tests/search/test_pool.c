@@ -225,6 +225,17 @@ static void test_search_pool__doubles(void **state) {
     msc_str_finish(&text);
 }
 
+// T(N) = d C / N + 20 us W + 0.8 ms N, at C / (N T(N)) >= 0.7, worked out by hand: with as many batches
+// as one likes and rounds of 256 trials of 10 s, 0.0008 N^2 + 0.00512 N <= 10 (1 / 0.7 - 1), so 70.
+static void test_search_pool__worth(void **state) {
+    (void)state;
+    assert_int_equal(msc_pool_worth(10.0, 256, 1000), 70);
+    // Beyond the batches, 1.18 of the work: 0.0008 N^2 + 0.00512 N <= 10 (1 / 0.7 - 1.18), so 52.
+    assert_int_equal(msc_pool_worth(10.0, 256, 16), 52);
+    assert_int_equal(msc_pool_worth(0.001, 256, 16), 1);
+    assert_int_equal(msc_pool_worth(1e9, 4, 0), 4); // no more than there are trials
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_search_pool__is_a_single_process, fixture_setup,
@@ -236,6 +247,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(test_search_pool__says_why_nobody_is_left, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test(test_search_pool__doubles),
+        cmocka_unit_test(test_search_pool__worth),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
