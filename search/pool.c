@@ -51,7 +51,9 @@ const struct msc_env_elsewhere *msc_pool_elsewhere(struct msc_pool *pool) {
 size_t msc_pool_take_deaths(struct msc_pool *pool, struct msc_pool_death deaths[],
                             size_t capacity) {
     size_t n = pool->n_deaths < capacity ? pool->n_deaths : capacity;
-    memcpy(deaths, pool->deaths, n * sizeof *deaths);
+    if (n > 0) {
+        memcpy(deaths, pool->deaths, n * sizeof *deaths);
+    }
     pool->n_deaths = 0;
     return n;
 }
