@@ -168,7 +168,7 @@ static void test_kernels_evaluator_weights__bias(void **state) {
         .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 3, .dims = {TIMES, BATCH, IN}};
     struct msc_backend_options backend_options = MSC_BACKEND_OPTIONS_INIT;
     struct msc_evaluator_options options = MSC_EVALUATOR_OPTIONS_INIT;
-    struct msc_edit round = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {1, &step}};
+    struct msc_edit round = {.kind = MSC_EDIT_ROUND_BIAS, .rounding = {.n = 1, .steps = &step}};
     msc_edit_seal(&round);
     struct msc_edit replace = {.kind = MSC_EDIT_REPLACE, .elements = other, .next = &round};
     msc_edit_seal(&replace);
