@@ -13,6 +13,7 @@ struct msc_cli_search {
     double seconds;
     const char *log;     // KIND:WHERE
     const char *cluster; // KIND:WHERE, too
+    const char *worker_program;
     bool dry_run, accept_new_numerics, warm_start, retry_failed;
     const char *on_improve, *on_end; // programs (cli/hooks.h)
     bool serve;                      // a page that follows it
@@ -40,10 +41,15 @@ struct msc_cli_search {
          .help = "tensorboard:DIR: also write the trials for TensorBoard",                         \
          .offset = MSC_CLI_SEARCH(log)},                                                           \
         {.name = "cluster",                                                                        \
-         .argument = "KIND:N",                                                                     \
+         .argument = "KIND:WHERE",                                                                 \
          .type = MSC_CLI_TEXT,                                                                     \
-         .help = "local:N: measure trials by N workers; the record is the same",                   \
+         .help = "local:N, ray:HOST:PORT, ray:auto: measure trials by workers there",              \
          .offset = MSC_CLI_SEARCH(cluster)},                                                       \
+        {.name = "worker-program",                                                                 \
+         .argument = "PATH",                                                                       \
+         .type = MSC_CLI_TEXT,                                                                     \
+         .help = "with --cluster ray: mscgym on the nodes (default: as in their PATH)",            \
+         .offset = MSC_CLI_SEARCH(worker_program)},                                                \
         {.name = "serve",                                                                          \
          .type = MSC_CLI_FLAG,                                                                     \
          .help = "serve a page that follows it to browsers on this machine",                       \

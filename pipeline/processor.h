@@ -60,10 +60,12 @@ struct msc_processor_options {
     bool allow_plugins; // of a record: libraries and programs that it names may run
     const char
         *tensorboard; // folder that gets a run of each search (search/tensorboard.h); or NULL
-    // Where trials are measured: "local:N", so many workers on this machine; NULL: in this process.
-    // Nothing of the record depends on it.
+    // Where trials are measured: "local:N", so many workers on this machine; "ray:HOST:PORT" or "ray:auto",
+    // on a cluster of Ray's, ":N" at the end so many at most; NULL: in this process. Nothing of the record
+    // depends on it.
     const char *cluster;
-    const char *worker_program; // of these: the path of this program
+    const char *worker_program; // of local ones: the path of this program
+    const char *node_program;   // of others: on their machines; NULL: mscgym
     const char *device;         // NULL: the configuration's
     int n_threads;              // 0: all there are
     uint64_t memory_bytes;

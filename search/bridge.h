@@ -72,5 +72,12 @@ static inline void msc_bridge_close(struct msc_bridge *bridge) { // accepts NULL
 // started again; a program that ends three times in a row without a word is given up.
 enum msc_status msc_bridge_open_local(struct msc_bridge **out, const char *const argv[],
                                       size_t n_workers);
+// Workers that the program `argv` starts somewhere: `python3 -m mscgym_ray`, say. It is sent `requests`
+// (NULL-terminated, lines of JSON) first, and speaks as docs/cluster.md says. `name` and `hint`, for
+// messages, are borrowed until close; the hint follows what is said of a program that ended without a
+// word. What it says of errors, and its end, are MSC_E_STATE.
+enum msc_status msc_bridge_open_program(struct msc_bridge **out, const char *const argv[],
+                                        const char *const requests[], const char *name,
+                                        const char *hint);
 
 #endif

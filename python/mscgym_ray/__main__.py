@@ -1,0 +1,27 @@
+"""python3 -m mscgym_ray ADDRESS: requests on standard input, events on standard output."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> int:
+    # Ray writes to standard output what it likes: that is the coordinator's alone.
+    output = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    from .bridge import BridgeError, fail, run
+
+    if len(sys.argv) != 2:
+        fail(output, "it is started by mscgym search --cluster ray:HOST:PORT")
+        return 2
+    try:
+        run(sys.argv[1], output)
+    except BridgeError as error:
+        fail(output, str(error))
+        return 1
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,108 @@
+"""What runs on a node: an actor with its worker. Nodes need Ray and mscgym, not this package."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import Any
+
+import ray
+
+# Becomes the worker, which is killed with the actor, however that ends.
+LAUNCH = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+WAIT_S = 10.0  # for a line, at most
+MAX_LINES = 1000  # of one answer
+
+
+class Node:
+    """A worker on this node. Its lines come and go in threads of their own, in their order."""
+
+    def __init__(self, argv: list[str], threads: int, memory: int) -> None:
+        self.share: dict[str, Any] = {"threads": threads}
+        if memory:
+            self.share["memory"] = str(memory)
+        program = shutil.which(argv[0])
+        if not program:
+            raise RuntimeError(f"{argv[0]} is not installed on this node")
+        # Ray has set this to 1.
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", LAUNCH, str(os.getpid()), program, *argv[1:]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+        )
+        self.lines: queue.Queue[str | None] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.lines.put(line.decode(errors="replace").rstrip("\n"))
+        self.lines.put(None)
+
+    def name(self) -> str:
+        return f"{os.uname().nodename} {self.process.pid}"
+
+    @ray.method(concurrency_group="put")
+    def put(self, lines: list[str]) -> None:
+        assert self.process.stdin
+        try:
+            self.process.stdin.write("".join(line + "\n" for line in lines).encode())
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has ended: its output says so
+
+    @ray.method(concurrency_group="put")
+    def init(self, line: str, key: str, files: list[tuple[str, Any]]) -> None:
+        """The request init, for which files are laid out as they are where the search runs."""
+        request = json.loads(line)
+        if files:
+            folder = os.path.join(tempfile.gettempdir(), f"mscgym-{os.getuid()}")
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            if os.stat(folder, follow_symlinks=False).st_uid != os.getuid():
+                raise RuntimeError(f"{folder} is somebody else's")
+            root = os.path.join(folder, key)
+            for path, reference in files:
+                write_once(root + path, reference)
+            request["record"] = root + request["record"]
+        self.put([json.dumps(request | self.share)])
+
+    @ray.method(concurrency_group="take")
+    def take(self) -> tuple[list[str], str | None]:
+        """Lines that the worker has written, and how it ended, if it has."""
+        lines: list[str] = []
+        try:
+            line = self.lines.get(timeout=WAIT_S)
+            while line is not None and len(lines) < MAX_LINES:
+                lines.append(line)
+                line = self.lines.get_nowait()
+        except queue.Empty:
+            return lines, None
+        if line is not None:
+            return [*lines, line], None
+        code = self.process.wait()
+        how = f"by signal {-code}" if code < 0 else f"with status {code}"
+        return lines, f"the worker ended {how}"
+
+
+def write_once(path: str, reference: Any) -> None:
+    """A file that is there is whole, and is this one: the folder's name is the hash of all files."""
+    if os.path.exists(path):
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    handle, new = tempfile.mkstemp(dir=os.path.dirname(path))
+    with os.fdopen(handle, "wb") as file:
+        file.write(ray.get(reference))
+    os.rename(new, path)
