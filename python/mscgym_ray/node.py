@@ -77,7 +77,8 @@ class Node:
             for path, reference in files:
                 write_once(root + path, reference)
             request["record"] = root + request["record"]
-        self.put([json.dumps(request | self.share)])
+        # Without blanks: a worker that is new reads nothing else before init.
+        self.put([json.dumps(request | self.share, separators=(",", ":"))])
 
     @ray.method(concurrency_group="take")
     def take(self) -> tuple[list[str], str | None]:
