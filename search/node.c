@@ -403,25 +403,23 @@ static enum msc_status take_request(struct msc_node *node, const cJSON *request)
     if (strcmp(name, "init") == 0) {
         return begin(node, request);
     }
+    // Before init a request may be one that was meant for a worker before this one.
+    if (!node->is_open) {
+        return MSC_OK;
+    }
     if (strcmp(name, "evaluate") == 0) {
         return evaluate(node, request);
     }
     return MSC_FAIL(MSC_E_FORMAT, "no request: expected {\"method\":\"init\"} or \"evaluate\"");
 }
 
-// Before init a line may be one that was meant for a worker before this one.
-static bool is_stale(const struct msc_node *node, const char *line) {
-    return !node->is_open && !strstr(line, "\"method\":\"init\"");
-}
-
 enum msc_status msc_node_take(struct msc_node *node, const char *line, size_t length) {
     cJSON *request = NULL;
-    if (is_stale(node, line)) {
-        return MSC_OK;
-    }
     enum msc_status status = msc_json_parse(&request, line, length, "request");
     if (status == MSC_OK) {
         status = take_request(node, request);
+    } else if (!node->is_open) {
+        status = MSC_OK; // the rest of a line that one before has begun to read
     }
     cJSON_Delete(request);
     msc_arena_finish(&node->arena);

@@ -76,6 +76,7 @@ struct msc_pool {
     struct msc_pool_death *deaths;
     size_t n_deaths, deaths_capacity;
     struct msc_pool_figures figures;
+    double looked_s;   // after workers
     double said_s;     // when it was last said that nobody is there
     char refusal[256]; // of the last worker that was refused
     struct msc_str message;

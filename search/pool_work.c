@@ -19,6 +19,7 @@
 #define MUTE_UNKNOWN_S 3600.0
 #define MAX_LOST 3 // times that a part is sent again before its trials run one by one
 #define SAY_EVERY_S 60.0
+#define LOOK_EVERY_S 1.0
 
 struct msc_pool_worker *msc_pool__find_worker(struct msc_pool *pool, int32_t number) {
     for (size_t i = 0; i < pool->n_workers; i++) {
@@ -414,6 +415,16 @@ static enum msc_status take_line(struct msc_pool *pool, const struct msc_bridge_
     return status;
 }
 
+static void say_that_nobody_is_there(struct msc_pool *pool) {
+    double now_s = msc_pool__now_s(pool);
+    pool->said_s = msc_pool__n_ready(pool) > 0 || pool->said_s == 0 ? now_s : pool->said_s;
+    if (now_s - pool->said_s > SAY_EVERY_S) {
+        msc_log(pool->options.log, MSC_LOG_WARNING,
+                "no worker is ready, %zu are on their way; waiting", pool->n_workers);
+        pool->said_s = now_s;
+    }
+}
+
 // Does it live, and do nothing of what it was asked?
 static bool is_mute(const struct msc_pool *pool, const struct msc_pool_worker *worker) {
     const struct msc_pool_job *job = pool->job;
@@ -434,6 +445,11 @@ static bool is_mute(const struct msc_pool *pool, const struct msc_pool_worker *w
 }
 
 static enum msc_status look_after_workers(struct msc_pool *pool) {
+    if (msc_pool__now_s(pool) - pool->looked_s < LOOK_EVERY_S) {
+        return MSC_OK;
+    }
+    pool->looked_s = msc_pool__now_s(pool);
+    say_that_nobody_is_there(pool);
     for (size_t i = pool->n_workers; i-- > 0;) {
         const struct msc_pool_worker *worker = &pool->workers[i];
         if (msc_pool__now_s(pool) - worker->heard_s > GONE_S) {
@@ -443,15 +459,6 @@ static enum msc_status look_after_workers(struct msc_pool *pool) {
         }
     }
     return MSC_OK;
-}
-
-static void say_that_nobody_is_there(struct msc_pool *pool) {
-    double now_s = msc_pool__now_s(pool);
-    if (pool->n_workers == 0 && now_s - pool->said_s > SAY_EVERY_S) {
-        msc_log(pool->options.log, pool->said_s > 0 ? MSC_LOG_WARNING : MSC_LOG_DEBUG,
-                "no worker is there; waiting for one");
-        pool->said_s = now_s;
-    }
 }
 
 enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s) {
@@ -472,9 +479,7 @@ enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s) {
         MSC_TRY(take_line(pool, &event));
         break;
     case MSC_BRIDGE_NOTHING:
-        say_that_nobody_is_there(pool);
-        MSC_TRY(look_after_workers(pool));
         break;
     }
-    return MSC_OK;
+    return look_after_workers(pool);
 }
