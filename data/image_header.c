@@ -45,7 +45,8 @@ static bool read_png(struct header *out, const uint8_t *bytes, size_t n_bytes) {
     out->width = read_big(bytes + 16, 4);
     out->height = read_big(bytes + 20, 4);
     int64_t row_bytes = 1 + (out->width * n_channels * bytes[24] + 7) / 8;
-    out->min_bytes = out->height * row_bytes / MAX_DEFLATE_RATIO; // at most 2^31 * 2^42 / 2^10
+    // Sides of 2^32 with rows of 2^39 bytes do not fit 64 bits before they are divided.
+    out->min_bytes = (int64_t)((double)out->height * (double)row_bytes / MAX_DEFLATE_RATIO);
     return true;
 }
 

@@ -266,6 +266,8 @@ static const char *write_head(char path[PATH_BYTES], void **state, const char *n
 // 60000 x 60000 pixels of 3 channels, 2^31 x 1 of one.
 #define HUGE_PNG "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\xea\x60\0\0\xea\x60\x08\x02\0\0\0"
 #define WIDE_PNG "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\x7f\xff\xff\xff\0\0\0\x01\x08\0\0\0\0"
+// Sides of 2^32 - 1 of four channels, 255 bits each.
+#define VAST_PNG "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\xff\xff\xff\xff\xff\xff\xff\xff\xff\x06\0\0\0"
 // 20000 x 6000 pixels in a file that could hold 20.
 #define SHORT_PNG "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x4e\x20\0\0\x17\x70\x08\x02\0\0\0"
 // 20000 x -6000 pixels of 24 bits.
@@ -279,6 +281,8 @@ static void test_data_image__too_many_pixels(void **state) {
                MSC_E_UNSUPPORTED, "huge.png", "60000 x 60000 pixels", "smaller", NULL);
     test_fails(decode(write_head(path, state, "wide.png", WIDE_PNG, sizeof WIDE_PNG, 100)),
                MSC_E_UNSUPPORTED, "wide.png", "2147483647 x 1 pixels", NULL);
+    test_fails(decode(write_head(path, state, "vast.png", VAST_PNG, sizeof VAST_PNG, 100)),
+               MSC_E_UNSUPPORTED, "vast.png", "4294967295 x 4294967295 pixels", NULL);
 }
 
 // A file that cannot hold the pixels it promises is told from its length: unpacked, these would be
