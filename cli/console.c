@@ -50,6 +50,10 @@ void msc_console_set_quiet(struct msc_console *console) {
     console->log.level = MSC_LOG_ERROR;
 }
 
+void msc_console_say(struct msc_console *console, const char *text) {
+    console_write_line(console, "", text);
+}
+
 void msc_console_error(struct msc_console *console, const char *text) {
     console_write_line(console, "mscgym: ", text);
 }

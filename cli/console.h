@@ -17,7 +17,9 @@ struct msc_console {
 
 void msc_console_init(struct msc_console *console);
 void msc_console_set_quiet(struct msc_console *console);
-// "mscgym: text", whatever was asked to be quiet.
+// The text as a line, which was asked for, whatever was asked to be quiet.
+void msc_console_say(struct msc_console *console, const char *text);
+// "mscgym: text", likewise.
 void msc_console_error(struct msc_console *console, const char *text);
 // Shows or refreshes the progress line; several times a second at most. `best` NaN: none yet.
 void msc_console_progress(struct msc_console *console, const char *name,

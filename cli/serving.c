@@ -94,6 +94,8 @@ enum msc_status msc_cli_start_page(struct msc_process **out, const struct msc_cl
         *out = NULL;
         return msc_status_prefix(status, "--serve");
     }
-    msc_log(&call->console->log, MSC_LOG_INFO, "%.*s", (int)length, line);
+    char address[128];
+    snprintf(address, sizeof address, "%.*s", (int)length, line);
+    msc_console_say(call->console, address);
     return MSC_OK;
 }
