@@ -32,8 +32,8 @@ struct msc_hooks {
     struct msc_arena arena;
     struct msc_cancel cut; // of improvements
     // Of the search that tells.
-    const struct msc_record *record;
-    int64_t told_id; // the best that is known
+    struct msc_str record; // its path
+    int64_t told_id;       // the best that is known
     // Shared with the thread, by the lock.
     pthread_t thread;
     pthread_mutex_t lock;
@@ -144,7 +144,7 @@ static enum msc_status start_thread(struct msc_hooks *hooks) {
 
 // Waits until all are told, or cuts them off.
 static void end_improvements(struct msc_hooks *hooks, double patience_s) {
-    double deadline_s = msc_clock_wall_seconds() + patience_s;
+    double deadline_s = msc_clock_seconds() + patience_s;
     const struct timespec deadline = {
         .tv_sec = (time_t)deadline_s,
         .tv_nsec = (long)((deadline_s - floor(deadline_s)) * 1e9),
@@ -190,6 +190,15 @@ static enum msc_status read_command(const char ***out, const char *text, const c
     return status;
 }
 
+// Waits for it go by the clock that nobody sets.
+static void init_condition(pthread_cond_t *condition) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 enum msc_status msc_hooks_open(struct msc_hooks **out, const char *on_improve, const char *on_end,
                                const struct msc_log *log) {
     *out = NULL;
@@ -202,7 +211,7 @@ enum msc_status msc_hooks_open(struct msc_hooks **out, const char *on_improve, c
     }
     hooks->log = log;
     pthread_mutex_init(&hooks->lock, NULL);
-    pthread_cond_init(&hooks->moved, NULL);
+    init_condition(&hooks->moved);
     enum msc_status status =
         read_command(&hooks->on_improve, on_improve, "--on-improve", &hooks->arena);
     if (status == MSC_OK) {
@@ -226,8 +235,10 @@ void msc_hooks_progress(struct msc_hooks *hooks, const char *entry,
         return;
     }
     int64_t id = progress->best->trial.id;
-    bool is_known = hooks->record == progress->record && id == hooks->told_id;
-    hooks->record = progress->record;
+    const char *path = msc_record_path(progress->record);
+    bool is_known = strcmp(msc_str_text(&hooks->record), path) == 0 && id == hooks->told_id;
+    msc_str_clear(&hooks->record);
+    msc_str_append(&hooks->record, path);
     hooks->told_id = id;
     if (is_known || (size_t)id + progress->n_new < progress->n_trials) {
         return;
@@ -280,14 +291,16 @@ void msc_hooks_end(struct msc_hooks *hooks, const struct cJSON *report, const ch
         return;
     }
     end_improvements(hooks, PATIENCE_S);
-    struct values *v = hooks->on_end ? msc_alloc_zero(1, sizeof *v) : NULL;
-    if (!v) {
+    if (!hooks->on_end) {
         return;
     }
-    add_value(v, "MSCGYM_EVENT", "end");
-    if (report) {
+    struct values *v = msc_alloc_zero(1, sizeof *v);
+    if (v) {
+        add_value(v, "MSCGYM_EVENT", "end");
+    }
+    if (v && report) {
         describe_end(v, report);
-    } else {
+    } else if (v) {
         add_value(v, "MSCGYM_END", "failed");
         add_value(v, "MSCGYM_MESSAGE", failure);
     }
@@ -302,6 +315,7 @@ void msc_hooks_close(struct msc_hooks *hooks) {
     end_improvements(hooks, 0.0);
     pthread_cond_destroy(&hooks->moved);
     pthread_mutex_destroy(&hooks->lock);
+    msc_str_finish(&hooks->record);
     msc_arena_finish(&hooks->arena);
     msc_free(hooks);
 }
