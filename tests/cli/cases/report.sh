@@ -1,7 +1,7 @@
 # A report is one file that says what to deploy; hostile names are text in it; nothing of it comes from
 # elsewhere.
 . "$(dirname "$0")/../lib.sh"
-toy a 40
+toy a 40 '"delay_us": 500' # or it has no time to tell of
 mscgym search a.json >/dev/null
 mscgym report a/toy.jsonl
 page() { # without the document and what all pages hold

@@ -1,12 +1,13 @@
 # Records beside each other. What is said of them is what jq makes of their lines.
 . "$(dirname "$0")/../lib.sh"
 bounds='"bounds": {"size_ratio": {"max": 0.08}}'
-toy a 120 "$bounds"
-toy b 40 "$bounds"
+slow='"delay_us": 300' # or a search takes no time to tell of
+toy a 120 "$slow, $bounds"
+toy b 40 "$slow, $bounds"
 sed -i 's/"type": "evolutionary", "population": 8/"type": "random"/' b.json
 objectives='"objectives": ["distill_loss", "size_bytes"]'
-toy c 60 "$objectives"
-toy d 30 "$objectives"
+toy c 60 "$slow, $objectives"
+toy d 30 "$slow, $objectives"
 sed -i 's/"type": "evolutionary", "population": 8/"type": "random"/' d.json
 for name in a b c d; do mscgym search $name.json --quiet >/dev/null; done
 untimed() {
