@@ -30,7 +30,7 @@ _mscgym() {
         return
         ;;
     --cluster)
-        mapfile -t COMPREPLY < <(compgen -W "local: ray:auto ray:" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "local: ray:auto ray: slurm:" -- "$current")
         return
         ;;
     --threads | --memory | --bind | --trials | --time | --top | --sample | --seed | --trial | \

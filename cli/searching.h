@@ -43,12 +43,12 @@ struct msc_cli_search {
         {.name = "cluster",                                                                        \
          .argument = "KIND:WHERE",                                                                 \
          .type = MSC_CLI_TEXT,                                                                     \
-         .help = "local:N, ray:HOST:PORT, ray:auto: measure trials by workers there",              \
+         .help = "local:N, ray:HOST:PORT, slurm:[PARTITION:]N: measure trials by workers",         \
          .offset = MSC_CLI_SEARCH(cluster)},                                                       \
         {.name = "worker-program",                                                                 \
          .argument = "PATH",                                                                       \
          .type = MSC_CLI_TEXT,                                                                     \
-         .help = "with --cluster ray: mscgym on the nodes (default: as in their PATH)",            \
+         .help = "with --cluster ray or slurm: mscgym on nodes (default: as in their PATH)",       \
          .offset = MSC_CLI_SEARCH(worker_program)},                                                \
         {.name = "serve",                                                                          \
          .type = MSC_CLI_FLAG,                                                                     \

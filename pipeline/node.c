@@ -53,7 +53,7 @@ static enum msc_status read_share(struct msc_processor_options *o, struct msc_ar
     if (cJSON_HasObjectItem(init, "memory")) {
         MSC_TRY(msc_json_get_i64(&n_bytes, init, "memory", "init"));
     }
-    if (n_threads < 1 || n_threads > 4096 || n_bytes < 0) {
+    if (n_threads < 0 || n_threads > 4096 || n_bytes < 0) {
         return MSC_FAIL(MSC_E_INVALID, "init: %lld threads", (long long)n_threads);
     }
     o->n_threads = (int)n_threads;

@@ -3,79 +3,25 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "pipeline/cluster.h"
 #include "pipeline/node.h"
 #include "search/bridge.h"
 #include "search/pool.h"
 
 #include <string.h>
 
-#define MAX_WORKERS 4096
-
-static enum msc_status fail_cluster(const char *text) {
-    return MSC_FAIL(
-        MSC_E_INVALID,
-        "--cluster is \"%s\", expected local:N, ray:HOST:PORT or ray:auto, the latter two "
-        "with :N where not all workers are to be used, N being 1 to %d",
-        text, MAX_WORKERS);
-}
-
-// --cluster, read.
-struct cluster {
-    const char *address; // of Ray; NULL: local
-    int64_t n;           // workers; 0: all there are
-};
-
-static bool read_count(int64_t *n, const char *text) {
-    return msc_parse_i64(n, text) && *n >= 1 && *n <= MAX_WORKERS;
-}
-
-// HOST:PORT or auto, and :N.
-static bool read_ray(struct cluster *c, char *text) {
-    char *rest = strchr(text, ':');
-    bool is_auto = strncmp(text, "auto", 4) == 0 && (text[4] == '\0' || text[4] == ':');
-    if (!is_auto) {
-        bool has_port = rest && rest > text && rest[1] >= '0' && rest[1] <= '9';
-        rest = has_port ? strchr(rest + 1, ':') : NULL;
-        if (!has_port) {
-            return false;
-        }
-    }
-    c->address = text;
-    if (!rest) {
-        return true;
-    }
-    *rest = '\0';
-    return read_count(&c->n, rest + 1);
-}
-
-static enum msc_status read_cluster(struct cluster *c, struct msc_arena *arena, const char *text) {
-    static const char local[] = "local:", ray[] = "ray:";
-    char *copy = msc_arena_strdup(arena, text);
-    bool is_good = false;
-    *c = (struct cluster){0};
-    MSC_TRY(copy ? MSC_OK : msc_processor__no_memory());
-    if (strncmp(copy, local, sizeof local - 1) == 0) {
-        is_good = read_count(&c->n, copy + sizeof local - 1);
-    } else if (strncmp(copy, ray, sizeof ray - 1) == 0) {
-        is_good = read_ray(c, copy + sizeof ray - 1);
-    }
-    return is_good ? MSC_OK : fail_cluster(text);
-}
-
 // What a worker is told of the search: where its record is, which says the rest, and its share of the
-// machine.
-static enum msc_status make_init(char **out, struct msc_processor *p, int64_t n_workers) {
+// machine (0: all of it).
+static enum msc_status write_init(char **out, struct msc_processor *p, int n_threads,
+                                  uint64_t n_bytes) {
     struct msc_str init = {0};
-    const struct msc_model *m = p->model;
     char *record;
-    int n_threads = m ? m->n_threads / (int)n_workers : 1;
     MSC_TRY(msc_path_absolute(&record, &p->arena, msc_processor__entry(p)->record));
     msc_str_append(&init, "\"record\":");
     msc_json_write_text(&init, record);
-    msc_str_printf(&init, ",\"threads\":%d", n_threads > 0 ? n_threads : 1);
-    if (m) {
-        msc_str_printf(&init, ",\"memory\":\"%llu\"",
-                       (unsigned long long)(m->memory_bytes / (uint64_t)n_workers));
+    msc_str_printf(&init, ",\"threads\":%d", n_threads);
+    if (n_bytes > 0) {
+        msc_str_printf(&init, ",\"memory\":\"%llu\"", (unsigned long long)n_bytes);
     }
     if (p->options.device) {
         msc_str_append(&init, ",\"device\":");
@@ -85,19 +31,63 @@ static enum msc_status make_init(char **out, struct msc_processor *p, int64_t n_
     return *out ? MSC_OK : msc_processor__no_memory();
 }
 
+// So many share this machine.
+static enum msc_status make_init(char **out, struct msc_processor *p, int64_t n_workers) {
+    const struct msc_model *m = p->model;
+    int n_threads = m ? m->n_threads / (int)n_workers : 1;
+    return write_init(out, p, n_threads > 0 ? n_threads : 1,
+                      m ? m->memory_bytes / (uint64_t)n_workers : 0);
+}
+
+// Each has what its job has of a node, unless it is said.
+static enum msc_status make_node_init(char **out, struct msc_processor *p) {
+    return write_init(out, p, p->options.n_threads, p->options.memory_bytes);
+}
+
 static enum msc_status open_local(struct msc_bridge **out, struct msc_processor *p,
-                                  const struct cluster *c) {
+                                  const struct msc_cluster *c) {
     const char **argv = msc_arena_array(&p->arena, 4, sizeof *argv);
     MSC_TRY(argv ? MSC_OK : msc_processor__no_memory());
     argv[0] = p->options.worker_program;
     argv[1] = "worker";
     argv[2] = "--quiet";
-    return msc_bridge_open_local(out, argv, (size_t)c->n);
+    return msc_bridge_open_local(out, argv, (size_t)c->n, false);
+}
+
+// A job of one node each: one that waits in the queue keeps its place.
+static enum msc_status open_slurm(struct msc_bridge **out, struct msc_processor *p,
+                                  const struct msc_cluster *c) {
+    const struct msc_processor_options *o = &p->options;
+    const char **argv = msc_arena_array(&p->arena, 16, sizeof *argv);
+    size_t n = 0;
+    MSC_TRY(argv ? MSC_OK : msc_processor__no_memory());
+    argv[n++] = "srun";
+    argv[n++] = "--quiet";
+    argv[n++] = "--job-name=mscgym";
+    argv[n++] = "--nodes=1";
+    argv[n++] = "--ntasks=1";
+    argv[n++] = o->n_threads > 0 ? msc_arena_printf(&p->arena, "--cpus-per-task=%d", o->n_threads)
+                                 : "--exclusive";
+    if (o->memory_bytes > 0) {
+        argv[n++] = msc_arena_printf(&p->arena, "--mem=%lluK",
+                                     (unsigned long long)(o->memory_bytes / 1024 + 1));
+    }
+    if (c->partition) {
+        argv[n++] = msc_arena_printf(&p->arena, "--partition=%s", c->partition);
+    }
+    argv[n++] = o->node_program ? o->node_program : "mscgym";
+    argv[n++] = "worker";
+    argv[n++] = "--quiet";
+    for (size_t i = 0; i < n; i++) {
+        MSC_TRY(argv[i] ? MSC_OK : msc_processor__no_memory());
+    }
+    return msc_bridge_open_local(out, argv, (size_t)c->n, true);
 }
 
 // What the program that reaches Ray is told first. Threads and memory that are not asked for are what a
 // node has.
-static enum msc_status make_start(char **out, struct msc_processor *p, const struct cluster *c) {
+static enum msc_status make_start(char **out, struct msc_processor *p,
+                                  const struct msc_cluster *c) {
     const struct msc_processor_options *o = &p->options;
     struct msc_str start = {0};
     msc_str_append(&start, "{\"start\":{\"argv\":[");
@@ -109,7 +99,7 @@ static enum msc_status make_start(char **out, struct msc_processor *p, const str
 }
 
 static enum msc_status open_ray(struct msc_bridge **out, struct msc_processor *p,
-                                const struct cluster *c) {
+                                const struct msc_cluster *c) {
     static const char hint[] = ": is Python's package mscgym_ray installed (docs/cluster.md)?";
     const char **argv = msc_arena_array(&p->arena, 5, sizeof *argv);
     char *start;
@@ -125,14 +115,15 @@ static enum msc_status open_ray(struct msc_bridge **out, struct msc_processor *p
 
 enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_processor *p) {
     const struct msc_processor_options *o = &p->options;
-    struct cluster cluster;
+    struct msc_cluster c;
     char *init;
     const char *build;
     if (!o->cluster) {
         return MSC_OK;
     }
-    MSC_TRY(read_cluster(&cluster, &p->arena, o->cluster));
-    MSC_TRY(make_init(&init, p, cluster.address ? 1 : cluster.n));
+    MSC_TRY(msc_cluster_read(&c, &p->arena, o->cluster));
+    MSC_TRY(c.kind == MSC_CLUSTER_SLURM ? make_node_init(&init, p)
+                                        : make_init(&init, p, c.kind == MSC_CLUSTER_RAY ? 1 : c.n));
     MSC_TRY(msc_node_build(&build, &p->arena));
     struct msc_pool_options pool = {
         .env = p->env,
@@ -143,7 +134,8 @@ enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_proce
         .log = p->log,
         .cancel = o->cancel,
     };
-    MSC_TRY(cluster.address ? open_ray(&pool.bridge, p, &cluster)
-                            : open_local(&pool.bridge, p, &cluster));
+    MSC_TRY(c.kind == MSC_CLUSTER_RAY     ? open_ray(&pool.bridge, p, &c)
+            : c.kind == MSC_CLUSTER_SLURM ? open_slurm(&pool.bridge, p, &c)
+                                          : open_local(&pool.bridge, p, &c));
     return msc_pool_open(out, &pool);
 }

@@ -69,9 +69,10 @@ static inline void msc_bridge_close(struct msc_bridge *bridge) { // accepts NULL
 
 // Workers that are children of this process: n_workers times the program `argv` (NULL-terminated,
 // borrowed until close), `mscgym worker` here, or what starts it on another machine. One that ends is
-// started again; a program that ends three times in a row without a word is given up.
+// started again; a program that ends three times in a row without a word is given up. `waits`: a program
+// may wait for its turn for long, and a worker is there when it says its first word.
 enum msc_status msc_bridge_open_local(struct msc_bridge **out, const char *const argv[],
-                                      size_t n_workers);
+                                      size_t n_workers, bool waits);
 // Workers that the program `argv` starts somewhere: `python3 -m mscgym_ray`, say. It is sent `requests`
 // (NULL-terminated, lines of JSON) first, and speaks as docs/cluster.md says. `name` and `hint`, for
 // messages, are borrowed until close; the hint follows what is said of a program that ended without a

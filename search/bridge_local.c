@@ -30,6 +30,7 @@ struct place {
 struct local {
     struct msc_bridge bridge;
     const char *const *argv;
+    bool waits; // for the first word of a worker
     size_t n;
     struct place *places;  // [n]
     struct pollfd *polled; // [2 * n]
@@ -109,6 +110,12 @@ static void local_drop(struct msc_bridge *bridge, int32_t worker, bool for_good)
     }
 }
 
+static bool tell_up(struct place *place, struct msc_bridge_event *event) {
+    place->is_told = true;
+    event->kind = MSC_BRIDGE_UP;
+    return true;
+}
+
 // One event of what is there already. Places take turns.
 static bool take_event(struct local *l, struct msc_bridge_event *event) {
     for (size_t k = 0; k < l->n; k++) {
@@ -117,10 +124,8 @@ static bool take_event(struct local *l, struct msc_bridge_event *event) {
             continue;
         }
         event->worker = place->worker;
-        if (!place->is_told) {
-            place->is_told = true;
-            event->kind = MSC_BRIDGE_UP;
-            return true;
+        if (!place->is_told && !l->waits) {
+            return tell_up(place, event);
         }
         flush(place);
         if (msc_process_next_line(place->process, &event->text, &event->length) != MSC_OK) {
@@ -129,6 +134,10 @@ static bool take_event(struct local *l, struct msc_bridge_event *event) {
         }
         if (event->text) {
             place->has_spoken = true;
+            // Its first word is a beat, which says no more than that.
+            if (!place->is_told) {
+                return tell_up(place, event);
+            }
             event->kind = MSC_BRIDGE_LINE;
             l->turn = (size_t)(place - l->places) + 1;
             return true;
@@ -208,13 +217,14 @@ static const struct msc_bridge_def bridge_local = {
 };
 
 enum msc_status msc_bridge_open_local(struct msc_bridge **out, const char *const argv[],
-                                      size_t n_workers) {
+                                      size_t n_workers, bool waits) {
     struct local *l = msc_alloc_zero(1, sizeof *l);
     if (!l) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for workers");
     }
     l->bridge.def = &bridge_local;
     l->argv = argv;
+    l->waits = waits;
     l->n = n_workers;
     l->places = msc_alloc_zero(n_workers, sizeof *l->places);
     l->polled = msc_alloc_zero(2 * n_workers, sizeof *l->polled);

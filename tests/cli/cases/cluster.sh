@@ -101,3 +101,13 @@ if command -v python3 >/dev/null; then
     done
 fi
 try mscgym search a.json --cluster ray:box
+# Slurm, of which there is no more than a program that starts what it is told.
+program=$(command -v mscgym)
+mkdir bin
+printf '#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n' >bin/srun
+chmod +x bin/srun
+alone a a/toy.jsonl
+PATH=$PWD/bin:$PATH mscgym search a.json --restart --quiet --cluster slurm:night:2 --worker-program "$program" >/dev/null
+same a/toy.jsonl slurm
+PATH=$PWD/nothing try "$program" search a.json --restart --cluster slurm:1 2>&1 | sed '/quantize\|gym\[/d'
+try mscgym search a.json --cluster slurm:night

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""Searches by the workers of a Slurm cluster of its own, beside those of one process: the same records.
+
+    check_slurm.py MSCGYM EXAMPLES/DIGITS [--faults 30] [--seed 0]
+
+Starts slurmctld and two slurmd on this machine (Debian's slurm-wlm and munge, root; exit 77 where
+they are missing). Meanwhile workers, srun and whole nodes are killed or stopped, and nodes come back.
+"""
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+CONFIG = """ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+SlurmctldPort={port}
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool.%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+MpiDefault=none
+SwitchType=switch/none
+ReturnToService=2
+SlurmctldTimeout=10
+SlurmdTimeout=10
+KillWait=2
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={port1} CPUs=1
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={port2} CPUs=1
+PartitionName=night Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
+"""
+NODES = ("n1", "n2")
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
+def free_ports(n):
+    sockets = [socket.socket() for _ in range(n)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+class Cluster:
+    """A controller and two nodes."""
+
+    def __init__(self, folder):
+        self.folder, self.started = folder, []
+        host = socket.gethostname().split(".")[0]
+        port, port1, port2 = free_ports(3)
+        self.config = os.path.join(folder, "slurm.conf")
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write(CONFIG.format(host=host, folder=folder, port=port, port1=port1, port2=port2))
+        os.environ["SLURM_CONF"] = self.config
+        for name in ("state", "spool.n1", "spool.n2"):
+            os.mkdir(os.path.join(folder, name))
+        self.start_munge()
+        self.run("slurmctld", "-D", "-f", self.config)
+        for node in NODES:
+            self.start_node(node)
+        self.wait_idle()
+
+    def run(self, *argv):
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        self.started.append(process)
+        return process
+
+    def start_munge(self):
+        key = os.path.join(self.folder, "munge.key")
+        with open(key, "wb") as file:
+            file.write(os.urandom(1024))
+        os.chmod(key, 0o400)
+        self.run("munged", "--foreground", "--force", f"--key-file={key}",
+                 f"--socket={self.folder}/munge.socket", f"--pid-file={self.folder}/munge.pid",
+                 f"--seed-file={self.folder}/munge.seed", f"--log-file={self.folder}/munge.log")
+        deadline = time.monotonic() + 10
+        while not os.path.exists(os.path.join(self.folder, "munge.socket")):
+            if time.monotonic() > deadline:
+                sys.exit("munged does not start")
+            time.sleep(0.05)
+
+    def start_node(self, node):
+        self.run("slurmd", "-D", "-f", self.config, "-N", node)
+
+    def wait_idle(self):
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            result = subprocess.run(["sinfo", "-h", "-t", "idle", "-o", "%D"], capture_output=True,
+                                    text=True, check=False)
+            if result.stdout.strip() == "2":
+                return
+            time.sleep(0.2)
+        sys.exit("the nodes do not come up")
+
+    def close(self):
+        subprocess.run(["scancel", "-u", "root"], capture_output=True, check=False)
+        for process in reversed(self.started):
+            process.terminate()
+        for process in self.started:
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def processes(*words):
+    """Numbers of those whose command line has all of these words."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                line = file.read().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if all(word in line for word in words):
+            found.append(int(name))
+    return found
+
+
+def send(number, what):
+    try:
+        os.kill(number, what)
+    except OSError:
+        pass
+
+
+class Faults:
+    """One after another, while a search runs."""
+
+    def __init__(self, cluster, mscgym, seed):
+        self.cluster, self.mscgym, self.chance = cluster, mscgym, random.Random(seed)
+        self.counts = {}
+        self.due = []  # what is to be undone, and when
+
+    def undo(self, now):
+        for item in [item for item in self.due if item[0] <= now]:
+            self.due.remove(item)
+            item[1]()
+
+    def one(self):
+        kind = self.chance.choice(("worker", "worker", "srun", "stop", "node"))
+        now = time.monotonic()
+        if kind == "node":
+            if self.due:
+                return
+            node = self.chance.choice(NODES)
+            victims = processes("slurmd", "-N", node) + processes("slurmstepd")
+            self.due.append((now + 2, lambda: self.cluster.start_node(node)))
+        elif kind == "srun":
+            victims = processes("srun --quiet")[:1]
+        else:
+            workers = [n for n in processes(self.mscgym + " worker --quiet") if n not in
+                       processes("srun --quiet") and n not in processes("slurmstepd")]
+            victims = [self.chance.choice(workers)] if workers else []
+        if not victims:
+            return
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        for victim in victims:
+            send(victim, signal.SIGSTOP if kind == "stop" else signal.SIGKILL)
+        if kind == "stop":
+            self.due.append((now + 3, lambda: send(victims[0], signal.SIGCONT)))
+
+
+def canonical(mscgym, record):
+    return subprocess.run([mscgym, "show", record, "--canonical"], check=True,
+                          capture_output=True).stdout
+
+
+def toy(folder, trials):
+    path = os.path.join(folder, "toy.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"workspace": folder, "verbose": "warning", "gym": [{
+            "record": "toy.jsonl",
+            "env": {"type": "toy", "tasks": 12, "choices": 4, "interaction": 0.5, "delay_us": 8000},
+            "agent": {"type": "evolutionary"}, "parallel": 16, "seed": 3,
+            "budget": {"trials": trials}}]}, file)
+    return path, os.path.join(folder, "toy.jsonl")
+
+
+def check(mscgym, config, record, options, faults, n_faults):
+    """True when the records are the same."""
+    if subprocess.run([mscgym, "search", config, "--quiet"], stdout=subprocess.DEVNULL,
+                      check=False).returncode != 0:
+        sys.exit(f"{config}: the search alone failed")
+    alone = canonical(mscgym, record)
+    start = time.monotonic()
+    search = subprocess.Popen([mscgym, "search", config, "--restart", "--quiet", *options],
+                              stdout=subprocess.DEVNULL)
+    while search.poll() is None:
+        time.sleep(0.5)
+        if faults:
+            faults.undo(time.monotonic())
+            if sum(faults.counts.values()) < n_faults:
+                faults.one()
+        if time.monotonic() - start > 900:
+            search.kill()
+            sys.exit(f"{record}: it hangs")
+    if faults:
+        time.sleep(3)
+        faults.undo(float("inf"))
+    is_same = search.returncode == 0 and canonical(mscgym, record) == alone
+    print(f"{os.path.basename(record)}: {'the same' if is_same else 'DIFFERS'}, "
+          f"exit {search.returncode}, {time.monotonic() - start:.1f} s"
+          + (f", faults {faults.counts}" if faults else ""), flush=True)
+    return is_same
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mscgym", type=os.path.abspath)
+    parser.add_argument("digits", type=os.path.abspath)
+    parser.add_argument("--faults", type=int, default=30)
+    parser.add_argument("--trials", type=int, default=3000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    missing = [p for p in ("slurmctld", "slurmd", "srun", "munged") if not shutil.which(p)]
+    if missing:
+        skip(f"no {', '.join(missing)} (Debian's slurm-wlm and munge)")
+    if os.geteuid() != 0:
+        skip("only root can start Slurm's daemons")
+    with tempfile.TemporaryDirectory(prefix="check_slurm_") as folder:
+        cluster = Cluster(folder)
+        try:
+            work = os.path.join(folder, "work")
+            shutil.copytree(options.digits, os.path.join(work, "digits"))
+            workers = ["--cluster", "slurm:night:2", "--worker-program", options.mscgym]
+            digits = os.path.join(work, "digits", "msc_workspace", "digits.jsonl")
+            good = check(options.mscgym, os.path.join(work, "digits", "digits.json"), digits,
+                         workers, None, 0)
+            config, record = toy(work, options.trials)
+            faults = Faults(cluster, options.mscgym, options.seed)
+            good &= check(options.mscgym, config, record, workers, faults, options.faults)
+            good &= sum(faults.counts.values()) >= options.faults
+        finally:
+            cluster.close()
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
