@@ -72,8 +72,12 @@ static double kernels_measure(const struct bench_job *job, int n_threads, int n_
     return seconds;
 }
 
-// As many calls as last a hundredth of a second or more, after the first ones have warmed up.
+// As many calls as last a hundredth of a second or more. The first one does not count: shaders are
+// compiled in it.
 static bool choose_calls(struct bench_job *job, int n_threads, const struct settings *s) {
+    if (isinf(kernels_measure(job, n_threads, 1, s))) {
+        return false;
+    }
     for (job->n_calls = 1; job->n_calls < 1 << 20; job->n_calls *= 2) {
         double seconds = kernels_measure(job, n_threads, job->n_calls, s);
         if (isinf(seconds)) {

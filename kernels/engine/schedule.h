@@ -21,7 +21,9 @@
 //
 // Where a backend runs several calls of a step at less cost than one by one (max_calls), it is the
 // other way about: the earliest step with ready nodes is next, with all of them, and sinks come
-// last, so that the host waits for the device once in a window.
+// last, so that the host waits for the device once in a window. One thread at a time hands over
+// steps, which takes the host less than it takes the device to run them: what it makes ready goes
+// with what was ready already.
 //
 //     struct msc_schedule *schedule;
 //     MSC_TRY(msc_schedule_create(&schedule, &options));

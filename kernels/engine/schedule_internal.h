@@ -109,6 +109,7 @@ struct msc_schedule {
     pthread_mutex_t end_lock; // one `end` at a time
     size_t n_done;
     int n_waiting;
+    int stepper; // the thread at a step whose nodes run together, or MSC_NO_ID
     bool is_cancelled;
 
     struct msc_schedule_stats stats;
@@ -219,7 +220,7 @@ void msc_schedule__walk(struct msc_schedule *s);
 
 // The nodes that a thread is to run next, up to MSC_SCHEDULE_TOGETHER: several only if they are of
 // one step, or sink nodes. Waits for some; 0 when all is done. With the lock.
-int32_t msc_schedule__take(struct msc_schedule *s, int32_t ids[]);
+int32_t msc_schedule__take(struct msc_schedule *s, int32_t ids[], int thread);
 // Before the first is taken: where nodes are run together, those ready from the start are.
 void msc_schedule__ready_roots(struct msc_schedule *s);
 

@@ -1,5 +1,7 @@
 #include "kernels/engine/schedule_internal.h"
 
+#include <string.h>
+
 static int32_t most_together(const struct msc_schedule *s) {
     int32_t n = s->options.backend->def->max_calls;
     return n < MSC_SCHEDULE_TOGETHER ? n : MSC_SCHEDULE_TOGETHER;
@@ -22,16 +24,30 @@ static int64_t rank_of(const struct msc_schedule *s, const struct msc_node *node
                : 0;
 }
 
-// The ready nodes of lowest rank: several when they are one step's, or sinks.
-static int32_t take_lowest(struct msc_schedule *s, int32_t ids[]) {
+// Does the backend leave the step to the host, where calls together gain nothing?
+static bool is_left_to_host(const struct msc_schedule *s, const struct msc_node *node) {
+    const struct msc_backend *b = s->options.backend;
+    return strcmp(msc_backend_place(b, msc_schedule__step(s, node)).device, b->def->name) != 0;
+}
+
+// The ready nodes of lowest rank: several when they are one step's, or sinks. None when that is a
+// step's turn and another thread is at a step: what that one makes ready may go with these.
+static int32_t take_lowest(struct msc_schedule *s, int32_t ids[], int thread) {
     int64_t lowest = INT64_MAX;
     int32_t n = 0, most = most_together(s);
+    const struct msc_node *first = NULL;
     for (size_t i = 0; i < s->ready.n; i++) {
-        int64_t rank = rank_of(s, &s->nodes[s->ready.items[i]]);
+        const struct msc_node *node = &s->nodes[s->ready.items[i]];
+        int64_t rank = rank_of(s, node);
+        first = rank < lowest ? node : first;
         lowest = rank < lowest ? rank : lowest;
     }
-    if (lowest == 0) {
+    if (lowest == 0 || (lowest < INT64_MAX && is_left_to_host(s, first))) {
         most = 1;
+    } else if (lowest < INT64_MAX && s->stepper != MSC_NO_ID) {
+        return 0;
+    } else if (lowest < INT64_MAX) {
+        s->stepper = thread;
     }
     size_t kept = 0;
     for (size_t i = 0; i < s->ready.n; i++) {
@@ -75,25 +91,22 @@ static int32_t take_root(struct msc_schedule *s) {
     return MSC_NO_ID;
 }
 
-int32_t msc_schedule__take(struct msc_schedule *s, int32_t ids[]) {
+// One that is ready, or a root.
+static int32_t take_any(struct msc_schedule *s, int32_t ids[]) {
+    ids[0] = s->ready.n > 0 ? s->ready.items[--s->ready.n] : take_root(s);
+    return ids[0] != MSC_NO_ID ? 1 : 0;
+}
+
+int32_t msc_schedule__take(struct msc_schedule *s, int32_t ids[], int thread) {
     bool is_together = most_together(s) > 1;
-    for (;;) {
-        if (s->is_cancelled || s->n_done == s->n_nodes) {
-            return 0;
-        }
-        if (s->ready.n > 0 && is_together) {
-            return take_lowest(s, ids);
-        }
-        if (s->ready.n > 0) {
-            ids[0] = s->ready.items[--s->ready.n];
-            return 1;
-        }
-        ids[0] = take_root(s);
-        if (ids[0] != MSC_NO_ID) {
-            return 1;
+    while (!s->is_cancelled && s->n_done < s->n_nodes) {
+        int32_t n = is_together && s->ready.n > 0 ? take_lowest(s, ids, thread) : take_any(s, ids);
+        if (n > 0) {
+            return n;
         }
         s->n_waiting++;
         pthread_cond_wait(&s->wake, &s->lock);
         s->n_waiting--;
     }
+    return 0;
 }

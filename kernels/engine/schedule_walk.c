@@ -184,8 +184,12 @@ static void run_nodes(struct msc_schedule *s, int32_t ids[], int32_t n, int thre
 static void work_as_thread(struct msc_schedule *s, int thread) {
     int32_t ids[MSC_SCHEDULE_TOGETHER], n;
     pthread_mutex_lock(&s->lock);
-    while ((n = msc_schedule__take(s, ids)) > 0) {
+    while ((n = msc_schedule__take(s, ids, thread)) > 0) {
         run_nodes(s, ids, n, thread);
+        if (s->stepper == thread) {
+            s->stepper = MSC_NO_ID;
+            pthread_cond_broadcast(&s->wake);
+        }
         if (s->n_done == s->n_nodes) {
             pthread_cond_broadcast(&s->wake);
         }
@@ -199,6 +203,7 @@ static void work_as_thread(struct msc_schedule *s, int thread) {
 
 void msc_schedule__walk(struct msc_schedule *s) {
     s->is_cancelled = false;
+    s->stepper = MSC_NO_ID;
     msc_schedule__ready_roots(s);
     if (s->options.n_threads == 1) {
         work_as_thread(s, 0);

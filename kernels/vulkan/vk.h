@@ -82,6 +82,18 @@ enum msc_status msc_vk_pipeline(struct msc_vk_pipeline **out, struct msc_vk *vk,
 enum msc_status msc_vk_pipelines_init(struct msc_vk *vk);
 void msc_vk_pipelines_finish(struct msc_vk *vk);
 
+// vk_controls.c: what a device can be asked to do with float32, and a copy of a shader's code, the
+// caller's to free, that asks for it.
+enum msc_vk_control {
+    MSC_VK_KEEPS_DENORMALS = 1,
+    MSC_VK_KEEPS_SPECIALS = 2, // NaN, infinite numbers, the sign of zero
+    MSC_VK_ROUNDS_TO_EVEN = 4,
+};
+#define MSC_VK_ALL_CONTROLS 7u
+void msc_vk_find_controls(struct msc_vk *vk);
+enum msc_status msc_vk_add_controls(uint32_t **out, size_t *n_bytes,
+                                    const struct msc_vk_shader_code *code, unsigned controls);
+
 // vk_cache.c: the driver's compiled pipelines on disk.
 enum msc_status msc_vk_cache_open(struct msc_vk *vk);
 void msc_vk_cache_close(struct msc_vk *vk); // writes the file when something was added
@@ -218,8 +230,9 @@ struct msc_vk {
     struct msc_vk_tuning tuning;
     uint64_t block_limit; // bytes of the largest block
     uint64_t arena_bytes; // of an arena at least
-    bool divides_exactly; // `/` rounds correctly; else shaders correct it
+    bool divides_exactly; // quotients and roots round correctly; else shaders mend them
     bool stages_all;      // device memory is not mapped even where it could be
+    unsigned controls;    // enum msc_vk_control: what shaders ask of its floats
     bool has_int64;       // integers of 64 bits in shaders
     bool has_dot;         // products of bytes by an instruction
     bool prefers_int;     // ... that is faster than floats

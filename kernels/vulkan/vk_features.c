@@ -86,6 +86,7 @@ enum msc_status msc_vk_create_device(struct msc_vk *vk) {
     vk->stages_all = staging && strcmp(staging, "1") == 0;
     MSC_TRY(check_needed(vk));
     MSC_TRY(find_dot(vk));
+    msc_vk_find_controls(vk);
     vk->api.vkGetPhysicalDeviceFeatures2(vk->physical, &has);
     vk->has_int64 = has.features.shaderInt64;
     wanted.shaderInt64 = has.features.shaderInt64;

@@ -192,14 +192,18 @@ struct choice {
 
 static void choose_depthwise(struct choice *c, const struct msc_vk_gemm *g, const struct msc_vk *vk,
                              enum msc_vk_unit unit) {
+    static const enum msc_vk_shader shaders[2][2] = {
+        {MSC_VK_DEPTHWISE_G, MSC_VK_DEPTHWISE_G_BYTES},
+        {MSC_VK_DEPTHWISE_G_QUADS, MSC_VK_DEPTHWISE_G_BYTES_QUADS}};
     bool is_u = vk->tuning.is_family_u;
-    c->shader = is_u                        ? MSC_VK_DEPTHWISE_U
-                : unit == MSC_VK_UNIT_BYTES ? MSC_VK_DEPTHWISE_G_BYTES
-                                            : MSC_VK_DEPTHWISE_G;
+    bool has_quads = !is_u && g->desc.n_cols % 4 == 0 && g->desc.n_cols == g->desc.x_row &&
+                     g->desc.n_cols == g->desc.y_row;
+    c->shader = is_u ? MSC_VK_DEPTHWISE_U : shaders[has_quads][unit == MSC_VK_UNIT_BYTES];
     c->constants[0] = vk->tuning.lanes;
     c->x_kind = c->w_kind = is_u ? MSC_VK_FLOATS : MSC_VK_READ;
-    c->groups[0] = msc_vk_spread(vk, (uint64_t)(g->desc.n_rows * g->desc.n_cols),
-                                 2 * (uint64_t)g->desc.depth, &c->per_lane);
+    c->groups[0] =
+        msc_vk_spread(vk, (uint64_t)(g->desc.n_rows * g->desc.n_cols / (has_quads ? 4 : 1)),
+                      2 * (uint64_t)g->desc.depth, &c->per_lane);
     c->groups[1] = c->groups[2] = 1;
 }
 

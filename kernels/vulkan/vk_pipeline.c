@@ -25,11 +25,22 @@ const char *msc_vk_shader_name(enum msc_vk_shader shader) {
 
 // ---- Layouts ----------------------------------------------------------------------------------
 
+static enum msc_status create_module(struct msc_vk *vk, VkShaderModule *out,
+                                     const struct msc_vk_shader_code *code) {
+    VkShaderModuleCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+    uint32_t *words;
+    MSC_TRY(msc_vk_add_controls(&words, &info.codeSize, code, vk->controls));
+    info.pCode = words;
+    enum msc_status status =
+        msc_vk_check(vk->api.vkCreateShaderModule(vk->device, &info, NULL, out), "a shader");
+    msc_free(words);
+    return status;
+}
+
 static enum msc_status create_layout(struct msc_vk *vk, enum msc_vk_shader shader) {
     struct msc_vk_layout *l = &vk->layouts[shader];
     VkDescriptorSetLayoutBinding bindings[MSC_VK_MAX_BINDINGS + 1];
     const struct msc_vk_shader_info *info = &infos[shader];
-    const struct msc_vk_shader_code *code = &msc_vk_shader_codes[shader];
     uint32_t n = info->n_texels + info->n_buffers;
     for (uint32_t i = 0; i <= n; i++) {
         bindings[i] = (VkDescriptorSetLayoutBinding){
@@ -53,11 +64,7 @@ static enum msc_status create_layout(struct msc_vk *vk, enum msc_vk_shader shade
                                            .pPushConstantRanges = &push};
     MSC_TRY(msc_vk_check(vk->api.vkCreatePipelineLayout(vk->device, &pipeline, NULL, &l->pipeline),
                          "a pipeline layout"));
-    VkShaderModuleCreateInfo module = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                       .codeSize = code->n_bytes,
-                                       .pCode = code->words};
-    MSC_TRY(msc_vk_check(vk->api.vkCreateShaderModule(vk->device, &module, NULL, &l->module),
-                         "a shader"));
+    MSC_TRY(create_module(vk, &l->module, &msc_vk_shader_codes[shader]));
     l->n_texels = info->n_texels;
     l->n_bindings = n;
     return MSC_OK;

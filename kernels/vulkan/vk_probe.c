@@ -1,11 +1,12 @@
-// Does the device's division round correctly? Vulkan allows errors of 2.5 units in the last place;
-// a quantised value would then differ from the other backends'. Shaders repair the quotient where
-// the probe says so.
+// Does the device round quotients and square roots correctly? Vulkan allows errors of 2.5 units in
+// the last place, and more; a quantised value would then differ from the other backends'. Shaders
+// mend both where the probe says so.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"
 #include "base/rng.h"
 
+#include <math.h>
 #include <string.h>
 
 #define N_PAIRS 16384
@@ -25,10 +26,10 @@ static void vk_probe_fill(float pairs[]) {
     }
 }
 
-// Divides all pairs on the device and counts those that are not C's quotient.
+// Computes quotients and roots on the device and counts those that are not C's.
 static enum msc_status count_wrong(struct msc_vk *vk, int *n_wrong, const struct msc_vk_block *in,
                                    const struct msc_vk_block *out, const float pairs[],
-                                   float quotients[], bool repairs) {
+                                   float results[], bool repairs) {
     static const enum msc_vk_kind kinds[] = {MSC_VK_READ, MSC_VK_WRITE};
     uint32_t constants[] = {LANES, repairs ? 1 : 0};
     uint32_t push[2] = {N_PAIRS, PER_LANE};
@@ -45,12 +46,12 @@ static enum msc_status count_wrong(struct msc_vk *vk, int *n_wrong, const struct
     d.push_bytes = sizeof(push);
     d.groups[0] = msc_vk_groups(N_PAIRS, LANES * PER_LANE);
     MSC_TRY(msc_vk_dispatch(vk, &d));
-    struct msc_vk_copy copy = {quotients, out, N_PAIRS * sizeof(float)};
+    struct msc_vk_copy copy = {results, out, 2 * N_PAIRS * sizeof(float)};
     MSC_TRY(msc_vk_download(vk, &copy, 1));
     *n_wrong = 0;
     for (int i = 0; i < N_PAIRS; i++) {
-        float expected = pairs[2 * i] / pairs[2 * i + 1];
-        *n_wrong += memcmp(&expected, &quotients[i], sizeof(float)) != 0;
+        const float expected[2] = {pairs[2 * i] / pairs[2 * i + 1], sqrtf(fabsf(pairs[2 * i]))};
+        *n_wrong += memcmp(expected, &results[2 * i], sizeof(expected)) != 0;
     }
     return MSC_OK;
 }
@@ -59,21 +60,21 @@ enum msc_status msc_vk_probe(struct msc_vk *vk) {
     enum msc_status status;
     int n_wrong;
     struct msc_vk_block *in = NULL, *out = NULL;
-    float *pairs = msc_alloc(3 * N_PAIRS * sizeof(float));
+    float *pairs = msc_alloc(4 * N_PAIRS * sizeof(float));
     if (!pairs) {
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
     }
     vk_probe_fill(pairs);
     MSC_TRY_OUT(msc_vk_upload_new(vk, &in, pairs, 2 * N_PAIRS * sizeof(float)));
-    MSC_TRY_OUT(msc_vk_upload_new(vk, &out, pairs, N_PAIRS * sizeof(float)));
-    float *quotients = pairs + (size_t)2 * N_PAIRS;
-    MSC_TRY_OUT(count_wrong(vk, &n_wrong, in, out, pairs, quotients, false));
+    MSC_TRY_OUT(msc_vk_upload_new(vk, &out, pairs, 2 * N_PAIRS * sizeof(float)));
+    float *results = pairs + (size_t)2 * N_PAIRS;
+    MSC_TRY_OUT(count_wrong(vk, &n_wrong, in, out, pairs, results, false));
     vk->divides_exactly = n_wrong == 0;
     if (!vk->divides_exactly) {
-        MSC_TRY_OUT(count_wrong(vk, &n_wrong, in, out, pairs, quotients, true));
+        MSC_TRY_OUT(count_wrong(vk, &n_wrong, in, out, pairs, results, true));
         if (n_wrong > 0) {
             msc_log(vk->log, MSC_LOG_WARNING,
-                    "vulkan: %s divides inexactly: quantised values may differ from the cpu's",
+                    "vulkan: %s rounds quotients or roots inexactly: results may differ from the cpu's",
                     vk->properties.deviceName);
         }
     }

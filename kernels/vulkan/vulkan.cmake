@@ -15,6 +15,7 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_channels.c
     vulkan/vk_commands.c
     vulkan/vk_contract.c
+    vulkan/vk_controls.c
     vulkan/vk_copy.c
     vulkan/vk_device.c
     vulkan/vk_dispatch.c

@@ -1,11 +1,17 @@
-// Every shader as it stands in the program, by the validator of the SPIR-V tools.
+// Every shader, as it stands in the program and with what may be asked of a device's floats, by the
+// validator of the SPIR-V tools.
+#include "base/alloc.h"
 #include "base/file.h"
-#include "kernels/vulkan/vk_shaders.h"
+#include "kernels/vulkan/vk.h"
 #include "tests/temp_folder.h"
 
-static bool is_valid(const struct msc_vk_shader_code *code, const char *path) {
+static bool is_valid(const struct msc_vk_shader_code *code, unsigned controls, const char *path) {
     char command[TEMP_FOLDER_BYTES + 100];
-    assert_ok(msc_file_write(path, code->words, code->n_bytes));
+    uint32_t *words;
+    size_t n_bytes;
+    assert_ok(msc_vk_add_controls(&words, &n_bytes, code, controls));
+    assert_ok(msc_file_write(path, words, n_bytes));
+    msc_free(words);
     snprintf(command, sizeof command, "'%s' --target-env vulkan1.2 '%s'", MSC_SPIRV_VAL, path);
     return system(command) == 0;
 }
@@ -17,7 +23,7 @@ static void test_kernels_vulkan_shaders__valid(void **state) {
     temp_folder_make(folder);
     snprintf(path, sizeof path, "%s/shader.spv", folder);
     for (const struct msc_vk_shader_code *code = msc_vk_shader_codes; code->name; code++) {
-        if (!is_valid(code, path)) {
+        if (!is_valid(code, 0, path) || !is_valid(code, MSC_VK_ALL_CONTROLS, path)) {
             print_error("%s is not valid\n", code->name);
             n_bad++;
         }
@@ -43,6 +49,32 @@ static uint32_t find_word(const struct msc_vk_shader_code *code, uint32_t op, in
         }
     }
     return 0;
+}
+
+// Each is asked for by its capability and execution mode, of float32, and nothing else is changed.
+static void test_kernels_vulkan_shaders__controls(void **state) {
+    static const uint32_t capabilities[] = {4464, 4466, 4467}, modes[] = {4459, 4461, 4462};
+    const struct msc_vk_shader_code *code = &msc_vk_shader_codes[MSC_VK_EWISE];
+    uint32_t entry = find_word(code, 15, 1, 5, 2); // OpEntryPoint GLCompute
+    (void)state;
+    assert_true(entry > 0);
+    for (unsigned controls = 0; controls <= MSC_VK_ALL_CONTROLS; controls++) {
+        struct msc_vk_shader_code with = *code;
+        uint32_t *words;
+        size_t n = 0;
+        assert_ok(msc_vk_add_controls(&words, &with.n_bytes, code, controls));
+        with.words = words;
+        for (int i = 0; i < 3; i++) {
+            bool is_asked = (controls >> i & 1u) != 0;
+            uint32_t has = find_word(&with, 17, 1, capabilities[i], 1);
+            assert_int_equal(has, is_asked ? capabilities[i] : 0);
+            assert_int_equal(find_word(&with, 16, 2, modes[i], 1), is_asked ? entry : 0);
+            assert_int_equal(find_word(&with, 16, 2, modes[i], 3), is_asked ? 32 : 0);
+            n += is_asked ? 6 : 0;
+        }
+        assert_int_equal(with.n_bytes, code->n_bytes + n * sizeof(uint32_t));
+        msc_free(words);
+    }
 }
 
 static uint32_t most(uint32_t a, uint32_t b) {
@@ -90,6 +122,7 @@ static void test_kernels_vulkan_shaders__as_the_table_says(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_vulkan_shaders__valid),
+        cmocka_unit_test(test_kernels_vulkan_shaders__controls),
         cmocka_unit_test(test_kernels_vulkan_shaders__as_the_table_says),
     };
     msc_test_select(argc, argv);

@@ -67,14 +67,14 @@ float asin_near(float x, float z) {
 float asin_one(float v) {
     float a = abs(v);
     precise float z = a > 0.5 ? 0.5 * (1.0 - a) : a * a;
-    float near = asin_near(a > 0.5 ? sqrt(z) : a, z);
+    float near = asin_near(a > 0.5 ? root(z) : a, z);
     precise float far = HALF_PI - 2.0 * near;
     return a <= 1.0 ? with_sign(a > 0.5 ? far : near, v) : uintBitsToFloat(0x7fc00000u);
 }
 
 float acos_one(float v) {
     precise float z = 0.5 * (1.0 - abs(v));
-    precise float far = 2.0 * asin_near(sqrt(z), z);
+    precise float far = 2.0 * asin_near(root(z), z);
     far = v < 0.0 ? 2.0 * HALF_PI - far : far;
     precise float near = HALF_PI - asin_one(v);
     return abs(v) <= 1.0 ? (abs(v) > 0.5 ? far : near) : uintBitsToFloat(0x7fc00000u);
@@ -96,7 +96,8 @@ float cosh_one(float v) {
 
 float asinh_one(float v) {
     float a = abs(v);
-    precise float below = 1.0 + sqrt(a * a + 1.0);
+    precise float square = a * a + 1.0;
+    precise float below = 1.0 + root(square);
     precise float near = a + divide(a * a, below);
     precise float far = log_one(a) + 0.693147181;
     return with_sign(a > 1e9 ? far : log1p_one(near), v);
@@ -104,7 +105,8 @@ float asinh_one(float v) {
 
 float acosh_one(float v) {
     precise float t = v - 1.0;
-    precise float near = t + sqrt(2.0 * t + t * t);
+    precise float square = 2.0 * t + t * t;
+    precise float near = t + root(square);
     precise float far = log_one(v) + 0.693147181;
     return v > 1e9 ? far : log1p_one(near);
 }

@@ -123,3 +123,17 @@ void finish(uint z, uint row, uint col, float sum) {
     }
     write_forms(at, value);
 }
+
+// Writes columns col ... col + 3; all rows of y have whole quads of them.
+void finish_quad(uint z, uint row, uint col, vec4 sums) {
+    uint at = z * y_step + row * y_row + col;
+    for (uint k = 0; k < 4; k++) {
+        sums[k] = finished(end_of(z * tail_step + col + k), sums[k]);
+    }
+    if ((flags & HAS_Y) != 0) {
+        y_quads[(begin_of(2) + at) / 4] = sums;
+    }
+    for (uint f = 0; f < n_forms(); f++) {
+        write_form_quad(form_of(f), at, sums);
+    }
+}

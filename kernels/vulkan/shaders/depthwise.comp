@@ -1,36 +1,66 @@
 // Depthwise convolutions: y[r][c] = sum over taps of x[tap of r][c / multiple] * w[tap][c].
 // Lanes run along channels. At compile time: FAMILY_U reads x and w as texels, BYTES reads x as
-// stored bytes, else x and w are floats in buffers.
+// stored bytes, else x and w are floats in buffers. QUADS takes four channels at a time: all rows
+// have whole quads of them, and `multiple` is 1.
 // w is [taps][channels]. Constants: 0 lanes, 1 repair, 3 transposed (never).
-// Tile: lanes * per_lane outputs. Dispatched by vk_gemm.c.
+// Tile: lanes * per_lane outputs, or quads of them. Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_8bit_storage : require
 layout(local_size_x_id = 0) in;
 #include "conv.glsl"
+#if defined(BYTES)
+#include "bytes.glsl"
+#endif
 #if defined(FAMILY_U)
 layout(binding = 0) uniform samplerBuffer xs;
 layout(binding = 1) uniform samplerBuffer ws;
-#define LOAD_X(i) texelFetch(xs, int(begin_of(0)) + (i)).x
-#define LOAD_W(i) texelFetch(ws, int(begin_of(1)) + (i)).x
-#else
-layout(binding = 1) readonly buffer W { float ws[]; };
-#define LOAD_W(i) ws[int(begin_of(1)) + (i)]
-#if defined(BYTES)
-#include "bytes.glsl"
+#elif defined(BYTES)
 layout(binding = 0) readonly buffer X { uint xs[]; };
-#define LOAD_X(i) float_of(byte_of(xs[int(begin_of(0)) + (i) / 4], uint(i) % 4u))
+#elif defined(QUADS)
+layout(binding = 0) readonly buffer X { vec4 xs[]; };
 #else
 layout(binding = 0) readonly buffer X { float xs[]; };
-#define LOAD_X(i) xs[int(begin_of(0)) + (i)]
+#endif
+#if defined(QUADS)
+#define VALUE vec4
+#define PER_LANE 4u
+layout(binding = 1) readonly buffer W { vec4 ws[]; };
+#else
+#define VALUE float
+#define PER_LANE 1u
+#if !defined(FAMILY_U)
+layout(binding = 1) readonly buffer W { float ws[]; };
 #endif
 #endif
+
+VALUE load_x(uint i) {
+#if defined(FAMILY_U)
+    return texelFetch(xs, int(begin_of(0) + i)).x;
+#elif defined(BYTES) && defined(QUADS)
+    uint bytes = xs[begin_of(0) + i / 4];
+    return vec4(float_of(byte_of(bytes, 0)), float_of(byte_of(bytes, 1)),
+                float_of(byte_of(bytes, 2)), float_of(byte_of(bytes, 3)));
+#elif defined(BYTES)
+    return float_of(byte_of(xs[begin_of(0) + i / 4], i % 4));
+#else
+    return xs[(begin_of(0) + i) / PER_LANE];
+#endif
+}
+
+VALUE load_w(uint i) {
+#if defined(FAMILY_U)
+    return texelFetch(ws, int(begin_of(1) + i)).x;
+#else
+    return ws[(begin_of(1) + i) / PER_LANE];
+#endif
+}
 
 void main() {
     begin_call(gl_WorkGroupID.z);
     uint begin = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
     for (uint e = 0; e < per_lane; e++) {
-        uint i = begin + e * gl_WorkGroupSize.x;
+        uint i = PER_LANE * (begin + e * gl_WorkGroupSize.x);
         uint row = i / n_cols, col = i % n_cols;
         if (row >= n_rows) {
             break;
@@ -39,20 +69,25 @@ void main() {
         int image;
         locate(row, first, image);
         int channel = int(col) / stride.w;
-        int at = int(col);
-        precise float sum = 0.0;
+        uint at = col;
+        precise VALUE sum = VALUE(0.0);
         for (int kz = 0; kz < kernel.x; kz++) {
             for (int ky = 0; ky < kernel.y; ky++) {
                 for (int kx = 0; kx < kernel.z; kx++) {
                     int from = source(first, image, ivec3(kz, ky, kx));
                     if (from >= 0) {
-                        precise float part = LOAD_X(from * size_out.w + channel) * LOAD_W(at);
+                        precise VALUE part =
+                            load_x(uint(from * size_out.w + channel)) * load_w(at);
                         sum = sum + part;
                     }
-                    at += int(w_row);
+                    at += w_row;
                 }
             }
         }
+#if defined(QUADS)
+        finish_quad(0, row, col, sum);
+#else
         finish(0, row, col, sum);
+#endif
     }
 }

@@ -1,26 +1,64 @@
-// Correctly rounded a / b. Where the device's quotient may be some units off, the fused residual
-// a - q * b, which is exact near the quotient, picks the best of three neighbours, twice.
-// Constant 1 of every shader that includes this: does the quotient need repair?
-layout(constant_id = 1) const bool REPAIRS_DIVISION = false;
+// Correctly rounded quotients and square roots. Where the device's own may be some units off, what
+// is left over, which a fused step computes without rounding, mends them.
+// Constant 1 of every shader that includes this: is that so?
+#extension GL_EXT_control_flow_attributes : require
+layout(constant_id = 1) const bool REPAIRS = false;
 
+// Neither a step of what follows nor a residual of it leaves the range of floats: 2^-60 … 2^60.
+bool is_moderate(float v) {
+    return (floatBitsToUint(v) >> 23 & 255u) - 67u < 120u;
+}
+
+// By the reciprocal of b (Markstein 1990): each step leaves half a unit or less of the error.
+float refined_quotient(float a, float b) {
+    precise float y = 1.0 / b;
+    y = fma(fma(-b, y, 1.0), y, y);
+    precise float q = a * y;
+    q = fma(fma(-b, q, a), y, q);
+    q = fma(fma(-b, q, a), y, q);
+    return q;
+}
+
+// The best of q and its neighbours, three times.
 float nearest_quotient(float q, float a, float b) {
-    float best = q;
-    float least = abs(fma(-q, b, a));
-    for (int i = -1; i <= 1; i += 2) {
-        float near = intBitsToFloat(floatBitsToInt(q) + i);
-        float rest = abs(fma(-near, b, a));
-        if (rest < least) {
-            least = rest;
-            best = near;
-        }
+    [[dont_unroll]] for (int i = 0; i < 6; i++) {
+        float near = intBitsToFloat(floatBitsToInt(q) + (i % 2) * 2 - 1);
+        q = abs(fma(-near, b, a)) < abs(fma(-q, b, a)) ? near : q;
     }
-    return best;
+    return q;
 }
 
 float divide(float a, float b) {
     precise float q = a / b;
-    if (REPAIRS_DIVISION && q != 0.0 && !isinf(q) && !isnan(q)) {
-        q = nearest_quotient(nearest_quotient(nearest_quotient(q, a, b), a, b), a, b);
+    if (REPAIRS && is_moderate(a) && is_moderate(b)) {
+        q = refined_quotient(a, b);
+    } else if (REPAIRS && q != 0.0 && !isinf(q) && !isnan(q)) {
+        q = nearest_quotient(q, a, b);
     }
     return q;
+}
+
+// Of a positive finite number. Small ones are scaled, so that nothing below is: a denormal by way
+// of its bits, which a device may take for zero.
+float refined_root(float v) {
+    uint bits = floatBitsToUint(v);
+    bool is_small = bits < 0x1f800000u; // 2^-64
+    precise float x = v;
+    if (is_small) {
+        x = bits < 0x800000u ? float(bits) * 2.58493941422821148e-26 : v * 18446744073709551616.0;
+    }
+    precise float r = sqrt(x);
+    r = fma(fma(-r, r, x), 0.5 / r, r);
+    float best = r;
+    [[dont_unroll]] for (int i = -1; i <= 1; i += 2) {
+        float near = intBitsToFloat(floatBitsToInt(r) + i);
+        best = abs(fma(-near, near, x)) < abs(fma(-best, best, x)) ? near : best;
+    }
+    precise float back = is_small ? best * 2.3283064365386963e-10 : best;
+    return back;
+}
+
+float root(float v) {
+    bool is_there = floatBitsToUint(v) - 1u < 0x7f7fffffu; // above zero, even where denormals are not
+    return REPAIRS && is_there ? refined_root(v) : sqrt(v);
 }

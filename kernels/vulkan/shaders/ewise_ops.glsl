@@ -2,7 +2,7 @@
 // the reference kernel, every operation rounded. Needs divide.glsl, numeric.glsl and, where
 // HAS_POWER is defined, power.glsl.
 #define fabsf abs
-#define sqrtf sqrt
+#define sqrtf root
 #define floorf floor
 #define ceilf ceil
 #define rintf roundEven

@@ -42,8 +42,7 @@ int source(int i, int extent) {
         return i;
     }
     int period = MODE == 2 ? max(2 * (extent - 1), 1) : extent;
-    int at = i % period;
-    at += at < 0 ? period : 0;
+    int at = i >= 0 ? i % period : period - 1 - (-1 - i) % period; // % is of numbers from 0 on
     return MODE == 0 ? -1 : MODE == 1 ? clamp(i, 0, extent - 1) : at < extent ? at : period - at;
 }
 

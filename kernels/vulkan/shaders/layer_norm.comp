@@ -31,7 +31,7 @@ void main() {
         squares = squares + d * d;
     }
     precise float spread = divide(squares, float(n)) + epsilon;
-    float factor = divide(1.0, sqrt(spread));
+    float factor = divide(1.0, root(spread));
     for (uint i = 0; i < n; i++) {
         precise float v = (x[from + i] - mean) * factor * scale[i] + scale[n + i];
         y[to + i] = v;

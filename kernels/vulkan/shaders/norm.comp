@@ -66,7 +66,7 @@ void main() {
         squares = squares + d * d;
     }
     float variance = divide(add_up(squares), float(size));
-    precise float factor = divide(1.0, sqrt(variance + epsilon));
+    precise float factor = divide(1.0, root(variance + epsilon));
     for (uint i = gl_LocalInvocationID.x; i < size; i += LANES) {
         uint g = group % n_groups, within = IS_LAST ? i % channels : i / n_spatial;
         uint c = IS_BY_CHANNEL ? g * channels + within : g;

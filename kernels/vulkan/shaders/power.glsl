@@ -87,7 +87,7 @@ float power_one(float x, float y) {
         return few;
     }
     if (y == 0.5 && x >= 0.0) {
-        return sqrt(x) + 0.0;
+        return root(x) + 0.0;
     }
     if (y == 0.0 || x == 1.0) {
         return 1.0;

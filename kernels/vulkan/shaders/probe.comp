@@ -1,5 +1,5 @@
-// quotients[i] = pairs[i].x / pairs[i].y, to see how the device divides.
-// Buffers: 0 pairs [n] vec2, 1 quotients [n]. Constants: 0 lanes, 1 repair. Tile: lanes * per_lane
+// results[i] = {pairs[i].x / pairs[i].y, root of |pairs[i].x|}, to see how the device rounds these.
+// Buffers: 0 pairs [n] vec2, 1 results [n] vec2. Constants: 0 lanes, 1 repair. Tile: lanes * per_lane
 // elements. Dispatched by vk_probe.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -9,7 +9,7 @@
 #include "divide.glsl"
 layout(local_size_x_id = 0) in;
 layout(binding = 0) readonly buffer Pairs { vec2 pairs[]; };
-layout(binding = 1) writeonly buffer Quotients { float quotients[]; };
+layout(binding = 1) writeonly buffer Results { vec2 results[]; };
 layout(push_constant) uniform Push { uint n; uint per_lane; };
 
 void main() {
@@ -17,7 +17,8 @@ void main() {
     for (uint e = 0; e < per_lane; e++) {
         uint i = first + e * gl_WorkGroupSize.x;
         if (i < n) {
-            quotients[i] = divide(pairs[i].x, pairs[i].y);
+            vec2 p = pairs[i];
+            results[i] = vec2(divide(p.x, p.y), root(abs(p.x)));
         }
     }
 }
