@@ -42,6 +42,7 @@ struct bench_product {
     const char *name;
     int64_t batch, in, out, size, kernel, stride, groups; // size 1 and kernel 0: a linear layer
     int32_t zero_point;                                   // of the activations
+    bool is_for_devices;                                  // fills a GPU, and keeps others too long
 };
 extern const struct bench_product bench_products[];
 extern const int bench_n_products;

@@ -175,14 +175,16 @@ static enum msc_status add_onednn(struct bench_jobs *jobs, const struct bench_pr
 enum msc_status bench_add_onednn(struct bench_jobs *jobs) {
     // Dense work that fits the caches: what routines do best.
     static const struct bench_product larger[] = {
-        {"3x3 128-128 28x28", 8, 128, 128, 28, 3, 1, 1, 0},
-        {"3x3 512-512 14x14", 8, 512, 512, 14, 3, 1, 1, 0},
-        {"linear 1024x1024x1024", 1024, 1024, 1024, 1, 0, 1, 1, 0},
+        {"3x3 128-128 28x28", 8, 128, 128, 28, 3, 1, 1, 0, false},
+        {"3x3 512-512 14x14", 8, 512, 512, 14, 3, 1, 1, 0, false},
+        {"linear 1024x1024x1024", 1024, 1024, 1024, 1, 0, 1, 1, 0, false},
     };
     omp_set_num_threads(1);
     for (int is_int8 = 0; is_int8 < 2; is_int8++) {
         for (int i = 0; i < bench_n_products; i++) {
-            MSC_TRY(add_onednn(jobs, &bench_products[i], is_int8));
+            if (!bench_products[i].is_for_devices) {
+                MSC_TRY(add_onednn(jobs, &bench_products[i], is_int8));
+            }
         }
         for (size_t i = 0; i < sizeof(larger) / sizeof(larger[0]); i++) {
             MSC_TRY(add_onednn(jobs, &larger[i], is_int8));

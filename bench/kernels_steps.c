@@ -419,6 +419,9 @@ enum msc_status bench_add_steps(struct bench_jobs *jobs, struct msc_backend *bac
     for (int f = 0; f < 3; f++) {
         for (int i = 0; i < bench_n_products; i++) {
             struct source from = {.product = &bench_products[i]};
+            if (bench_products[i].is_for_devices && backend->def->memory_is_host) {
+                continue;
+            }
             MSC_TRY(add_named(jobs, backend, n_threads, only, bench_products[i].name, &from,
                               product_variants[f]));
         }

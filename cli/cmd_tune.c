@@ -31,7 +31,7 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-enum { MAX_ROWS = 32 };
+enum { MAX_ROWS = 48 };
 
 static enum msc_status print_tuned_json(const struct msc_backend *b,
                                         const struct msc_vulkan_tuned rows[], int n) {

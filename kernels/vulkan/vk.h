@@ -192,7 +192,7 @@ struct msc_vk_tuned {
     struct msc_vk_shape shape;
     int tile;
 };
-#define MSC_VK_MAX_TUNED 32
+#define MSC_VK_MAX_TUNED 48
 
 #define MSC_VK_BATCHES 8
 
