@@ -170,7 +170,7 @@ struct msc_vk_tuning {
     bool is_family_u;  // register tiles through uniform texels; else shared-memory tiles
     uint32_t lanes;    // invocations in a workgroup of simple kernels
     uint32_t per_lane; // elements for each of them
-    uint32_t slots;    // workgroups that run at a time, about
+    uint32_t slots;    // workgroups that run at full speed at a time, about
     uint32_t tiles;    // which of its family's tiles may be taken: one bit each (vk_tiles.c)
     uint32_t turns;    // of loops that an invocation may take in all
 };
@@ -231,6 +231,7 @@ struct msc_vk {
     uint64_t block_limit; // bytes of the largest block
     uint64_t arena_bytes; // of an arena at least
     bool divides_exactly; // quotients and roots round correctly; else shaders mend them
+    bool keeps_denormals; // results below 2^-126 are not taken for zero
     bool stages_all;      // device memory is not mapped even where it could be
     unsigned controls;    // enum msc_vk_control: what shaders ask of its floats
     bool has_int64;       // integers of 64 bits in shaders
@@ -240,6 +241,7 @@ struct msc_vk {
 
     struct msc_vk_arena **arenas;
     size_t n_arenas, arena_capacity;
+    size_t last_arena; // that the last block was cut from
 
     struct msc_vk_pipeline **pipelines;
     size_t n_pipelines, pipeline_capacity;
@@ -271,7 +273,7 @@ void msc_vk_unlock(struct msc_vk *vk);
 enum msc_status msc_vk_check(VkResult result, const char *what);
 // vk_features.c: the logical device; sets what it may use.
 enum msc_status msc_vk_create_device(struct msc_vk *vk);
-// vk_probe.c: sets divides_exactly.
+// vk_probe.c: sets divides_exactly and keeps_denormals.
 enum msc_status msc_vk_probe(struct msc_vk *vk);
 // Workgroups that cover n elements, `each` to a group.
 static inline uint32_t msc_vk_groups(uint64_t n, uint64_t each) {

@@ -23,7 +23,7 @@ static const struct {
     // llvmpipe leaves an invocation's loops after 65,535 turns of all of them. A GPU that takes
     // seconds for one is taken for hung by its driver; the host is quicker long before that.
     {0, true, {true, 64, 64, 4, MSC_VK_SMALL_TILES, 60000}},
-    {0x10de, false, {false, 256, 4, 256, MSC_VK_ALL_TILES, 1 << 24}}, // NVIDIA
+    {0x10de, false, {false, 256, 4, 64, MSC_VK_ALL_TILES, 1 << 24}}, // NVIDIA
     {0, false, {false, 128, 4, 64, MSC_VK_MEDIUM_TILES, 1 << 24}},
 };
 
@@ -246,8 +246,8 @@ static uint64_t choose_arena_bytes(const struct msc_vk *vk) {
         bool is_local = (m->memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0;
         heap = is_local && m->memoryHeaps[i].size > heap ? m->memoryHeaps[i].size : heap;
     }
-    const uint64_t least = (uint64_t)64 << 20, most = (uint64_t)1 << 30;
-    uint64_t bytes = heap / 64 < least ? least : heap / 64 < most ? heap / 64 : most;
+    const uint64_t least = (uint64_t)64 << 20, most = (uint64_t)1 << 31;
+    uint64_t bytes = heap / 16 < least ? least : heap / 16 < most ? heap / 16 : most;
     uint64_t range = vk->block_limit / MSC_VK_BLOCK_ALIGNMENT * MSC_VK_BLOCK_ALIGNMENT;
     return bytes < range ? bytes / MSC_VK_BLOCK_ALIGNMENT * MSC_VK_BLOCK_ALIGNMENT : range;
 }

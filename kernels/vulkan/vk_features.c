@@ -48,6 +48,21 @@ static enum msc_status find_dot(struct msc_vk *vk) {
     return MSC_OK;
 }
 
+// How many processors there are, each of which is busy with a workgroup or two: NVIDIA's devices say.
+static enum msc_status find_slots(struct msc_vk *vk) {
+    bool is_there;
+    MSC_TRY(find_extension(&is_there, vk, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME));
+    if (is_there) {
+        VkPhysicalDeviceShaderSMBuiltinsPropertiesNV has = {
+            .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
+        VkPhysicalDeviceProperties2 properties = {
+            .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &has};
+        vk->api.vkGetPhysicalDeviceProperties2(vk->physical, &properties);
+        vk->tuning.slots = has.shaderSMCount > 0 ? has.shaderSMCount : vk->tuning.slots;
+    }
+    return MSC_OK;
+}
+
 // Both are optional in Vulkan 1.2 by the letter alone.
 static enum msc_status check_needed(struct msc_vk *vk) {
     VkPhysicalDeviceVulkan12Features has = {
@@ -86,6 +101,7 @@ enum msc_status msc_vk_create_device(struct msc_vk *vk) {
     vk->stages_all = staging && strcmp(staging, "1") == 0;
     MSC_TRY(check_needed(vk));
     MSC_TRY(find_dot(vk));
+    MSC_TRY(find_slots(vk));
     msc_vk_find_controls(vk);
     vk->api.vkGetPhysicalDeviceFeatures2(vk->physical, &has);
     vk->has_int64 = has.features.shaderInt64;

@@ -178,11 +178,15 @@ static bool cut_from(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t *off
     return true;
 }
 
+// Where the last block was cut from first: blocks that are taken together lie together, so that the
+// calls that use them can share a dispatch.
 static bool find_room(struct msc_vk *vk, struct msc_vk_block *block) {
-    for (size_t i = 0; i < vk->n_arenas; i++) {
+    for (size_t k = 0; k < vk->n_arenas; k++) {
+        size_t i = (vk->last_arena + k) % vk->n_arenas;
         if (vk->arenas[i]->n_bytes >= block->n_bytes &&
             cut_from(vk->arenas[i], block->n_bytes, &block->offset)) {
             block->arena = vk->arenas[i];
+            vk->last_arena = i;
             return true;
         }
     }

@@ -1,6 +1,6 @@
 // Does the device round quotients and square roots correctly? Vulkan allows errors of 2.5 units in
 // the last place, and more; a quantised value would then differ from the other backends'. Shaders
-// mend both where the probe says so.
+// mend both where the probe says so. And are denormals kept? A device need not.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"
@@ -12,6 +12,7 @@
 #define N_PAIRS 16384
 #define LANES 64
 #define PER_LANE 64
+#define DENORMAL (N_PAIRS - 1) // a pair that shows whether denormals are kept, and nothing else
 
 // Numerators of any size and denominators as scales are: 2^-20 … 2^12 with full mantissas.
 static void vk_probe_fill(float pairs[]) {
@@ -24,6 +25,8 @@ static void vk_probe_fill(float pairs[]) {
         memcpy(&pairs[2 * i], &a, sizeof(a));
         memcpy(&pairs[2 * i + 1], &b, sizeof(b));
     }
+    pairs[2 * DENORMAL] = 1e-40f;
+    pairs[2 * DENORMAL + 1] = 1.0f;
 }
 
 // Computes quotients and roots on the device and counts those that are not C's.
@@ -49,7 +52,7 @@ static enum msc_status count_wrong(struct msc_vk *vk, int *n_wrong, const struct
     struct msc_vk_copy copy = {results, out, 2 * N_PAIRS * sizeof(float)};
     MSC_TRY(msc_vk_download(vk, &copy, 1));
     *n_wrong = 0;
-    for (int i = 0; i < N_PAIRS; i++) {
+    for (int i = 0; i < DENORMAL; i++) {
         const float expected[2] = {pairs[2 * i] / pairs[2 * i + 1], sqrtf(fabsf(pairs[2 * i]))};
         *n_wrong += memcmp(expected, &results[2 * i], sizeof(expected)) != 0;
     }
@@ -70,6 +73,7 @@ enum msc_status msc_vk_probe(struct msc_vk *vk) {
     float *results = pairs + (size_t)2 * N_PAIRS;
     MSC_TRY_OUT(count_wrong(vk, &n_wrong, in, out, pairs, results, false));
     vk->divides_exactly = n_wrong == 0;
+    vk->keeps_denormals = memcmp(&results[2 * DENORMAL], &pairs[2 * DENORMAL], sizeof(float)) == 0;
     if (!vk->divides_exactly) {
         MSC_TRY_OUT(count_wrong(vk, &n_wrong, in, out, pairs, results, true));
         if (n_wrong > 0) {

@@ -10,6 +10,7 @@ struct kernel {
     struct msc_vk_block *dims; // NULL for softmax; of nn.layer_norm gamma and beta
     int32_t input;
     uint64_t n;          // outputs, or rows
+    bool is_by_group;    // a workgroup for each row
     uint32_t numbers[2]; // further parameters of the shader
 };
 
@@ -151,7 +152,11 @@ static enum msc_status softmax_init(struct kernel *k, struct msc_vk_backend *b,
     uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
                             joint->op == MSC_OP_LOG_SOFTMAX};
     MSC_VK_CHECK_CONSTANTS(MSC_VK_SOFTMAX, constants);
-    return msc_vk_pipeline(&k->pipeline, b->vk, MSC_VK_SOFTMAX, constants);
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_SOFTMAX_BY_GROUP, constants);
+    k->is_by_group = inner == 1 && k->numbers[0] >= 64 && !b->vk->tuning.is_family_u &&
+                     outer <= b->vk->properties.limits.maxComputeWorkGroupCount[0];
+    return msc_vk_pipeline(&k->pipeline, b->vk,
+                           k->is_by_group ? MSC_VK_SOFTMAX_BY_GROUP : MSC_VK_SOFTMAX, constants);
 }
 
 static enum msc_status softmax_prepare(void **out, struct msc_vk_backend *b,
@@ -159,14 +164,14 @@ static enum msc_status softmax_prepare(void **out, struct msc_vk_backend *b,
     return vk_reduce_create(out, b, plan, step, softmax_init);
 }
 
-// An invocation for each row.
+// An invocation for each row, or a workgroup.
 static enum msc_status run_rows(void *kernel, struct msc_vk_backend *b,
                                 const struct msc_call calls[], int n) {
     const struct kernel *k = kernel;
     uint32_t push[3] = {(uint32_t)k->n, k->numbers[0], k->numbers[1]};
     MSC_VK_CHECK_PUSH(MSC_VK_SOFTMAX, push);
     MSC_VK_CHECK_PUSH(MSC_VK_LAYER_NORM, push);
-    uint32_t groups = msc_vk_groups(k->n, b->vk->tuning.lanes);
+    uint32_t groups = msc_vk_groups(k->n, k->is_by_group ? 1 : b->vk->tuning.lanes);
     struct msc_vk_simple simple = {k->pipeline, k->input, k->dims, push, sizeof(push), groups};
     return msc_vk_simple_run(&simple, b, calls, n);
 }

@@ -88,7 +88,8 @@ void cpu_expect(struct msc_array **out, struct cpu_case *c, int index);
 void cpu_check_equal(struct cpu_case *c);
 // sum (a - b)^2 <= bound * sum b^2
 void cpu_check_close(struct cpu_case *c, double bound);
-// All elements equal bit by bit, or (printing the first that differs) not.
+// All elements equal bit by bit, or (printing the first that differs) not. Denormals count as zeros
+// on a device that takes them for such.
 bool cpu_is_equal(const struct msc_array *a, const struct msc_array *b);
 
 #endif

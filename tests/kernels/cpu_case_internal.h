@@ -14,6 +14,8 @@ struct cpu_runner {
 
 // With MSC_TEST_DEVICE=vulkan, opens that device, or skips the test.
 void cpu__open_device(void);
+// False of a device that takes numbers below 2^-126 for zero.
+bool cpu__keeps_denormals(void);
 
 // An edit of `kind` over the range that `x` has, by channel of `axis` where the kind says so.
 void cpu__set_quant(struct cpu_quant *q, struct cpu_edit_kind kind, const struct msc_array *x,

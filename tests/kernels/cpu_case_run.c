@@ -6,6 +6,7 @@
 #include "kernels/vulkan/vulkan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // ---- Backends ---------------------------------------------------------------------------------
 
@@ -38,6 +39,10 @@ void cpu__open_device(void) {
         print_message("skipped: %s\n", msc_status_message());
         skip();
     }
+}
+
+bool cpu__keeps_denormals(void) {
+    return !vulkan || !strstr(vulkan->def->numerics(vulkan), "no denormals");
 }
 
 static struct msc_backend *open_backend(const struct cpu_case *c) {

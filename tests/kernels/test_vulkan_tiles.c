@@ -35,23 +35,30 @@ static void close_checked(struct msc_backend *b) {
     msc_backend_close(b);
 }
 
-// A product that fills a device takes large tiles, a narrow one does not compute columns that are
-// not there, and what a device cannot run is never taken.
+// A product that fills a device takes the quickest tile, which is smaller over bytes, a narrow one
+// does not compute columns that are not there, one of few tiles takes small ones, and what a device
+// cannot run is never taken.
 static void test_kernels_vulkan_tiles__rule(void **state) {
     (void)state;
     skip_without_device();
     struct msc_backend *b = open_as("g", NULL, NULL);
     struct msc_vk *vk = msc_vk_from(b)->vk;
     const struct msc_vk_shape square = {4096, 4096, 1024, false}, narrow = {100352, 32, 144, false};
-    const struct msc_vk_shape small = {16, 16, 16, false};
+    const struct msc_vk_shape small = {16, 16, 16, false}, bytes = {4096, 4096, 1024, true};
+    const struct msc_vk_shape few = {392, 512, 4608, false};
     vk->tuning.tiles = MSC_VK_ALL_TILES;
     vk->tuning.slots = 256;
     const struct msc_vk_tile *t = msc_vk_tile(vk, msc_vk_choose_by_rule(vk, &square));
-    assert_int_equal(t->rows * t->cols, 128 * 128);
+    assert_int_equal(t->rows * t->cols, 64 * 64);
+    t = msc_vk_tile(vk, msc_vk_choose_by_rule(vk, &bytes));
+    assert_int_equal(t->rows * t->cols, 32 * 64);
     t = msc_vk_tile(vk, msc_vk_choose_by_rule(vk, &narrow));
     assert_int_equal(t->cols, 32);
     t = msc_vk_tile(vk, msc_vk_choose_by_rule(vk, &small));
     assert_int_equal(t->rows * t->cols, 32 * 32);
+    vk->tuning.slots = 132;
+    t = msc_vk_tile(vk, msc_vk_choose_by_rule(vk, &few));
+    assert_int_equal(t->rows * t->cols, 32 * 64);
     uint32_t shared = vk->properties.limits.maxComputeSharedMemorySize;
     vk->properties.limits.maxComputeSharedMemorySize = 12000;
     t = msc_vk_tile(vk, msc_vk_choose_by_rule(vk, &square));

@@ -3,6 +3,17 @@
 const float ROUNDER = 12582912.0; // 1.5 * 2^23
 const uint ROUNDER_BITS = 0x4b400000u;
 
+// Of what a device may take for zero, too, by the bits.
+bool is_zero(float v) {
+    return (floatBitsToUint(v) & 0x7fffffffu) == 0;
+}
+
+// 2^23 times a positive denormal.
+float scaled_denormal(float v) {
+    precise float result = float(floatBitsToUint(v)) * 1.17549435e-38;
+    return result;
+}
+
 float scale_by_power(float mantissa, uint n) {
     uint half_n = uint(int(n) >> 1);
     precise float result = mantissa * uintBitsToFloat((half_n + 127u) << 23);
@@ -76,7 +87,7 @@ float sigmoid_one(float v) {
 
 float log_one(float v) {
     bool is_denormal = v < 1.17549435e-38;
-    uint bits = floatBitsToUint(is_denormal ? v * 8388608.0 : v);
+    uint bits = floatBitsToUint(is_denormal ? scaled_denormal(v) : v);
     uint above = bits - 0x3f3504f3u;
     int n = int(above) >> 23;
     float e = float(is_denormal ? n - 23 : n);
@@ -95,7 +106,7 @@ float log_one(float v) {
     y = y + e * -2.12194440e-4;
     y = y - 0.5 * z;
     precise float result = (f + y) + e * 0.693359375;
-    result = v == 0.0 ? uintBitsToFloat(0xff800000u) : result;
+    result = is_zero(v) ? uintBitsToFloat(0xff800000u) : result;
     result = isinf(v) ? v : result;
     return v >= 0.0 ? result : uintBitsToFloat(0x7fc00000u);
 }

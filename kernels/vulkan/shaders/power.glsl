@@ -35,7 +35,7 @@ vec2 pair_multiply(vec2 a, vec2 b) {
 // log2 of a positive finite x.
 vec2 log2_pair(float x) {
     bool is_denormal = x < 1.17549435e-38;
-    uint bits = floatBitsToUint(is_denormal ? x * 8388608.0 : x);
+    uint bits = floatBitsToUint(is_denormal ? scaled_denormal(x) : x);
     uint above = bits - 0x3f3504f3u;
     int n = int(above) >> 23;
     float e = float(is_denormal ? n - 23 : n);
@@ -100,8 +100,8 @@ float power_one(float x, float y) {
     bool is_odd = is_whole && floor(y * 0.5) != y * 0.5;
     if (isinf(y)) {
         result = a == 1.0 ? 1.0 : (a > 1.0) == (y > 0.0) ? infinite : 0.0;
-    } else if (a == 0.0 || isinf(a)) {
-        result = (a == 0.0) == (y > 0.0) ? 0.0 : infinite;
+    } else if (is_zero(a) || isinf(a)) {
+        result = is_zero(a) == (y > 0.0) ? 0.0 : infinite;
     } else if (x < 0.0 && !is_whole) {
         return uintBitsToFloat(0x7fc00000u);
     } else {

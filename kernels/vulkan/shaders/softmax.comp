@@ -1,6 +1,7 @@
 // Softmax (or its logarithm) along one axis: e / sum(e) with e = exp(x - max), summed in order.
 // Buffers: 0 x [outer][n][inner], 1 y. Constants: 0 lanes, 1 repair, 2 the logarithm instead?
-// An invocation takes one row, lanes run along `inner`. Dispatched by vk_reduce.c.
+// An invocation takes one row, lanes run along `inner`; with BY_GROUP a workgroup does, lanes run
+// along the row, whose `inner` is 1, and one of them adds up. Dispatched by vk_reduce.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 2
@@ -14,30 +15,81 @@ layout(binding = 0) readonly buffer X { float x[]; };
 layout(binding = 1) buffer Y { float y[]; };
 layout(push_constant) uniform Push { uint n_rows; uint n; uint inner; };
 
+
+float exponent(uint at, float top) {
+    precise float d = x[at] - top;
+    return d;
+}
+
+void put(uint at, float value, float sum, float rest) {
+    precise float less = value - rest;
+    y[at] = IS_LOG ? less : divide(value, sum);
+}
+
+#if defined(BY_GROUP)
+const uint LANES = gl_WorkGroupSize.x;
+shared float values[LANES];
+shared float total;
+
 void main() {
     find_call(gl_WorkGroupID.z);
-    uint x0 = begin_of(0), y0 = begin_of(1);
+    uint lane = gl_LocalInvocationID.x;
+    uint from = begin_of(0) + gl_WorkGroupID.x * n, to = begin_of(1) + gl_WorkGroupID.x * n;
+    float top = uintBitsToFloat(0xff800000u);
+    for (uint i = lane; i < n; i += LANES) {
+        float v = x[from + i];
+        top = v > top ? v : top;
+    }
+    values[lane] = top;
+    barrier();
+    for (uint i = 0; i < LANES; i++) {
+        top = values[i] > top ? values[i] : top;
+    }
+    precise float sum = 0.0;
+    for (uint first = 0; first < n; first += LANES) {
+        barrier(); // what was there has been read
+        if (first + lane < n) {
+            float d = exponent(from + first + lane, top), e = exp_one(d);
+            y[to + first + lane] = IS_LOG ? d : e;
+            values[lane] = e;
+        }
+        barrier();
+        for (uint i = 0; lane == 0 && i < min(LANES, n - first); i++) {
+            sum = sum + values[i];
+        }
+    }
+    if (lane == 0) {
+        total = sum;
+    }
+    barrier();
+    float rest = IS_LOG ? log_one(total) : 0.0;
+    for (uint i = lane; i < n; i += LANES) {
+        put(to + i, y[to + i], total, rest);
+    }
+}
+#else
+void main() {
+    find_call(gl_WorkGroupID.z);
     uint row = gl_GlobalInvocationID.x;
     if (row >= n_rows) {
         return;
     }
     uint base = row / inner * n * inner + row % inner;
+    uint from = begin_of(0) + base, to = begin_of(1) + base;
     float top = uintBitsToFloat(0xff800000u);
     for (uint i = 0; i < n; i++) {
-        float v = x[x0 + base + i * inner];
+        float v = x[from + i * inner];
         top = v > top ? v : top;
     }
     precise float sum = 0.0;
     for (uint i = 0; i < n; i++) {
-        precise float d = x[x0 + base + i * inner] - top;
-        float e = exp_one(d);
+        float d = exponent(from + i * inner, top), e = exp_one(d);
         sum = sum + e;
-        y[y0 + base + i * inner] = IS_LOG ? d : e;
+        y[to + i * inner] = IS_LOG ? d : e;
     }
     float rest = IS_LOG ? log_one(sum) : 0.0;
     for (uint i = 0; i < n; i++) {
-        float v = y[y0 + base + i * inner];
-        precise float less = v - rest;
-        y[y0 + base + i * inner] = IS_LOG ? less : divide(v, sum);
+        put(to + i * inner, y[to + i * inner], sum, rest);
     }
 }
+#endif

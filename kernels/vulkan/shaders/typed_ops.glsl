@@ -28,7 +28,7 @@ float softplus(float a) {
 // a - trunc(a / b) * b without rounding, over integers of 24 bits: digits of 8 bits of a's are
 // brought down one after the other.
 float remainder_of(float a, float b) {
-    uint x = floatBitsToUint(abs(a)), y = floatBitsToUint(abs(b));
+    uint x = floatBitsToUint(a) & 0x7fffffffu, y = floatBitsToUint(b) & 0x7fffffffu;
     if (x >= 0x7f800000u || y > 0x7f800000u || y == 0) {
         return uintBitsToFloat(0x7fc00000u);
     }
