@@ -1,5 +1,6 @@
-// results[i] = {pairs[i].x / pairs[i].y, root of |pairs[i].x|}, to see how the device rounds these.
-// Buffers: 0 pairs [n] vec2, 1 results [n] vec2. Constants: 0 lanes, 1 repair. Tile: lanes * per_lane
+// results[3 * i + ...] = pairs[i].x / pairs[i].y, the root of |pairs[i].x|, and |pairs[i].x| within 0 ...
+// pairs[i].y, to see how the device rounds, and what becomes of small numbers.
+// Buffers: 0 pairs [n] vec2, 1 results [n][3]. Constants: 0 lanes, 1 repair. Tile: lanes * per_lane
 // elements. Dispatched by vk_probe.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -9,7 +10,7 @@
 #include "divide.glsl"
 layout(local_size_x_id = 0) in;
 layout(binding = 0) readonly buffer Pairs { vec2 pairs[]; };
-layout(binding = 1) writeonly buffer Results { vec2 results[]; };
+layout(binding = 1) writeonly buffer Results { float results[]; };
 layout(push_constant) uniform Push { uint n; uint per_lane; };
 
 void main() {
@@ -18,7 +19,10 @@ void main() {
         uint i = first + e * gl_WorkGroupSize.x;
         if (i < n) {
             vec2 p = pairs[i];
-            results[i] = vec2(divide(p.x, p.y), root(abs(p.x)));
+            float a = abs(p.x), at_least = a < 0.0 ? 0.0 : a;
+            results[3 * i] = divide(p.x, p.y);
+            results[3 * i + 1] = root(a);
+            results[3 * i + 2] = at_least > p.y ? p.y : at_least;
         }
     }
 }
