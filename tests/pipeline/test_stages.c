@@ -84,8 +84,9 @@ static void test_pipeline_stages__damaged(void **state) {
         "[]",
         "{\"schema\": \"mscgym.stages.2\", \"stages\": []}",
         "{\"schema\": \"mscgym.stages.1\", \"stages\": {}}",
-        "{\"schema\": \"mscgym.stages.1\", \"stages\": [1, {\"stage\": 2}, {\"stage\": \"parse\", "
-        "\"key\": \"x\", \"files\": 3}]}"};
+        ("{\"schema\": \"mscgym.stages.1\", "
+         "\"stages\": [1, {\"stage\": 2}, {\"stage\": \"parse\", \"key\": \"x\", \"files\": 3}]}"),
+    };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         assert_ok(msc_file_write(p->stages, texts[i], strlen(texts[i])));
         struct msc_stages *s = open_stages(p, false);

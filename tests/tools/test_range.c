@@ -174,7 +174,7 @@ static struct msc_histogram *histogram_of(const float x[]) {
 static void test_tools_range__minmax(void **state) {
     float *x = make_values(SHAPE_BELL);
     struct msc_histogram *h = histogram_of(x);
-    struct msc_observation o = {.observer = MSC_OBSERVER_MINMAX, .scheme = {8, false, false}};
+    struct msc_observation o = {.observer = MSC_OBSERVER_MINMAX, .scheme = {.bits = 8}};
     struct msc_range r;
     (void)state;
     observe(&r, x, o);
@@ -220,7 +220,7 @@ static void test_tools_range__percentile(void **state) {
         double bin = ((double)h->high - (double)h->low) / MSC_HISTOGRAM_BINS;
         struct msc_observation o = {.observer = MSC_OBSERVER_PERCENTILE,
                                     .percentile = rows[i].percentile,
-                                    .scheme = {8, false, false}};
+                                    .scheme = {.bits = 8}};
         struct msc_range r;
         observe(&r, x, o);
         assert_true(r.low == rows[i].low && r.high == rows[i].high);
@@ -236,7 +236,7 @@ static void test_tools_range__percentile(void **state) {
 // 99.9 percent of 1000 values leave exactly one out at either end.
 static void test_tools_range__percentile_of_few(void **state) {
     float x[1000];
-    struct msc_observation o = {.observer = MSC_OBSERVER_PERCENTILE, .scheme = {8, false, false}};
+    struct msc_observation o = {.observer = MSC_OBSERVER_PERCENTILE, .scheme = {.bits = 8}};
     static const struct {
         double percentile;
         float high;
@@ -363,7 +363,7 @@ static void test_tools_range__degenerate(void **state) {
     (void)state;
     for (int i = 0; i < MSC_OBSERVER_COUNT; i++) {
         struct msc_observation o = {
-            .observer = (enum msc_observer)i, .percentile = 99, .scheme = {8, false, false}};
+            .observer = (enum msc_observer)i, .percentile = 99, .scheme = {.bits = 8}};
         struct msc_range r;
         assert_ok(msc_range_of_values(&r, zeros, 5, &o));
         assert_true(r.low == 0 && r.high == 0);
