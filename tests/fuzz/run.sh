@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs the fuzzers of a build, one after the other, and prints a line for each: how many inputs were
-# run, and what was found.
+# run, the processor's time that they took, and what was found.
 #
 #     tests/fuzz/run.sh BUILD SECONDS [NAME...]
 #
@@ -181,14 +181,19 @@ fuzz() {
         "$build/tests/fuzz/fuzz_$name" -runs=0 "$kept/corpus" "$work/$name/seeds" >"$log" 2>&1
         return
     fi
-    nice "$build/tests/fuzz/fuzz_$name" -fork=1 -ignore_crashes=1 -ignore_ooms=1 \
+    # libFuzzer takes an empty dictionary for a mistake.
+    local words=()
+    [ ! -s "$work/$name/dict" ] || words=("-dict=$work/$name/dict")
+    local TIMEFORMAT='%U %S' spent
+    spent=$({ time nice "$build/tests/fuzz/fuzz_$name" -fork=1 -ignore_crashes=1 -ignore_ooms=1 \
         -ignore_timeouts=1 -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 \
-        -max_len="$largest" -dict="$work/$name/dict" -artifact_prefix="$kept/" \
-        "$kept/corpus" "$work/$name/seeds" >"$log" 2>&1
+        -max_len="$largest" "${words[@]}" -artifact_prefix="$kept/" \
+        "$kept/corpus" "$work/$name/seeds" >"$log" 2>&1; } 2>&1 | awk '{ printf "%.0f", $1 + $2 }')
     local runs found
     runs=$(sed -n 's/^#\([0-9]*\): cov.*/\1/p' "$log" | tail -1)
     found=$(find "$kept" -maxdepth 1 -type f | wc -l)
-    echo "$name: ${runs:-0} runs, $found found$([ "$found" -gt 0 ] && echo " in $kept")"
+    echo "$name: ${runs:-0} runs, $spent s of CPU, $found found$([ "$found" -gt 0 ] && echo " in $kept")"
+    [ -n "$runs" ] || tail -n 5 "$log"
     [ -n "$runs" ] && [ "$found" -eq 0 ]
 }
 
