@@ -13,9 +13,11 @@
 // A JPEG has a bit or more for each block of luminance, 8 x 8 pixels.
 #define MAX_JPEG_PIXELS_PER_BYTE (8 * 64)
 
+// Sides as they are written, up to 2^32: what is computed of both is for after they were checked.
 struct header {
     int64_t width, height;
-    int64_t min_bytes; // without the header's own
+    int64_t row_bytes; // of a row that is not packed
+    int64_t ratio;     // into how little they may be packed
 };
 
 static int64_t read_big(const uint8_t *at, int n_bytes) {
@@ -44,9 +46,8 @@ static bool read_png(struct header *out, const uint8_t *bytes, size_t n_bytes) {
     int n_channels = colour < (int)sizeof channels && channels[colour] > 0 ? channels[colour] : 1;
     out->width = read_big(bytes + 16, 4);
     out->height = read_big(bytes + 20, 4);
-    int64_t row_bytes = 1 + (out->width * n_channels * bytes[24] + 7) / 8;
-    // Sides of 2^32 with rows of 2^39 bytes do not fit 64 bits before they are divided.
-    out->min_bytes = (int64_t)((double)out->height * (double)row_bytes / MAX_DEFLATE_RATIO);
+    out->row_bytes = 1 + (out->width * n_channels * bytes[24] + 7) / 8;
+    out->ratio = MAX_DEFLATE_RATIO;
     return true;
 }
 
@@ -61,7 +62,8 @@ static bool read_bmp(struct header *out, const uint8_t *bytes, size_t n_bytes) {
     out->width = is_core ? read_little(bytes + 18, 2) : (int32_t)read_little(bytes + 18, 4);
     out->height = is_core ? read_little(bytes + 20, 2) : (int32_t)read_little(bytes + 22, 4);
     out->height = out->height < 0 ? -out->height : out->height;
-    out->min_bytes = (out->width * n_bits + 31) / 32 * 4 * out->height;
+    out->row_bytes = (out->width * n_bits + 31) / 32 * 4;
+    out->ratio = 1;
     return true;
 }
 
@@ -73,11 +75,12 @@ static enum msc_status check_size(const struct header *h, size_t n_bytes, const 
                         " can be read, %d on a side; make the image smaller",
                         path, h->width, h->height, MAX_PIXELS, MAX_SIDE);
     }
-    if (h->min_bytes > (int64_t)n_bytes) {
+    int64_t min_bytes = h->height * h->row_bytes / h->ratio; // without the header's own
+    if (min_bytes > (int64_t)n_bytes) {
         return MSC_FAIL(MSC_E_FORMAT,
                         "%s: byte %zu: the image ends too early, its %" PRId64 " x %" PRId64
                         " pixels take %" PRId64 " bytes or more; it is cut off, copy it again",
-                        path, n_bytes, h->width, h->height, h->min_bytes);
+                        path, n_bytes, h->width, h->height, min_bytes);
     }
     return MSC_OK;
 }
@@ -93,7 +96,8 @@ enum msc_status msc_image__check_header(const void *bytes, size_t n_bytes, const
         is_whole = read_bmp(&h, first, n_bytes);
     } else if (n_bytes >= 2 && first[0] == 0xff && first[1] == 0xd8) {
         MSC_TRY(msc_image__check_jpeg(&h.width, &h.height, bytes, n_bytes, path));
-        h.min_bytes = h.width * h.height / MAX_JPEG_PIXELS_PER_BYTE;
+        h.row_bytes = h.width;
+        h.ratio = MAX_JPEG_PIXELS_PER_BYTE;
     } else if (n_bytes >= sizeof png) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: it is no PNG, JPEG or BMP image; save it as PNG again",
                         path);

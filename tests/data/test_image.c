@@ -268,6 +268,9 @@ static const char *write_head(char path[PATH_BYTES], void **state, const char *n
 #define WIDE_PNG "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\x7f\xff\xff\xff\0\0\0\x01\x08\0\0\0\0"
 // Sides of 2^32 - 1 of four channels, 255 bits each.
 #define VAST_PNG "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\xff\xff\xff\xff\xff\xff\xff\xff\xff\x06\0\0\0"
+// Sides of 2^31 - 1 and -2^31, pixels of 65535 bits.
+#define VAST_BMP                                                                                   \
+    "BM\0\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\xff\xff\xff\x7f\0\0\0\x80\x01\0\xff\xff\0\0\0\0"
 // 20000 x 6000 pixels in a file that could hold 20.
 #define SHORT_PNG "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x4e\x20\0\0\x17\x70\x08\x02\0\0\0"
 // 20000 x -6000 pixels of 24 bits.
@@ -283,6 +286,8 @@ static void test_data_image__too_many_pixels(void **state) {
                MSC_E_UNSUPPORTED, "wide.png", "2147483647 x 1 pixels", NULL);
     test_fails(decode(write_head(path, state, "vast.png", VAST_PNG, sizeof VAST_PNG, 100)),
                MSC_E_UNSUPPORTED, "vast.png", "4294967295 x 4294967295 pixels", NULL);
+    test_fails(decode(write_head(path, state, "vast.bmp", VAST_BMP, sizeof VAST_BMP, 100)),
+               MSC_E_UNSUPPORTED, "vast.bmp", "2147483647 x 2147483648 pixels", NULL);
 }
 
 // A file that cannot hold the pixels it promises is told from its length: unpacked, these would be
