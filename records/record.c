@@ -432,9 +432,9 @@ size_t msc_record__n_held(const struct msc_record *record) {
     return record->held ? record->n_held : record->n_trials;
 }
 
-struct msc_record_line msc_record__held(const struct msc_record *record, size_t i) {
+void msc_record__held(struct msc_record_line *out, const struct msc_record *record, size_t i) {
     int64_t id = record->held ? record->held[i] : (int64_t)i;
-    return msc_record__unpack(record->trials[i], id, record->space, &record->goal);
+    msc_record__unpack(out, record->trials[i], id, record->space, &record->goal);
 }
 
 // Where a trial is in `trials`; SIZE_MAX: it is not held.
@@ -465,7 +465,17 @@ bool msc_record_holds(const struct msc_record *record, int64_t id) {
 struct msc_record_line msc_record_trial(const struct msc_record *record, size_t id) {
     size_t place = place_of(record, (int64_t)id);
     assert(place != SIZE_MAX);
-    return msc_record__held(record, place);
+    struct msc_record_line line;
+    msc_record__held(&line, record, place);
+    return line;
+}
+
+double msc_record_elapsed_s(const struct msc_record *record) {
+    double elapsed_s = 0.0;
+    for (size_t i = 0; i < msc_record__n_held(record); i++) {
+        elapsed_s = fmax(elapsed_s, *msc_record__elapsed(record->trials[i]));
+    }
+    return elapsed_s;
 }
 
 size_t msc_record_line_number(const struct msc_record *record, int64_t id) {

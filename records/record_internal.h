@@ -72,6 +72,9 @@ enum msc_record_line_kind {
     MSC_RECORD_LINE_UNKNOWN,
 };
 
+extern const char *const msc_record__cause_names[MSC_CAUSE_ENVIRONMENT + 1];
+extern const char *const msc_record__warm_names[MSC_RECORD_WARM_COUNT];
+
 // Appends a line with its newline.
 void msc_record__write_header(struct msc_str *out, const struct cJSON *header);
 void msc_record__write_trial(struct msc_str *out, const struct msc_record *record,
@@ -100,20 +103,32 @@ enum msc_status msc_record__read_trial(struct msc_record *record, const char *li
 enum msc_status msc_record__read_segment(struct msc_record *record, const char *line, size_t n_body,
                                          size_t length);
 
+// A line of which nothing is known yet. What is not counted by n_rungs is not touched: lines are read by the
+// million.
+static inline void msc_record__begin_line(struct msc_record_line *line) {
+    line->trial.id = 0;
+    line->trial.proposal = (struct msc_proposal){0};
+    line->trial.outcome = (struct msc_outcome){0};
+    line->repeat_of = line->retry_of = line->baseline = -1;
+    line->warm = MSC_RECORD_WARM_NONE;
+    line->n_rungs = 0;
+    line->elapsed_s = 0.0;
+    line->is_left_out = false;
+}
+
 // record_store.c. A line as it is held, in the arena; NULL: memory is short.
 struct msc_record_packed *msc_record__pack(struct msc_arena *arena, const struct msc_space *space,
                                            const struct msc_record_line *line);
 // Choices, metrics and reason lie in what is packed.
-struct msc_record_line msc_record__unpack(struct msc_record_packed *packed, int64_t id,
-                                          const struct msc_space *space,
-                                          const struct msc_goal *goal);
+void msc_record__unpack(struct msc_record_line *out, struct msc_record_packed *packed, int64_t id,
+                        const struct msc_space *space, const struct msc_goal *goal);
 double *msc_record__elapsed(struct msc_record_packed *packed);
 void msc_record__mark_left_out(struct msc_record_packed *packed);
 // What is measured is written with three decimal places.
 uint64_t msc_record__thousandths(double value);
 // How many are held, and the i-th of them.
 size_t msc_record__n_held(const struct msc_record *record);
-struct msc_record_line msc_record__held(const struct msc_record *record, size_t i);
+void msc_record__held(struct msc_record_line *out, const struct msc_record *record, size_t i);
 // record_line.c. Which uniform plan a line is of, by its ids; -1: none.
 int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line);
 

@@ -1,5 +1,6 @@
-// Trial, segment and header lines as text and back. Lines are put together by hand: a search may
-// write a hundred thousand in a second. record_sum.c has what every line ends in.
+// Trial, segment and header lines as text. Lines are put together by hand: a search may write a
+// hundred thousand in a second. record_sum.c has what every line ends in, record_line_read.c the way
+// back.
 #include "base/clock.h"
 #include "base/json.h"
 #include "records/record_internal.h"
@@ -8,16 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-// So many digits always fit in 64 bits.
-#define MOST_DIGITS 19
-
-static const char *const cause_names[] = {
+const char *const msc_record__cause_names[MSC_CAUSE_ENVIRONMENT + 1] = {
     [MSC_CAUSE_NONE] = "none",
     [MSC_CAUSE_TRIAL] = "trial",
     [MSC_CAUSE_ENVIRONMENT] = "environment",
 };
 
-static const char *const warm_names[] = {
+const char *const msc_record__warm_names[MSC_RECORD_WARM_COUNT] = {
     [MSC_RECORD_WARM_NONE] = "none",
     [MSC_RECORD_WARM_TOLD] = "told",
     [MSC_RECORD_WARM_TRIED] = "tried",
@@ -125,7 +123,7 @@ static void line_write_outcome(struct msc_str *out, const struct msc_record *rec
     msc_str_char(out, '"');
     if (outcome->cause != MSC_CAUSE_NONE) {
         msc_str_append(out, ",\"cause\":\"");
-        msc_str_append(out, cause_names[outcome->cause]);
+        msc_str_append(out, msc_record__cause_names[outcome->cause]);
         msc_str_char(out, '"');
     }
     if (outcome->reason[0] != '\0') {
@@ -158,7 +156,7 @@ void msc_record__write_trial(struct msc_str *out, const struct msc_record *recor
     }
     if (line->warm != MSC_RECORD_WARM_NONE) {
         msc_str_append(out, ",\"warm\":\"");
-        msc_str_append(out, warm_names[line->warm]);
+        msc_str_append(out, msc_record__warm_names[line->warm]);
         msc_str_char(out, '"');
     }
     line_write_id(out, ",\"repeat_of\":", line->repeat_of);
@@ -215,347 +213,4 @@ enum msc_record_line_kind msc_record__line_kind(const char *line, size_t length)
         }
     }
     return MSC_RECORD_LINE_UNKNOWN;
-}
-
-// A reader of the one form that the writer above produces. A checksum that fits makes any other
-// form the work of another program or schema.
-struct cursor {
-    const char *at;
-    const char *end;
-    bool is_good;
-};
-
-static bool line_accept(struct cursor *c, const char *text, size_t length) {
-    if ((size_t)(c->end - c->at) < length || memcmp(c->at, text, length) != 0) {
-        return false;
-    }
-    c->at += length;
-    return true;
-}
-
-static bool line_accept_text(struct cursor *c, const char *text) {
-    return line_accept(c, text, strlen(text));
-}
-
-static void line_expect(struct cursor *c, const char *text) {
-    c->is_good = c->is_good && line_accept_text(c, text);
-}
-
-// Any number that a double has, digit by digit, by a copy that ends where it does.
-static double line_read_odd_number(struct cursor *c) {
-    char text[40];
-    size_t length = 0;
-    while (c->at < c->end && length < sizeof text - 1 &&
-           ((*c->at >= '0' && *c->at <= '9') || *c->at == '-' || *c->at == '+' || *c->at == '.' ||
-            *c->at == 'e' || *c->at == 'E')) {
-        text[length++] = *c->at++;
-    }
-    text[length] = '\0';
-    double value = 0.0;
-    c->is_good = c->is_good && msc_parse_double(&value, text);
-    return value;
-}
-
-static bool is_number_end(const struct cursor *c) {
-    return c->at == c->end || *c->at == ',' || *c->at == '}' || *c->at == ']';
-}
-
-struct digits {
-    uint64_t mantissa;
-    size_t n;          // digits
-    size_t n_counting; // without zeros before the first other one
-};
-
-static void read_digits(struct digits *d, struct cursor *c) {
-    const char *first = c->at;
-    uint64_t mantissa = d->mantissa;
-    size_t n_counting = d->n_counting;
-    for (; c->at < c->end && n_counting <= MOST_DIGITS; c->at++) {
-        unsigned digit = (unsigned)(*c->at - '0');
-        if (digit > 9) {
-            break;
-        }
-        mantissa = mantissa * 10 + digit;
-        n_counting += mantissa > 0;
-    }
-    d->n += (size_t)(c->at - first);
-    d->mantissa = mantissa;
-    d->n_counting = n_counting;
-}
-
-// Of nearly all numbers of a record the digits fit in an integer, and msc_round_decimal rounds them:
-// strtod takes half of the time that a line takes.
-static double line_read_number(struct cursor *c) {
-    if (c->at < c->end && *c->at == '"') {
-        bool is_positive = line_accept_text(c, "\"inf\"");
-        c->is_good = c->is_good && (is_positive || line_accept_text(c, "\"-inf\""));
-        return is_positive ? INFINITY : -INFINITY;
-    }
-    const char *first = c->at;
-    struct digits d = {0};
-    bool is_negative = line_accept(c, "-", 1);
-    read_digits(&d, c);
-    size_t n_whole = d.n;
-    bool has_point = d.n > 0 && c->at < c->end && *c->at == '.';
-    if (has_point) {
-        c->at++;
-        read_digits(&d, c);
-    }
-    double value = 0.0;
-    bool has_digits = n_whole > 0 && (!has_point || d.n > n_whole);
-    int exponent = -(int)(d.n - n_whole);
-    bool is_plain = has_digits && d.n_counting <= MOST_DIGITS && is_number_end(c);
-    if (is_plain && msc_round_decimal(&value, d.mantissa, exponent)) {
-        return is_negative ? -value : value;
-    }
-    c->at = first;
-    return line_read_odd_number(c);
-}
-
-static int64_t line_read_i64(struct cursor *c) {
-    bool is_negative = line_accept_text(c, "-");
-    int64_t value = 0;
-    const char *first = c->at;
-    while (c->at < c->end && *c->at >= '0' && *c->at <= '9' && c->at - first < 18) {
-        value = value * 10 + (*c->at++ - '0');
-    }
-    c->is_good = c->is_good && c->at > first;
-    return is_negative ? -value : value;
-}
-
-static int64_t read_optional_id(struct cursor *c, const char *key) {
-    return line_accept_text(c, key) ? line_read_i64(c) : -1;
-}
-
-// A JSON text, decoded into `out` of `capacity` bytes; what does not fit is cut.
-static void line_read_text(struct cursor *c, char *out, size_t capacity) {
-    const char *first = c->at;
-    bool has_escape = false;
-    line_expect(c, "\"");
-    while (c->at < c->end && *c->at != '"') {
-        has_escape = has_escape || *c->at == '\\';
-        c->at += *c->at == '\\' && c->end - c->at > 1 ? 2 : 1;
-    }
-    line_expect(c, "\"");
-    if (!c->is_good) {
-        return;
-    }
-    cJSON *value = NULL;
-    const char *text = first + 1;
-    size_t length = (size_t)(c->at - first) - 2;
-    if (has_escape) {
-        c->is_good = msc_json_parse(&value, first, (size_t)(c->at - first), "text") == MSC_OK;
-        text = c->is_good ? value->valuestring : "";
-        length = strlen(text);
-    }
-    length = length < capacity ? length : capacity - 1;
-    memcpy(out, text, length);
-    out[length] = '\0';
-    cJSON_Delete(value);
-}
-
-static void line_read_choices(struct cursor *c, const struct msc_space *space, uint32_t choices[]) {
-    line_expect(c, "[");
-    for (size_t t = 0; t < space->n_tasks && c->is_good; t++) {
-        if (t > 0) {
-            line_expect(c, ",");
-        }
-        bool is_one_digit = c->end - c->at >= 2 && c->at[0] >= '0' && c->at[0] <= '9' &&
-                            (c->at[1] == ',' || c->at[1] == ']');
-        int64_t choice = is_one_digit ? *c->at++ - '0' : line_read_i64(c);
-        c->is_good = c->is_good && choice >= 0 && choice < space->tasks[t].n_choices;
-        choices[t] = (uint32_t)choice;
-    }
-    line_expect(c, "]");
-}
-
-static void line_read_metrics(struct cursor *c, const struct msc_record *record, double metrics[]) {
-    const char *before = "{";
-    line_expect(c, ",\"metrics\":");
-    for (size_t i = 0; i < record->space->n_metrics; i++) {
-        const char *place = c->at;
-        metrics[i] = NAN;
-        if (line_accept_text(c, before) &&
-            line_accept(c, record->keys[i].text, record->keys[i].length)) {
-            metrics[i] = line_read_number(c);
-            before = ",";
-        } else {
-            c->at = place;
-        }
-    }
-    line_expect(c, before[0] == '{' ? "{}" : "}");
-}
-
-static void line_read_state(struct cursor *c, struct msc_outcome *outcome) {
-    char name[32] = "";
-    if (line_accept_text(c, ",\"state\":\"complete\"")) { // as nearly always
-        outcome->state = MSC_TRIAL_COMPLETE;
-    } else {
-        line_expect(c, ",\"state\":");
-        line_read_text(c, name, sizeof name);
-        c->is_good = c->is_good && msc_trial_state_parse(&outcome->state, name);
-    }
-    if (line_accept_text(c, ",\"cause\":")) {
-        line_read_text(c, name, sizeof name);
-        for (int i = 0; i <= MSC_CAUSE_ENVIRONMENT; i++) {
-            if (strcmp(name, cause_names[i]) == 0) {
-                outcome->cause = (enum msc_trial_cause)i;
-            }
-        }
-    }
-}
-
-static enum msc_record_warm line_read_warm(struct cursor *c) {
-    char name[32] = "";
-    if (line_accept_text(c, ",\"warm\":")) {
-        line_read_text(c, name, sizeof name);
-        for (int i = 0; i < MSC_RECORD_WARM_COUNT; i++) {
-            if (strcmp(name, warm_names[i]) == 0) {
-                return (enum msc_record_warm)i;
-            }
-        }
-        c->is_good = false;
-    }
-    return MSC_RECORD_WARM_NONE;
-}
-
-// Number of the line that is being read.
-static size_t next_line_number(const struct msc_record *record) {
-    return 2 + record->n_trials + record->n_segments;
-}
-
-// A line whose `measured` is damaged still tells what it is for. Its time is not known then.
-static bool line_read_measured(const struct msc_record *record, struct msc_record_line *out,
-                               const char *line, size_t n_body, size_t length) {
-    struct msc_outcome *outcome = &out->trial.outcome;
-    size_t n_measured = 0;
-    struct cursor c = {.at = line + n_body + MSC_RECORD_CHECKSUM_BYTES, .is_good = true};
-    c.is_good = msc_record__check_end(&n_measured, record->schema, line, length);
-    c.end = c.is_good ? line + n_measured : c.at;
-    line_expect(&c, ",\"measured\":{\"us\":");
-    outcome->time_us = (uint64_t)line_read_i64(&c);
-    line_expect(&c, ",\"reuse\":");
-    outcome->reuse_ratio = line_read_number(&c);
-    line_expect(&c, ",\"elapsed_s\":");
-    out->elapsed_s = line_read_number(&c);
-    if (c.is_good && c.at == c.end && out->elapsed_s >= 0.0) {
-        return true;
-    }
-    outcome->time_us = 0;
-    outcome->reuse_ratio = 0.0;
-    out->elapsed_s = NAN;
-    return false;
-}
-
-// The label in the line is for people: which baseline it is follows from the ids.
-int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line) {
-    int64_t first = line->retry_of >= 0 ? line->retry_of : line->trial.id;
-    return first < (int64_t)space->n_baselines ? first : -1;
-}
-
-static enum msc_status check_ids(const struct msc_record *record,
-                                 const struct msc_record_line *line) {
-    int64_t id = line->trial.id;
-    if (id != (int64_t)record->n_trials) {
-        return MSC_FAIL(MSC_E_FORMAT, "trial id %lld, expected %zu", (long long)id,
-                        record->n_trials);
-    }
-    if (line->repeat_of >= id || line->retry_of >= id || line->trial.proposal.parent >= id) {
-        return MSC_FAIL(MSC_E_FORMAT, "trial %lld refers to a later one", (long long)id);
-    }
-    return MSC_OK;
-}
-
-static void line_read_proposal(struct cursor *c, const struct msc_record *record,
-                               struct msc_proposal *proposal) {
-    line_expect(c, ",\"choices\":");
-    line_read_choices(c, record->space, proposal->choices);
-    line_expect(c, ",\"parent\":");
-    proposal->parent = line_read_i64(c);
-    line_expect(c, ",\"bound\":");
-    proposal->bound = line_accept_text(c, "null") ? INFINITY : line_read_number(c);
-    proposal->probe = line_accept_text(c, ",\"probe\":true");
-}
-
-static void line_read_outcome(struct cursor *c, const struct msc_record *record,
-                              struct msc_outcome *outcome) {
-    line_read_state(c, outcome);
-    outcome->reason[0] = '\0';
-    if (line_accept_text(c, ",\"reason\":")) {
-        line_read_text(c, outcome->reason, MSC_REASON_BYTES);
-    }
-    line_read_metrics(c, record, outcome->metrics);
-    line_expect(c, ",\"violation\":");
-    outcome->violation = line_read_number(c);
-}
-
-static void line_read_rungs(struct cursor *c, const struct msc_record *record,
-                            struct msc_record_line *line) {
-    if (!line_accept_text(c, ",\"rungs\":[")) {
-        return;
-    }
-    do {
-        c->is_good = c->is_good && line->n_rungs < record->race.n_rungs;
-        if (c->is_good) {
-            line->rungs[line->n_rungs++] = line_read_number(c);
-        }
-    } while (c->is_good && line_accept_text(c, ","));
-    line_expect(c, "]");
-}
-
-enum msc_status msc_record__read_trial(struct msc_record *record, const char *line, size_t n_body,
-                                       size_t length) {
-    struct cursor c = {.at = line, .end = line + n_body, .is_good = true};
-    char *text = record->line_reason; // a label, then the reason
-    struct msc_record_line *read = &record->line;
-    *read = (struct msc_record_line){
-        .trial = {.proposal.choices = record->scratch,
-                  .outcome = {.metrics = record->line_metrics, .reason = text}}};
-    line_expect(&c, "{\"kind\":\"trial\",\"id\":");
-    read->trial.id = line_read_i64(&c);
-    line_read_proposal(&c, record, &read->trial.proposal);
-    if (line_accept_text(&c, ",\"baseline\":")) {
-        line_read_text(&c, text, sizeof record->line_reason);
-    }
-    read->warm = line_read_warm(&c);
-    read->repeat_of = read_optional_id(&c, ",\"repeat_of\":");
-    read->retry_of = read_optional_id(&c, ",\"retry_of\":");
-    line_read_outcome(&c, record, &read->trial.outcome);
-    line_read_rungs(&c, record, read);
-    if (!c.is_good || c.at != c.end) {
-        return MSC_FAIL(MSC_E_FORMAT, "a trial line of another form (at column %zu)",
-                        (size_t)(c.at - line) + 1);
-    }
-    MSC_TRY(check_ids(record, read));
-    if (!line_read_measured(record, read, line, n_body, length)) {
-        msc_record__note_damage(record, next_line_number(record));
-    }
-    read->baseline = msc_record__baseline_of(record->space, read);
-    read->trial.proposal.probe |= read->baseline >= 0;
-    msc_goal_set_objectives(&record->goal, &read->trial.outcome);
-    return MSC_OK;
-}
-
-enum msc_status msc_record__read_segment(struct msc_record *record, const char *line, size_t n_body,
-                                         size_t length) {
-    enum msc_status status = MSC_OK;
-    struct msc_record_segment segment = {0};
-    cJSON *object = NULL;
-    size_t n_measured = 0;
-    MSC_TRY(msc_record__parse_body(&object, line, n_body, "segment"));
-    if (!msc_record__check_end(&n_measured, record->schema, line, length)) {
-        msc_record__note_damage(record, next_line_number(record));
-    }
-    MSC_TRY_OUT(msc_json_get_i64(&segment.first, object, "first", "segment"));
-    MSC_TRY_OUT(msc_json_get_text(&segment.numerics, object, "numerics", "segment"));
-    MSC_TRY_OUT(msc_json_get_bool(&segment.is_warm_start, object, "warm_start", "segment"));
-    if (segment.first != (int64_t)record->n_trials) {
-        status = MSC_FAIL(MSC_E_FORMAT, "a segment that begins at trial %lld, expected %zu",
-                          (long long)segment.first, record->n_trials);
-        goto out;
-    }
-    status = msc_record__add_segment(record, &segment);
-out:
-    cJSON_Delete(object);
-    return status;
 }

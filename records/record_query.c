@@ -13,9 +13,10 @@ static bool may_win(const struct msc_record_line *line) {
 }
 
 bool msc_record_best(struct msc_record_line *out, const struct msc_record *record) {
+    struct msc_record_line line;
     bool is_there = false;
     for (size_t i = 0; i < msc_record__n_held(record); i++) {
-        const struct msc_record_line line = msc_record__held(record, i);
+        msc_record__held(&line, record, i);
         if (may_win(&line) && (!is_there || msc_trial_compare(&line.trial, &out->trial) < 0)) {
             *out = line;
             is_there = true;
@@ -38,9 +39,10 @@ void msc_record_top(int64_t ids[], size_t *n, size_t max, const struct msc_recor
                                   .spare = &spare,
                                   .is_before = is_better,
                                   .context = record};
+    struct msc_record_line line;
     *n = 0;
     for (size_t i = 0; max > 0 && i < msc_record__n_held(record); i++) {
-        const struct msc_record_line line = msc_record__held(record, i);
+        msc_record__held(&line, record, i);
         if (may_win(&line) && line.repeat_of < 0) {
             msc_heap_offer(&heap, n, max, &line.trial.id);
         }
@@ -51,8 +53,9 @@ void msc_record_top(int64_t ids[], size_t *n, size_t max, const struct msc_recor
 enum msc_status msc_record_front(int64_t **ids, size_t *n, const struct msc_record *record) {
     struct msc_record_front front = {.n_objectives = msc_record_goal(record)->n_objectives};
     enum msc_status status = MSC_OK;
+    struct msc_record_line line;
     for (size_t i = 0; i < msc_record__n_held(record) && status == MSC_OK; i++) {
-        const struct msc_record_line line = msc_record__held(record, i);
+        msc_record__held(&line, record, i);
         status = msc_record_front_offer(&front, &line);
     }
     if (status == MSC_OK) {
@@ -72,10 +75,11 @@ bool msc_record_baseline(struct msc_record_line *out, const struct msc_record *r
     if (index >= msc_record_space(record)->n_baselines || index >= msc_record_n_trials(record)) {
         return false;
     }
+    struct msc_record_line line;
     *out = msc_record_trial(record, index);
     for (size_t i = msc_record__n_held(record);
          out->trial.outcome.state == MSC_TRIAL_FAILED && i-- > index + 1;) {
-        const struct msc_record_line line = msc_record__held(record, i);
+        msc_record__held(&line, record, i);
         if (line.retry_of == (int64_t)index) {
             *out = line;
             return true;
@@ -106,9 +110,10 @@ void msc_record_count(struct msc_record_counts *out, const struct msc_record *re
         *out = *record->counts;
         return;
     }
+    struct msc_record_line line;
     *out = (struct msc_record_counts){0};
     for (size_t i = 0; i < record->n_trials; i++) {
-        const struct msc_record_line line = msc_record_trial(record, i);
+        msc_record__held(&line, record, i);
         msc_record_count_line(out, &line);
     }
 }

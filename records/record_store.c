@@ -125,33 +125,30 @@ struct msc_record_packed *msc_record__pack(struct msc_arena *arena, const struct
     return packed;
 }
 
-struct msc_record_line msc_record__unpack(struct msc_record_packed *packed, int64_t id,
-                                          const struct msc_space *space,
-                                          const struct msc_goal *goal) {
+void msc_record__unpack(struct msc_record_line *out, struct msc_record_packed *packed, int64_t id,
+                        const struct msc_space *space, const struct msc_goal *goal) {
     static char no_reason[1];
-    struct msc_record_line line = {
-        .trial = {.id = id,
-                  .proposal.probe = (packed->flags & IS_PROBE) != 0,
-                  .outcome = {.state = (enum msc_trial_state)packed->state,
-                              .cause = (enum msc_trial_cause)packed->cause,
-                              .metrics = (double *)(packed + 1),
-                              .time_us = packed->time_us,
-                              .reuse_ratio = packed->reuse / 1e3}},
-        .warm = (enum msc_record_warm)packed->warm,
-        .n_rungs = packed->n_rungs,
-        .elapsed_s = packed->elapsed_s,
-        .is_left_out = (packed->flags & IS_LEFT_OUT) != 0,
-    };
-    const double *at =
-        take_words(&line, line.trial.outcome.metrics + space->n_metrics, packed->flags);
-    memcpy(line.rungs, at, line.n_rungs * sizeof *at);
-    line.trial.proposal.choices = (uint32_t *)(at + line.n_rungs);
-    line.trial.outcome.reason = packed->flags & HAS_REASON
-                                    ? (char *)(line.trial.proposal.choices + space->n_tasks)
-                                    : no_reason;
-    line.baseline = msc_record__baseline_of(space, &line);
-    msc_goal_set_objectives(goal, &line.trial.outcome);
-    return line;
+    struct msc_trial *trial = &out->trial;
+    msc_record__begin_line(out);
+    trial->id = id;
+    trial->proposal.probe = (packed->flags & IS_PROBE) != 0;
+    trial->outcome.state = (enum msc_trial_state)packed->state;
+    trial->outcome.cause = (enum msc_trial_cause)packed->cause;
+    trial->outcome.metrics = (double *)(packed + 1);
+    trial->outcome.time_us = packed->time_us;
+    trial->outcome.reuse_ratio = packed->reuse / 1e3;
+    out->warm = (enum msc_record_warm)packed->warm;
+    out->n_rungs = packed->n_rungs;
+    out->elapsed_s = packed->elapsed_s;
+    out->is_left_out = (packed->flags & IS_LEFT_OUT) != 0;
+    const double *at = take_words(out, trial->outcome.metrics + space->n_metrics, packed->flags);
+    memcpy(out->rungs, at, out->n_rungs * sizeof *at);
+    trial->proposal.choices = (uint32_t *)(at + out->n_rungs);
+    trial->outcome.reason = packed->flags & HAS_REASON
+                                ? (char *)(trial->proposal.choices + space->n_tasks)
+                                : no_reason;
+    out->baseline = msc_record__baseline_of(space, out);
+    msc_goal_set_objectives(goal, &trial->outcome);
 }
 
 double *msc_record__elapsed(struct msc_record_packed *packed) {

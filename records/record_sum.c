@@ -10,6 +10,7 @@
 #include <string.h>
 
 static const char checksum_key[] = ",\"checksum\":\"";
+static const char measured_key[] = ",\"measured\":";
 static const char sum_key[] = ",\"sum\":\"";
 #define CHECKSUM_KEY_LENGTH (sizeof checksum_key - 1)
 #define SUM_KEY_LENGTH (sizeof sum_key - 1)
@@ -69,15 +70,26 @@ static bool is_hash(const char *digits, const char *line, size_t n_before) {
     return memcmp(digits, expected, DIGITS) == 0;
 }
 
+// The comma before the checksum, or NULL. Behind the checksum an object begins, as a rule the last one.
+static const char *find_checksum(const char *line, size_t length) {
+    const char *brace = memrchr(line, '{', length);
+    size_t n_between = MSC_RECORD_CHECKSUM_BYTES + sizeof measured_key - 1;
+    if ((size_t)(brace - line) >= n_between &&
+        memcmp(brace - n_between, checksum_key, CHECKSUM_KEY_LENGTH) == 0) {
+        return brace - n_between;
+    }
+    const char *comma = memrchr(line, ',', length - MSC_RECORD_CHECKSUM_BYTES + 1);
+    while (comma && memcmp(comma, checksum_key, CHECKSUM_KEY_LENGTH) != 0) {
+        comma = memrchr(line, ',', (size_t)(comma - line));
+    }
+    return comma;
+}
+
 bool msc_record__check_line(size_t *n_body, const char *line, size_t length) {
     if (length < MSC_RECORD_CHECKSUM_BYTES + 2 || line[0] != '{') {
         return false;
     }
-    size_t end = length - MSC_RECORD_CHECKSUM_BYTES + 1;
-    const char *comma = memrchr(line, ',', end);
-    while (comma && memcmp(comma, checksum_key, CHECKSUM_KEY_LENGTH) != 0) {
-        comma = memrchr(line, ',', (size_t)(comma - line));
-    }
+    const char *comma = find_checksum(line, length);
     *n_body = comma ? (size_t)(comma - line) : 0;
     return comma && is_hash(comma + CHECKSUM_KEY_LENGTH, line, *n_body);
 }
