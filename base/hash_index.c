@@ -13,23 +13,36 @@ static struct msc_hash hash_of(const void *elements, size_t element_bytes, size_
 }
 
 // The slot of the element with this hash, or the free one where it belongs. There is a free one.
-static int32_t *find_slot(const struct msc_hash_index *index, struct msc_hash hash,
-                          const void *elements, size_t element_bytes) {
-    size_t at = (size_t)hash.low & (index->n_slots - 1);
-    while (index->slots[at] != 0 &&
-           !msc_hash_equal(hash_of(elements, element_bytes, (size_t)index->slots[at] - 1), hash)) {
-        at = (at + 1) & (index->n_slots - 1);
+static struct msc_hash_index_slot *find_slot(const struct msc_hash_index *index,
+                                             struct msc_hash hash, const void *elements,
+                                             size_t element_bytes) {
+    uint32_t low = (uint32_t)hash.low;
+    size_t at = low & (index->n_slots - 1);
+    for (;; at = (at + 1) & (index->n_slots - 1)) {
+        struct msc_hash_index_slot *slot = &index->slots[at];
+        if (slot->place == 0 ||
+            (slot->low == low &&
+             msc_hash_equal(hash_of(elements, element_bytes, (size_t)slot->place - 1), hash))) {
+            return slot;
+        }
     }
-    return &index->slots[at];
 }
 
 int32_t msc_hash_index_find(const struct msc_hash_index *index, struct msc_hash hash,
                             const void *elements, size_t element_bytes) {
-    return index->n_slots > 0 ? *find_slot(index, hash, elements, element_bytes) - 1 : -1;
+    return index->n_slots > 0 ? find_slot(index, hash, elements, element_bytes)->place - 1 : -1;
 }
 
-enum msc_status msc_hash_index_reserve(struct msc_hash_index *index, size_t n, const void *elements,
-                                       size_t element_bytes) {
+// Puts an element in the free slot where it belongs.
+static void put(struct msc_hash_index *index, struct msc_hash_index_slot element) {
+    size_t at = element.low & (index->n_slots - 1);
+    while (index->slots[at].place != 0) {
+        at = (at + 1) & (index->n_slots - 1);
+    }
+    index->slots[at] = element;
+}
+
+enum msc_status msc_hash_index_reserve(struct msc_hash_index *index, size_t n) {
     struct msc_hash_index grown = {.n_slots = FIRST_SLOTS};
     if (index->n_slots / 2 >= n) {
         return MSC_OK;
@@ -42,8 +55,8 @@ enum msc_status msc_hash_index_reserve(struct msc_hash_index *index, size_t n, c
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a table of %zu hashes", n);
     }
     for (size_t i = 0; i < index->n_slots; i++) {
-        if (index->slots[i] != 0) {
-            msc_hash_index_add(&grown, (size_t)index->slots[i] - 1, elements, element_bytes);
+        if (index->slots[i].place != 0) {
+            put(&grown, index->slots[i]);
         }
     }
     msc_free(index->slots);
@@ -54,7 +67,7 @@ enum msc_status msc_hash_index_reserve(struct msc_hash_index *index, size_t n, c
 void msc_hash_index_add(struct msc_hash_index *index, size_t place, const void *elements,
                         size_t element_bytes) {
     struct msc_hash hash = hash_of(elements, element_bytes, place);
-    *find_slot(index, hash, elements, element_bytes) = (int32_t)place + 1;
+    put(index, (struct msc_hash_index_slot){(uint32_t)hash.low, (int32_t)place + 1});
 }
 
 void msc_hash_index_clear(struct msc_hash_index *index) {

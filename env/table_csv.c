@@ -120,8 +120,7 @@ static void skip_empty_lines(struct csv_reader *r) {
 static enum msc_status add_label(struct csv_reader *r, struct labels *labels, struct msc_hash hash,
                                  const char *text) {
     MSC_TRY(msc_grow(&labels->list, &labels->capacity, labels->n + 1, sizeof *labels->list));
-    MSC_TRY(
-        msc_hash_index_reserve(&labels->index, labels->n + 1, labels->list, sizeof *labels->list));
+    MSC_TRY(msc_hash_index_reserve(&labels->index, labels->n + 1));
     char *copy = msc_arena_strdup(r->arena, text);
     if (!copy) {
         return no_memory(r);
@@ -348,7 +347,7 @@ static enum msc_status read_lines(struct csv_reader *r, size_t n_columns) {
 static enum msc_status index_rows(struct csv_reader *r) {
     struct msc_table_rows *rows = &r->table->rows;
     const size_t bytes = sizeof rows->points[0];
-    MSC_TRY(msc_hash_index_reserve(&rows->index, rows->n, rows->points, bytes));
+    MSC_TRY(msc_hash_index_reserve(&rows->index, rows->n));
     for (size_t i = 0; i < rows->n; i++) {
         struct msc_hash hash = msc_table__hash_point(r->choices + i * r->n_tasks, r->n_tasks);
         int32_t before = msc_hash_index_find(&rows->index, hash, rows->points, bytes);

@@ -6,8 +6,7 @@
 
 struct msc_point {
     struct msc_hash hash;
-    int64_t id;
-    bool is_settled;
+    int64_t id_and_settled; // 2 * id, and 1 where it is settled: there may be millions
 };
 
 struct msc_hash msc_point_hash(const uint32_t choices[], size_t n_tasks) {
@@ -21,19 +20,18 @@ static struct msc_point *points_at(const struct msc_points *points, struct msc_h
 
 int64_t msc_points_find(const struct msc_points *points, struct msc_hash hash) {
     const struct msc_point *point = points_at(points, hash);
-    return point ? point->id : -1;
+    return point ? point->id_and_settled / 2 : -1;
 }
 
 enum msc_status msc_points_set(struct msc_points *points, struct msc_hash hash, int64_t id) {
     struct msc_point *point = points_at(points, hash);
     if (point) {
-        point->id = id;
+        point->id_and_settled = 2 * id + point->id_and_settled % 2;
         return MSC_OK;
     }
     MSC_TRY(msc_grow(&points->items, &points->capacity, points->n + 1, sizeof points->items[0]));
-    MSC_TRY(msc_hash_index_reserve(&points->index, points->n + 1, points->items,
-                                   sizeof points->items[0]));
-    points->items[points->n] = (struct msc_point){.hash = hash, .id = id};
+    MSC_TRY(msc_hash_index_reserve(&points->index, points->n + 1));
+    points->items[points->n] = (struct msc_point){.hash = hash, .id_and_settled = 2 * id};
     msc_hash_index_add(&points->index, points->n++, points->items, sizeof points->items[0]);
     return MSC_OK;
 }
@@ -41,8 +39,8 @@ enum msc_status msc_points_set(struct msc_points *points, struct msc_hash hash, 
 void msc_points_settle(struct msc_points *points, struct msc_hash hash) {
     struct msc_point *point = points_at(points, hash);
     assert(point);
-    points->n_settled += !point->is_settled;
-    point->is_settled = true;
+    points->n_settled += point->id_and_settled % 2 == 0;
+    point->id_and_settled |= 1;
 }
 
 void msc_points_finish(struct msc_points *points) {

@@ -37,8 +37,7 @@ static enum msc_status numbering_intern(struct msc_numbering *num, const struct 
     if (*id >= 0) {
         return MSC_OK;
     }
-    MSC_TRY(
-        msc_hash_index_reserve(&num->index, num->n_exprs + 1, num->exprs, sizeof(num->exprs[0])));
+    MSC_TRY(msc_hash_index_reserve(&num->index, num->n_exprs + 1));
     MSC_TRY(msc_grow(&num->exprs, &num->exprs_capacity, num->n_exprs + 1, sizeof(num->exprs[0])));
     MSC_TRY(msc_grow(&num->inputs, &num->inputs_capacity, num->n_inputs + (size_t)model->n_inputs,
                      sizeof(num->inputs[0])));

@@ -67,7 +67,7 @@ enum msc_status msc_signatures_add(struct msc_signatures *s, size_t batch, int32
                                    const bool is_parameter[]) {
     size_t selection;
     MSC_TRY(msc_grow(&s->items, &s->capacity, s->n + 1, sizeof(s->items[0])));
-    MSC_TRY(msc_hash_index_reserve(&s->index, s->n + 1, s->items, sizeof(s->items[0])));
+    MSC_TRY(msc_hash_index_reserve(&s->index, s->n + 1));
     MSC_TRY(find_selection(s, is_parameter, &selection));
     s->items[s->n] = (struct msc_signature){hash_batch(s, batch, selection), plan};
     msc_hash_index_add(&s->index, s->n++, s->items, sizeof(s->items[0]));

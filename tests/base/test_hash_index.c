@@ -38,7 +38,7 @@ static void fill(struct msc_hash_index *index, struct item items[], int step) {
     for (int n = 0; n < N / 4; n++) {
         int number = n * step % N;
         items[n] = (struct item){hash_of(number), number};
-        assert_ok(msc_hash_index_reserve(index, (size_t)n + 1, items, sizeof items[0]));
+        assert_ok(msc_hash_index_reserve(index, (size_t)n + 1));
         msc_hash_index_add(index, (size_t)n, items, sizeof items[0]);
         check(index, items, n + 1);
     }
@@ -62,10 +62,9 @@ static void test_base_hash_index__too_many(void **state) {
     (void)state;
     struct item item = {hash_of(1), 1};
     struct msc_hash_index index = {0};
-    assert_ok(msc_hash_index_reserve(&index, 1, &item, sizeof item));
+    assert_ok(msc_hash_index_reserve(&index, 1));
     msc_hash_index_add(&index, 0, &item, sizeof item);
-    assert_int_equal(msc_hash_index_reserve(&index, (size_t)INT32_MAX + 1, &item, sizeof item),
-                     MSC_E_NOMEM);
+    assert_int_equal(msc_hash_index_reserve(&index, (size_t)INT32_MAX + 1), MSC_E_NOMEM);
     assert_message("table of 2147483648 hashes");
     assert_int_equal(msc_hash_index_find(&index, item.hash, &item, sizeof item), 0);
     msc_hash_index_finish(&index);
