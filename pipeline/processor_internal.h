@@ -34,6 +34,7 @@ struct msc_processor {
     const char *parameters_path, *prepared_path;
     struct msc_strategy *base; // what it starts from; NULL: nothing
     struct msc_env *env;
+    struct msc_record *record; // that the search goes on with, until it takes it over; or NULL
     struct msc_goal goal;
     struct msc_race race; // of the entry's rounds; without rungs: none
 

@@ -533,33 +533,39 @@ static enum msc_status processor_enter(struct msc_processor *p, const struct msc
     return record ? check_parameters(p, record, was_there) : MSC_OK;
 }
 
-enum msc_status msc_processor__enter(struct msc_processor *p, size_t entry,
-                                     enum msc_processor_mode mode) {
-    struct msc_record *record = NULL;
-    p->index = entry;
+static void close_record(struct msc_processor *p) {
+    msc_record_close(p->record);
+    p->record = NULL;
+}
+
+// The whole of a record is read before anything is computed for it, and held until the search takes it
+// over; to look at, its header is enough.
+static enum msc_status open_record(struct msc_processor *p, enum msc_processor_mode mode) {
     const char *path = msc_processor__entry(p)->record;
     // With --restart a dry run only leaves the old record out of account.
     bool is_passed_over = p->options.restart && p->options.is_dry_run;
-    if (!is_passed_over && msc_file_exists(path)) {
-        enum msc_status status = msc_record_open(&record, path, MSC_RECORD_HEADER, NULL);
-        if (status != MSC_OK && status != MSC_E_NOT_FOUND) {
-            return status;
-        }
-        // Before anything is computed for it.
-        uint64_t n_bytes = 0;
-        status =
-            record && mode == MSC_PROCESSOR_RUN ? msc_record_check(&n_bytes, path, NULL) : MSC_OK;
-        if (status != MSC_OK) {
-            msc_record_close(record);
-            return status;
-        }
+    if (is_passed_over || !msc_file_exists(path)) {
+        return MSC_OK;
     }
-    enum msc_status status = processor_enter(p, record, mode);
-    msc_record_close(record);
+    enum msc_status status =
+        mode == MSC_PROCESSOR_RUN ? msc_record_open(&p->record, path, MSC_RECORD_APPEND, p->log)
+                                  : msc_record_open(&p->record, path, MSC_RECORD_HEADER, NULL);
+    return status == MSC_E_NOT_FOUND ? MSC_OK : status;
+}
+
+enum msc_status msc_processor__enter(struct msc_processor *p, size_t entry,
+                                     enum msc_processor_mode mode) {
+    p->index = entry;
+    MSC_TRY(open_record(p, mode));
+    enum msc_status status = processor_enter(p, p->record, mode);
+    if (mode == MSC_PROCESSOR_LOOK) {
+        close_record(p);
+    }
     return status;
 }
 
 void msc_processor__leave(struct msc_processor *p) {
+    close_record(p);
     msc_processor__end_publishing(p);
     msc_processor__close_tensorboard(p);
     p->is_tensorboard_lost = false;

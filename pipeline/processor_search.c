@@ -418,8 +418,10 @@ static enum msc_status finish_entry(struct msc_processor *p, struct msc_processo
 }
 
 static enum msc_status search_entry(struct msc_processor *p, struct msc_processor_result *result,
-                                    const struct msc_search_options *o) {
+                                    struct msc_search_options *o) {
     struct msc_search_result found = {0};
+    o->record = p->record;
+    p->record = NULL;
     MSC_TRY(msc_search_run(&found, o));
     enum msc_status status = finish_entry(p, result, &found);
     msc_search_result_finish(&found);

@@ -60,10 +60,19 @@ static enum msc_status tell_round(struct msc_search *s) {
     return MSC_OK;
 }
 
-static enum msc_status take_recorded(struct msc_search *s) {
-    const struct msc_record_line line = msc_record_trial(s->record, (size_t)s->next_id);
-    MSC_TRY(msc_search__add_recorded(s));
-    return msc_search__note(s, &line);
+// The record's line that comes next.
+static struct msc_record_line next_recorded(const struct msc_search *s) {
+    return msc_record_trial(s->record, (size_t)s->next_id);
+}
+
+static enum msc_status take_recorded(struct msc_search *s, const struct msc_record_line *line) {
+    MSC_TRY(msc_search__add_recorded(s, line));
+    return msc_search__note(s, line);
+}
+
+static enum msc_status take_next_recorded(struct msc_search *s) {
+    const struct msc_record_line line = next_recorded(s);
+    return take_recorded(s, &line);
 }
 
 // The last attempt at a trial that failed for the environment's sake, if it is the latest word on
@@ -103,9 +112,8 @@ static enum msc_status fail_replay(const struct msc_search *s, const char *what)
 }
 
 static enum msc_status check_replay(const struct msc_search *s,
+                                    const struct msc_proposal *recorded,
                                     const struct msc_proposal *proposal) {
-    const struct msc_record_line line = msc_record_trial(s->record, (size_t)s->next_id);
-    const struct msc_proposal *recorded = &line.trial.proposal;
     size_t n_bytes = s->space->n_tasks * sizeof *proposal->choices;
     if (memcmp(recorded->choices, proposal->choices, n_bytes) != 0) {
         return fail_replay(s, "the agent proposes other choices than the record has");
@@ -189,7 +197,7 @@ static enum msc_status run_beginning(struct msc_search *s) {
     int64_t end = s->next_id + s->options->parallel;
     end = end < beginning_end(s) ? end : beginning_end(s);
     while (s->next_id < end) {
-        MSC_TRY(is_replaying(s) ? take_recorded(s) : add_beginning(s));
+        MSC_TRY(is_replaying(s) ? take_next_recorded(s) : add_beginning(s));
     }
     return is_replaying(s) ? MSC_OK : msc_search__evaluate(s, NULL);
 }
@@ -229,11 +237,12 @@ static enum msc_status ask_agent_for_round(struct msc_search *s, size_t *n) {
 static enum msc_status replay_round(struct msc_search *s, size_t n, size_t *n_taken) {
     *n_taken = 0;
     while (*n_taken < n && is_replaying(s)) {
-        if (msc_record_trial(s->record, (size_t)s->next_id).retry_of < 0) {
-            MSC_TRY(check_replay(s, &s->proposals[*n_taken]));
+        const struct msc_record_line line = next_recorded(s);
+        if (line.retry_of < 0) {
+            MSC_TRY(check_replay(s, &line.trial.proposal, &s->proposals[*n_taken]));
             (*n_taken)++;
         }
-        MSC_TRY(take_recorded(s));
+        MSC_TRY(take_recorded(s, &line));
     }
     s->n_written = s->n_items;
     return MSC_OK;
@@ -303,9 +312,8 @@ static enum msc_status run_round(struct msc_search *s, bool *is_over, enum msc_s
 // Trials done again between two rounds.
 static enum msc_status replay_retries(struct msc_search *s) {
     begin_round(s);
-    while (is_replaying(s) && !is_at_beginning(s) &&
-           msc_record_trial(s->record, (size_t)s->next_id).retry_of >= 0) {
-        MSC_TRY(take_recorded(s));
+    while (is_replaying(s) && !is_at_beginning(s) && next_recorded(s).retry_of >= 0) {
+        MSC_TRY(take_next_recorded(s));
     }
     return tell_round(s);
 }
@@ -368,7 +376,7 @@ static enum msc_status search_loop(struct msc_search *s, enum msc_search_end *en
 static enum msc_status warm_start(struct msc_search *s, int64_t first) {
     while (s->next_id < first) {
         begin_round(s);
-        MSC_TRY(take_recorded(s));
+        MSC_TRY(take_next_recorded(s));
         MSC_TRY(tell_round(s));
     }
     return MSC_OK;
@@ -413,8 +421,11 @@ static enum msc_status finish_record(struct msc_search *s, enum msc_status statu
 
 enum msc_status msc_search_run(struct msc_search_result *result,
                                const struct msc_search_options *options) {
-    struct msc_search s = {
-        .options = options, .pace = MSC_PACE_INIT, .best_id = -1, .announced_id = -1};
+    struct msc_search s = {.options = options,
+                           .record = options->record,
+                           .pace = MSC_PACE_INIT,
+                           .best_id = -1,
+                           .announced_id = -1};
     *result = (struct msc_search_result){0};
     enum msc_status status = msc_search__open(&s);
     if (options->pool) {

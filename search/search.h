@@ -82,6 +82,9 @@ struct msc_search_options {
     const char *agent_folder;         // relative paths of external agents start here; NULL: "."
     const struct msc_goal *goal;
     const char *record_path;
+    // That file, opened to be appended to; taken over, however the search ends. NULL: the search opens
+    // it, or makes a new one.
+    struct msc_record *record;
     // For the header. `config` is the resolved configuration; `hashes` and `more` add members
     // (the environment's own hashes are added by the search). All may be NULL.
     const char *program;

@@ -104,7 +104,7 @@ void msc_search__close(struct msc_search *s);
 // Adds an item for the trial s->next_id. A line of the record is taken as it is. A new one has the
 // proposal's choices as long as the round lasts; it becomes a repeat when an earlier trial answers
 // it.
-enum msc_status msc_search__add_recorded(struct msc_search *s);
+enum msc_status msc_search__add_recorded(struct msc_search *s, const struct msc_record_line *line);
 enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_proposal *proposal,
                                     enum msc_record_warm warm);
 // The same for what another record told (index below s->warm.n_told), whose outcome is there at once; for a

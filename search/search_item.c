@@ -33,13 +33,9 @@ static enum msc_status push_item(struct msc_search *s, const struct msc_search_i
                                     : MSC_OK;
 }
 
-enum msc_status msc_search__add_recorded(struct msc_search *s) {
-    const struct msc_search_item item = {
-        .line = msc_record_trial(s->record, (size_t)s->next_id),
-        .is_done = true,
-        .is_recorded = true,
-    };
-    const uint32_t *choices = item.line.trial.proposal.choices;
+enum msc_status msc_search__add_recorded(struct msc_search *s, const struct msc_record_line *line) {
+    const struct msc_search_item item = {.line = *line, .is_done = true, .is_recorded = true};
+    const uint32_t *choices = line->trial.proposal.choices;
     return push_item(s, &item, msc_point_hash(choices, s->space->n_tasks));
 }
 

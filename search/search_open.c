@@ -158,7 +158,7 @@ enum msc_status msc_search__open(struct msc_search *s) {
     MSC_TRY(msc_search__open_race(s));
     MSC_TRY(make_buffers(s));
     msc_worker_set_quiet(o->worker, o->quiet_seconds);
-    if (!o->restart) {
+    if (!o->restart && !s->record) {
         MSC_TRY(open_search_record(s));
     }
     MSC_TRY(open_search_agent(s));
@@ -177,9 +177,7 @@ enum msc_status msc_search__open(struct msc_search *s) {
     MSC_TRY(status);
     MSC_TRY(msc_warm_read(&s->warm, &s->warm_arena, find_warm(s), s->space, o->record_path));
     s->n_recorded = msc_record_n_trials(s->record);
-    for (size_t i = 0; i < s->n_recorded; i++) {
-        s->elapsed_before_s = fmax(s->elapsed_before_s, msc_record_trial(s->record, i).elapsed_s);
-    }
+    s->elapsed_before_s = msc_record_elapsed_s(s->record);
     return open_attempt(s);
 }
 
