@@ -13,11 +13,13 @@
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
 #define TOKEN_BYTES 16
-#define MOST_CONNECTIONS 64
+// Browsers that come back, and those who hold a connection for nothing: they wait for TIMEOUT_S at most.
+#define MOST_CONNECTIONS 256
 #define TIMEOUT_S 15
 // A page is made anew at most so often, and takes at most this part of the time.
 #define LEAST_REST_S 1.0
@@ -220,21 +222,47 @@ static bool is_token(const struct msc_server *s, const char *url) {
     return difference == 0;
 }
 
-static bool is_host(const struct msc_server *s, const char *host) {
-    return host && (strcmp(host, s->hosts[0]) == 0 || strcmp(host, s->hosts[1]) == 0);
+struct hosts {
+    const struct msc_server *server;
+    size_t n, n_good;
+};
+
+static enum MHD_Result count_host(void *payload, enum MHD_ValueKind kind, const char *key,
+                                  const char *value) {
+    struct hosts *hosts = payload;
+    (void)kind;
+    if (strcasecmp(key, MHD_HTTP_HEADER_HOST) == 0) {
+        bool is_good = value && (strcmp(value, hosts->server->hosts[0]) == 0 ||
+                                 strcmp(value, hosts->server->hosts[1]) == 0);
+        hosts->n++;
+        hosts->n_good += is_good;
+    }
+    return MHD_YES;
+}
+
+// A request names one host, and that is the server's.
+static bool is_to_host(const struct msc_server *s, struct MHD_Connection *connection) {
+    struct hosts hosts = {.server = s};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, count_host, &hosts);
+    return hosts.n == 1 && hosts.n_good == 1;
+}
+
+// Addresses have no escapes: "%2e" and "%00" stay what they are, and lead nowhere.
+static size_t keep_escapes(void *payload, struct MHD_Connection *connection, char *text) {
+    (void)payload;
+    (void)connection;
+    return strlen(text);
 }
 
 static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, const char *url,
                               const char *method, const char *version, const char *upload,
                               size_t *upload_size, void **of_request) {
     struct msc_server *s = payload;
-    const char *host =
-        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
     (void)version;
     (void)upload;
     (void)upload_size;
     (void)of_request;
-    if (!is_host(s, host)) {
+    if (!is_to_host(s, connection)) {
         return answer_text(connection, MHD_HTTP_FORBIDDEN, "refused\n");
     }
     if (!is_token(s, url)) {
@@ -265,7 +293,8 @@ static enum msc_status listen_at(struct msc_server *s, uint16_t port) {
     s->daemon = MHD_start_daemon(
         MHD_USE_AUTO_INTERNAL_THREAD, port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR,
         (const struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_UNESCAPE_CALLBACK,
+        keep_escapes, NULL, MHD_OPTION_END);
     if (!s->daemon) {
         return MSC_FAIL(MSC_E_IO, "cannot listen at 127.0.0.1:%u: %s", (unsigned)port,
                         strerror(errno));

@@ -7,7 +7,7 @@
 //     msc_server_stop(server);
 //
 // It listens at 127.0.0.1. Every address begins with a token of 128 random bits, without which nothing is
-// answered; the Host of a request must be that of the server, so that no page from elsewhere reaches it by a
+// answered; a request must name one Host, that of the server, so that no page from elsewhere reaches it by a
 // name that leads here (DNS rebinding). Nothing in an address becomes the path of a file: records are
 // asked for by the hash of their path in the list. One thread of its own answers; it makes a page anew when
 // the record has changed, and rests for twenty times as long as that took.
