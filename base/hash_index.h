@@ -14,7 +14,7 @@
 #include "base/status.h"
 
 struct msc_hash_index_slot {
-    uint32_t low;  // of its hash: of another element it differs, nearly always, and need not be looked at
+    uint32_t low;  // of its hash: of another element it differs, nearly always
     int32_t place; // of an element, + 1; 0 where none is
 };
 

@@ -547,9 +547,9 @@ static enum msc_status open_record(struct msc_processor *p, enum msc_processor_m
     if (is_passed_over || !msc_file_exists(path)) {
         return MSC_OK;
     }
-    enum msc_status status =
-        mode == MSC_PROCESSOR_RUN ? msc_record_open(&p->record, path, MSC_RECORD_APPEND, p->log)
-                                  : msc_record_open(&p->record, path, MSC_RECORD_HEADER, NULL);
+    enum msc_status status = mode == MSC_PROCESSOR_RUN
+                                 ? msc_record_open(&p->record, path, MSC_RECORD_APPEND, p->log)
+                                 : msc_record_open(&p->record, path, MSC_RECORD_HEADER, NULL);
     return status == MSC_E_NOT_FOUND ? MSC_OK : status;
 }
 

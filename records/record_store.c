@@ -144,9 +144,8 @@ void msc_record__unpack(struct msc_record_line *out, struct msc_record_packed *p
     const double *at = take_words(out, trial->outcome.metrics + space->n_metrics, packed->flags);
     memcpy(out->rungs, at, out->n_rungs * sizeof *at);
     trial->proposal.choices = (uint32_t *)(at + out->n_rungs);
-    trial->outcome.reason = packed->flags & HAS_REASON
-                                ? (char *)(trial->proposal.choices + space->n_tasks)
-                                : no_reason;
+    trial->outcome.reason =
+        packed->flags & HAS_REASON ? (char *)(trial->proposal.choices + space->n_tasks) : no_reason;
     out->baseline = msc_record__baseline_of(space, out);
     msc_goal_set_objectives(goal, &trial->outcome);
 }

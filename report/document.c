@@ -11,6 +11,7 @@
 #include "report/plan_layers.h"
 #include "report/trial_figures.h"
 #include "report/verdict.h"
+#include "report/verdict_compare.h"
 #include "search/kept.h"
 #include "search/report.h"
 #include "search/reranked.h"
@@ -180,7 +181,12 @@ static enum msc_status fill_document(cJSON *document, const struct msc_document_
     for (size_t i = 0; i < o->n; i++) {
         MSC_TRY(add_record(records, o->paths[i], o->log));
     }
-    return MSC_OK;
+    if (o->n < 2) {
+        return MSC_OK;
+    }
+    cJSON *verdict = NULL;
+    MSC_TRY(msc_verdict_compare(&verdict, records));
+    return msc_json_add(document, "verdict", verdict);
 }
 
 enum msc_status msc_document_create(struct cJSON **out,

@@ -14,6 +14,8 @@
 //     trials        figures over the trials (report/trial_figures.h)
 //     graph         the network with the places of its joints; or `missing`, why there is none
 //     config        as the header has it
+//
+// and, of several, `verdict`, what they mean together (report/verdict_compare.h).
 #ifndef MSC_REPORT_DOCUMENT_H
 #define MSC_REPORT_DOCUMENT_H
 

@@ -98,7 +98,7 @@ static enum msc_status write_body(struct msc_str *out, const cJSON *document,
                  "but no charts.</p>\n");
     }
     if (cJSON_GetArraySize(records) > 1) {
-        MSC_TRY(msc_page__compare(out, records));
+        MSC_TRY(msc_page__compare(out, records, msc_page__get(document, "verdict")));
     }
     cJSON_ArrayForEach(record, records) {
         MSC_TRY(msc_page__record(out, record, index++));

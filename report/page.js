@@ -145,7 +145,9 @@
     const name = objective(record).metric;
     const unit = clock(record.trials.elapsed_s);
     const points = steps(record, axis, unit[1]);
-    if (points.length === 0) {
+    const end = points.length > 0 ? points[points.length - 1].x : 0;
+    if (!(end > 0)) { // nothing yet, or within no time that was noted
+      figure.hidden = true;
       return;
     }
     const sets = [line("best so far", points, "accent")];
@@ -156,7 +158,7 @@
       values.push(plain.metrics[name]);
     }
     const title = axis === "trial" ? "trials" : unit[0] + " of search";
-    draw(figure, "line", sets, { x: scale(title, { type: "linear", min: 0, max: points[points.length - 1].x }), y: scaleOf(name, values) }, {
+    draw(figure, "line", sets, { x: scale(title, { type: "linear", min: 0, max: end }), y: scaleOf(name, values) }, {
       label: (item) => item.raw.trial === undefined ? item.dataset.label + ": " + shown(item.raw.y)
         : "trial " + item.raw.trial + ": " + shown(item.raw.y) });
   }
@@ -168,7 +170,8 @@
     const sets = usable.map((r, i) => line(r.name, steps(r, "trial", 1), COLORS[i % COLORS.length]));
     const values = usable.flatMap((r) => r.trials.best.value);
     if (sets.length > 0) {
-      draw(figure, "line", sets, { x: scale("trials", { type: "linear" }), y: scaleOf(objective(usable[0]).metric, values) }, {
+      const most = Math.max(...usable.map((r) => r.trials.n));
+      draw(figure, "line", sets, { x: scale("trials", { type: "linear", min: 0, max: most }), y: scaleOf(objective(usable[0]).metric, values) }, {
         label: (item) => item.dataset.label + ", trial " + item.raw.trial + ": " + shown(item.raw.y) });
     }
   }

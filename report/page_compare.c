@@ -7,6 +7,13 @@
 // Differences that anybody reads.
 #define MOST_DIFFERENCES 60
 
+// A cell of words, which stay whole on a narrow page.
+static void write_words(struct msc_str *out, const char *text) {
+    msc_str_append(out, "<td class=\"words\">");
+    msc_html_text(out, text);
+    msc_str_append(out, "</td>");
+}
+
 static void write_results(struct msc_str *out, const cJSON *records) {
     const char *const columns[] = {"record", "to deploy", "objective", "value",
                                    "trials", "seconds",   "agent",     NULL};
@@ -23,12 +30,12 @@ static void write_results(struct msc_str *out, const cJSON *records) {
         msc_str_printf(out, "<th scope=\"row\"><a href=\"#r%d\">", index++);
         msc_html_name(out, msc_page__text(record, "name"));
         msc_str_append(out, "</a></th>");
-        msc_page__cell(out, msc_page__text(msc_page__get(record, "verdict"), "headline"));
+        write_words(out, msc_page__text(msc_page__get(record, "verdict"), "headline"));
         msc_page__cell(out, metric);
         msc_page__number_cell(out, msc_page__number(msc_page__get(winner, "metrics"), metric));
         msc_page__number_cell(out, msc_page__number(counts, "trials"));
         msc_page__number_cell(out, msc_page__number(counts, "elapsed_s"));
-        msc_page__cell(out, msc_page__text(msc_page__get(numbers, "agent"), "type"));
+        write_words(out, msc_page__text(msc_page__get(numbers, "agent"), "type"));
         msc_str_append(out, "</tr>\n");
     }
     msc_page__end_table(out);
@@ -49,10 +56,11 @@ static void write_value(struct msc_str *out, const cJSON *value) {
 
 static void write_names(struct msc_str *out, const cJSON *records, const char *first) {
     const cJSON *record = NULL;
-    msc_str_printf(out,
-                   "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table>"
-                   "<thead><tr><th scope=\"col\">%s</th>",
-                   first, first);
+    msc_str_printf(
+        out,
+        "<div class=\"scroll beside\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table>"
+        "<thead><tr><th scope=\"col\">%s</th>",
+        first, first);
     cJSON_ArrayForEach(record, records) {
         msc_str_append(out, "<th scope=\"col\">");
         msc_html_name(out, msc_page__text(record, "name"));
@@ -168,9 +176,22 @@ static enum msc_status write_all_differences(struct msc_str *out, const cJSON *r
     return status;
 }
 
-enum msc_status msc_page__compare(struct msc_str *out, const cJSON *records) {
+static void write_best(struct msc_str *out, const cJSON *verdict) {
+    msc_str_printf(out,
+                   "<section class=\"part box box-%s\" id=\"best\" aria-labelledby=\"best-h\">\n"
+                   "<h2 id=\"best-h\">",
+                   msc_page__text(verdict, "kind"));
+    msc_html_text(out, msc_page__text(verdict, "headline"));
+    msc_str_append(out, "</h2>\n");
+    msc_page__reasons(out, verdict);
+    msc_page__end(out);
+}
+
+enum msc_status msc_page__compare(struct msc_str *out, const cJSON *records, const cJSON *verdict) {
     msc_str_append(out, "<article class=\"record\" id=\"compare\">\n<header><h1>Side by side</h1>"
-                        "</header>\n<section class=\"part\">\n<h2>Results</h2>\n");
+                        "</header>\n");
+    write_best(out, verdict);
+    msc_str_append(out, "<section class=\"part\">\n<h2>Results</h2>\n");
     write_results(out, records);
     msc_str_append(out, "<div class=\"charts\">\n");
     msc_page__chart(out, "compare-trials", "The best value so far of each record over the trials");

@@ -41,11 +41,13 @@ void msc_page__bar_cell(struct msc_str *out, double share, const char *text);
 // "%.4g", whole numbers whole, NaN as a dash.
 void msc_page__value(struct msc_str *out, double value);
 
+// Why a verdict is what it is, and the command that exports the plan.
+void msc_page__reasons(struct msc_str *out, const cJSON *verdict);
 // The table of plans of a record's report.
 enum msc_status msc_page__plans(struct msc_str *out, const cJSON *numbers);
 // One record: its box and all sections.
 enum msc_status msc_page__record(struct msc_str *out, const cJSON *record, int index);
-// Several records beside each other.
-enum msc_status msc_page__compare(struct msc_str *out, const cJSON *records);
+// Several records beside each other, and what they mean together.
+enum msc_status msc_page__compare(struct msc_str *out, const cJSON *records, const cJSON *verdict);
 
 #endif

@@ -8,17 +8,6 @@
 
 // ---- The box ----------------------------------------------------------------------------------
 
-static void write_reasons(struct msc_str *out, const cJSON *verdict) {
-    const cJSON *reason = NULL;
-    msc_str_append(out, "<ul class=\"reasons\">\n");
-    cJSON_ArrayForEach(reason, msc_page__get(verdict, "reasons")) {
-        msc_str_append(out, "<li>");
-        msc_html_text(out, reason->valuestring);
-        msc_str_append(out, "</li>\n");
-    }
-    msc_str_append(out, "</ul>\n");
-}
-
 // A number of the winner, large, with those of the uncompressed model and the first uniform plan.
 static void write_tile(struct msc_str *out, const cJSON *numbers, const char *metric) {
     const cJSON *winner = msc_page__get(numbers, "winner");
@@ -91,12 +80,7 @@ static void write_box(struct msc_str *out, const cJSON *record, int index) {
     if (cJSON_IsObject(msc_page__get(numbers, "winner"))) {
         write_tiles(out, numbers);
     }
-    write_reasons(out, verdict);
-    if (msc_page__get(verdict, "command")) {
-        msc_str_append(out, "<p class=\"command\"><code>");
-        msc_html_text(out, msc_page__text(verdict, "command"));
-        msc_str_append(out, "</code></p>\n");
-    }
+    msc_page__reasons(out, verdict);
     msc_page__end(out);
 }
 

@@ -93,6 +93,22 @@ void msc_page__bar_cell(struct msc_str *out, double share, const char *text) {
     msc_str_append(out, "</td>");
 }
 
+void msc_page__reasons(struct msc_str *out, const cJSON *verdict) {
+    const cJSON *reason = NULL;
+    msc_str_append(out, "<ul class=\"reasons\">\n");
+    cJSON_ArrayForEach(reason, msc_page__get(verdict, "reasons")) {
+        msc_str_append(out, "<li>");
+        msc_html_text(out, reason->valuestring);
+        msc_str_append(out, "</li>\n");
+    }
+    msc_str_append(out, "</ul>\n");
+    if (msc_page__get(verdict, "command")) {
+        msc_str_append(out, "<p class=\"command\"><code>");
+        msc_html_text(out, msc_page__text(verdict, "command"));
+        msc_str_append(out, "</code></p>\n");
+    }
+}
+
 // ---- Plans ------------------------------------------------------------------------------------
 
 // A plan that has won, and what is not compressed.

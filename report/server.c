@@ -290,11 +290,11 @@ static enum msc_status choose_token(struct msc_server *s) {
 static enum msc_status listen_at(struct msc_server *s, uint16_t port) {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    s->daemon = MHD_start_daemon(
-        MHD_USE_AUTO_INTERNAL_THREAD, port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR,
-        (const struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_UNESCAPE_CALLBACK,
-        keep_escapes, NULL, MHD_OPTION_END);
+    s->daemon = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, port, NULL, NULL, answer, s,
+                                 MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)&address,
+                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
+                                 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,
+                                 MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
     if (!s->daemon) {
         return MSC_FAIL(MSC_E_IO, "cannot listen at 127.0.0.1:%u: %s", (unsigned)port,
                         strerror(errno));

@@ -111,8 +111,7 @@ static enum msc_status fail_replay(const struct msc_search *s, const char *what)
                     s->options->record_path, (long long)s->next_id, what, s->n_recorded);
 }
 
-static enum msc_status check_replay(const struct msc_search *s,
-                                    const struct msc_proposal *recorded,
+static enum msc_status check_replay(const struct msc_search *s, const struct msc_proposal *recorded,
                                     const struct msc_proposal *proposal) {
     size_t n_bytes = s->space->n_tasks * sizeof *proposal->choices;
     if (memcmp(recorded->choices, proposal->choices, n_bytes) != 0) {

@@ -24,7 +24,7 @@ from pathlib import Path
 
 WAIT_S = 120  # far more than anything takes
 TOY = """{{"workspace": "{name}", "verbose": "error", "gym": [{{"record": "toy.jsonl",
-  "env": {{"type": "toy", "tasks": 6, "choices": 3, "seed": 1, "interaction": 0.5}},
+  "env": {{"type": "toy", "tasks": 6, "choices": 3, "seed": 1, "interaction": 0.5, "delay_us": 500}},
   "agent": {{"type": "evolutionary", "population": 8}}, "budget": {{"trials": {trials}}},
   "seed": {seed}, "parallel": 4}}]}}"""
 
