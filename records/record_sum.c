@@ -13,6 +13,7 @@ static const char checksum_key[] = ",\"checksum\":\"";
 static const char measured_key[] = ",\"measured\":";
 static const char sum_key[] = ",\"sum\":\"";
 #define CHECKSUM_KEY_LENGTH (sizeof checksum_key - 1)
+#define MEASURED_KEY_LENGTH (sizeof measured_key - 1)
 #define SUM_KEY_LENGTH (sizeof sum_key - 1)
 #define DIGITS (MSC_HASH_TEXT_BYTES - 1)
 
@@ -73,9 +74,10 @@ static bool is_hash(const char *digits, const char *line, size_t n_before) {
 // The comma before the checksum, or NULL. Behind the checksum an object begins, as a rule the last one.
 static const char *find_checksum(const char *line, size_t length) {
     const char *brace = memrchr(line, '{', length);
-    size_t n_between = MSC_RECORD_CHECKSUM_BYTES + sizeof measured_key - 1;
+    size_t n_between = MSC_RECORD_CHECKSUM_BYTES + MEASURED_KEY_LENGTH;
     if ((size_t)(brace - line) >= n_between &&
-        memcmp(brace - n_between, checksum_key, CHECKSUM_KEY_LENGTH) == 0) {
+        memcmp(brace - n_between, checksum_key, CHECKSUM_KEY_LENGTH) == 0 &&
+        memcmp(brace - MEASURED_KEY_LENGTH, measured_key, MEASURED_KEY_LENGTH) == 0) {
         return brace - n_between;
     }
     const char *comma = memrchr(line, ',', length - MSC_RECORD_CHECKSUM_BYTES + 1);

@@ -20,7 +20,7 @@ struct fit {
     const struct msc_record *record;
     size_t n_tasks, n_entries, n;
     size_t *offsets, *counts;
-    struct fitted *trials;           // [n]
+    struct fitted *trials;           // [n], the best first
     double *y, *weights, *residuals; // [n]
     double *effects, *sums, *masses; // [n_entries]
     double constant, ridge;
@@ -50,13 +50,13 @@ static void gather(struct fit *f) {
     for (size_t i = 0; i < msc_record_n_trials(f->record); i++) {
         const struct msc_record_line line = msc_record_trial(f->record, i);
         if (is_fitted(&line)) {
-            f->trials[f->n++] = (struct fitted){.value = line.trial.outcome.objectives[0],
-                                                .id = line.trial.id,
-                                                .choices = line.trial.proposal.choices};
+            const struct fitted trial = {.value = line.trial.outcome.objectives[0],
+                                         .id = line.trial.id,
+                                         .choices = line.trial.proposal.choices};
+            msc_heap_offer(&heap, &f->n, MSC_ADDITIVE_TRIALS, &trial);
         }
     }
     msc_heap_sort(&heap, f->n);
-    f->n = f->n < MSC_ADDITIVE_TRIALS ? f->n : MSC_ADDITIVE_TRIALS;
 }
 
 static size_t entry_of(const struct fit *f, size_t i, size_t task) {
@@ -151,6 +151,7 @@ static void run(struct fit *f) {
 static enum msc_status fit_alloc(struct fit *f, struct msc_arena *arena) {
     const struct msc_space *space = msc_record_space(f->record);
     size_t n = msc_record_n_trials(f->record) + 1;
+    n = n < MSC_ADDITIVE_TRIALS ? n : MSC_ADDITIVE_TRIALS;
     f->n_tasks = space->n_tasks;
     f->offsets = msc_arena_array(arena, f->n_tasks + 1, sizeof *f->offsets);
     for (size_t t = 0; f->offsets && t < f->n_tasks; t++) {
@@ -158,7 +159,6 @@ static enum msc_status fit_alloc(struct fit *f, struct msc_arena *arena) {
         f->n_entries += space->tasks[t].n_choices;
     }
     f->trials = msc_arena_array(arena, n, sizeof *f->trials);
-    n = n < MSC_ADDITIVE_TRIALS ? n : MSC_ADDITIVE_TRIALS;
     f->y = msc_arena_array(arena, n, sizeof *f->y);
     f->weights = msc_arena_array(arena, n, sizeof *f->weights);
     f->residuals = msc_arena_array(arena, n, sizeof *f->residuals);

@@ -161,66 +161,117 @@ static enum msc_status mark_cells(bool is_kept[], struct figures *f) {
 
 // ---- Front ------------------------------------------------------------------------------------
 
-// Objective and cost, both the smaller the better.
-static void values_of(double out[2], const struct figures *f, int64_t id) {
-    const struct msc_record_line line = msc_record_trial(f->record, (size_t)id);
+// A trial by objective and cost, both the smaller the better.
+struct candidate {
+    double cost, loss;
+    int64_t id;
+};
+
+// The front so far, by cost, and behind it trials that may belong to it.
+struct candidates {
+    struct candidate *items;
+    size_t n, n_front, capacity;
+};
+
+static struct candidate candidate_of(const struct figures *f, const struct msc_record_line *line) {
     bool is_turned = f->cost >= 0 && f->space->metrics[f->cost].is_maximised;
-    out[0] = line.trial.outcome.objectives[0];
-    out[1] = is_turned ? -metric_of(&line, f->cost) : metric_of(&line, f->cost);
+    double cost = metric_of(line, f->cost);
+    return (struct candidate){.cost = is_turned ? -cost : cost,
+                              .loss = line->trial.outcome.objectives[0],
+                              .id = line->trial.id};
 }
 
 static bool is_cheaper(const void *context, const void *x, const void *y) {
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-    double left[2], right[2];
-    values_of(left, context, a);
-    values_of(right, context, b);
-    return left[1] != right[1]   ? left[1] < right[1]
-           : left[0] != right[0] ? left[0] < right[0]
-                                 : a < b;
+    const struct candidate *a = x, *b = y;
+    (void)context;
+    return a->cost != b->cost   ? a->cost < b->cost
+           : a->loss != b->loss ? a->loss < b->loss
+                                : a->id < b->id;
 }
 
-// Trials within the bounds of which none costs less and loses no more. ids [n_trials]; returns how many.
-static size_t find_front(int64_t ids[], const struct figures *f) {
-    int64_t spare;
-    const struct msc_heap heap = {.elements = ids,
-                                  .element_bytes = sizeof *ids,
+// Does one of the front, which are all earlier, cost no more and lose no more?
+static bool is_covered(const struct candidates *c, const struct candidate *trial) {
+    size_t low = 0, high = c->n_front;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->items[middle].cost <= trial->cost) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 && c->items[low - 1].loss <= trial->loss;
+}
+
+// Leaves the front alone.
+static void settle_front(struct candidates *c) {
+    struct candidate spare;
+    const struct msc_heap heap = {.elements = c->items,
+                                  .element_bytes = sizeof *c->items,
                                   .spare = &spare,
-                                  .is_before = is_cheaper,
-                                  .context = f};
-    size_t n = 0, n_front = 0;
+                                  .is_before = is_cheaper};
     double best = INFINITY;
+    msc_heap_sort(&heap, c->n);
+    c->n_front = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->items[i].loss < best) {
+            best = c->items[i].loss;
+            c->items[c->n_front++] = c->items[i];
+        }
+    }
+    c->n = c->n_front;
+}
+
+// Trials within the bounds of which none costs less and loses no more. Memory is for a few fronts, however
+// long the record.
+static enum msc_status find_front(struct candidates *c, const struct figures *f) {
+    enum { MOST_BEHIND = 1024 };
     for (size_t i = 0; i < msc_record_n_trials(f->record); i++) {
         const struct msc_record_line line = msc_record_trial(f->record, i);
-        if (is_point(f, &line) && line.trial.outcome.state == MSC_TRIAL_COMPLETE) {
-            ids[n++] = (int64_t)i;
+        if (!is_point(f, &line) || line.trial.outcome.state != MSC_TRIAL_COMPLETE) {
+            continue;
+        }
+        const struct candidate trial = candidate_of(f, &line);
+        if (is_covered(c, &trial)) {
+            continue;
+        }
+        MSC_TRY(msc_grow(&c->items, &c->capacity, c->n + 1, sizeof *c->items));
+        c->items[c->n++] = trial;
+        if (c->n > 2 * c->n_front + MOST_BEHIND) {
+            settle_front(c);
         }
     }
-    msc_heap_sort(&heap, n);
-    for (size_t i = 0; i < n; i++) {
-        double values[2];
-        values_of(values, f, ids[i]);
-        if (values[0] < best) {
-            best = values[0];
-            ids[n_front++] = ids[i];
-        }
+    settle_front(c);
+    return MSC_OK;
+}
+
+static enum msc_status take_pareto_front(struct figures *f) {
+    int64_t *ids = NULL;
+    MSC_TRY(msc_record_front(&ids, &f->n_front, f->record));
+    f->front = msc_arena_array(&f->arena, f->n_front + 1, sizeof *f->front);
+    for (size_t i = 0; f->front && i < f->n_front; i++) {
+        f->front[i] = ids[i];
     }
-    return n_front;
+    msc_free(ids);
+    return f->front ? MSC_OK : no_figure_memory();
 }
 
 static enum msc_status take_front(struct figures *f) {
     if (msc_record_goal(f->record)->n_objectives > 1) {
-        int64_t *ids = NULL;
-        MSC_TRY(msc_record_front(&ids, &f->n_front, f->record));
-        f->front = msc_arena_array(&f->arena, f->n_front + 1, sizeof *f->front);
-        for (size_t i = 0; f->front && i < f->n_front; i++) {
-            f->front[i] = ids[i];
-        }
-        msc_free(ids);
-    } else {
-        f->front = msc_arena_array(&f->arena, msc_record_n_trials(f->record) + 1, sizeof *f->front);
-        f->n_front = f->front ? find_front(f->front, f) : 0;
+        return take_pareto_front(f);
     }
-    return f->front ? MSC_OK : no_figure_memory();
+    struct candidates c = {0};
+    enum msc_status status = find_front(&c, f);
+    if (status == MSC_OK) {
+        f->n_front = c.n_front;
+        f->front = msc_arena_array(&f->arena, c.n_front + 1, sizeof *f->front);
+        status = f->front ? MSC_OK : no_figure_memory();
+    }
+    for (size_t i = 0; status == MSC_OK && i < c.n_front; i++) {
+        f->front[i] = c.items[i].id;
+    }
+    msc_free(c.items);
+    return status;
 }
 
 // Every n-th, and both ends.

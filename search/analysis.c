@@ -88,7 +88,7 @@ static bool is_greater_pair(const void *context, const void *x, const void *y) {
                : a->id < b->id;
 }
 
-static void list_alone(struct msc_analysis *a) {
+static enum msc_status list_alone(struct msc_analysis *a) {
     struct msc_analysis_alone spare;
     double sign = msc_record_goal(a->record)->objectives[0].is_maximised ? -1.0 : 1.0;
     for (size_t i = 0; i < msc_record_n_trials(a->record); i++) {
@@ -96,6 +96,7 @@ static void list_alone(struct msc_analysis *a) {
         double value = value_of(a, &line);
         size_t task = 0;
         if (!isnan(value) && count_changes(a->record, &a->reference, &line, &task, 1) == 1) {
+            MSC_TRY(msc_grow(&a->alone, &a->alone_capacity, a->n_alone + 1, sizeof *a->alone));
             a->alone[a->n_alone++] =
                 (struct msc_analysis_alone){.task = task,
                                             .choice = line.trial.proposal.choices[task],
@@ -110,6 +111,7 @@ static void list_alone(struct msc_analysis *a) {
                                   .is_before = is_greater_alone,
                                   .context = &sign};
     msc_heap_sort(&heap, a->n_alone);
+    return MSC_OK;
 }
 
 // The place of a choice among those alone; `offsets` [n_tasks] into `places`, SIZE_MAX: it is not known.
@@ -156,6 +158,7 @@ static enum msc_status list_pairs(struct msc_analysis *a) {
         if (alone[0] == SIZE_MAX || alone[1] == SIZE_MAX) {
             continue;
         }
+        MSC_TRY(msc_grow(&a->pairs, &a->pairs_capacity, a->n_pairs + 1, sizeof *a->pairs));
         double difference = value - a->reference_value;
         double sum = a->alone[alone[0]].difference + a->alone[alone[1]].difference;
         a->pairs[a->n_pairs++] = (struct msc_analysis_pair){.alone = {alone[0], alone[1]},
@@ -175,8 +178,6 @@ static enum msc_status list_pairs(struct msc_analysis *a) {
 
 enum msc_status msc_analysis_make(struct msc_analysis *out, const struct msc_record *record) {
     const struct msc_space *space = msc_record_space(record);
-    size_t n_trials = msc_record_n_trials(record);
-    enum msc_status status = MSC_OK;
     *out = (struct msc_analysis){
         .record = record,
         .metric = space->metrics[msc_record_goal(record)->objectives[0].metric].name,
@@ -184,17 +185,12 @@ enum msc_status msc_analysis_make(struct msc_analysis *out, const struct msc_rec
     for (size_t t = 0; t < space->n_tasks; t++) {
         out->n_choices += space->tasks[t].n_choices - 1;
     }
-    MSC_TRY(find_reference(out));
-    if (!out->has_reference) {
-        return MSC_OK;
+    enum msc_status status = find_reference(out);
+    if (status == MSC_OK && out->has_reference) {
+        status = list_alone(out);
     }
-    out->alone = msc_arena_array(&out->arena, n_trials, sizeof *out->alone);
-    out->pairs = msc_arena_array(&out->arena, n_trials, sizeof *out->pairs);
-    if (out->alone && out->pairs) {
-        list_alone(out);
+    if (status == MSC_OK && out->has_reference) {
         status = list_pairs(out);
-    } else {
-        status = no_analysis_memory();
     }
     if (status != MSC_OK) {
         msc_analysis_finish(out);
@@ -203,6 +199,8 @@ enum msc_status msc_analysis_make(struct msc_analysis *out, const struct msc_rec
 }
 
 void msc_analysis_finish(struct msc_analysis *analysis) {
+    msc_free(analysis->alone);
+    msc_free(analysis->pairs);
     msc_arena_finish(&analysis->arena);
     *analysis = (struct msc_analysis){0};
 }

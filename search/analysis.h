@@ -48,11 +48,11 @@ struct msc_analysis {
     struct msc_record_line reference;
     double reference_value;
     size_t n_choices; // of all tasks, but those of the reference
-    size_t n_alone;
+    size_t n_alone, alone_capacity;
     struct msc_analysis_alone *alone; // the greatest differences first
-    size_t n_pairs;
+    size_t n_pairs, pairs_capacity;
     struct msc_analysis_pair *pairs; // the greatest interactions, whatever their sign, first
-    struct msc_arena arena;          // of the lists
+    struct msc_arena arena;          // of what it is made by
 };
 
 enum msc_status msc_analysis_make(struct msc_analysis *out, const struct msc_record *record);

@@ -111,6 +111,46 @@ static void test_report_trial_figures__of_many_keep_extremes_and_front(void **st
     msc_record_close(record);
 }
 
+// How many of the trials none of the others covers; of equals the first counts.
+static int count_front(const double losses[], const double sizes[], int n) {
+    int n_front = 0;
+    for (int i = 0; i < n; i++) {
+        bool is_covered = false;
+        for (int k = 0; k < n && !is_covered; k++) {
+            bool is_equal = losses[k] == losses[i] && sizes[k] == sizes[i];
+            is_covered = losses[k] <= losses[i] && sizes[k] <= sizes[i] && (!is_equal || k < i);
+        }
+        n_front += !is_covered;
+    }
+    return n_front;
+}
+
+// From a front of one to one that all trials are on.
+static void test_report_trial_figures__front_as_of_all_pairs(void **state) {
+    enum { N = 4000 };
+    static double losses[N], sizes[N];
+    struct msc_rng rng;
+    msc_rng_seed(&rng, 2, 0);
+    for (int width = 0; width < 3; width++) {
+        fixture_setup(state);
+        const struct fixture *f = *state;
+        struct msc_record *record = make_record(f);
+        cJSON *figures = NULL;
+        for (int i = 0; i < N; i++) {
+            double at = 1.0 + (double)msc_rng_below(&rng, 1500);
+            sizes[i] = at;
+            losses[i] = 2000.0 - at + (double)(width * width * (int)msc_rng_below(&rng, 800));
+            add_trial(record, losses[i], sizes[i], 0.001 * i);
+        }
+        assert_ok(msc_trial_figures(&figures, record));
+        assert_int_equal(cJSON_GetObjectItemCaseSensitive(figures, "n_front")->valueint,
+                         count_front(losses, sizes, N));
+        cJSON_Delete(figures);
+        msc_record_close(record);
+        fixture_teardown(state);
+    }
+}
+
 static void test_report_trial_figures__of_nothing(void **state) {
     const struct fixture *f = *state;
     struct msc_record *record = make_record(f);
@@ -127,6 +167,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         CASE(test_report_trial_figures__of_a_few),
         CASE(test_report_trial_figures__of_many_keep_extremes_and_front),
+        cmocka_unit_test(test_report_trial_figures__front_as_of_all_pairs),
         CASE(test_report_trial_figures__of_nothing),
     };
     msc_test_select(argc, argv);
