@@ -156,6 +156,7 @@ END
 seeds_kernels() { :; }
 seeds_external() { :; }
 seeds_attempt() { :; }
+seeds_beside() { words "$tree"/search/report*.c "$tree"/search/re*ed.c "$tree"/search/kept*.c >"$work/beside/dict"; }
 seeds_program() { words "$tree"/base/program.c >"$work/program/dict"; }
 seeds_vulkan_files() { words "$tree"/kernels/vulkan/vk_tuned.c >"$work/vulkan_files/dict"; }
 seeds_command() { words "$tree"/cli/cmd_*.c >"$work/command/dict"; }
@@ -197,7 +198,7 @@ fuzz() {
     [ -n "$runs" ] && [ "$found" -eq 0 ]
 }
 
-[ $# -gt 0 ] || set -- onnx external graph_json run kernels arrays config record attempt plans program \
+[ $# -gt 0 ] || set -- onnx external graph_json run kernels arrays config record attempt beside plans program \
     table command vulkan_files
 failed=0
 for name in "$@"; do
