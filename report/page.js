@@ -275,8 +275,24 @@
          { x: scaleOf(cost, sets.flatMap((set) => set.data.map((p) => p.x))), y: scaleOf(name, values) }, { label: label });
   }
 
+  // More tasks than bars have room for: means over stretches of them.
+  const MOST_BARS = 160, STRETCHES = 80;
+
+  function stretchesOf(rows, each) {
+    const groups = new Map();
+    rows.forEach((row) => {
+      const at = Math.floor(row.x / each);
+      groups.set(at, (groups.get(at) || []).concat(row));
+    });
+    return [...groups.entries()].sort((a, b) => a[0] - b[0]).map(([at, group]) => ({
+      x: at * each + (each - 1) / 2, y: group.reduce((sum, row) => sum + row.y, 0) / group.length,
+      task: group.length === 1 ? group[0].task : short(group[0].task, 40) + " to " + short(group[group.length - 1].task, 40),
+      choice: shown(Math.min(...group.map((row) => row.y))) + " to " + shown(Math.max(...group.map((row) => row.y))) }));
+  }
+
   function drawLayers(figure, record) {
     const plan = record.plan;
+    const each = plan.length > MOST_BARS ? Math.ceil(plan.length / STRETCHES) : 1;
     if (!plan.some((row) => row.bits !== undefined || row.density !== undefined)) {
       return;
     }
@@ -288,11 +304,13 @@
       const rows = plan.map((row, i) => ({ x: i, y: row[what], task: row.task, choice: row.choice, kind: row.kind }))
         .filter((row) => row.kind === kind && row.y !== undefined);
       if (rows.length > 0) {
-        sets.push({ label: label, data: rows, backgroundColor: color(name), yAxisID: what === "bits" ? "y" : "y2",
+        sets.push({ label: label, data: each > 1 ? stretchesOf(rows, each) : rows, borderColor: color(name), borderWidth: 2,
+                    pointRadius: 2, backgroundColor: color(name), yAxisID: what === "bits" ? "y" : "y2",
                     barPercentage: .9, categoryPercentage: .9, maxBarThickness: 32, grouped: false, pointStyle: "rect", minBarLength: 2 });
       }
     });
-    const scales = { x: scale("tasks, in the network's order", { type: "linear", min: -.5, max: plan.length - .5, offset: false }) };
+    const title = "tasks, in the network's order" + (each > 1 ? ": means over " + each + " at a time" : "");
+    const scales = { x: scale(title, { type: "linear", min: -.5, max: plan.length - .5, offset: false }) };
     scales.x.ticks.display = false;
     scales.x.grid = { display: false };
     const has = (axis) => sets.some((set) => set.yAxisID === axis);
@@ -304,7 +322,7 @@
       scales.y2 = scale("density", { min: 0, max: 1, position: has("y") ? "right" : "left" });
       scales.y2.grid = { display: !has("y"), color: color("line") };
     }
-    draw(figure, "bar", sets, scales, { label: (item) => short(item.raw.task, 60) + ": " + item.raw.choice,
+    draw(figure, each > 1 ? "line" : "bar", sets, scales, { label: (item) => short(item.raw.task, 90) + ": " + item.raw.choice,
       options: { interaction: { mode: "nearest", axis: "x", intersect: false } } });
   }
 

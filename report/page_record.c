@@ -348,8 +348,12 @@ static void write_effects(struct msc_str *out, const cJSON *record, int index) {
             out,
             " in place of the plan's own, by a model in which choices add up, fitted to "
             "%.0f trials (it explains %.3g %% of how they differ): few differ in one task "
-            "alone.</p>\n",
+            "alone.",
             msc_page__number(fitted, "trials"), 100.0 * msc_page__number(fitted, "explained"));
+        bool is_hint = msc_page__number(fitted, "trials") < msc_page__number(effects, "n_choices");
+        msc_str_append(out, is_hint ? " There are fewer trials than choices, so it is a hint at "
+                                      "most.</p>\n"
+                                    : "</p>\n");
     } else {
         msc_str_printf(out,
                        ", all others as in trial %.0f; %d of %.0f choices were measured so.</p>\n",
