@@ -25,13 +25,13 @@ memory=/dev/shm
 work=$(mktemp -d "$memory/msc_fuzz.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 export TMPDIR="$work" OMP_NUM_THREADS=1 MSC_ONNX_CASES=${MSC_ONNX_CASES:-/usr/share/libonnx-testdata}
-number=0
 
 # seed NAME [PREFIX]: a seed of what stands on standard input, behind a letter.
 seed() {
-    number=$((number + 1))
-    { printf '%s' "${2:-}" && cat; } >"$work/$1/seeds/$number"
-    [ "$(stat -c %s "$work/$1/seeds/$number")" -le "$largest" ] || rm "$work/$1/seeds/$number"
+    local file
+    file=$(mktemp "$work/$1/seeds/XXXXXX")
+    { printf '%s' "${2:-}" && cat; } >"$file"
+    [ "$(stat -c %s "$file")" -le "$largest" ] || rm "$file"
 }
 
 models() {
