@@ -115,6 +115,12 @@ END
         seed record s <"$work/w$n/toy.jsonl"
         seed record r <"$work/w$n/toy.jsonl"
     done
+    # Of former versions, too.
+    local file
+    for file in "$tree"/tests/records/files/*/*.jsonl "$tree"/tests/cli/files/*.jsonl; do
+        seed record s <"$file"
+        seed record r <"$file"
+    done
     words "$tree"/records/*.c >"$work/record/dict"
 }
 
