@@ -74,6 +74,10 @@ enum msc_status msc_file_set_write(struct msc_file_set *set, const char *what, c
     return file_set_add(set, &item);
 }
 
+const char *msc_file_set_path(const struct msc_file_set *set, size_t i) {
+    return i < set->n ? set->items[i].path : NULL;
+}
+
 // ---- Contents ---------------------------------------------------------------------------------
 
 static enum msc_status add_file_hash(struct msc_hash *hash, const char *path) {

@@ -26,6 +26,8 @@ enum msc_status msc_file_set_read(struct msc_file_set *set, const char *what, co
 // MSC_E_INVALID names both: this is a file of the set already. It joins the set. NULL is passed
 // over.
 enum msc_status msc_file_set_write(struct msc_file_set *set, const char *what, const char *path);
+// The path of the i-th file, as it was given; NULL: there are no more.
+const char *msc_file_set_path(const struct msc_file_set *set, size_t i);
 // Of the contents of all that is read, in its order: of a file's bytes, of a folder's files with their
 // names, of what is not there that it is not. Where they lie does not count.
 enum msc_status msc_file_set_hash(struct msc_hash *out, const struct msc_file_set *set);

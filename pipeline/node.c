@@ -93,8 +93,10 @@ static bool say(void *payload, const char *line, size_t length) {
 
 enum msc_status msc_node_serve(int input, int output, struct msc_worker *worker,
                                const struct msc_cancel *cancel, const struct msc_log *log) {
-    struct serving s = {.output = output,
-                        .options = {.log = log, .cancel = cancel, .worker = worker}};
+    // As in a dry run no agent is started, so that it may be a program.
+    struct serving s = {
+        .output = output,
+        .options = {.is_dry_run = true, .log = log, .cancel = cancel, .worker = worker}};
     struct msc_node *node = NULL;
     const struct msc_node_options o = {
         .open = open_subject, .say = say, .payload = &s, .worker = worker, .cancel = cancel};

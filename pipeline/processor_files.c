@@ -97,6 +97,24 @@ enum msc_status msc_processor__read_files(struct msc_file_set *files,
     return MSC_OK;
 }
 
+enum msc_status msc_processor__measured_files(struct msc_file_set *files,
+                                              const struct msc_processor *p) {
+    const struct msc_config *c = p->config;
+    const struct msc_config_entry *e = &c->entries[p->first];
+    const char *parameters = msc_arena_printf(&files->arena, "%s.params", e->record);
+    if (!parameters) {
+        return msc_processor__no_memory();
+    }
+    if (needs_model(p)) {
+        MSC_TRY(msc_output_read_model(files, c->model));
+    }
+    MSC_TRY(read_dataset(files, &c->dataset));
+    MSC_TRY(msc_file_set_read(files, "the strategy to start from", e->base));
+    MSC_TRY(read_named(files, e, "the environment's table",
+                       cJSON_GetObjectItemCaseSensitive(e->env, "file")));
+    return msc_file_set_read(files, companions[0].what, parameters);
+}
+
 enum msc_status msc_processor_files(struct msc_file_set *files, const struct msc_processor *p) {
     const struct msc_config_entry *e = &p->config->entries[p->first];
     MSC_TRY(msc_file_set_read(files, p->is_from_record ? "the record" : "the configuration",

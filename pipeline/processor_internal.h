@@ -93,6 +93,10 @@ enum msc_status msc_processor__claim_files(struct msc_processor *p);
 enum msc_status msc_processor__read_files(struct msc_file_set *files,
                                           const struct msc_processor *p);
 
+// What measuring a trial of the first entry reads, but for its record.
+enum msc_status msc_processor__measured_files(struct msc_file_set *files,
+                                              const struct msc_processor *p);
+
 // processor_stages.c: all stages of a configuration that names them, each recorded.
 enum msc_status msc_processor__run_stages(struct msc_processor *p,
                                           struct msc_processor_result *result);

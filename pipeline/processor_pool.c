@@ -2,6 +2,7 @@
 #include "pipeline/processor_internal.h"
 
 #include "base/file.h"
+#include "base/file_set.h"
 #include "base/str.h"
 #include "pipeline/cluster.h"
 #include "pipeline/node.h"
@@ -113,6 +114,38 @@ static enum msc_status open_ray(struct msc_bridge **out, struct msc_processor *p
     return msc_bridge_open_program(out, argv, requests, "--cluster ray", hint);
 }
 
+// ---- Files of workers elsewhere ----------------------------------------------------------------
+
+static enum msc_status name_set(struct msc_bridge *bridge, const struct msc_file_set *files) {
+    const char *path;
+    for (size_t i = 0; (path = msc_file_set_path(files, i)) != NULL; i++) {
+        if (msc_file_exists(path)) {
+            MSC_TRY(msc_bridge_file(bridge, path, false));
+        }
+    }
+    return MSC_OK;
+}
+
+// They are named as the record's header has them, since that is what workers go by.
+static enum msc_status name_files(void *payload, struct msc_bridge *bridge) {
+    struct msc_processor *p = payload, *own = NULL;
+    const struct msc_processor_options o = {.log = p->log, .allow_plugins = true};
+    struct msc_file_set files = {0};
+    char *record;
+    MSC_TRY(msc_path_absolute(&record, &p->arena, msc_processor__entry(p)->record));
+    MSC_TRY(msc_processor_open_record(&own, record, &o));
+    enum msc_status status = msc_processor__measured_files(&files, own);
+    if (status == MSC_OK) {
+        status = msc_bridge_file(bridge, record, true);
+    }
+    if (status == MSC_OK) {
+        status = name_set(bridge, &files);
+    }
+    msc_file_set_finish(&files);
+    msc_processor_close(own);
+    return status;
+}
+
 enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_processor *p) {
     const struct msc_processor_options *o = &p->options;
     struct msc_cluster c;
@@ -133,6 +166,8 @@ enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_proce
         .numerics = msc_processor_numerics(p),
         .log = p->log,
         .cancel = o->cancel,
+        .name_files = c.kind == MSC_CLUSTER_RAY ? name_files : NULL,
+        .payload = p,
     };
     MSC_TRY(c.kind == MSC_CLUSTER_RAY     ? open_ray(&pool.bridge, p, &c)
             : c.kind == MSC_CLUSTER_SLURM ? open_slurm(&pool.bridge, p, &c)

@@ -39,6 +39,8 @@ struct msc_bridge_def {
     enum msc_status (*send)(struct msc_bridge *bridge, int32_t worker, const char *line,
                             size_t length);
     void (*drop)(struct msc_bridge *bridge, int32_t worker, bool for_good);
+    // optional: default nothing, workers find files where this process does
+    enum msc_status (*file)(struct msc_bridge *bridge, const char *path, bool is_head);
     enum msc_status (*next)(struct msc_bridge *bridge, struct msc_bridge_event *event,
                             double timeout_s);
     void (*close)(struct msc_bridge *bridge);
@@ -55,6 +57,12 @@ static inline enum msc_status msc_bridge_send(struct msc_bridge *bridge, int32_t
 // Ends a worker, of which nothing more is heard. Another one comes in its place unless `for_good`.
 static inline void msc_bridge_drop(struct msc_bridge *bridge, int32_t worker, bool for_good) {
     bridge->def->drop(bridge, worker, for_good);
+}
+// A file that workers read before they can answer; of one that grows (`is_head`) its first line alone. To be said
+// before the first line is sent. `path` is absolute.
+static inline enum msc_status msc_bridge_file(struct msc_bridge *bridge, const char *path,
+                                              bool is_head) {
+    return bridge->def->file ? bridge->def->file(bridge, path, is_head) : MSC_OK;
 }
 // What happens next, in at most `timeout_s`. MSC_E_STATE: no worker is there and none will come.
 static inline enum msc_status msc_bridge_next(struct msc_bridge *bridge,

@@ -67,6 +67,14 @@ static void program_drop(struct msc_bridge *bridge, int32_t worker, bool for_goo
     send_out(p);
 }
 
+static enum msc_status program_file(struct msc_bridge *bridge, const char *path, bool is_head) {
+    struct program *p = (struct program *)bridge;
+    msc_str_append(&p->out, "{\"file\":{\"path\":");
+    msc_json_write_text(&p->out, path);
+    msc_str_printf(&p->out, ",\"first_line\":%s}}\n", is_head ? "true" : "false");
+    return send_out(p);
+}
+
 static enum msc_status fail_message(const struct program *p, const char *line, size_t length) {
     int n = length < 80 ? (int)length : 80;
     return MSC_FAIL(MSC_E_FORMAT, "%s says what it may not: %.*s", p->name, n, line);
@@ -170,6 +178,7 @@ static void program_close(struct msc_bridge *bridge) {
 static const struct msc_bridge_def bridge_program = {
     .send = program_send,
     .drop = program_drop,
+    .file = program_file,
     .next = program_next,
     .close = program_close,
 };

@@ -34,6 +34,8 @@ struct msc_pool_options {
     const char *numerics;
     const struct msc_log *log;
     const struct msc_cancel *cancel;
+    // Optional: names the files that workers read (msc_bridge_file). Called once, when they are there.
+    enum msc_status (*name_files)(void *payload, struct msc_bridge *bridge);
     double (*now_s)(void *payload); // seconds that pass; NULL: msc_clock_seconds
     void *payload;
 };

@@ -66,7 +66,7 @@ struct msc_pool {
     struct msc_pool_options options;
     struct msc_env_elsewhere elsewhere;
     char canary[MSC_HASH_TEXT_BYTES], identity[MSC_HASH_TEXT_BYTES];
-    bool is_begun;
+    bool is_begun, has_named_files;
     struct msc_pool_worker *workers;
     size_t n_workers, workers_capacity;
     struct msc_pool_job *job; // NULL: none
@@ -78,7 +78,7 @@ struct msc_pool {
     struct msc_pool_figures figures;
     double looked_s;   // after workers
     double said_s;     // when it was last said that nobody is there
-    char refusal[256]; // of the last worker that was refused
+    char refusal[600]; // of the last worker that was refused
     struct msc_str message;
 };
 

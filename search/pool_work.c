@@ -40,8 +40,16 @@ size_t msc_pool__n_ready(const struct msc_pool *pool) {
 
 // ---- Sending ----------------------------------------------------------------------------------
 
+static enum msc_status name_files(struct msc_pool *pool) {
+    const struct msc_pool_options *o = &pool->options;
+    bool is_due = o->name_files && !pool->has_named_files;
+    pool->has_named_files = true;
+    return is_due ? o->name_files(o->payload, o->bridge) : MSC_OK;
+}
+
 static enum msc_status send_init(struct msc_pool *pool, struct msc_pool_worker *worker) {
     struct msc_str *m = &pool->message;
+    MSC_TRY(name_files(pool));
     msc_str_clear(m);
     msc_str_printf(m, "{\"method\":\"init\",\"protocol\":%d%s%s}\n", MSC_NODE_PROTOCOL,
                    pool->options.init[0] ? "," : "", pool->options.init);
@@ -283,12 +291,20 @@ static enum msc_status refuse_worker(struct msc_pool *pool, int32_t number, cons
     return take_parts_back(pool, number, false);
 }
 
-static enum msc_status add_worker(struct msc_pool *pool, int32_t number) {
+// `where` as the bridge says, until the worker has told more; "": it does not know.
+static enum msc_status add_worker(struct msc_pool *pool, int32_t number, const char *where) {
+    struct msc_str shown = {0};
     MSC_TRY(msc_grow(&pool->workers, &pool->workers_capacity, pool->n_workers + 1,
                      sizeof *pool->workers));
     struct msc_pool_worker *worker = &pool->workers[pool->n_workers++];
     *worker = (struct msc_pool_worker){.number = number, .heard_s = msc_pool__now_s(pool)};
-    snprintf(worker->name, sizeof worker->name, "%d", (int)number);
+    msc_shown_append(&shown, where);
+    if (shown.length > 0) {
+        snprintf(worker->name, sizeof worker->name, "%s", msc_str_text(&shown));
+    } else {
+        snprintf(worker->name, sizeof worker->name, "%d", (int)number);
+    }
+    msc_str_finish(&shown);
     return send_init(pool, worker);
 }
 
@@ -362,7 +378,7 @@ static enum msc_status take_crash(struct msc_pool *pool, struct msc_pool_worker 
 static enum msc_status take_error(struct msc_pool *pool, struct msc_pool_worker *worker,
                                   const char *text) {
     struct msc_str shown = {0};
-    char why[200];
+    char why[400];
     msc_shown_append(&shown, text);
     snprintf(why, sizeof why, "it says: %s", msc_str_text(&shown));
     msc_str_finish(&shown);
@@ -470,7 +486,7 @@ enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s) {
     MSC_TRY(status);
     switch (event.kind) {
     case MSC_BRIDGE_UP:
-        MSC_TRY(add_worker(pool, event.worker));
+        MSC_TRY(add_worker(pool, event.worker, event.text ? event.text : ""));
         break;
     case MSC_BRIDGE_DOWN:
         MSC_TRY(lose_worker(pool, event.worker, event.text));

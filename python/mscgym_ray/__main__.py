@@ -9,9 +9,10 @@ import sys
 def main() -> int:
     # Ray writes to standard output what it likes: that is the coordinator's alone.
     output = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    from .bridge import BridgeError, fail, run
+    from .bridge import fail, run
+    from .connect import BridgeError, first_line
 
     if len(sys.argv) != 2:
         fail(output, "it is started by mscgym search --cluster ray:HOST:PORT")
@@ -21,6 +22,9 @@ def main() -> int:
     except BridgeError as error:
         fail(output, str(error))
         return 1
+    except Exception as error:
+        fail(output, f"{type(error).__name__}: {first_line(error)}")
+        raise
     return 0
 
 

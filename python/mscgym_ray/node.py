@@ -8,11 +8,12 @@ import queue
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
-from typing import Any
+from typing import Any, BinaryIO
 
 import ray
+
+from . import store
 
 # Becomes the worker, which is killed with the actor, however that ends.
 LAUNCH = """
@@ -29,22 +30,27 @@ class Node:
     """A worker on this node. Its lines come and go in threads of their own, in their order."""
 
     def __init__(self, argv: list[str], threads: int, memory: int) -> None:
+        self.argv = argv
         self.share: dict[str, Any] = {"threads": threads}
         if memory:
             self.share["memory"] = str(memory)
-        program = shutil.which(argv[0])
+        self.lines: queue.Queue[str | None] = queue.Queue()
+
+    def start(self) -> str:
+        """Its name, once it runs. What goes wrong here is told as it is, not as the actor's death."""
+        program = shutil.which(self.argv[0])
         if not program:
-            raise RuntimeError(f"{argv[0]} is not installed on this node")
+            raise RuntimeError(f"{os.uname().nodename}: {self.argv[0]} is not installed on this node")
         # Ray has set this to 1.
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+        environment = dict(os.environ, OMP_NUM_THREADS=str(self.share["threads"]))
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", LAUNCH, str(os.getpid()), program, *argv[1:]],
+            [sys.executable, "-I", "-S", "-c", LAUNCH, str(os.getpid()), program, *self.argv[1:]],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
         )
-        self.lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
+        return f"{os.uname().nodename} {self.process.pid}"
 
     def _read(self) -> None:
         assert self.process.stdout
@@ -52,11 +58,11 @@ class Node:
             self.lines.put(line.decode(errors="replace").rstrip("\n"))
         self.lines.put(None)
 
-    def name(self) -> str:
-        return f"{os.uname().nodename} {self.process.pid}"
-
     @ray.method(concurrency_group="put")
     def put(self, lines: list[str]) -> None:
+        self._write(lines)
+
+    def _write(self, lines: list[str]) -> None:
         assert self.process.stdin
         try:
             self.process.stdin.write("".join(line + "\n" for line in lines).encode())
@@ -65,20 +71,21 @@ class Node:
             pass  # it has ended: its output says so
 
     @ray.method(concurrency_group="put")
-    def init(self, line: str, key: str, files: list[tuple[str, Any]]) -> None:
+    def missing(self, files: list[store.File]) -> list[str]:
+        return store.missing(files)
+
+    @ray.method(concurrency_group="put")
+    def init(self, line: str, files: list[store.File], references: dict[str, list[Any]]) -> None:
         """The request init, for which files are laid out as they are where the search runs."""
         request = json.loads(line)
         if files:
-            folder = os.path.join(tempfile.gettempdir(), f"mscgym-{os.getuid()}")
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            if os.stat(folder, follow_symlinks=False).st_uid != os.getuid():
-                raise RuntimeError(f"{folder} is somebody else's")
-            root = os.path.join(folder, key)
-            for path, reference in files:
-                write_once(root + path, reference)
-            request["record"] = root + request["record"]
+            with store.locked(store.home()):
+                for digest, chunks in references.items():
+                    store.keep(digest, lambda stream, chunks=chunks: fetch(chunks, stream))  # type: ignore[misc]
+                request["record"] = store.lay_out(files) + request["record"]
+                store.prune()
         # Without blanks: a worker that is new reads nothing else before init.
-        self.put([json.dumps(request | self.share, separators=(",", ":"))])
+        self._write([json.dumps(request | self.share, separators=(",", ":"))])
 
     @ray.method(concurrency_group="take")
     def take(self) -> tuple[list[str], str | None]:
@@ -98,12 +105,6 @@ class Node:
         return lines, f"the worker ended {how}"
 
 
-def write_once(path: str, reference: Any) -> None:
-    """A file that is there is whole, and is this one: the folder's name is the hash of all files."""
-    if os.path.exists(path):
-        return
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    handle, new = tempfile.mkstemp(dir=os.path.dirname(path))
-    with os.fdopen(handle, "wb") as file:
-        file.write(ray.get(reference))
-    os.rename(new, path)
+def fetch(chunks: list[Any], stream: BinaryIO) -> None:
+    for chunk in chunks:
+        stream.write(ray.get(chunk))

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """Whether searches by workers on a Ray cluster write the record that a single process writes.
 
-    check_ray.py MSCGYM EXAMPLES/DIGITS
+    check_ray.py MSCGYM EXAMPLES/DIGITS [--faults 100] [--seed 0] [--trials 1200]
 
-A head and two nodes run on addresses of a network namespace of the test's own. The digits network and
-the toy environment are searched; while the latter goes on, an actor and a worker are killed. Needs
-Python's package ray, and to be allowed a network namespace; else it says so, exit code 77.
+A head and nodes run on addresses of a network namespace of the test's own; nodes see nothing of the
+folder that is searched in. First what goes wrong at once is to say so in a line; then the digits network
+is searched; then a toy, again and again, until so many faults have happened: workers, actors and nodes
+killed or stopped, addresses cut, nodes that join and leave, the coordinator and what it reaches Ray by
+killed, and the search gone on with. Records are the same, and nothing stands still for longer than
+thirty seconds. Needs Python's package ray, and to be allowed a network namespace; else exit code 77.
 """
+import argparse
 import json
 import os
-import secrets
+import random
 import shutil
 import signal
 import subprocess
@@ -17,109 +21,274 @@ import sys
 import tempfile
 import time
 
-PYTHON = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "python")
+import ray_cluster
+from ray_cluster import ADDRESS, Cluster, command_line, descendants, send
+
+NODES = (2, 3, 4)
+SPARE = 5
+MOST_STILL_S = 30.0
 TOY = {"workspace": ".", "verbose": "error", "gym": [{
     "record": "toy.jsonl",
-    "env": {"type": "toy", "tasks": 6, "choices": 3, "seed": 1, "interaction": 0.5, "delay_us": 20000},
-    "agent": {"type": "evolutionary", "population": 8},
-    "budget": {"trials": 400}, "seed": 3, "parallel": 8}]}
-
-
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(77)
-
-
-def enter_namespace():
-    if os.environ.get("MSC_RAY_TEST") == "inside":
-        return
-    if subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode != 0:
-        skip("no network namespace is allowed")
-    os.environ["MSC_RAY_TEST"] = "inside"
-    os.execvp("unshare", ["unshare", "-rn", "--kill-child", "--fork", sys.executable, *sys.argv])
-
-
-def ray(*words):
-    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--disable-usage-stats", *words]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"ray {' '.join(words)}: {done.stdout}{done.stderr}")
-
-
-def start_cluster(folder):
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    for i in (1, 2, 3):
-        subprocess.run(["ip", "addr", "add", f"10.99.0.{i}/24", "dev", "lo"], check=True)
-    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_USAGE_STATS_ENABLED="0",
-                      RAY_health_check_period_ms="1000", RAY_health_check_timeout_ms="1000",
-                      RAY_health_check_failure_threshold="3", PYTHONPATH=PYTHON,
-                      PATH=os.path.dirname(sys.executable) + ":" + os.environ["PATH"])
-    common = ["--object-store-memory", "100000000", "--include-dashboard", "false"]
-    ray("--head", "--node-ip-address", "10.99.0.1", "--port", "6379", "--num-cpus", "0", "--temp-dir", folder, *common)
-    for i in (2, 3):
-        ray("--address", "10.99.0.1:6379", "--node-ip-address", f"10.99.0.{i}", "--num-cpus", "1", *common[:2])
+    "env": {"type": "toy", "tasks": 12, "choices": 4, "seed": 1, "interaction": 0.5, "delay_us": 50000},
+    "agent": {"type": "evolutionary"}, "seed": 3, "parallel": 16}]}
 
 
 def canonical(mscgym, record):
     return subprocess.run([mscgym, "show", record, "--canonical"], check=True, capture_output=True).stdout
 
 
-def by_name(word, n=1):
-    """Processes that have the word in their command line."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                if word in file.read().replace(b"\0", b" ") and int(pid) != os.getpid():
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found[:n]
+class Check:
+    def __init__(self, mscgym):
+        self.mscgym, self.is_good = mscgym, True
+
+    def expect(self, what, is_so, more=""):
+        print(f"{what}: {'yes' if is_so else 'NO'}{more}", flush=True)
+        self.is_good = self.is_good and is_so
+
+    def command(self, word, path, *more):
+        return [self.mscgym, word, path, "--quiet", "--cluster", f"ray:{ADDRESS}", "--worker-program", self.mscgym,
+                *more]
+
+    def run(self, command, **environment):
+        done = subprocess.run(command, env=dict(os.environ, **environment), capture_output=True, text=True,
+                              timeout=120)
+        return done.returncode, done.stderr.strip()
 
 
-def search(mscgym, config, record, kills=()):
-    command = [mscgym, "search", config, "--quiet"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    alone = canonical(mscgym, record)
-    begin = time.monotonic()
-    going = subprocess.Popen([*command, "--restart", "--cluster", "ray:10.99.0.1:6379", "--worker-program", mscgym],
-                             stdout=subprocess.DEVNULL)
-    n_killed = 0
-    for word in kills:
-        end = time.monotonic() + 60
-        while not by_name(word) and going.poll() is None and time.monotonic() < end:
-            time.sleep(0.1)
-        time.sleep(1)
-        for pid in by_name(word):
-            os.kill(pid, signal.SIGKILL)
-            n_killed += 1
-    code = going.wait(timeout=300)
-    same = code == 0 and canonical(mscgym, record) == alone
-    print(f"{record}: {'the same' if same else 'DIFFERS'}, exit {code}, {n_killed} killed, "
-          f"{time.monotonic() - begin:.1f} s", flush=True)
-    return same and n_killed == len(kills)
+# ---- What goes wrong at once ----------------------------------------------------------------------
+
+def check_lines(check):
+    """One line each, which says what it is."""
+    os.makedirs("older", exist_ok=True)
+    with open("older/sitecustomize.py", "w", encoding="utf-8") as file:
+        file.write("import ray\nray.__version__ = '2.1.0'\n")
+    os.makedirs("empty", exist_ok=True)
+    search = check.command("search", "digits.json", "--restart")
+    elsewhere = [word.replace(ADDRESS, "10.99.0.1:1") for word in search]
+    older = f"older:{os.environ['PYTHONPATH']}"
+    cases = [
+        ("no token is asked for", search, {"RAY_AUTH_MODE": ""}, "RAY_AUTH_MODE=token is not set"),
+        ("no token", search, {"RAY_AUTH_TOKEN": "", "HOME": "/nowhere"}, "no authentication token was found"),
+        ("a wrong token", search, {"RAY_AUTH_TOKEN": "0" * 64}, "refuses the token"),
+        ("nobody there", elsewhere, {}, "cannot be reached: Connection refused"),
+        ("another version of Ray", search, {"PYTHONPATH": older}, "Version mismatch"),
+        ("no package", search, {"PYTHONPATH": "empty"}, "mscgym_ray"),
+        ("no program on the nodes", search[:-2] + ["/nowhere/mscgym", "--restart"], {}, "is not installed on this node"),
+        ("a program on the nodes that is none", search[:-2] + ["/bin/true", "--restart"], {}, "the worker ended"),
+    ]
+    for what, command, environment, text in cases:
+        start = time.monotonic()
+        code, error = check.run(command, **environment)
+        lines = [line for line in error.splitlines() if line.startswith("mscgym: ")]
+        check.expect(f"{what} is told in a line", code != 0 and text in error and len(lines) == 1,
+                     f", {time.monotonic() - start:.1f} s: {error}")
+
+
+# ---- Faults ---------------------------------------------------------------------------------------
+
+class Faults:
+    """One after another, while searches run; a node at least has nothing to suffer."""
+
+    def __init__(self, cluster, check, seed):
+        self.cluster, self.check, self.chance = cluster, check, random.Random(seed)
+        self.counts, self.due, self.ill, self.starting = {}, [], {}, None
+        self.missed = {}
+        self.has_spare = False
+
+    def total(self):
+        return sum(self.counts.values())
+
+    def count(self, kind):
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+
+    def later(self, seconds, what):
+        self.due.append((time.monotonic() + seconds, what))
+
+    def tend(self):
+        """What is due is undone; nodes that are gone come back."""
+        now = time.monotonic()
+        for item in [item for item in self.due if item[0] <= now]:
+            self.due.remove(item)
+            item[1]()
+        self.ill = {node: until for node, until in self.ill.items() if until > now}
+        for node in NODES:
+            if self.cluster.raylet(node) or node in self.ill:
+                self.missed.pop(node, None)
+            elif now - self.missed.setdefault(node, now) > 1 and not self.is_starting():
+                self.starting = self.cluster.start_node(node)
+
+    def is_starting(self):
+        return self.starting is not None and self.starting.poll() is None
+
+    def heal_all(self):
+        for _, what in self.due:
+            what()
+        self.due, self.ill = [], {}
+
+    def stop(self, pids, seconds):
+        send(pids, signal.SIGSTOP)
+        self.later(seconds, lambda: send(pids, signal.SIGCONT))
+
+    def pick(self, node, is_wanted):
+        found = [pid for pid in self.cluster.of_node(node) if is_wanted(command_line(pid))]
+        return [self.chance.choice(found)] if found else []
+
+    def is_worker(self, line):
+        return line.startswith(self.check.mscgym + " worker") or " worker --quiet" in line and "-I -S -c" not in line
+
+    def one(self, search):
+        """True: the coordinator is to be started again."""
+        healthy = [node for node in NODES if node not in self.ill and self.cluster.raylet(node)]
+        kinds = ["worker killed", "worker stopped", "actor killed", "actor stopped", "node killed", "node stopped",
+                 "address cut", "node joins or leaves", "coordinator killed"]
+        kind = self.chance.choice(kinds)
+        if kind == "coordinator killed":
+            return self.kill_coordinator(search)
+        if kind == "node joins or leaves":
+            self.spare()
+            return False
+        if len(healthy) < 2:
+            return False
+        node = self.chance.choice(healthy)
+        seconds = self.chance.uniform(2, 14)
+        is_victim = self.is_worker if "worker" in kind else (lambda line: line.startswith("ray::Node"))
+        if kind.startswith("node"):
+            victims = self.cluster.of_node(node)
+        else:
+            victims = [] if kind == "address cut" else self.pick(node, is_victim)
+        if kind == "address cut":
+            self.cluster.address("del", node)
+            self.later(seconds, lambda: self.cluster.address("add", node))
+        elif not victims:
+            return False
+        elif kind.endswith("stopped"):
+            self.stop(victims, seconds)
+        else:
+            send(victims, signal.SIGKILL)
+            seconds = 1
+        self.ill[node] = time.monotonic() + seconds + 1
+        self.count(kind)
+        return False
+
+    def spare(self):
+        if self.is_starting():
+            return
+        if self.has_spare:
+            self.cluster.kill_node(SPARE)
+            self.count("node leaves")
+        else:
+            self.starting = self.cluster.start_node(SPARE)
+            self.count("node joins")
+        self.has_spare = not self.has_spare
+
+    def kill_coordinator(self, search):
+        everybody = descendants(search.pid)
+        bridge = [pid for pid in everybody if "mscgym_ray" in command_line(pid)]
+        victims = self.chance.choice([[search.pid], everybody[1:2], bridge[:1]])
+        if not victims or not bridge:
+            return False
+        send(victims, signal.SIGKILL)
+        self.count("coordinator killed" if victims != bridge[:1] else "its bridge killed")
+        return victims != everybody[1:2]  # whose parent starts another
+
+
+def lines_of(record):
+    try:
+        with open(record, "rb") as file:
+            return file.read().count(b"\n")
+    except OSError:
+        return 0
+
+
+class Watch:
+    """How long a record has not grown."""
+
+    def __init__(self, record):
+        self.record, self.n, self.since_s, self.longest_s = record, 0, time.monotonic(), 0.0
+
+    def look(self):
+        n, now = lines_of(self.record), time.monotonic()
+        if n != self.n:
+            self.n, self.since_s = n, now
+        self.longest_s = max(self.longest_s, now - self.since_s)
+
+
+def search_once(check, faults, n_faults, log):
+    """The toy, searched under faults to its end; for how long it stood still at most."""
+    for name in ("toy.jsonl", "toy.jsonl.result.json"):
+        if os.path.exists(name):
+            os.unlink(name)
+    search = subprocess.Popen(check.command("search", "toy.json"), stdout=subprocess.DEVNULL, stderr=log)
+    watch, next_s, begin = Watch("toy.jsonl"), time.monotonic() + 5, time.monotonic()
+    while True:
+        time.sleep(0.2)
+        watch.look()
+        faults.tend()
+        if search.poll() is not None:
+            if search.returncode == 0:
+                return watch.longest_s
+            word = "resume" if lines_of("toy.jsonl") > 0 else "search"
+            search = subprocess.Popen(check.command(word, f"toy.json{'l' if word == 'resume' else ''}"),
+                                      stdout=subprocess.DEVNULL, stderr=log)
+        elif time.monotonic() > next_s and faults.total() < n_faults:
+            next_s = time.monotonic() + faults.chance.uniform(0.5, 3)
+            if faults.one(search):
+                search.wait()
+        if time.monotonic() - begin > 900 or watch.longest_s > 120:
+            search.kill()
+            sys.exit("it hangs")
+
+
+def check_faults(check, cluster, options):
+    TOY["gym"][0]["budget"] = {"trials": options.trials}
+    with open("toy.json", "w", encoding="utf-8") as file:
+        json.dump(TOY, file)
+    check.run([check.mscgym, "search", "toy.json", "--quiet"])
+    alone = canonical(check.mscgym, "toy.jsonl")
+    faults, n = Faults(cluster, check, options.seed), 0
+    with open(options.log, "w", encoding="utf-8") as log:
+        while faults.total() < options.faults:
+            before, start = faults.total(), time.monotonic()
+            longest_s = search_once(check, faults, options.faults, log)
+            n += 1
+            is_same = canonical(check.mscgym, "toy.jsonl") == alone
+            check.expect(f"search {n}, {faults.total() - before} faults, the same", is_same,
+                         f", {time.monotonic() - start:.0f} s, still for {longest_s:.1f} s")
+            check.expect(f"search {n} goes on", longest_s <= MOST_STILL_S)
+    faults.heal_all()
+    print(f"{faults.total()} faults: {faults.counts}", flush=True)
+    left = [pid for pid in ray_cluster.processes() if command_line(pid).startswith(check.mscgym + " worker")]
+    is_gone = ray_cluster.wait_until(lambda: not any(command_line(pid) for pid in left), 15)
+    check.expect("no worker is left behind", is_gone)
 
 
 def main():
-    mscgym, digits = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    try:
-        import ray  # noqa: F401
-    except ImportError:
-        skip("Python's package ray is not installed")
-    enter_namespace()
-    with tempfile.TemporaryDirectory(prefix="r", ignore_cleanup_errors=True) as folder:
-        start_cluster(folder)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mscgym", type=os.path.abspath)
+    parser.add_argument("digits", type=os.path.abspath)
+    parser.add_argument("--faults", type=int, default=100)
+    parser.add_argument("--trials", type=int, default=1200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--log", type=os.path.abspath, default=os.devnull, help="what the searches say")
+    options = parser.parse_args()
+    ray_cluster.enter_namespace()
+    check = Check(options.mscgym)
+    with tempfile.TemporaryDirectory(prefix="r", ignore_cleanup_errors=True) as folder, \
+            tempfile.TemporaryDirectory(prefix="check_ray_") as work:
+        cluster = Cluster(folder, NODES, hidden=work)
         try:
-            shutil.copytree(digits, os.path.join(folder, "digits"))
-            os.chdir(os.path.join(folder, "digits"))
-            with open("toy.json", "w") as file:
-                json.dump(TOY, file)
-            worker = mscgym.encode() + b" worker"
-            good = search(mscgym, "toy.json", "toy.jsonl", [b"ray::Node", worker])
-            good = search(mscgym, "digits.json", "msc_workspace/digits.jsonl") and good
+            shutil.copytree(options.digits, os.path.join(work, "digits"))
+            os.chdir(os.path.join(work, "digits"))
+            check_lines(check)
+            check.run([check.mscgym, "search", "digits.json", "--quiet", "--restart"])
+            alone = canonical(check.mscgym, "msc_workspace/digits.jsonl")
+            code, error = check.run(check.command("search", "digits.json", "--restart"))
+            check.expect("digits, the same", code == 0 and canonical(check.mscgym, "msc_workspace/digits.jsonl") == alone,
+                         f" {error}")
+            check_faults(check, cluster, options)
         finally:
-            subprocess.run([sys.executable, "-m", "ray.scripts.scripts", "stop", "--force"], capture_output=True)
-    sys.exit(0 if good else 1)
+            cluster.close()
+    sys.exit(0 if check.is_good else 1)
 
 
 if __name__ == "__main__":

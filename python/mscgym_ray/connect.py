@@ -1,0 +1,87 @@
+"""A cluster of Ray's, reached; or one line that says why not."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+ANSWER_S = 10.0  # of the machine that was named, at most
+
+
+class BridgeError(Exception):
+    """What ends the bridge; a line for people."""
+
+
+def first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def words_of(error: BaseException) -> str:
+    """Of what was raised on a node, where Ray puts its traceback first."""
+    cause = getattr(error, "cause", None)
+    return first_line(error if cause is None else cause)
+
+
+def check_port(where: str) -> None:
+    """Ray itself goes on asking for minutes."""
+    host, _, port = where.rpartition(":")
+    if not host or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_S).close()
+    except OSError as error:
+        raise BridgeError(f"{where} cannot be reached: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[BinaryIO]:
+    """What is written to standard error meanwhile, Ray's own repetitions among it."""
+    sys.stderr.flush()
+    shown = os.dup(2)
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield held
+        finally:
+            os.dup2(shown, 2)
+            os.close(shown)
+
+
+def why_not(where: str, error: BaseException, told: str) -> str:
+    if "InvalidAuthToken" in told or "InvalidAuthToken" in str(error):
+        return f"{where} refuses the token: RAY_AUTH_TOKEN or ~/.ray/auth_token must have that of its cluster"
+    if "Version mismatch" in str(error):
+        return f"{where}: {' '.join(str(error).split())}"
+    return f"{where} cannot be reached: {first_line(error)}"
+
+
+def connect(address: str) -> Any:
+    """Ray, connected; with the token that its cluster asks for."""
+    if os.environ.get("RAY_AUTH_MODE") != "token":
+        raise BridgeError(
+            "RAY_AUTH_MODE=token is not set: whoever reaches a cluster without tokens runs programs on it"
+        )
+    try:
+        import ray
+    except ImportError as error:
+        raise BridgeError(f"Ray is not installed for {sys.executable}: {first_line(error)}") from None
+    where = os.environ.get("RAY_ADDRESS", "auto") if address == "auto" else address
+    check_port(where)
+    with held_back() as held:
+        try:
+            ray.init(where, log_to_driver=False, logging_level=logging.ERROR, configure_logging=True)
+        except Exception as error:  # Ray has many, some of them RuntimeError
+            held.seek(0)
+            raise BridgeError(why_not(where, error, held.read().decode(errors="replace"))) from None
+    from . import node, store
+
+    for module in (node, store):  # nodes need not have this package
+        ray.cloudpickle.register_pickle_by_value(module)
+    return ray

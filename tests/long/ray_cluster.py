@@ -1,0 +1,134 @@
+"""A Ray cluster of a test's own: a head and nodes on addresses of a network namespace."""
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HEAD = "10.99.0.1"
+PORT = 6379
+ADDRESS = f"{HEAD}:{PORT}"
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
+def enter_namespace():
+    """The script anew, in a namespace of its own, which ends with it."""
+    try:
+        import ray  # noqa: F401
+    except ImportError:
+        skip(f"Python's package ray is not installed for {sys.executable}")
+    if os.environ.get("MSC_RAY_TEST") == "inside":
+        return
+    unshare = ["unshare", "--map-root-user", "--net", "--mount"]
+    if subprocess.run([*unshare, "true"], capture_output=True).returncode != 0:
+        skip("no network namespace is allowed")
+    os.environ["MSC_RAY_TEST"] = "inside"
+    os.execvp("unshare", [*unshare, "--kill-child", "--fork", sys.executable, *sys.argv])
+
+
+def command_line(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def parent_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rsplit(b")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
+def processes():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def descendants(pid):
+    parents = {p: parent_of(p) for p in processes()}
+    found = [pid]
+    for p in found:
+        found += [child for child, parent in parents.items() if parent == p]
+    return found
+
+
+def send(pids, what):
+    for pid in pids:
+        try:
+            os.kill(pid, what)
+        except OSError:
+            pass
+
+
+class Cluster:
+    """A head, which measures nothing, and nodes 2, 3, ... with one processor each."""
+
+    def __init__(self, folder, nodes, cpus=1, hidden=None):
+        self.folder, self.cpus, self.hidden = folder, cpus, hidden
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        self.address("add", 1)
+        os.environ.update(
+            RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_USAGE_STATS_ENABLED="0",
+            RAY_health_check_period_ms="1000", RAY_health_check_timeout_ms="1000",
+            RAY_health_check_failure_threshold="3", PYTHONPATH=os.path.join(ROOT, "python"),
+            PYTHONDONTWRITEBYTECODE="1", PATH=os.path.dirname(sys.executable) + ":" + os.environ["PATH"])
+        self.wait(self.ray("--head", "--node-ip-address", HEAD, "--port", str(PORT), "--num-cpus", "0",
+                           "--temp-dir", folder, "--include-dashboard", "false"))
+        for i in nodes:  # several at once disturb one another on a machine
+            self.wait(self.start_node(i))
+
+    def ray(self, *words, before=()):
+        command = [*before, sys.executable, "-m", "ray.scripts.scripts", "start", "--disable-usage-stats",
+                   "--object-store-memory", "100000000", *words]
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True)
+
+    def wait(self, process):
+        text = process.communicate(timeout=120)[0]
+        if process.returncode != 0:
+            sys.exit(f"{' '.join(process.args)}: {text}")
+
+    def address(self, word, i):
+        subprocess.run(["ip", "addr", word, f"10.99.0.{i}/24", "dev", "lo"], check=True)
+
+    def start_node(self, i):
+        """Begun; wait for what is returned. The node sees nothing of the hidden folder."""
+        ip = f"10.99.0.{i}"
+        shown = subprocess.run(["ip", "addr", "show", "dev", "lo"], capture_output=True, text=True).stdout
+        if f" {ip}/" not in shown:
+            self.address("add", i)
+        hide = ()
+        if self.hidden:
+            hide = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs none "{self.hidden}" && exec "$@"', "sh")
+        return self.ray("--address", ADDRESS, "--node-ip-address", ip, "--num-cpus", str(self.cpus), before=hide)
+
+    def raylet(self, i):
+        return [p for p in processes() if "/raylet " in (line := command_line(p)) and
+                f"--node_ip_address=10.99.0.{i} " in line + " "]
+
+    def of_node(self, i):
+        return [p for raylet in self.raylet(i) for p in descendants(raylet)]
+
+    def kill_node(self, i):
+        """The whole of it at once, its workers included."""
+        send(self.of_node(i), signal.SIGKILL)
+
+    def close(self):
+        subprocess.run([sys.executable, "-m", "ray.scripts.scripts", "stop", "--force"], capture_output=True)
+
+
+def wait_until(happens, seconds):
+    end = time.monotonic() + seconds
+    while not happens():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
