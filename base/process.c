@@ -89,11 +89,11 @@ static void close_inherited(int kept) {
 
 // Between fork and exec only calls that are safe in a signal handler are allowed.
 static void become_program(const char *const argv[], const char *folder, char *const environment[],
-                           const int ends[PIPE_ENDS], pid_t parent) {
+                           const int ends[PIPE_ENDS], pid_t parent, int death_signal) {
     struct start_error error = {0};
     sigset_t none;
     // If the parent is killed, nobody else could end it.
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, death_signal);
     if (getppid() != parent) {
         _exit(126);
     }
@@ -145,7 +145,8 @@ static enum msc_status read_start_error(int descriptor, const char *name, const 
 }
 
 enum msc_status msc_process__start(struct msc_process **out, const char *const argv[],
-                                   const char *folder, char *const environment[]) {
+                                   const char *folder, char *const environment[],
+                                   int death_signal) {
     enum msc_status status = MSC_OK;
     int ends[PIPE_ENDS];
     struct msc_process *process = msc_alloc_zero(1, sizeof *process);
@@ -167,7 +168,7 @@ enum msc_status msc_process__start(struct msc_process **out, const char *const a
     pid_t parent = getpid();
     process->pid = fork();
     if (process->pid == 0) {
-        become_program(argv, folder, environment, ends, parent);
+        become_program(argv, folder, environment, ends, parent, death_signal);
     }
     if (process->pid < 0) {
         status = MSC_FAIL(MSC_E_IO, "%s: cannot be started: %s", argv[0], strerror(errno));
@@ -193,7 +194,11 @@ out:
 
 enum msc_status msc_process_start(struct msc_process **out, const char *const argv[],
                                   const char *folder) {
-    return msc_process__start(out, argv, folder, NULL);
+    return msc_process__start(out, argv, folder, NULL, SIGKILL);
+}
+
+enum msc_status msc_process_start_gently(struct msc_process **out, const char *const argv[]) {
+    return msc_process__start(out, argv, NULL, NULL, SIGTERM);
 }
 
 void msc_process_set_cancel(struct msc_process *process, const struct msc_cancel *cancel,

@@ -19,6 +19,8 @@ struct msc_str;
 // be started; the text begins with the program's name.
 enum msc_status msc_process_start(struct msc_process **out, const char *const argv[],
                                   const char *folder);
+// The same for a program that has something to end elsewhere when it ends: it is told to by SIGTERM.
+enum msc_status msc_process_start_gently(struct msc_process **out, const char *const argv[]);
 // From now on waiting polls `cancel` (borrowed until stop; NULL: nothing), which also tells that we
 // live, and ends with MSC_E_CANCELLED once it has reached `level`, 1 or 2.
 void msc_process_set_cancel(struct msc_process *process, const struct msc_cancel *cancel,

@@ -99,7 +99,7 @@ enum msc_status msc_process_call(const char *const argv[], const char *const env
     struct msc_arena arena = {0};
     struct msc_str last = {0};
     char **joined = join_environment(environment, &arena);
-    enum msc_status status = joined ? msc_process__start(&process, argv, NULL, joined)
+    enum msc_status status = joined ? msc_process__start(&process, argv, NULL, joined, SIGKILL)
                                     : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", argv[0]);
     if (status == MSC_OK) {
         msc_process_set_cancel(process, cancel, level);

@@ -32,6 +32,10 @@ enum fate {
     FATE_QUIET,     // failed: without a sign of life alone
 };
 
+// How the trials in flight are measured.
+#define FLIGHT_ALONE 1u
+#define FLIGHT_ELSEWHERE 2u
+
 struct suspect {
     int64_t id;
     uint8_t fate;
@@ -47,7 +51,7 @@ struct page {
     char magic[8];
     struct msc_hash record_hash;
     uint32_t n_in_flight; // 0 between evaluations
-    uint32_t is_alone;
+    uint32_t flight; // bits of FLIGHT_*
     int64_t round_first; // first id of the round that vanished
     uint32_t n_round_vanished;
     uint32_t n_suspects;
@@ -61,6 +65,7 @@ struct msc_attempt {
     struct page *page; // mapped, or own memory when there is no file
     bool is_mapped;
     double trial_seconds;
+    bool is_elsewhere;
     struct msc_worker *worker;
     const struct msc_log *log;
 };
@@ -167,7 +172,7 @@ static void note_vanished(struct page *page, int64_t id) {
 
 // Nobody saw the end.
 static void mark_round(struct page *page, size_t n) {
-    if (page->is_alone && n == 1) {
+    if ((page->flight & FLIGHT_ALONE) && n == 1) {
         note_vanished(page, page->ids[0]);
         return;
     }
@@ -185,14 +190,15 @@ static void take_leftovers(struct msc_attempt *attempt, int64_t next_id,
                            enum msc_worker_death death, int signal_number) {
     struct page *page = attempt->page;
     size_t n = 0;
-    bool was_alone = page->is_alone || page->n_in_flight == 1;
+    bool was_alone = (page->flight & FLIGHT_ALONE) || page->n_in_flight == 1;
+    bool was_elsewhere = page->flight & FLIGHT_ELSEWHERE;
     for (uint32_t i = 0; i < page->n_in_flight; i++) {
         if (!page->is_finished[i] && page->ids[i] >= next_id) {
             page->ids[n++] = page->ids[i];
         }
     }
     page->n_in_flight = 0;
-    if (n == 0) {
+    if (n == 0 || (was_elsewhere && death != MSC_WORKER_DEATH_CRASH)) {
         return;
     }
     msc_log(attempt->log, MSC_LOG_WARNING, "%zu trials from %lld on were in flight when the %s", n,
@@ -250,6 +256,7 @@ enum msc_status msc_attempt_open(struct msc_attempt **out,
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", options->record_path);
     }
     attempt->trial_seconds = options->trial_seconds;
+    attempt->is_elsewhere = options->is_elsewhere;
     attempt->worker = options->worker;
     attempt->log = options->log;
     enum msc_status status = open_page(attempt, options->record_path);
@@ -344,7 +351,7 @@ void msc_attempt_begin(struct msc_attempt *attempt, struct msc_trial *const tria
         page->ids[i] = trials[i]->id;
     }
     memset(page->is_finished, 0, n);
-    page->is_alone = is_alone;
+    page->flight = (is_alone ? FLIGHT_ALONE : 0) | (attempt->is_elsewhere ? FLIGHT_ELSEWHERE : 0);
     atomic_signal_fence(memory_order_seq_cst);
     page->n_in_flight = (uint32_t)n;
     msc_worker_begin(attempt->worker, attempt->trial_seconds * (double)n);

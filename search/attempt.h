@@ -6,6 +6,8 @@
 //    (search/watchdog.h) or was killed from outside run alone next. One that crashes alone has
 //    failed; so has one that alone is killed from outside twice, or runs over its limit or shows no
 //    sign of life three times: a machine may stall once, and a suspended one fails no trial.
+//  - Where workers elsewhere measure (search/pool.h), only a crash of this process is put down to them: all
+//    else says nothing of the trials, which were not in it.
 //  - If nobody saw how the process ended (it was killed together with its parent, or the power
 //    went), only the round is marked: a round that vanished twice runs one trial at a time, and a
 //    trial that vanished three times alone has failed.
@@ -30,6 +32,7 @@ struct msc_attempt_options {
     struct msc_hash record_hash; // a file left by another record is passed over
     int64_t next_id;             // first trial not in the record
     double trial_seconds;        // time limit of one trial; <= 0: none
+    bool is_elsewhere;           // workers of a pool measure
     struct msc_worker *worker;   // may be NULL
     const struct msc_log *log;
 };

@@ -57,7 +57,9 @@ static void empty_place(struct place *place, double grace_s) {
 }
 
 static enum msc_status start_worker(struct local *l, struct place *place) {
-    MSC_TRY(msc_process_start(&place->process, l->argv, NULL));
+    // What has yet to get its turn elsewhere has to give that back.
+    MSC_TRY(l->waits ? msc_process_start_gently(&place->process, l->argv)
+                     : msc_process_start(&place->process, l->argv, NULL));
     place->worker = l->n_workers++;
     place->is_told = false;
     place->has_spoken = false;

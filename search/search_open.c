@@ -138,6 +138,7 @@ static enum msc_status open_attempt(struct msc_search *s) {
         .record_hash = header,
         .next_id = (int64_t)s->n_recorded,
         .trial_seconds = o->trial_seconds,
+        .is_elsewhere = o->pool != NULL,
         .worker = o->worker,
         .log = o->log,
     };

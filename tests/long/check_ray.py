@@ -89,8 +89,8 @@ def check_lines(check):
 class Faults:
     """One after another, while searches run; a node at least has nothing to suffer."""
 
-    def __init__(self, cluster, check, seed):
-        self.cluster, self.check, self.chance = cluster, check, random.Random(seed)
+    def __init__(self, cluster, check, seed, log):
+        self.cluster, self.check, self.chance, self.log = cluster, check, random.Random(seed), log
         self.counts, self.due, self.ill, self.starting = {}, [], {}, None
         self.missed = {}
         self.has_spare = False
@@ -98,8 +98,12 @@ class Faults:
     def total(self):
         return sum(self.counts.values())
 
-    def count(self, kind):
+    def of_coordinator(self):
+        return self.counts.get("coordinator killed", 0) + self.counts.get("its bridge killed", 0)
+
+    def count(self, kind, where=""):
         self.counts[kind] = self.counts.get(kind, 0) + 1
+        print(f"{time.monotonic():.1f} {kind} {where}", file=self.log, flush=True)
 
     def later(self, seconds, what):
         self.due.append((time.monotonic() + seconds, what))
@@ -136,14 +140,14 @@ class Faults:
     def is_worker(self, line):
         return line.startswith(self.check.mscgym + " worker") or " worker --quiet" in line and "-I -S -c" not in line
 
-    def one(self, search):
-        """True: the coordinator is to be started again."""
+    def one(self, search, has_grown):
+        """True: the coordinator is to be started again; which is not killed before it has done something."""
         healthy = [node for node in NODES if node not in self.ill and self.cluster.raylet(node)]
         kinds = ["worker killed", "worker stopped", "actor killed", "actor stopped", "node killed", "node stopped",
                  "address cut", "node joins or leaves", "coordinator killed"]
         kind = self.chance.choice(kinds)
         if kind == "coordinator killed":
-            return self.kill_coordinator(search)
+            return has_grown and self.kill_coordinator(search)
         if kind == "node joins or leaves":
             self.spare()
             return False
@@ -167,7 +171,7 @@ class Faults:
             send(victims, signal.SIGKILL)
             seconds = 1
         self.ill[node] = time.monotonic() + seconds + 1
-        self.count(kind)
+        self.count(kind, f"{node} for {seconds:.1f} s")
         return False
 
     def spare(self):
@@ -203,23 +207,26 @@ def lines_of(record):
 class Watch:
     """How long a record has not grown."""
 
-    def __init__(self, record):
-        self.record, self.n, self.since_s, self.longest_s = record, 0, time.monotonic(), 0.0
+    def __init__(self, record, log):
+        self.record, self.n, self.since_s, self.longest_s, self.log = record, 0, time.monotonic(), 0.0, log
 
     def look(self):
         n, now = lines_of(self.record), time.monotonic()
         if n != self.n:
+            if now - self.since_s > MOST_STILL_S / 3:
+                print(f"{now:.1f} still for {now - self.since_s:.1f} s", file=self.log, flush=True)
             self.n, self.since_s = n, now
         self.longest_s = max(self.longest_s, now - self.since_s)
 
 
-def search_once(check, faults, n_faults, log):
+def search_once(check, faults, n_faults):
     """The toy, searched under faults to its end; for how long it stood still at most."""
     for name in ("toy.jsonl", "toy.jsonl.result.json"):
         if os.path.exists(name):
             os.unlink(name)
-    search = subprocess.Popen(check.command("search", "toy.json"), stdout=subprocess.DEVNULL, stderr=log)
-    watch, next_s, begin = Watch("toy.jsonl"), time.monotonic() + 5, time.monotonic()
+    search = subprocess.Popen(check.command("search", "toy.json"), stdout=subprocess.DEVNULL, stderr=faults.log)
+    n_lines = 0  # when the coordinator was killed last
+    watch, next_s, begin = Watch("toy.jsonl", faults.log), time.monotonic() + 5, time.monotonic()
     while True:
         time.sleep(0.2)
         watch.look()
@@ -229,10 +236,14 @@ def search_once(check, faults, n_faults, log):
                 return watch.longest_s
             word = "resume" if lines_of("toy.jsonl") > 0 else "search"
             search = subprocess.Popen(check.command(word, f"toy.json{'l' if word == 'resume' else ''}"),
-                                      stdout=subprocess.DEVNULL, stderr=log)
+                                      stdout=subprocess.DEVNULL, stderr=faults.log)
         elif time.monotonic() > next_s and faults.total() < n_faults:
             next_s = time.monotonic() + faults.chance.uniform(0.5, 3)
-            if faults.one(search):
+            n = faults.of_coordinator()
+            is_dead = faults.one(search, lines_of("toy.jsonl") > n_lines)
+            if faults.of_coordinator() > n:
+                n_lines = lines_of("toy.jsonl")
+            if is_dead:
                 search.wait()
         if time.monotonic() - begin > 900 or watch.longest_s > 120:
             search.kill()
@@ -245,11 +256,12 @@ def check_faults(check, cluster, options):
         json.dump(TOY, file)
     check.run([check.mscgym, "search", "toy.json", "--quiet"])
     alone = canonical(check.mscgym, "toy.jsonl")
-    faults, n = Faults(cluster, check, options.seed), 0
+    n = 0
     with open(options.log, "w", encoding="utf-8") as log:
+        faults = Faults(cluster, check, options.seed, log)
         while faults.total() < options.faults:
             before, start = faults.total(), time.monotonic()
-            longest_s = search_once(check, faults, options.faults, log)
+            longest_s = search_once(check, faults, options.faults)
             n += 1
             is_same = canonical(check.mscgym, "toy.jsonl") == alone
             check.expect(f"search {n}, {faults.total() - before} faults, the same", is_same,

@@ -4,7 +4,8 @@
     check_slurm.py MSCGYM EXAMPLES/DIGITS [--faults 30] [--seed 0]
 
 Starts slurmctld and two slurmd on this machine (Debian's slurm-wlm and munge, root; exit 77 where
-they are missing). Meanwhile workers, srun and whole nodes are killed or stopped, and nodes come back.
+they are missing). Meanwhile workers, srun and whole nodes are killed or stopped, and nodes come back; the
+coordinator is killed, and the search gone on with. Nothing stands still for longer than thirty seconds.
 """
 import argparse
 import json
@@ -46,6 +47,7 @@ NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={port2} CPUs=1
 PartitionName=night Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 """
 NODES = ("n1", "n2")
+MOST_STILL_S = 30.0
 
 
 def skip(why):
@@ -115,6 +117,16 @@ class Cluster:
             time.sleep(0.2)
         sys.exit("the nodes do not come up")
 
+    def is_empty(self):
+        """No job is left behind, waiting or running."""
+        jobs, deadline = "?", time.monotonic() + 15
+        while jobs and time.monotonic() < deadline:
+            time.sleep(0.5)
+            jobs = subprocess.run(["squeue", "-h", "-o", "%i %T"], capture_output=True, text=True,
+                                  check=False).stdout.strip()
+        print(f"jobs left: {jobs or 'none'}", flush=True)
+        return not jobs
+
     def close(self):
         subprocess.run(["scancel", "-u", "root"], capture_output=True, check=False)
         for process in reversed(self.started):
@@ -140,6 +152,14 @@ def processes(*words):
     return found
 
 
+def children(number):
+    try:
+        with open(f"/proc/{number}/task/{number}/children", encoding="utf-8") as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+
+
 def send(number, what):
     try:
         os.kill(number, what)
@@ -160,10 +180,12 @@ class Faults:
             self.due.remove(item)
             item[1]()
 
-    def one(self):
-        kind = self.chance.choice(("worker", "worker", "srun", "stop", "node"))
+    def one(self, search):
+        kind = self.chance.choice(("worker", "worker", "srun", "stop", "node", "coordinator"))
         now = time.monotonic()
-        if kind == "node":
+        if kind == "coordinator":  # itself, or what it watches over and starts again
+            victims = [self.chance.choice([search.pid, *children(search.pid)[:1]])]
+        elif kind == "node":
             if self.due:
                 return
             node = self.chance.choice(NODES)
@@ -182,6 +204,14 @@ class Faults:
             send(victim, signal.SIGSTOP if kind == "stop" else signal.SIGKILL)
         if kind == "stop":
             self.due.append((now + 3, lambda: send(victims[0], signal.SIGCONT)))
+
+
+def lines_of(record):
+    try:
+        with open(record, "rb") as file:
+            return file.read().count(b"\n")
+    except OSError:
+        return 0
 
 
 def canonical(mscgym, record):
@@ -207,15 +237,27 @@ def check(mscgym, config, record, options, faults, n_faults):
         sys.exit(f"{config}: the search alone failed")
     alone = canonical(mscgym, record)
     start = time.monotonic()
+    os.unlink(record)
     search = subprocess.Popen([mscgym, "search", config, "--restart", "--quiet", *options],
                               stdout=subprocess.DEVNULL)
-    while search.poll() is None:
+    n_lines, grown_s, still_s = 0, start, 0.0
+    while True:
         time.sleep(0.5)
+        now = time.monotonic()
+        if search.poll() == -signal.SIGKILL:
+            word = "resume" if lines_of(record) else "search"
+            search = subprocess.Popen([mscgym, word, record if word == "resume" else config, "--quiet", *options],
+                                      stdout=subprocess.DEVNULL)
+        elif search.returncode is not None:
+            break
         if faults:
-            faults.undo(time.monotonic())
+            faults.undo(now)
             if sum(faults.counts.values()) < n_faults:
-                faults.one()
-        if time.monotonic() - start > 900:
+                faults.one(search)
+        if lines_of(record) != n_lines:
+            n_lines, grown_s = lines_of(record), now
+        still_s = max(still_s, now - grown_s)
+        if now - start > 900:
             search.kill()
             sys.exit(f"{record}: it hangs")
     if faults:
@@ -223,9 +265,15 @@ def check(mscgym, config, record, options, faults, n_faults):
         faults.undo(float("inf"))
     is_same = search.returncode == 0 and canonical(mscgym, record) == alone
     print(f"{os.path.basename(record)}: {'the same' if is_same else 'DIFFERS'}, "
-          f"exit {search.returncode}, {time.monotonic() - start:.1f} s"
+          f"exit {search.returncode}, {time.monotonic() - start:.1f} s, still for {still_s:.1f} s"
           + (f", faults {faults.counts}" if faults else ""), flush=True)
-    return is_same
+    if not is_same:
+        kept = tempfile.mkdtemp(prefix="check_slurm_differs_")
+        shutil.copytree(os.path.dirname(record), kept, dirs_exist_ok=True)
+        with open(os.path.join(kept, "alone.canonical"), "wb") as file:
+            file.write(alone)
+        print(f"kept in {kept}", flush=True)
+    return is_same and still_s <= MOST_STILL_S
 
 
 def main():
@@ -254,6 +302,7 @@ def main():
             faults = Faults(cluster, options.mscgym, options.seed)
             good &= check(options.mscgym, config, record, workers, faults, options.faults)
             good &= sum(faults.counts.values()) >= options.faults
+            good &= cluster.is_empty()
         finally:
             cluster.close()
     sys.exit(0 if good else 1)

@@ -40,6 +40,15 @@ def command_line(pid):
         return ""
 
 
+def is_marked(pid, node):
+    """Was it started for the node? What changes its title can no longer be told so."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return f"MSC_RAY_NODE={node}\0".encode() in file.read()
+    except OSError:
+        return False
+
+
 def parent_of(pid):
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -85,11 +94,12 @@ class Cluster:
         for i in nodes:  # several at once disturb one another on a machine
             self.wait(self.start_node(i))
 
-    def ray(self, *words, before=()):
+    def ray(self, *words, before=(), node=1):
         command = [*before, sys.executable, "-m", "ray.scripts.scripts", "start", "--disable-usage-stats",
                    "--object-store-memory", "100000000", *words]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True)
+                                stderr=subprocess.STDOUT, text=True,
+                                env=dict(os.environ, MSC_RAY_NODE=str(node)))
 
     def wait(self, process):
         text = process.communicate(timeout=120)[0]
@@ -108,21 +118,24 @@ class Cluster:
         hide = ()
         if self.hidden:
             hide = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs none "{self.hidden}" && exec "$@"', "sh")
-        return self.ray("--address", ADDRESS, "--node-ip-address", ip, "--num-cpus", str(self.cpus), before=hide)
+        return self.ray("--address", ADDRESS, "--node-ip-address", ip, "--num-cpus", str(self.cpus), before=hide,
+                        node=i)
 
     def raylet(self, i):
         return [p for p in processes() if "/raylet " in (line := command_line(p)) and
                 f"--node_ip_address=10.99.0.{i} " in line + " "]
 
     def of_node(self, i):
-        return [p for raylet in self.raylet(i) for p in descendants(raylet)]
+        marked = [p for p in processes() if is_marked(p, i)]
+        return marked + [p for raylet in self.raylet(i) for p in descendants(raylet) if p not in marked]
 
     def kill_node(self, i):
         """The whole of it at once, its workers included."""
         send(self.of_node(i), signal.SIGKILL)
 
     def close(self):
-        subprocess.run([sys.executable, "-m", "ray.scripts.scripts", "stop", "--force"], capture_output=True)
+        for i in range(1, 10):  # by what it was marked with: others may have a cluster here, too
+            self.kill_node(i)
 
 
 def wait_until(happens, seconds):

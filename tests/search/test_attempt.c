@@ -13,26 +13,31 @@
 
 #define N 4
 
-static struct msc_attempt *open_attempt(const struct fixture *f, int64_t next_id) {
+static struct msc_attempt *open_where(const struct fixture *f, int64_t next_id, bool is_elsewhere) {
     struct msc_attempt *attempt = NULL;
     const struct msc_attempt_options options = {
         .record_path = f->path,
         .record_hash = {.low = 1, .high = 2},
         .next_id = next_id,
+        .is_elsewhere = is_elsewhere,
     };
     assert_ok(msc_attempt_open(&attempt, &options));
     return attempt;
 }
 
+static struct msc_attempt *open_attempt(const struct fixture *f, int64_t next_id) {
+    return open_where(f, next_id, false);
+}
+
 // A process begins trials, finishes some, and vanishes.
-static void vanish(const struct fixture *f, int64_t first, size_t n, size_t n_finished,
-                   bool is_alone) {
+static void vanish_from(const struct fixture *f, int64_t first, size_t n, size_t n_finished,
+                        bool is_alone, bool is_elsewhere) {
     int status = 0;
     pid_t child = fork();
     if (child == 0) {
         struct msc_trial trials[N] = {{0}};
         struct msc_trial *begun[N];
-        struct msc_attempt *attempt = open_attempt(f, first);
+        struct msc_attempt *attempt = open_where(f, first, is_elsewhere);
         for (size_t i = 0; i < n; i++) {
             trials[i].id = first + (int64_t)i;
             begun[i] = &trials[i];
@@ -45,6 +50,11 @@ static void vanish(const struct fixture *f, int64_t first, size_t n, size_t n_fi
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
+}
+
+static void vanish(const struct fixture *f, int64_t first, size_t n, size_t n_finished,
+                   bool is_alone) {
+    vanish_from(f, first, n, n_finished, is_alone, false);
 }
 
 // What it says of the trial, whose outcome lies in the room.
@@ -92,6 +102,20 @@ static void test_search_attempt__vanished_round(void **state) {
     assert_int_equal(judge(f, 14, 11, &room), MSC_ATTEMPT_FREE);
 }
 
+// Trials that workers measure were not in what vanished, however often.
+static void test_search_attempt__elsewhere(void **state) {
+    const struct fixture *f = *state;
+    struct trial_room room;
+    for (int i = 0; i < 4; i++) {
+        vanish_from(f, 10, N, 0, false, true);
+        vanish_from(f, 10, 1, 0, true, true);
+        assert_int_equal(judge(f, 10, 10, &room), MSC_ATTEMPT_FREE);
+    }
+    // What was in it is told apart from these.
+    vanish(f, 10, 1, 0, true);
+    assert_int_equal(judge(f, 10, 10, &room), MSC_ATTEMPT_ALONE);
+}
+
 static void test_search_attempt__progress_forgives(void **state) {
     const struct fixture *f = *state;
     struct trial_room room;
@@ -135,7 +159,7 @@ int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_search_attempt__##name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(planted_links),  CASE(vanished_round), CASE(progress_forgives),
+        CASE(planted_links),  CASE(vanished_round), CASE(elsewhere), CASE(progress_forgives),
         CASE(vanished_alone), CASE(another_record),
     };
 #undef CASE
