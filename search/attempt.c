@@ -51,8 +51,8 @@ struct page {
     char magic[8];
     struct msc_hash record_hash;
     uint32_t n_in_flight; // 0 between evaluations
-    uint32_t flight; // bits of FLIGHT_*
-    int64_t round_first; // first id of the round that vanished
+    uint32_t flight;      // bits of FLIGHT_*
+    int64_t round_first;  // first id of the round that vanished
     uint32_t n_round_vanished;
     uint32_t n_suspects;
     int64_t ids[MSC_ATTEMPT_MAX_TRIALS]; // in flight

@@ -75,12 +75,22 @@ static inline void msc_bridge_close(struct msc_bridge *bridge) { // accepts NULL
     }
 }
 
-// Workers that are children of this process: n_workers times the program `argv` (NULL-terminated,
-// borrowed until close), `mscgym worker` here, or what starts it on another machine. One that ends is
-// started again; a program that ends three times in a row without a word is given up. `waits`: a program
-// may wait for its turn for long, and a worker is there when it says its first word.
-enum msc_status msc_bridge_open_local(struct msc_bridge **out, const char *const argv[],
-                                      size_t n_workers, bool waits);
+// Workers that are children of this process: n_workers times the program `argv`, `mscgym worker` here. One
+// that ends is started again; a program that ends three times in a row without a word is given up.
+struct msc_bridge_local_options {
+    const char *const *argv; // NULL-terminated, borrowed until close, as is all text here
+    size_t n_workers;
+    // Or what starts it elsewhere, as a job that may wait for its turn for long: such a worker is there when
+    // it says its first word. Jobs have names: argv[name_at] becomes argv[name_at] NUMBER. of the worker.
+    bool are_jobs;
+    size_t name_at;
+    const char *job_name; // what all names begin with
+    // Ends the jobs whose names begin with the last word, which stands in for NULL: those that a coordinator
+    // before this one has left behind, and that of a program that ended otherwise than by itself.
+    const char *const *end_jobs;
+};
+enum msc_status msc_bridge_open_local(struct msc_bridge **out,
+                                      const struct msc_bridge_local_options *options);
 // Workers that the program `argv` starts somewhere: `python3 -m mscgym_ray`, say. It is sent `requests`
 // (NULL-terminated, lines of JSON) first, and speaks as docs/cluster.md says. `name` and `hint`, for
 // messages, are borrowed until close; the hint follows what is said of a program that ended without a

@@ -13,6 +13,8 @@
 #define MAX_MUTE 3  // ends in a row without a word
 #define PAUSE_S 1.0 // before the next start
 #define GRACE_S 0.5 // for a worker whose input was closed
+#define END_JOBS_S 10.0
+#define MAX_WORDS 32
 
 // A place for a worker: one after another is in it.
 struct place {
@@ -29,8 +31,8 @@ struct place {
 
 struct local {
     struct msc_bridge bridge;
-    const char *const *argv;
-    bool waits; // for the first word of a worker
+    struct msc_bridge_local_options options;
+    bool is_begun; // nothing is left of one before
     size_t n;
     struct place *places;  // [n]
     struct pollfd *polled; // [2 * n]
@@ -48,6 +50,62 @@ static struct place *find_place(struct local *l, int32_t worker) {
     return NULL;
 }
 
+// ---- Jobs -------------------------------------------------------------------------------------
+
+// `words` with another one at `at`, or behind them where that is their number.
+static bool replace_word(const char **out, const char *const words[], size_t at, const char *word) {
+    size_t n = 0;
+    for (; words[n] && n < MAX_WORDS - 2; n++) {
+        out[n] = words[n];
+    }
+    out[n] = out[n + 1] = NULL;
+    if (at <= n) {
+        out[at] = word;
+    }
+    return at <= n && !words[n];
+}
+
+// Jobs whose names begin so. What cannot be ended here ends by itself, later.
+static void end_jobs(const struct local *l, const char *name) {
+    static const char *const nothing_more[] = {NULL};
+    const char *argv[MAX_WORDS];
+    size_t n = 0;
+    while (l->options.end_jobs[n]) {
+        n++;
+    }
+    char message[512]; // that something else has failed is still to be told
+    snprintf(message, sizeof message, "%s", msc_status_message());
+    if (replace_word(argv, l->options.end_jobs, n, name) &&
+        msc_process_call(argv, nothing_more, END_JOBS_S, NULL, 1) != MSC_OK) {
+        (void)msc_status_restore(MSC_E_STATE, message);
+    }
+}
+
+static void end_job(const struct local *l, int32_t worker) {
+    char name[128];
+    if (l->options.are_jobs) {
+        snprintf(name, sizeof name, "%s%d.", l->options.job_name, (int)worker);
+        end_jobs(l, name);
+    }
+}
+
+static enum msc_status start_job(struct local *l, struct msc_process **out, int32_t worker) {
+    const struct msc_bridge_local_options *o = &l->options;
+    const char *argv[MAX_WORDS];
+    char word[256];
+    snprintf(word, sizeof word, "%s%d.", o->argv[o->name_at], (int)worker);
+    if (!replace_word(argv, o->argv, o->name_at, word)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: too many words", o->argv[0]);
+    }
+    if (!l->is_begun) {
+        end_jobs(l, o->job_name);
+    }
+    l->is_begun = true;
+    return msc_process_start_gently(out, argv);
+}
+
+// ---- Places -----------------------------------------------------------------------------------
+
 static void empty_place(struct place *place, double grace_s) {
     msc_process_stop(place->process, grace_s);
     place->process = NULL;
@@ -57,9 +115,8 @@ static void empty_place(struct place *place, double grace_s) {
 }
 
 static enum msc_status start_worker(struct local *l, struct place *place) {
-    // What has yet to get its turn elsewhere has to give that back.
-    MSC_TRY(l->waits ? msc_process_start_gently(&place->process, l->argv)
-                     : msc_process_start(&place->process, l->argv, NULL));
+    MSC_TRY(l->options.are_jobs ? start_job(l, &place->process, l->n_workers)
+                                : msc_process_start(&place->process, l->options.argv, NULL));
     place->worker = l->n_workers++;
     place->is_told = false;
     place->has_spoken = false;
@@ -74,6 +131,7 @@ static void note_end(struct local *l, struct place *place, struct msc_bridge_eve
     *event = (struct msc_bridge_event){
         .kind = MSC_BRIDGE_DOWN, .worker = place->worker, .text = l->why, .length = strlen(l->why)};
     empty_place(place, 0.0);
+    end_job(l, place->worker);
 }
 
 static void flush(struct place *place) {
@@ -105,10 +163,12 @@ static enum msc_status local_send(struct msc_bridge *bridge, int32_t worker, con
 }
 
 static void local_drop(struct msc_bridge *bridge, int32_t worker, bool for_good) {
-    struct place *place = find_place((struct local *)bridge, worker);
+    struct local *l = (struct local *)bridge;
+    struct place *place = find_place(l, worker);
     if (place) {
         place->is_given_up = for_good;
         empty_place(place, 0.0);
+        end_job(l, worker);
     }
 }
 
@@ -126,7 +186,7 @@ static bool take_event(struct local *l, struct msc_bridge_event *event) {
             continue;
         }
         event->worker = place->worker;
-        if (!place->is_told && !l->waits) {
+        if (!place->is_told && !l->options.are_jobs) {
             return tell_up(place, event);
         }
         flush(place);
@@ -206,6 +266,9 @@ static void local_close(struct msc_bridge *bridge) {
     for (size_t i = 0; l->places && i < l->n; i++) {
         empty_place(&l->places[i], GRACE_S);
     }
+    if (l->is_begun) {
+        end_jobs(l, l->options.job_name);
+    }
     msc_free(l->places);
     msc_free(l->polled);
     msc_free(l);
@@ -218,21 +281,21 @@ static const struct msc_bridge_def bridge_local = {
     .close = local_close,
 };
 
-enum msc_status msc_bridge_open_local(struct msc_bridge **out, const char *const argv[],
-                                      size_t n_workers, bool waits) {
+enum msc_status msc_bridge_open_local(struct msc_bridge **out,
+                                      const struct msc_bridge_local_options *options) {
+    size_t n = options->n_workers;
     struct local *l = msc_alloc_zero(1, sizeof *l);
     if (!l) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for workers");
     }
     l->bridge.def = &bridge_local;
-    l->argv = argv;
-    l->waits = waits;
-    l->n = n_workers;
-    l->places = msc_alloc_zero(n_workers, sizeof *l->places);
-    l->polled = msc_alloc_zero(2 * n_workers, sizeof *l->polled);
+    l->options = *options;
+    l->n = n;
+    l->places = msc_alloc_zero(n, sizeof *l->places);
+    l->polled = msc_alloc_zero(2 * n, sizeof *l->polled);
     if (!l->places || !l->polled) {
         local_close(&l->bridge);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu workers", n_workers);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu workers", n);
     }
     *out = &l->bridge;
     return MSC_OK;

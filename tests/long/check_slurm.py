@@ -42,8 +42,9 @@ ReturnToService=2
 SlurmctldTimeout=10
 SlurmdTimeout=10
 KillWait=2
-NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={port1} CPUs=1
-NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={port2} CPUs=1
+SlurmdParameters=config_overrides
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={port1} CPUs={cpus}
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={port2} CPUs={cpus}
 PartitionName=night Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 """
 NODES = ("n1", "n2")
@@ -53,6 +54,14 @@ MOST_STILL_S = 30.0
 def skip(why):
     print(f"skipped: {why}")
     sys.exit(77)
+
+
+def check_installed():
+    missing = [p for p in ("slurmctld", "slurmd", "srun", "munged") if not shutil.which(p)]
+    if missing:
+        skip(f"no {', '.join(missing)} (Debian's slurm-wlm and munge)")
+    if os.geteuid() != 0:
+        skip("only root can start Slurm's daemons")
 
 
 def free_ports(n):
@@ -66,15 +75,16 @@ def free_ports(n):
 
 
 class Cluster:
-    """A controller and two nodes."""
+    """A controller and two nodes, of so many processors each, whatever this machine has."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, cpus=1):
         self.folder, self.started = folder, []
         host = socket.gethostname().split(".")[0]
         port, port1, port2 = free_ports(3)
         self.config = os.path.join(folder, "slurm.conf")
         with open(self.config, "w", encoding="utf-8") as file:
-            file.write(CONFIG.format(host=host, folder=folder, port=port, port1=port1, port2=port2))
+            file.write(CONFIG.format(host=host, folder=folder, port=port, port1=port1, port2=port2,
+                                     cpus=cpus))
         os.environ["SLURM_CONF"] = self.config
         for name in ("state", "spool.n1", "spool.n2"):
             os.mkdir(os.path.join(folder, name))
@@ -172,7 +182,7 @@ class Faults:
 
     def __init__(self, cluster, mscgym, seed):
         self.cluster, self.mscgym, self.chance = cluster, mscgym, random.Random(seed)
-        self.counts = {}
+        self.counts, self.last = {}, ""
         self.due = []  # what is to be undone, and when
 
     def undo(self, now):
@@ -200,6 +210,7 @@ class Faults:
         if not victims:
             return
         self.counts[kind] = self.counts.get(kind, 0) + 1
+        self.last = kind
         for victim in victims:
             send(victim, signal.SIGSTOP if kind == "stop" else signal.SIGKILL)
         if kind == "stop":
@@ -240,7 +251,7 @@ def check(mscgym, config, record, options, faults, n_faults):
     os.unlink(record)
     search = subprocess.Popen([mscgym, "search", config, "--restart", "--quiet", *options],
                               stdout=subprocess.DEVNULL)
-    n_lines, grown_s, still_s = 0, start, 0.0
+    n_lines, n_suffered, grown_s, still_s = 0, 0, start, 0.0
     while True:
         time.sleep(0.5)
         now = time.monotonic()
@@ -252,10 +263,14 @@ def check(mscgym, config, record, options, faults, n_faults):
             break
         if faults:
             faults.undo(now)
-            if sum(faults.counts.values()) < n_faults:
+            n = sum(faults.counts.values())
+            if n < n_faults and n_lines != n_suffered:  # what was before is over
                 faults.one(search)
+                n_suffered = n_lines if sum(faults.counts.values()) > n else n_suffered
         if lines_of(record) != n_lines:
             n_lines, grown_s = lines_of(record), now
+        if now - grown_s > still_s and now - grown_s > MOST_STILL_S / 3:
+            print(f"still for {now - grown_s:.1f} s after {faults.last if faults else 'nothing'}", flush=True)
         still_s = max(still_s, now - grown_s)
         if now - start > 900:
             search.kill()
@@ -284,11 +299,7 @@ def main():
     parser.add_argument("--trials", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    missing = [p for p in ("slurmctld", "slurmd", "srun", "munged") if not shutil.which(p)]
-    if missing:
-        skip(f"no {', '.join(missing)} (Debian's slurm-wlm and munge)")
-    if os.geteuid() != 0:
-        skip("only root can start Slurm's daemons")
+    check_installed()
     with tempfile.TemporaryDirectory(prefix="check_slurm_") as folder:
         cluster = Cluster(folder)
         try:

@@ -159,8 +159,8 @@ int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_search_attempt__##name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(planted_links),  CASE(vanished_round), CASE(elsewhere), CASE(progress_forgives),
-        CASE(vanished_alone), CASE(another_record),
+        CASE(planted_links),     CASE(vanished_round), CASE(elsewhere),
+        CASE(progress_forgives), CASE(vanished_alone), CASE(another_record),
     };
 #undef CASE
     msc_test_select(argc, argv);
