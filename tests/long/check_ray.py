@@ -98,9 +98,6 @@ class Faults:
     def total(self):
         return sum(self.counts.values())
 
-    def of_coordinator(self):
-        return self.counts.get("coordinator killed", 0) + self.counts.get("its bridge killed", 0)
-
     def count(self, kind, where=""):
         self.counts[kind] = self.counts.get(kind, 0) + 1
         print(f"{time.monotonic():.1f} {kind} {where}", file=self.log, flush=True)
@@ -140,14 +137,14 @@ class Faults:
     def is_worker(self, line):
         return line.startswith(self.check.mscgym + " worker") or " worker --quiet" in line and "-I -S -c" not in line
 
-    def one(self, search, has_grown):
-        """True: the coordinator is to be started again; which is not killed before it has done something."""
+    def one(self, search):
+        """True: the coordinator is to be started again."""
         healthy = [node for node in NODES if node not in self.ill and self.cluster.raylet(node)]
         kinds = ["worker killed", "worker stopped", "actor killed", "actor stopped", "node killed", "node stopped",
                  "address cut", "node joins or leaves", "coordinator killed"]
         kind = self.chance.choice(kinds)
         if kind == "coordinator killed":
-            return has_grown and self.kill_coordinator(search)
+            return self.kill_coordinator(search)
         if kind == "node joins or leaves":
             self.spare()
             return False
@@ -225,7 +222,7 @@ def search_once(check, faults, n_faults):
         if os.path.exists(name):
             os.unlink(name)
     search = subprocess.Popen(check.command("search", "toy.json"), stdout=subprocess.DEVNULL, stderr=faults.log)
-    n_lines = 0  # when the coordinator was killed last
+    n_suffered = 0
     watch, next_s, begin = Watch("toy.jsonl", faults.log), time.monotonic() + 5, time.monotonic()
     while True:
         time.sleep(0.2)
@@ -239,12 +236,10 @@ def search_once(check, faults, n_faults):
                                       stdout=subprocess.DEVNULL, stderr=faults.log)
         elif time.monotonic() > next_s and faults.total() < n_faults:
             next_s = time.monotonic() + faults.chance.uniform(0.5, 3)
-            n = faults.of_coordinator()
-            is_dead = faults.one(search, lines_of("toy.jsonl") > n_lines)
-            if faults.of_coordinator() > n:
-                n_lines = lines_of("toy.jsonl")
-            if is_dead:
-                search.wait()
+            if watch.n > n_suffered:  # what was before is over
+                n_suffered = watch.n
+                if faults.one(search):
+                    search.wait()
         if time.monotonic() - begin > 900 or watch.longest_s > 120:
             search.kill()
             sys.exit("it hangs")

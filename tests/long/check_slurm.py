@@ -43,8 +43,8 @@ SlurmctldTimeout=10
 SlurmdTimeout=10
 KillWait=2
 SlurmdParameters=config_overrides
-NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={port1} CPUs={cpus}
-NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={port2} CPUs={cpus}
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={port1} CPUs={cpus} RealMemory=16000
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={port2} CPUs={cpus} RealMemory=16000
 PartitionName=night Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 """
 NODES = ("n1", "n2")
