@@ -1,0 +1,82 @@
+# A trial that takes a machine out of memory: what the kernel then does to the process is done here whenever
+# trial 7 is in flight. Its line is that of a search without workers, and each attempt ends one process.
+. "$(dirname "$0")/../lib.sh"
+cat >killer.py <<'END_OF_PROGRAM'
+# Kills the search process of `parent` while trial 7 is in flight (search/attempt.c).
+import os, signal, struct, sys, time
+parent, path, n = int(sys.argv[1]), sys.argv[2], 0
+def parent_lives():
+    try:
+        with open(f"/proc/{parent}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+def child():
+    with open(f"/proc/{parent}/task/{parent}/children") as file:
+        return int((file.read().split() or [0])[0])
+last = None
+while parent_lives():
+    time.sleep(0.005)
+    try:
+        with open(path, "rb") as file:
+            page = file.read()
+        n_flying, n_suspects = (struct.unpack_from("I", page, at)[0] for at in (24, 44))
+        flying = struct.unpack_from(f"{n_flying}q", page, 48)
+        suspects = [struct.unpack_from("qBBB", page, 48 + 9 * 1024 + 16 * i) for i in range(n_suspects)]
+        known = [suspect for suspect in suspects if suspect[0] == 7]
+        # What the one before has left there is still to be read by the one that is new.
+        if 7 in flying and known != last:
+            os.kill(child(), signal.SIGKILL)
+            last, n = known, n + 1
+    except (OSError, struct.error):
+        pass
+print(f"killed {n}")
+END_OF_PROGRAM
+mkdir -p package/mscgym_ray
+cat >package/mscgym_ray/__main__.py <<'END_OF_PROGRAM'
+# Workers here, whose child is killed soon after it was given trial 7.
+import json, os, signal, subprocess, sys, threading, time
+lock, workers, n = threading.Lock(), {}, 0
+def say(**event):
+    with lock:
+        print(json.dumps(event), flush=True)
+def carry(number, process):
+    for line in process.stdout:
+        say(line={"w": number, "line": line.rstrip("\n")})
+def kill_child(process):
+    with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+        os.kill(int(file.read()), signal.SIGKILL)
+for text in sys.stdin:
+    request = json.loads(text)
+    if "start" in request:
+        for number in range(request["start"]["max"]):
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
+            workers[number] = subprocess.Popen(request["start"]["argv"], **pipes)
+            say(up={"w": number, "node": ""})
+            threading.Thread(target=carry, args=(number, workers[number]), daemon=True).start()
+    elif "send" in request:
+        line = request["send"]["line"]
+        process = workers[request["send"]["w"]]
+        process.stdin.write(line + "\n")
+        if any(trial["id"] == 7 for trial in json.loads(line).get("trials", [])):
+            time.sleep(0.05)
+            kill_child(process)
+            n += 1
+with open("killed.txt", "w") as file:
+    print(f"killed {n}", file=file)
+for process in workers.values():
+    process.kill()
+END_OF_PROGRAM
+if command -v python3 >/dev/null; then
+    export PYTHONPATH=$PWD/package PYTHONDONTWRITEBYTECODE=1
+    program=$(command -v mscgym)
+    toy a 20 '"delay_us": 200000'
+    mscgym search a.json --quiet >/dev/null 2>&1 &
+    python3 killer.py $! a/toy.jsonl.attempt
+    wait $!
+    cp a/toy.jsonl alone.jsonl
+    mscgym search a.json --restart --quiet --cluster ray:auto:3 --worker-program "$program" >/dev/null 2>&1
+    cat killed.txt
+    mscgym show a/toy.jsonl --canonical | grep '"failed"' | sed 's/.*"id":\([0-9]*\).*"cause":"\([a-z]*\)".*"reason":"\([^"]*\)".*/\1 \2 \3/'
+    cmp <(mscgym show a/toy.jsonl --canonical) <(mscgym show alone.jsonl --canonical) && echo 'the same'
+fi
