@@ -8,11 +8,10 @@
 #define MAX_WORKERS 4096
 
 static enum msc_status fail_cluster(const char *text) {
-    return MSC_FAIL(
-        MSC_E_INVALID,
-        "--cluster is \"%s\", expected local:N, ray:HOST:PORT[:N], ray:auto[:N], slurm:N or "
-        "slurm:PARTITION:N, N workers being 1 to %d",
-        text, MAX_WORKERS);
+    return MSC_FAIL(MSC_E_INVALID,
+                    "--cluster is \"%s\", expected local:N, ray:HOST:PORT[:N], ray:auto[:N] or "
+                    "slurm[:PARTITION][:N], N workers being 1 to %d",
+                    text, MAX_WORKERS);
 }
 
 static bool read_count(int64_t *n, const char *text) {
@@ -38,14 +37,16 @@ static bool read_ray(struct msc_cluster *c, char *text) {
     return read_count(&c->n, rest + 1);
 }
 
-// N, or PARTITION:N.
+// Nothing, N, PARTITION, or PARTITION:N.
 static bool read_slurm(struct msc_cluster *c, char *text) {
-    char *last = strrchr(text, ':');
-    if (last && last > text) {
+    char *last = strchr(text, ':');
+    bool is_partition = text[0] < '0' || text[0] > '9' || last;
+    if (last) {
         *last = '\0';
-        c->partition = text;
     }
-    return last != text && read_count(&c->n, last ? last + 1 : text);
+    c->partition = is_partition ? text : NULL;
+    return text[0] != '\0' &&
+           (is_partition && !last ? true : read_count(&c->n, last ? last + 1 : text));
 }
 
 enum msc_status msc_cluster_read(struct msc_cluster *c, struct msc_arena *arena, const char *text) {
@@ -59,6 +60,9 @@ enum msc_status msc_cluster_read(struct msc_cluster *c, struct msc_arena *arena,
     } else if (strncmp(copy, ray, sizeof ray - 1) == 0) {
         c->kind = MSC_CLUSTER_RAY;
         is_good = read_ray(c, copy + sizeof ray - 1);
+    } else if (strcmp(copy, "slurm") == 0) {
+        c->kind = MSC_CLUSTER_SLURM;
+        is_good = true;
     } else if (strncmp(copy, slurm, sizeof slurm - 1) == 0) {
         c->kind = MSC_CLUSTER_SLURM;
         is_good = read_slurm(c, copy + sizeof slurm - 1);

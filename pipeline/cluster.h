@@ -18,10 +18,10 @@ struct msc_cluster {
     enum msc_cluster_kind kind;
     const char *address;   // of Ray: HOST:PORT or auto
     const char *partition; // of Slurm; NULL: its default
-    int64_t n;             // workers; 0: all there are
+    int64_t n;             // workers; 0: all there are, of Slurm's nodes one each
 };
 
-// "local:N", "ray:HOST:PORT[:N]", "ray:auto[:N]", "slurm:[PARTITION:]N". Text is in the arena.
+// "local:N", "ray:HOST:PORT[:N]", "ray:auto[:N]", "slurm[:PARTITION][:N]". Text is in the arena.
 // MSC_E_INVALID names what is expected.
 enum msc_status msc_cluster_read(struct msc_cluster *out, struct msc_arena *arena,
                                  const char *text);

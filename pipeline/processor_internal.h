@@ -127,6 +127,11 @@ enum msc_status msc_processor__search(struct msc_processor *p, struct msc_proces
 // asked for. MSC_E_INVALID: --cluster says what there is not.
 struct msc_pool;
 enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_processor *p);
+// processor_slurm.c: those under Slurm.
+struct msc_bridge;
+struct msc_cluster;
+enum msc_status msc_processor__open_slurm(struct msc_bridge **out, struct msc_processor *p,
+                                          const struct msc_cluster *c);
 
 // Pieces of it: what is searched, under which configuration (for the header; owned by the caller),
 // and what came out (owned by the caller; stopped while it measures, the search ended so).

@@ -10,7 +10,6 @@
 #include "search/pool.h"
 
 #include <string.h>
-#include <unistd.h>
 
 // What a worker is told of the search: where its record is, which says the rest, and its share of the
 // machine (0: all of it).
@@ -55,66 +54,6 @@ static enum msc_status open_local(struct msc_bridge **out, struct msc_processor 
     argv[2] = "--quiet";
     const struct msc_bridge_local_options o = {.argv = argv, .n_workers = (size_t)c->n};
     return msc_bridge_open_local(out, &o);
-}
-
-// Jobs of this record, of which there is one search at a time.
-static enum msc_status name_jobs(const char **out, struct msc_processor *p) {
-    char host[256] = "", text[MSC_HASH_TEXT_BYTES];
-    char *record;
-    MSC_TRY(msc_path_planned(&record, &p->arena, msc_processor__entry(p)->record));
-    if (gethostname(host, sizeof host - 1) != 0) {
-        host[0] = '\0';
-    }
-    msc_hash_format(text, msc_hash_add_text(msc_hash_bytes(record, strlen(record)), host));
-    *out = msc_arena_printf(&p->arena, "mscgym-%.8s-", text);
-    return *out ? MSC_OK : msc_processor__no_memory();
-}
-
-// One of several that are killed as they wait leaves its job in the queue, and one whose node is gone
-// may never end: these are looked for by their names.
-static const char *const end_slurm_jobs[] = {
-    "sh", "-c",
-    "squeue --noheader --user=\"$(id -un)\" --format='%i %j' 2>/dev/null |\n"
-    "while read -r job name; do\n"
-    "case $name in \"$1\"*) scancel --quiet \"$job\" 2>/dev/null;; esac; done",
-    "sh", NULL};
-
-// A job of one node each: one that waits in the queue keeps its place.
-static enum msc_status open_slurm(struct msc_bridge **out, struct msc_processor *p,
-                                  const struct msc_cluster *c) {
-    const struct msc_processor_options *o = &p->options;
-    const char **argv = msc_arena_array(&p->arena, 16, sizeof *argv);
-    size_t n = 0;
-    const char *name;
-    MSC_TRY(argv ? MSC_OK : msc_processor__no_memory());
-    MSC_TRY(name_jobs(&name, p));
-    argv[n++] = "srun";
-    argv[n++] = "--quiet";
-    argv[n++] = msc_arena_printf(&p->arena, "--job-name=%s", name);
-    argv[n++] = "--nodes=1";
-    argv[n++] = "--ntasks=1";
-    argv[n++] = o->n_threads > 0 ? msc_arena_printf(&p->arena, "--cpus-per-task=%d", o->n_threads)
-                                 : "--exclusive";
-    if (o->memory_bytes > 0) {
-        argv[n++] = msc_arena_printf(&p->arena, "--mem=%lluK",
-                                     (unsigned long long)(o->memory_bytes / 1024 + 1));
-    }
-    if (c->partition) {
-        argv[n++] = msc_arena_printf(&p->arena, "--partition=%s", c->partition);
-    }
-    argv[n++] = o->node_program ? o->node_program : "mscgym";
-    argv[n++] = "worker";
-    argv[n++] = "--quiet";
-    for (size_t i = 0; i < n; i++) {
-        MSC_TRY(argv[i] ? MSC_OK : msc_processor__no_memory());
-    }
-    const struct msc_bridge_local_options local = {.argv = argv,
-                                                   .n_workers = (size_t)c->n,
-                                                   .are_jobs = true,
-                                                   .name_at = 2,
-                                                   .job_name = name,
-                                                   .end_jobs = end_slurm_jobs};
-    return msc_bridge_open_local(out, &local);
 }
 
 // What the program that reaches Ray is told first. Threads and memory that are not asked for are what a
@@ -202,7 +141,7 @@ enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_proce
         .payload = p,
     };
     MSC_TRY(c.kind == MSC_CLUSTER_RAY     ? open_ray(&pool.bridge, p, &c)
-            : c.kind == MSC_CLUSTER_SLURM ? open_slurm(&pool.bridge, p, &c)
+            : c.kind == MSC_CLUSTER_SLURM ? msc_processor__open_slurm(&pool.bridge, p, &c)
                                           : open_local(&pool.bridge, p, &c));
     return msc_pool_open(out, &pool);
 }

@@ -305,7 +305,7 @@ def main():
         try:
             work = os.path.join(folder, "work")
             shutil.copytree(options.digits, os.path.join(work, "digits"))
-            workers = ["--cluster", "slurm:night:2", "--worker-program", options.mscgym]
+            workers = ["--cluster", "slurm:night", "--worker-program", options.mscgym]
             digits = os.path.join(work, "digits", "msc_workspace", "digits.jsonl")
             good = check(options.mscgym, os.path.join(work, "digits", "digits.json"), digits,
                          workers, None, 0)

@@ -40,11 +40,11 @@ def command_line(pid):
         return ""
 
 
-def is_marked(pid, node):
+def is_marked(pid, mark):
     """Was it started for the node? What changes its title can no longer be told so."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            return f"MSC_RAY_NODE={node}\0".encode() in file.read()
+            return f"MSC_RAY_NODE={mark}\0".encode() in file.read()
     except OSError:
         return False
 
@@ -99,7 +99,7 @@ class Cluster:
                    "--object-store-memory", "100000000", *words]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True,
-                                env=dict(os.environ, MSC_RAY_NODE=str(node)))
+                                env=dict(os.environ, MSC_RAY_NODE=self.mark(node)))
 
     def wait(self, process):
         text = process.communicate(timeout=120)[0]
@@ -121,12 +121,16 @@ class Cluster:
         return self.ray("--address", ADDRESS, "--node-ip-address", ip, "--num-cpus", str(self.cpus), before=hide,
                         node=i)
 
+    def mark(self, i):
+        """Others may have a cluster on this machine, too."""
+        return f"{self.folder}:{i}"
+
     def raylet(self, i):
-        return [p for p in processes() if "/raylet " in (line := command_line(p)) and
+        return [p for p in processes() if "/raylet " in (line := command_line(p)) and self.folder + "/" in line and
                 f"--node_ip_address=10.99.0.{i} " in line + " "]
 
     def of_node(self, i):
-        marked = [p for p in processes() if is_marked(p, i)]
+        marked = [p for p in processes() if is_marked(p, self.mark(i))]
         return marked + [p for raylet in self.raylet(i) for p in descendants(raylet) if p not in marked]
 
     def kill_node(self, i):
@@ -134,7 +138,7 @@ class Cluster:
         send(self.of_node(i), signal.SIGKILL)
 
     def close(self):
-        for i in range(1, 10):  # by what it was marked with: others may have a cluster here, too
+        for i in range(1, 10):
             self.kill_node(i)
 
 

@@ -105,9 +105,15 @@ try mscgym search a.json --cluster ray:box
 program=$(command -v mscgym)
 mkdir bin
 printf '#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n' >bin/srun
-chmod +x bin/srun
+printf '#!/bin/sh\necho "$@" >>sinfo.txt\necho 1\necho 2\n' >bin/sinfo
+chmod +x bin/srun bin/sinfo
 alone a a/toy.jsonl
 PATH=$PWD/bin:$PATH mscgym search a.json --restart --quiet --cluster slurm:night:2 --worker-program "$program" >/dev/null
 same a/toy.jsonl slurm
 PATH=$PWD/nothing try "$program" search a.json --restart --cluster slurm:1 2>&1 | sed '/quantize\|gym\[/d'
-try mscgym search a.json --cluster slurm:night
+PATH=$PWD/bin:$PATH mscgym search a.json --restart --quiet --cluster slurm:night --worker-program "$program" >/dev/null
+same a/toy.jsonl 'slurm, as many as there are nodes'
+cat sinfo.txt
+printf '#!/bin/sh\n' >bin/sinfo
+PATH=$PWD/bin:$PATH try mscgym search a.json --restart --cluster slurm
+try mscgym search a.json --cluster slurm:night:0

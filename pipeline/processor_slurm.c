@@ -1,0 +1,94 @@
+// Workers as jobs of Slurm's.
+#include "pipeline/processor_internal.h"
+
+#include "base/file.h"
+#include "base/process.h"
+#include "base/str.h"
+#include "pipeline/cluster.h"
+#include "search/bridge.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define SINFO_S 60.0
+
+// Jobs of this record, of which there is one search at a time.
+static enum msc_status name_jobs(const char **out, struct msc_processor *p) {
+    char host[256] = "", text[MSC_HASH_TEXT_BYTES];
+    char *record;
+    MSC_TRY(msc_path_planned(&record, &p->arena, msc_processor__entry(p)->record));
+    if (gethostname(host, sizeof host - 1) != 0) {
+        host[0] = '\0';
+    }
+    msc_hash_format(text, msc_hash_add_text(msc_hash_bytes(record, strlen(record)), host));
+    *out = msc_arena_printf(&p->arena, "mscgym-%.8s-", text);
+    return *out ? MSC_OK : msc_processor__no_memory();
+}
+
+// One of several that are killed as they wait leaves its job in the queue, and one whose node is gone
+// may never end: these are looked for by their names.
+static const char *const end_slurm_jobs[] = {
+    "sh", "-c",
+    "squeue --noheader --user=\"$(id -un)\" --format='%i %j' 2>/dev/null |\n"
+    "while read -r job name; do\n"
+    "case $name in \"$1\"*) scancel --quiet \"$job\" 2>/dev/null;; esac; done",
+    "sh", NULL};
+
+// Nodes that may have a job: all but those that are down or drained.
+static enum msc_status count_nodes(int64_t *out, const struct msc_processor *p,
+                                   const char *partition) {
+    static const char script[] = "sinfo --noheader --states=idle,alloc,mix,comp --format=%D "
+                                 "${1:+--partition=\"$1\"} | awk '{ n += $1 } END { print n + 0 }'";
+    const char *const argv[] = {"sh", "-c", script, "sh", partition ? partition : "", NULL};
+    struct msc_str last = {0};
+    enum msc_status status = msc_process_run(&last, argv, NULL, SINFO_S, p->options.cancel, 1);
+    bool is_good = status == MSC_OK && msc_parse_i64(out, msc_str_text(&last)) && *out > 0;
+    msc_str_finish(&last);
+    MSC_TRY(status);
+    return is_good ? MSC_OK
+                   : MSC_FAIL(MSC_E_STATE,
+                              "--cluster slurm: %s%s has no node that is up (sinfo); say how many "
+                              "workers are wanted to wait for them, slurm:N",
+                              partition ? "partition " : "the default partition",
+                              partition ? partition : "");
+}
+
+// A job of one node each: one that waits in the queue keeps its place.
+enum msc_status msc_processor__open_slurm(struct msc_bridge **out, struct msc_processor *p,
+                                          const struct msc_cluster *c) {
+    const struct msc_processor_options *o = &p->options;
+    const char **argv = msc_arena_array(&p->arena, 16, sizeof *argv);
+    size_t n = 0;
+    const char *name;
+    int64_t n_workers = c->n;
+    MSC_TRY(argv ? MSC_OK : msc_processor__no_memory());
+    MSC_TRY(name_jobs(&name, p));
+    MSC_TRY(n_workers > 0 ? MSC_OK : count_nodes(&n_workers, p, c->partition));
+    argv[n++] = "srun";
+    argv[n++] = "--quiet";
+    argv[n++] = msc_arena_printf(&p->arena, "--job-name=%s", name);
+    argv[n++] = "--nodes=1";
+    argv[n++] = "--ntasks=1";
+    argv[n++] = o->n_threads > 0 ? msc_arena_printf(&p->arena, "--cpus-per-task=%d", o->n_threads)
+                                 : "--exclusive";
+    if (o->memory_bytes > 0) {
+        argv[n++] = msc_arena_printf(&p->arena, "--mem=%lluK",
+                                     (unsigned long long)(o->memory_bytes / 1024 + 1));
+    }
+    if (c->partition) {
+        argv[n++] = msc_arena_printf(&p->arena, "--partition=%s", c->partition);
+    }
+    argv[n++] = o->node_program ? o->node_program : "mscgym";
+    argv[n++] = "worker";
+    argv[n++] = "--quiet";
+    for (size_t i = 0; i < n; i++) {
+        MSC_TRY(argv[i] ? MSC_OK : msc_processor__no_memory());
+    }
+    const struct msc_bridge_local_options local = {.argv = argv,
+                                                   .n_workers = (size_t)n_workers,
+                                                   .are_jobs = true,
+                                                   .name_at = 2,
+                                                   .job_name = name,
+                                                   .end_jobs = end_slurm_jobs};
+    return msc_bridge_open_local(out, &local);
+}
