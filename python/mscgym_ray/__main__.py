@@ -24,7 +24,7 @@ def main() -> int:
         return 1
     except Exception as error:
         fail(output, f"{type(error).__name__}: {first_line(error)}")
-        raise
+        return 1
     return 0
 
 

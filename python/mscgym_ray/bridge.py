@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from .connect import BridgeError, connect, words_of
+from .connect import BridgeError, connect, first_line, words_of
 from .files import Files
 
 LOOK_S = 1.0  # for nodes that come and go
+HEAD_S = 30.0  # without an answer of the cluster's head
 PAUSE_S = 1.0  # before a worker is started anew
 MAX_MUTE = 3  # ends in a row without a word
 MAX_CUT = 30  # and those that were the node's or the network's
@@ -212,7 +214,10 @@ class Bridge:
     async def watch(self) -> None:
         """Nodes come and go; when no slot is open any more, there is nothing to wait for."""
         while True:
-            listed = await asyncio.to_thread(self.ray.nodes)
+            try:
+                listed = await asyncio.wait_for(asyncio.to_thread(self.ray.nodes), HEAD_S)
+            except TimeoutError:
+                raise BridgeError(f"the head of the cluster has not answered for {HEAD_S:.0f} s") from None
             nodes = {node["NodeID"]: node for node in listed if node["Alive"]}
             for slot in [slot for slot in self.slots if slot.node_id not in nodes]:
                 slot.is_closed = True
@@ -239,8 +244,10 @@ async def serve(address: str, output: TextIO) -> None:
     bridge = Bridge(connect(address), output, start)
     tasks = {asyncio.ensure_future(bridge.read(reader)), asyncio.ensure_future(bridge.watch()), bridge.broken}
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in done:
-        task.result()
+    error = next((task.exception() for task in done if task.exception()), None)
+    if error:
+        fail(output, str(error) if isinstance(error, BridgeError) else f"{type(error).__name__}: {first_line(error)}")
+        os._exit(1)  # threads may wait for a head that is lost; actors end with this process
 
 
 def run(address: str, output: TextIO) -> None:

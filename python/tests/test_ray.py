@@ -205,6 +205,15 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
             await self.watching
         self.assertEqual(len(ray.actors), bridge.MAX_MUTE)
 
+    async def test_tells_of_a_head_that_is_lost(self):
+        await self.begin()
+        await self.up()
+        nodes, ray.nodes, bridge.HEAD_S = ray.nodes, lambda: time.sleep(0.5), 0.1
+        self.addCleanup(setattr, ray, "nodes", nodes)
+        self.addCleanup(setattr, bridge, "HEAD_S", 30.0)
+        with self.assertRaisesRegex(BridgeError, "the head of the cluster has not answered"):
+            await self.watching
+
     async def test_takes_nodes_as_they_come(self):
         await self.begin(n=2)
         await self.up(2)
