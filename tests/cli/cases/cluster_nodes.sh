@@ -1,6 +1,9 @@
 # Workers on machines that do not have what the search's own has.
 . "$(dirname "$0")/../lib.sh"
-same() { cmp <(mscgym show "$1" --canonical) <(mscgym show alone.jsonl --canonical) && echo "$2: the same"; }
+same() {
+    mscgym show "$1" --canonical >own.txt && mscgym show alone.jsonl --canonical >alone.txt &&
+        cmp own.txt alone.txt && echo "$2: the same"
+}
 # An agent that is code runs where the search does; workers need nothing of it.
 toy a 30
 sed -i 's|"agent": .*|"agent": {"type": "library", "path": "'"$HILL_CLIMB"'"},|' a.json

@@ -78,5 +78,6 @@ if command -v python3 >/dev/null; then
     mscgym search a.json --restart --quiet --cluster ray:auto:3 --worker-program "$program" >/dev/null 2>&1
     cat killed.txt
     mscgym show a/toy.jsonl --canonical | grep '"failed"' | sed 's/.*"id":\([0-9]*\).*"cause":"\([a-z]*\)".*"reason":"\([^"]*\)".*/\1 \2 \3/'
-    cmp <(mscgym show a/toy.jsonl --canonical) <(mscgym show alone.jsonl --canonical) && echo 'the same'
+    mscgym show a/toy.jsonl --canonical >own.txt && mscgym show alone.jsonl --canonical >alone.txt &&
+        cmp own.txt alone.txt && echo 'the same'
 fi
