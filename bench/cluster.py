@@ -7,7 +7,9 @@
 
 Both run the same trials, interleaved, and their records must be the same. By the records' own clock:
 from the last baseline to the last trial, so that the start of workers does not count. `ray` is a cluster
-of its own with two nodes of one processor, as tests/long/ray_cluster.py starts it.
+of its own with two nodes of one processor, as tests/long/ray_cluster.py starts it. --clock process, for a
+machine that others use: trials for a second of processor time, of all processes that take part, from the
+end of the first round on. It knows nothing of waiting.
 
 --coordinator: the processor time that one process, and a coordinator, spend on a trial that costs
 nothing to measure (toy, 48 tasks), agent and record included; and the program that reaches Ray.
@@ -25,6 +27,7 @@ import common
 import ray_cluster
 
 CHOICES = [{"bits": b} for b in (8, 6, 4)]
+N_BASELINES = len(CHOICES)
 
 
 def canonical(mscgym, record):
@@ -97,7 +100,41 @@ def coordinator(options, folder, where):
 
 # ---- The rate ---------------------------------------------------------------------------------------
 
-def measure(options, name, folder, where):
+def n_trials(record):
+    try:
+        with open(record, "rb") as file:
+            return file.read().count(b'"kind":"trial"')
+    except OSError:
+        return 0
+
+
+def of_search(going, cluster):
+    """The search, what it has started, and its workers on nodes."""
+    found = ray_cluster.descendants(going.pid)
+    for node in (2, 3) if cluster else ():
+        found += [pid for pid in cluster.of_node(node)
+                  if (line := ray_cluster.command_line(pid)).startswith("ray::Node") or " worker --quiet" in line]
+    return found
+
+
+def spent_on_trials(search, n_wanted, more, cluster):
+    """Trials for a second of processor time, from the first round's end to the last trial's."""
+    if os.path.exists(search.record):
+        os.unlink(search.record)
+    going = subprocess.Popen(search.command("--restart", *more), stdout=subprocess.DEVNULL)
+    known = []
+    while going.poll() is None:
+        n = n_trials(search.record)
+        if n > N_BASELINES and (not known or n > known[-1][0]):
+            known.append((n, sum(map(cpu_s, of_search(going, cluster)))))
+        if known and known[-1][0] >= n_wanted + N_BASELINES:
+            going.terminate()
+        time.sleep(0.02)
+    (first, first_s), (last, last_s) = known[0], known[-1]
+    return (last - first) / (last_s - first_s)
+
+
+def measure(options, name, folder, where, cluster):
     """Rates of both, and whether the records were the same."""
     values = common.inputs(name, options.images)
     agent = {"type": "evolutionary", "population": 32, "mutation": 0.05}
@@ -109,8 +146,11 @@ def measure(options, name, folder, where):
             os.makedirs(place, exist_ok=True)
             search = common.Search(options.mscgym, place, common.model_path(name), values, CHOICES,
                                    agent, options.trials, None, options.batch, options.parallel)
-            run = search.run(*more)
-            rates[kind].append(run.rate)
+            if options.clock == "process":
+                own = cluster if kind != "one process" else None
+                rates[kind].append(spent_on_trials(search, options.trials, more, own))
+            else:
+                rates[kind].append(search.run(*more).rate)
             records.setdefault(kind, canonical(options.mscgym, search.record))
         print(f"{name}: " + ", ".join(f"{k} {v[-1]:.1f}/s" for k, v in rates.items()),
               file=sys.stderr, flush=True)
@@ -132,6 +172,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--memory", default="4G")
     parser.add_argument("--coordinator", action="store_true")
+    parser.add_argument("--clock", choices=("wall", "process"), default="wall")
     parser.add_argument("--json")
     options = parser.parse_intermixed_args()
     if options.cluster == "ray":
@@ -146,7 +187,8 @@ def main():
             if options.coordinator:
                 coordinator(options, folder, where)
             else:
-                rates_of_all(options, folder, where and [*where, "--threads", "1", "--memory", halved(options.memory)])
+                share = ["--threads", "1", "--memory", halved(options.memory)]
+                rates_of_all(options, folder, where and [*where, *share], cluster)
         finally:
             if cluster:
                 cluster.close()
@@ -158,14 +200,14 @@ def halved(memory):
     return f"{n // 2}{unit}" if n % 2 == 0 else f"{n * 512}{'KMG'['KMG'.index(unit) - 1]}"
 
 
-def rates_of_all(options, folder, where):
+def rates_of_all(options, folder, where, cluster):
     print(f"{common.version(options.mscgym)}; {options.trials} trials in rounds of "
           f"{options.parallel}, {options.threads} threads, {options.memory}\n")
     print("| network | one process | " + options.cluster + " | ratio, median and range |\n"
           "|---|---|---|---|")
     rows = []
     for name in options.models or ["mlsd-tiny"]:
-        rates = measure(options, name, folder, where)
+        rates = measure(options, name, folder, where, cluster)
         one, many = rates["one process"], rates[options.cluster]
         ratios = [m / o for m, o in zip(many, one)]
         print(f"| {name} | {statistics.median(one):.1f}/s | {statistics.median(many):.1f}/s | "
