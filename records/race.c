@@ -7,7 +7,15 @@
 #include <string.h>
 
 #define DEFAULT_KEEP 0.5
+#define DEFAULT_MARGIN 1.5
 #define LEAST_BATCHES 4
+// What is supposed before the first trials: that of single batches factors spread so far, which counts as
+// so many changes.
+#define FIRST_SPREAD 0.5
+#define FIRST_CHANGES 4
+// What cannot win is known well enough with this standard error.
+#define ENOUGH 0.25
+#define MOST_MARGIN 100.0
 
 static enum msc_status read_keep(struct msc_race *out, const cJSON *value, const char *where) {
     out->keep = DEFAULT_KEEP;
@@ -23,13 +31,36 @@ static enum msc_status read_keep(struct msc_race *out, const cJSON *value, const
                           where);
 }
 
-// The first rung tells as much of the whole as LEAST_BATCHES would of a set without end: its variance is the
-// same by the correction for finite populations (Cochran 1977, chapter 4). So it has nearly that many batches
-// where there are many, and most of them where there are few. Each further rung has twice as many.
-static void set_default_rungs(struct msc_race *out, size_t n_batches) {
+static enum msc_status read_margin(struct msc_race *out, const cJSON *value, double absent,
+                                   const char *where) {
+    out->margin = cJSON_IsFalse(value) ? 0.0 : absent;
+    if (!value || cJSON_IsFalse(value)) {
+        return MSC_OK;
+    }
+    out->margin = cJSON_IsNumber(value) ? value->valuedouble : 0.0;
+    return out->margin > 0.0 && out->margin <= MOST_MARGIN
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: margin is a number of standard errors, more than 0 and at most %g, or false",
+                          where, MOST_MARGIN);
+}
+
+// So many batches tell as much of the whole as LEAST_BATCHES would of a set without end: their variance is
+// the same by the correction for finite populations (Cochran 1977, chapter 4). They are nearly that many
+// where there are many, and most of them where there are few.
+static size_t telling_batches(size_t n_batches) {
     size_t sum = LEAST_BATCHES + n_batches;
-    size_t first = (LEAST_BATCHES * n_batches + sum - 1) / sum; // rounded up
-    first = first < n_batches / 2 ? first : n_batches / 2;
+    size_t n = (LEAST_BATCHES * n_batches + sum - 1) / sum; // rounded up
+    return n < n_batches / 2 ? n : n_batches / 2;
+}
+
+// Each rung has twice as many batches as the one before, up to half of all. The first has a single batch, or
+// as many as leave no more rungs than there may be; without a margin it tells enough by itself.
+static void set_default_rungs(struct msc_race *out, size_t n_batches) {
+    size_t first = telling_batches(n_batches);
+    for (size_t most = 1; out->margin > 0.0 && most <= MSC_RACE_MAX_RUNGS; most++) {
+        first = (n_batches >> most) > 0 ? n_batches >> most : first;
+    }
     for (size_t rung = first;
          rung > 0 && 2 * rung <= n_batches && out->n_rungs < MSC_RACE_MAX_RUNGS; rung *= 2) {
         out->rungs[out->n_rungs++] = (uint32_t)rung;
@@ -62,7 +93,12 @@ static enum msc_status read_rungs(struct msc_race *out, const cJSON *list, size_
     return out->n_rungs > 0 ? MSC_OK : fail_rungs(n_batches, where);
 }
 
-static enum msc_status check_members(const cJSON *value, const char *where) {
+static bool is_key(const char *key, bool is_header) {
+    return strcmp(key, "rungs") == 0 || strcmp(key, "keep") == 0 || strcmp(key, "margin") == 0 ||
+           (is_header && strcmp(key, "batches") == 0);
+}
+
+static enum msc_status check_members(const cJSON *value, bool is_header, const char *where) {
     const cJSON *member = NULL;
     if (!cJSON_IsObject(value) && !cJSON_IsTrue(value)) {
         return MSC_FAIL(
@@ -70,9 +106,10 @@ static enum msc_status check_members(const cJSON *value, const char *where) {
             "%s: expected true, or an object such as {\"rungs\": [1, 4], \"keep\": 0.5}", where);
     }
     cJSON_ArrayForEach(member, value) {
-        if (strcmp(member->string, "rungs") != 0 && strcmp(member->string, "keep") != 0) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: there is no key \"%s\"; it has rungs and keep",
-                            where, member->string);
+        if (!is_key(member->string, is_header)) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: there is no key \"%s\"; it has rungs, keep and margin", where,
+                            member->string);
         }
     }
     return MSC_OK;
@@ -81,9 +118,11 @@ static enum msc_status check_members(const cJSON *value, const char *where) {
 enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, size_t n_batches,
                               const char *where) {
     const cJSON *rungs = cJSON_GetObjectItemCaseSensitive(value, "rungs");
-    *out = (struct msc_race){0};
-    MSC_TRY(check_members(value, where));
+    *out = (struct msc_race){.n_batches = n_batches};
+    MSC_TRY(check_members(value, false, where));
     MSC_TRY(read_keep(out, cJSON_GetObjectItemCaseSensitive(value, "keep"), where));
+    MSC_TRY(read_margin(out, cJSON_GetObjectItemCaseSensitive(value, "margin"), DEFAULT_MARGIN,
+                        where));
     if (n_batches == 1) {
         return MSC_FAIL(MSC_E_INVALID,
                         "%s: the samples are one batch, and a race is between batches; set "
@@ -97,6 +136,20 @@ enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, s
     return read_rungs(out, rungs, n_batches, where);
 }
 
+enum msc_status msc_race_read_header(struct msc_race *out, const struct cJSON *value,
+                                     const char *where) {
+    const cJSON *batches = cJSON_GetObjectItemCaseSensitive(value, "batches");
+    double n = cJSON_IsNumber(batches) ? batches->valuedouble : 0.0;
+    *out = (struct msc_race){.n_batches = n >= 2.0 && n <= UINT32_MAX ? (size_t)n : 0};
+    MSC_TRY(check_members(value, true, where));
+    MSC_TRY(read_keep(out, cJSON_GetObjectItemCaseSensitive(value, "keep"), where));
+    MSC_TRY(read_margin(out, cJSON_GetObjectItemCaseSensitive(value, "margin"), 0.0, where));
+    if (out->margin > 0.0 && (out->n_batches == 0 || (double)out->n_batches != n)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: a margin needs a number of batches", where);
+    }
+    return read_rungs(out, cJSON_GetObjectItemCaseSensitive(value, "rungs"), out->n_batches, where);
+}
+
 struct cJSON *msc_race_write(const struct msc_race *race) {
     cJSON *object = cJSON_CreateObject();
     cJSON *rungs = cJSON_CreateArray();
@@ -107,50 +160,152 @@ struct cJSON *msc_race_write(const struct msc_race *race) {
     for (size_t i = 0; is_written && i < race->n_rungs; i++) {
         is_written = cJSON_AddItemToArray(rungs, cJSON_CreateNumber(race->rungs[i]));
     }
-    if (!is_written || !cJSON_AddNumberToObject(object, "keep", race->keep)) {
+    is_written = is_written && cJSON_AddNumberToObject(object, "keep", race->keep);
+    if (is_written && race->margin > 0.0) {
+        is_written = cJSON_AddNumberToObject(object, "margin", race->margin) &&
+                     cJSON_AddNumberToObject(object, "batches", (double)race->n_batches);
+    }
+    if (!is_written) {
         cJSON_Delete(object);
         return NULL;
     }
     return object;
 }
 
-size_t msc_race_kept(const struct msc_race *race, size_t n) {
-    return (size_t)ceil(race->keep * (double)n);
+// ---- Who goes on ------------------------------------------------------------------------------
+
+size_t msc_race_halves_from(const struct msc_race *race) {
+    return race->margin > 0.0 ? telling_batches(race->n_batches) : 0;
+}
+
+// Of n trials after a rung; at least 1. Where few batches tell too little to compare trials of a round that
+// are much alike, only the margin ends any.
+static size_t count_kept(const struct msc_race *race, size_t rung, size_t n) {
+    return race->rungs[rung] >= msc_race_halves_from(race) ? (size_t)ceil(race->keep * (double)n) : n;
 }
 
 double msc_race_effort(const struct msc_race *race, size_t n, size_t n_batches) {
     double sum = 0.0;
     size_t n_left = n, before = 0;
     for (size_t i = 0; i <= race->n_rungs; i++) {
-        size_t rung = i < race->n_rungs ? race->rungs[i] : n_batches;
-        sum += (double)n_left * (double)(rung - before);
-        before = rung;
-        n_left = msc_race_kept(race, n_left);
+        size_t end = i < race->n_rungs ? race->rungs[i] : n_batches;
+        sum += (double)n_left * (double)(end - before);
+        before = end;
+        n_left = i < race->n_rungs ? count_kept(race, i, n_left) : 0;
     }
     return sum / ((double)n * (double)n_batches);
 }
 
-void msc_race_note(struct msc_race_ratios *ratios, const struct msc_goal *goal,
-                   const struct msc_record_line *line) {
-    const struct msc_outcome *outcome = &line->trial.outcome;
-    double loss = outcome->metrics[goal->objectives[0].metric];
-    bool is_whole = msc_trial_state_is_result(outcome->state);
-    for (size_t i = 0; is_whole && line->repeat_of < 0 && i < line->n_rungs; i++) {
-        if (line->rungs[i] > 0.0 && isfinite(loss / line->rungs[i])) {
-            ratios->sums[i] += loss / line->rungs[i];
-            ratios->n[i]++;
+// What the variance of a mean of so many batches is of that of single ones.
+static double variance_share(const struct msc_race *race, size_t rung) {
+    return rung < race->n_rungs ? 1.0 / race->rungs[rung] - 1.0 / (double)race->n_batches : 0.0;
+}
+
+double msc_race_error(const struct msc_race *race, const struct msc_race_known *known,
+                      size_t rung) {
+    double squares = known->squares + FIRST_CHANGES * FIRST_SPREAD * FIRST_SPREAD;
+    double spread = sqrt(squares / (double)(known->n_squares + FIRST_CHANGES));
+    return spread * sqrt(variance_share(race, rung));
+}
+
+// What a trial's loss may have come to at a rung if it is yet to be better than the best one.
+static double most_sum(const struct msc_race *race, const struct msc_race_known *known,
+                       size_t rung) {
+    double best = known->has_best ? known->best[rung] : 0.0;
+    return best > 0.0 ? best * exp(race->margin * msc_race_error(race, known, rung)) : INFINITY;
+}
+
+size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
+                      const double sums[], size_t n, bool can_win) {
+    size_t n_most = n > 0 ? count_kept(race, rung, n) : 0;
+    size_t n_going = 0;
+    if (race->margin == 0.0) {
+        return n_most;
+    }
+    if (!can_win) { // nothing is lost with any of them
+        size_t n_half = (size_t)ceil(race->keep * (double)n);
+        return msc_race_error(race, known, rung) <= ENOUGH ? 0 : n_half;
+    }
+    double most = most_sum(race, known, rung);
+    while (n_going < n_most && !(sums[n_going] > most)) {
+        n_going++;
+    }
+    return n_going;
+}
+
+// ---- What is known ----------------------------------------------------------------------------
+
+// A line's sums at rungs, and its loss where it was measured to the end; how many they are.
+static size_t list_sums(double out[], const struct msc_race *race, double loss, bool is_whole,
+                        const struct msc_record_line *line) {
+    memcpy(out, line->rungs, line->n_rungs * sizeof *out);
+    bool has_loss = is_whole && line->n_rungs == race->n_rungs;
+    out[line->n_rungs] = has_loss ? loss : 0.0;
+    return line->n_rungs + has_loss;
+}
+
+// The factor's logarithm as found at a rung and at the next differ by what the batches between add: by how
+// much would it between single batches? Means of ever more batches change independently of one another.
+static void note_changes(struct msc_race_known *known, const struct msc_race *race,
+                         const double sums[], size_t n) {
+    for (size_t i = 0; i + 1 < n; i++) {
+        double before = log(sums[i] / known->best[i]);
+        double change = log(sums[i + 1] / known->best[i + 1]) - before;
+        double square = change * change / (variance_share(race, i) - variance_share(race, i + 1));
+        if (isfinite(square)) {
+            known->squares += square;
+            known->n_squares++;
         }
     }
 }
 
-// The ratio estimate (Cochran 1977, chapter 6): samples differ, and they do so for all trials alike.
-struct msc_trial msc_race_told(const struct msc_race_ratios *ratios, const struct msc_goal *goal,
-                               const struct msc_record_line *line) {
+static void note_best(struct msc_race_known *known, const struct msc_race *race,
+                      const struct msc_outcome *outcome, const double sums[], size_t n) {
+    if (race->margin > 0.0 && outcome->state == MSC_TRIAL_COMPLETE && n == race->n_rungs + 1 &&
+        (!known->has_best || sums[race->n_rungs] < known->best[race->n_rungs])) {
+        memcpy(known->best, sums, n * sizeof *sums);
+        known->has_best = true;
+    }
+}
+
+void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
+                   const struct msc_goal *goal, const struct msc_record_line *line) {
+    const struct msc_outcome *outcome = &line->trial.outcome;
+    double loss = outcome->metrics[goal->objectives[0].metric];
+    bool is_whole = msc_trial_state_is_result(outcome->state);
+    double sums[MSC_RACE_MAX_RUNGS + 1];
+    if (line->repeat_of >= 0 || line->n_rungs == 0) {
+        return;
+    }
+    for (size_t i = 0; is_whole && i < line->n_rungs; i++) {
+        if (line->rungs[i] > 0.0 && isfinite(loss / line->rungs[i])) {
+            known->sums[i] += loss / line->rungs[i];
+            known->n[i]++;
+        }
+    }
+    size_t n = list_sums(sums, race, loss, is_whole, line);
+    if (known->has_best) {
+        note_changes(known, race, sums, n);
+    }
+    note_best(known, race, outcome, sums, n);
+}
+
+// Samples differ, and they do so for all trials alike: so the best trial tells how a sum goes on. Without it
+// the ratio estimate (Cochran 1977, chapter 6).
+static double whole_over_sum(const struct msc_race_known *known, const struct msc_race *race,
+                             size_t rung) {
+    if (known->has_best && known->best[rung] > 0.0) {
+        return known->best[race->n_rungs] / known->best[rung];
+    }
+    return known->n[rung] > 0 ? known->sums[rung] / (double)known->n[rung] : 1.0;
+}
+
+struct msc_trial msc_race_told(const struct msc_race_known *known, const struct msc_race *race,
+                               const struct msc_goal *goal, const struct msc_record_line *line) {
     struct msc_trial told = line->trial;
     size_t n = line->n_rungs;
-    if (n > 0 && msc_goal_is_estimate(goal, &told) && ratios->n[n - 1] > 0) {
-        told.outcome.objectives[0] =
-            line->rungs[n - 1] * (ratios->sums[n - 1] / (double)ratios->n[n - 1]);
+    if (n > 0 && msc_goal_is_estimate(goal, &told)) {
+        told.outcome.objectives[0] = line->rungs[n - 1] * whole_over_sum(known, race, n - 1);
     }
     return told;
 }

@@ -43,12 +43,14 @@ enum msc_record_warm {
 
 #define MSC_RACE_MAX_RUNGS 8
 
-// The trials of a round are compared after so many batches, and a share of them goes on
-// (records/race.h).
+// The trials of a round are compared after so many batches, with one another and with the best trial so
+// far, and some of them go on (records/race.h).
 struct msc_race {
     size_t n_rungs; // 0: there is no race
     uint32_t rungs[MSC_RACE_MAX_RUNGS];
     double keep;
+    double margin;    // standard errors; 0: trials are compared with those of their round alone
+    size_t n_batches; // of the samples; 0: not known
 };
 
 // One trial line: the trial, and what a line adds to it. A baseline is a probe, and its line does

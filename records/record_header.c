@@ -303,7 +303,7 @@ enum msc_status msc_record_header_race(struct msc_race *out, const struct cJSON 
     if (!value) {
         return MSC_OK;
     }
-    return msc_race_read(out, value, 0, where) == MSC_OK
+    return msc_race_read_header(out, value, where) == MSC_OK
                ? MSC_OK
                : MSC_FAIL(MSC_E_FORMAT, "%s: \"race\" of the header is of another form", where);
 }

@@ -314,10 +314,17 @@ static void write_budget(struct msc_str *out, const struct msc_estimate *e) {
 
 static void write_race(struct msc_str *out, const struct msc_estimate *e) {
     for (size_t i = 0; i < e->race.n_rungs; i++) {
-        msc_str_append(out, i == 0 ? "race: of a round the best go on after " : ", ");
+        msc_str_append(out, i > 0                  ? ", "
+                            : e->race.margin > 0.0 ? "race: of a round those go on after "
+                                                   : "race: of a round the best go on after ");
         msc_str_printf(out, "%u", e->race.rungs[i]);
     }
-    if (e->race.n_rungs > 0) {
+    if (e->race.n_rungs > 0 && e->race.margin > 0.0) {
+        msc_str_printf(out,
+                       " of %zu batches, that may be better than the best so far, from %zu on at most "
+                       "%.3g of them\n",
+                       e->n_batches, msc_race_halves_from(&e->race), e->race.keep);
+    } else if (e->race.n_rungs > 0) {
         msc_str_printf(out, " of %zu batches, each time %.3g of them\n", e->n_batches,
                        e->race.keep);
     }

@@ -22,7 +22,7 @@ struct replay {
     struct msc_arena arena;
     struct msc_proposal *proposals; // [parallel]
     const char **origins;           // [n_trials]
-    struct msc_race_ratios ratios;
+    struct msc_race_known known;
     size_t n_trials, at;
 };
 
@@ -39,14 +39,16 @@ static struct msc_record_line line_at(const struct replay *r, size_t i) {
 // Tells what the search told, its round being noted.
 static enum msc_status tell_line(const struct replay *r, size_t i) {
     const struct msc_record_line line = line_at(r, i);
+    const struct msc_record *record = r->options->record;
     const struct msc_trial told =
-        msc_race_told(&r->ratios, msc_record_goal(r->options->record), &line);
+        msc_race_told(&r->known, msc_record_race(record), msc_record_goal(record), &line);
     return msc_agent_tell(r->agent, &told);
 }
 
 static void note_line(struct replay *r, size_t i) {
     const struct msc_record_line line = line_at(r, i);
-    msc_race_note(&r->ratios, msc_record_goal(r->options->record), &line);
+    const struct msc_record *record = r->options->record;
+    msc_race_note(&r->known, msc_record_race(record), msc_record_goal(record), &line);
 }
 
 // As the version that began the record.

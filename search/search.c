@@ -49,12 +49,13 @@ static void begin_round(struct msc_search *s) {
     s->n_extra = 0;
     s->n_written = 0;
     s->round_first = s->next_id;
+    s->known_before = s->known;
     msc_arena_reset(&s->arena);
 }
 
 static enum msc_status tell_round(struct msc_search *s) {
     for (size_t i = 0; i < s->n_items; i++) {
-        const struct msc_trial told = msc_race_told(&s->ratios, s->goal, &s->items[i].line);
+        const struct msc_trial told = msc_race_told(&s->known, &s->race, s->goal, &s->items[i].line);
         MSC_TRY(msc_agent_tell(s->agent, &told));
     }
     return MSC_OK;

@@ -62,7 +62,7 @@ enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_l
         msc_points_settle(&s->points,
                           msc_point_hash(line->trial.proposal.choices, s->space->n_tasks));
     }
-    msc_race_note(&s->ratios, s->goal, line);
+    msc_race_note(&s->known, &s->race, s->goal, line);
     bool is_result = msc_trial_state_is_result(state);
     return line->repeat_of < 0 && is_result ? note_result(s, &line->trial) : MSC_OK;
 }

@@ -66,7 +66,9 @@ struct msc_search {
     struct msc_env_part part;
     size_t n_terms;
     size_t *places; // [parallel] of items that are compared
-    struct msc_race_ratios ratios;
+    double *sums;   // [parallel] of these
+    // Of lines so far, and of those before the round: however much of it is in the record, the same.
+    struct msc_race_known known, known_before;
 
     // One evaluation.
     struct msc_trial **batch_trials; // [MSC_ATTEMPT_MAX_TRIALS], of the items

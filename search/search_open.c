@@ -194,6 +194,7 @@ void msc_search__close(struct msc_search *s) {
     msc_free(s->batch_items);
     msc_free(s->batch_terms);
     msc_free(s->places);
+    msc_free(s->sums);
     msc_free(s->front.ids);
     msc_arena_finish(&s->arena);
     msc_arena_finish(&s->warm_arena);

@@ -27,8 +27,11 @@ enum msc_status msc_search__open_race(struct msc_search *s) {
     s->n_terms = msc_env_n_terms(o->env);
     s->batch_terms = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *s->batch_terms);
     s->places = msc_alloc_zero(o->parallel, sizeof *s->places);
+    s->sums = msc_alloc_zero(o->parallel, sizeof *s->sums);
     s->part = (struct msc_env_part){.end = n_batches, .terms = s->batch_terms};
-    return s->batch_terms && s->places ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a race");
+    return s->batch_terms && s->places && s->sums
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_NOMEM, "out of memory for a race");
 }
 
 // ---- What is known at rungs -------------------------------------------------------------------
@@ -73,7 +76,7 @@ static void insert_place(struct msc_search *s, size_t n, size_t place, size_t ru
     s->places[n] = place;
 }
 
-// Of those that were at the rung, and can win or cannot, the best go on.
+// Of those that were at the rung, and can win or cannot, some go on.
 static void compare_at(struct msc_search *s, size_t rung, bool winners) {
     size_t n = 0;
     for (size_t i = 0; i < s->n_items; i++) {
@@ -82,7 +85,11 @@ static void compare_at(struct msc_search *s, size_t rung, bool winners) {
             insert_place(s, n++, i, rung);
         }
     }
-    for (size_t i = n > 0 ? msc_race_kept(&s->race, n) : 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
+        s->sums[i] = s->items[s->places[i]].line.rungs[rung];
+    }
+    size_t n_going = msc_race_going(&s->race, &s->known_before, rung, s->sums, n, winners);
+    for (size_t i = n_going; i < n; i++) {
         s->items[s->places[i]].is_racing = false;
     }
 }

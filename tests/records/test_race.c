@@ -24,15 +24,22 @@ static void assert_rungs(const char *text, size_t n_batches, size_t n, const uin
 
 static void test_records_race__rungs(void **state) {
     (void)state;
-    // 4 N / (4 + N), rounded up, at most half of N; and twice as many each time.
-    assert_rungs("true", 1000, 7, (uint32_t[]){4, 8, 16, 32, 64, 128, 256});
-    assert_rungs("true", 64, 4, (uint32_t[]){4, 8, 16, 32});
-    assert_rungs("true", 32, 3, (uint32_t[]){4, 8, 16});
-    assert_rungs("{\"keep\":0.25}", 12, 2, (uint32_t[]){3, 6});
-    assert_rungs("true", 8, 1, (uint32_t[]){3});
-    assert_rungs("true", 4, 1, (uint32_t[]){2});
+    // Up to half of N, each half of the next; at most 8.
+    assert_rungs("true", 1000, 8, (uint32_t[]){3, 6, 12, 24, 48, 96, 192, 384});
+    assert_rungs("true", 64, 6, (uint32_t[]){1, 2, 4, 8, 16, 32});
+    assert_rungs("{\"keep\":0.25}", 12, 3, (uint32_t[]){1, 2, 4});
+    assert_rungs("true", 5, 2, (uint32_t[]){1, 2});
     assert_rungs("true", 3, 1, (uint32_t[]){1});
     assert_rungs("true", 2, 1, (uint32_t[]){1});
+    // Without a margin from 4 N / (4 + N), rounded up, at most half of N.
+    assert_rungs("{\"margin\":false}", 1000, 7, (uint32_t[]){4, 8, 16, 32, 64, 128, 256});
+    assert_rungs("{\"margin\":false}", 64, 4, (uint32_t[]){4, 8, 16, 32});
+    assert_rungs("{\"margin\":false}", 32, 3, (uint32_t[]){4, 8, 16});
+    assert_rungs("{\"keep\":0.25,\"margin\":false}", 12, 2, (uint32_t[]){3, 6});
+    assert_rungs("{\"margin\":false}", 8, 1, (uint32_t[]){3});
+    assert_rungs("{\"margin\":false}", 4, 1, (uint32_t[]){2});
+    assert_rungs("{\"margin\":false}", 3, 1, (uint32_t[]){1});
+    assert_rungs("{\"margin\":false}", 2, 1, (uint32_t[]){1});
     assert_rungs("{\"rungs\":[1,7]}", 8, 2, (uint32_t[]){1, 7});
 }
 
@@ -44,6 +51,10 @@ static void test_records_race__what_is_refused(void **state) {
          "gym[0].race: expected true, or an object such as {\"rungs\": [1, 4], \"keep\": 0.5}"},
         {"false", "gym[0].race: expected true"},
         {"{\"rung\":[1]}", "gym[0].race: there is no key \"rung\""},
+        {"{\"batches\":16}", "gym[0].race: there is no key \"batches\""},
+        {"{\"margin\":0}", "gym[0].race: margin is a number of standard errors"},
+        {"{\"margin\":true}", "gym[0].race: margin is a number of standard errors"},
+        {"{\"margin\":1e9}", "gym[0].race: margin is a number of standard errors"},
         {"{\"keep\":0}", "gym[0].race: keep is the share"},
         {"{\"keep\":1}", "gym[0].race: keep is the share"},
         {"{\"keep\":\"half\"}", "gym[0].race: keep is the share"},
@@ -65,34 +76,139 @@ static void test_records_race__what_is_refused(void **state) {
     assert_non_null(strstr(msc_status_message(), "the samples are one batch"));
 }
 
+static void write_and_read(struct msc_race *again, const struct msc_race *race) {
+    cJSON *value = msc_race_write(race);
+    assert_non_null(value);
+    assert_ok(msc_race_read_header(again, value, ""));
+    cJSON_Delete(value);
+}
+
 static void test_records_race__comes_back(void **state) {
     struct msc_race race, again;
     (void)state;
     assert_ok(read_text(&race, "{\"rungs\":[1,3,9],\"keep\":0.3}", 27));
-    cJSON *value = msc_race_write(&race);
-    assert_non_null(value);
-    assert_ok(msc_race_read(&again, value, 27, ""));
+    write_and_read(&again, &race);
     assert_memory_equal(again.rungs, race.rungs, sizeof race.rungs);
-    assert_true(again.n_rungs == 3 && again.keep == 0.3);
-    cJSON_Delete(value);
+    assert_true(again.n_rungs == 3 && again.keep == 0.3 && again.margin == 1.5);
+    assert_int_equal(again.n_batches, 27);
+    assert_ok(read_text(&race, "{\"margin\":2.5}", 4));
+    write_and_read(&again, &race);
+    assert_true(again.margin == 2.5);
+    // Headers of former versions say nothing of a margin.
+    assert_ok(read_text(&race, "{\"rungs\":[1,3,9],\"margin\":false}", 27));
+    write_and_read(&again, &race);
+    assert_true(again.margin == 0.0);
 }
 
-// Of 8: 8 on 1 batch, 4 on 3 more, 2 on 12 more: 44 of 128.
+static void test_records_race__what_headers_are_refused(void **state) {
+    static const char *const bad[] = {
+        "{}",
+        "{\"rungs\":[1],\"margin\":1}",
+        "{\"rungs\":[1],\"margin\":1,\"batches\":1}",
+        "{\"rungs\":[1],\"margin\":1,\"batches\":2.5}",
+        "{\"rungs\":[1],\"margin\":1,\"batches\":1e300}",
+        "{\"rungs\":[1,2],\"margin\":1,\"batches\":2}",
+        "{\"rungs\":[1],\"margin\":-1,\"batches\":4}",
+    };
+    struct msc_race race;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        cJSON *value = cJSON_Parse(bad[i]);
+        assert_int_equal(msc_race_read_header(&race, value, "a"), MSC_E_INVALID);
+        cJSON_Delete(value);
+    }
+}
+
+// Of 8: 8 on 1 batch, 4 on 3 more, 2 on 12 more: 44 of 128. With a margin all 8 may go on to 4 batches.
 static void test_records_race__effort(void **state) {
     struct msc_race race;
     (void)state;
-    assert_ok(read_text(&race, "{\"rungs\":[1,4]}", 16));
-    assert_int_equal(msc_race_kept(&race, 8), 4);
-    assert_int_equal(msc_race_kept(&race, 7), 4);
-    assert_int_equal(msc_race_kept(&race, 1), 1);
+    assert_ok(read_text(&race, "{\"rungs\":[1,4],\"margin\":false}", 16));
     assert_true(msc_race_effort(&race, 8, 16) == 44.0 / 128.0);
     assert_true(msc_race_effort(&race, 1, 16) == 1.0);
+    assert_ok(read_text(&race, "{\"rungs\":[1,4]}", 16));
+    assert_true(msc_race_effort(&race, 8, 16) == 80.0 / 128.0);
+}
+
+// ---- Who goes on ------------------------------------------------------------------------------
+
+static const double one_to_eight[] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+static void test_records_race__halves(void **state) {
+    const struct msc_race_known known = {.has_best = true, .best = {0.5, 0.5, 0.5}};
+    struct msc_race race;
+    (void)state;
+    assert_ok(read_text(&race, "{\"rungs\":[1,4],\"margin\":false}", 16));
+    for (int can_win = 0; can_win < 2; can_win++) {
+        assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, can_win), 4);
+        assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 7, can_win), 4);
+        assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 1, can_win), 1);
+        assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 0, can_win), 0);
+    }
+}
+
+// Told as if measured by the environment: what the sums had come to at two rungs, and the loss.
+static void note(struct msc_race_known *known, const struct msc_race *race, double a, double b,
+                 double loss) {
+    const struct msc_goal goal = {.n_objectives = 1};
+    const struct msc_record_line line = {
+        .trial.outcome = {.state = MSC_TRIAL_COMPLETE, .metrics = &loss, .objectives = {loss}},
+        .repeat_of = -1,
+        .n_rungs = 2,
+        .rungs = {a, b},
+    };
+    msc_race_note(known, race, &goal, &line);
+}
+
+// After 1 and 4 batches of 16. Until there is more to go by, factors of single batches spread by half:
+// error^2 = (4 0.25) / 4 (1 / 1 - 1 / 16) = 0.25 15 / 16 = 0.484^2, and 0.25 3 / 16 = 0.217^2 after 4.
+static void test_records_race__margin(void **state) {
+    struct msc_race_known known = {0};
+    struct msc_race race;
+    (void)state;
+    assert_ok(read_text(&race, "{\"rungs\":[1,4],\"margin\":2}", 16));
+    assert_float_equal(msc_race_error(&race, &known, 0), 0.4841, 1e-4);
+    assert_float_equal(msc_race_error(&race, &known, 1), 0.2165, 1e-4);
+    // There is nothing to compare with, and few batches tell too little to compare a round; 4 do.
+    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 8);
+    assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 4);
+    note(&known, &race, 1, 1.5, 2);
+    assert_true(known.has_best && known.n_squares == 0);
+    // 1 exp(2 0.484) = 2.63, and 1.5 exp(2 0.217) = 2.31
+    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 2);
+    assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 2);
+    assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight + 2, 6, true), 0);
+    // Nothing is lost with what cannot win, and half of it goes on while it is not known well: 0.25.
+    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, false), 4);
+    assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, false), 0);
+}
+
+// Half as much of the best at all times: the factor is sure. Then factors of 3, 2 and 3: changes of
+// log(3 / 2) between 1 and 4 batches, and between 4 and 16.
+static void test_records_race__learns_the_spread(void **state) {
+    const double change = log(3.0 / 2.0);
+    struct msc_race_known known = {0};
+    struct msc_race race;
+    (void)state;
+    assert_ok(read_text(&race, "{\"rungs\":[1,4]}", 16));
+    note(&known, &race, 2, 4, 8);
+    note(&known, &race, 1, 2, 4);
+    assert_true(known.n_squares == 2 && known.squares == 0.0 && known.best[2] == 4);
+    note(&known, &race, 3, 4, 12);
+    assert_true(known.n_squares == 4 && known.best[2] == 4);
+    double squares = change * change / (1.0 - 0.25) + change * change / (0.25 - 1.0 / 16.0);
+    assert_float_equal(known.squares, squares, 1e-12);
+    assert_float_equal(msc_race_error(&race, &known, 0),
+                       sqrt((squares + 1.0) / 8.0 * 15.0 / 16.0), 1e-12);
+    note(&known, &race, 0, 4, 12); // a loss of nothing has no factor
+    assert_int_equal(known.n_squares, 5);
 }
 
 // Losses of 6 and 2 that had come to 2 and 1 at the first rung: 2.5 times as much on average.
 static void test_records_race__what_agents_are_told(void **state) {
     const struct msc_goal goal = {.n_objectives = 1};
-    struct msc_race_ratios ratios = {0};
+    const struct msc_race race = {.n_rungs = 1, .rungs = {1}, .n_batches = 4};
+    struct msc_race_known known = {0};
     double loss;
     struct msc_record_line line = {.trial.proposal.bound = INFINITY,
                                    .trial.outcome = {.metrics = &loss},
@@ -104,15 +220,36 @@ static void test_records_race__what_agents_are_told(void **state) {
         line.rungs[0] = i == 0 ? 2 : 1;
         line.trial.outcome.objectives[0] = loss;
         line.trial.outcome.state = i == 0 ? MSC_TRIAL_COMPLETE : MSC_TRIAL_INFEASIBLE;
-        msc_race_note(&ratios, &goal, &line);
-        assert_true(msc_race_told(&ratios, &goal, &line).outcome.objectives[0] == loss);
+        msc_race_note(&known, &race, &goal, &line);
+        assert_true(msc_race_told(&known, &race, &goal, &line).outcome.objectives[0] == loss);
     }
     loss = line.rungs[0] = line.trial.outcome.objectives[0] = 4;
     line.trial.outcome.state = MSC_TRIAL_PRUNED;
-    msc_race_note(&ratios, &goal, &line);
-    assert_true(msc_race_told(&ratios, &goal, &line).outcome.objectives[0] == 10);
+    msc_race_note(&known, &race, &goal, &line);
+    assert_true(msc_race_told(&known, &race, &goal, &line).outcome.objectives[0] == 10);
     line.trial.proposal.bound = 3; // which has stopped it
-    assert_true(msc_race_told(&ratios, &goal, &line).outcome.objectives[0] == 4);
+    assert_true(msc_race_told(&known, &race, &goal, &line).outcome.objectives[0] == 4);
+}
+
+// With a margin sums go on as the best trial's did: after 1 of 16 batches to twice as much, after 4 to 4/3.
+static void test_records_race__what_agents_are_told_beside_the_best(void **state) {
+    const struct msc_goal goal = {.n_objectives = 1};
+    struct msc_race_known known = {0};
+    struct msc_race race;
+    double loss = 3;
+    struct msc_record_line line = {
+        .trial = {.proposal.bound = INFINITY,
+                  .outcome = {.state = MSC_TRIAL_PRUNED, .metrics = &loss, .objectives = {3}}},
+        .repeat_of = -1,
+        .n_rungs = 1,
+        .rungs = {3, 3}};
+    (void)state;
+    assert_ok(read_text(&race, "{\"rungs\":[1,4]}", 16));
+    note(&known, &race, 1, 1.5, 2);
+    note(&known, &race, 1, 3, 9);
+    assert_float_equal(msc_race_told(&known, &race, &goal, &line).outcome.objectives[0], 6, 1e-12);
+    line.n_rungs = 2;
+    assert_float_equal(msc_race_told(&known, &race, &goal, &line).outcome.objectives[0], 4, 1e-12);
 }
 
 int main(void) {
@@ -120,8 +257,13 @@ int main(void) {
         cmocka_unit_test(test_records_race__rungs),
         cmocka_unit_test(test_records_race__what_is_refused),
         cmocka_unit_test(test_records_race__comes_back),
+        cmocka_unit_test(test_records_race__what_headers_are_refused),
         cmocka_unit_test(test_records_race__effort),
+        cmocka_unit_test(test_records_race__halves),
+        cmocka_unit_test(test_records_race__margin),
+        cmocka_unit_test(test_records_race__learns_the_spread),
         cmocka_unit_test(test_records_race__what_agents_are_told),
+        cmocka_unit_test(test_records_race__what_agents_are_told_beside_the_best),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

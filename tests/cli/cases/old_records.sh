@@ -52,7 +52,7 @@ END
 mscgym search beside.json --baseline greedy --quiet >/dev/null && echo "greedy beside it"
 lines beside/toy.greedy.jsonl | sha256sum
 
-# A race whose rungs were those by default then, and are no longer.
+# A race whose rungs were those by default then, and are no longer, and in which the best trial so far had no part.
 cp -r "$FILES/../../records/files/race_1" raced
 cp raced/tiny.jsonl.params raced/tiny_stopped.jsonl.params
 grep -o '"race":{[^}]*}' raced/tiny_stopped.jsonl

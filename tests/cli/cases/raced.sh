@@ -5,60 +5,53 @@
 raced() {
     tiny "$1" '"bounds": {"size_ratio": {"max": 0.24}}'
     sed -i -e "s|{\"type\": \"random\"}|{$2}|" -e 's|"batch": 2|"batch": 1|' \
+        -e 's|{"bits": 4}|{"bits": 6}, {"bits": 5}, {"bits": 4}, {"bits": 3}|' \
         -e "s|\"budget\": {\"trials\": 12}, \"parallel\": 4|\"budget\": {\"trials\": $3}, \"parallel\": 8, \"race\": $4|" "$1.json"
 }
 # lines NAME: trials as they are compared, without what is told of rungs.
 lines() { mscgym show "$1/tiny.jsonl" --canonical | grep '"kind":"trial"' | sed 's/,"rungs":[^]]*\]//; s/,"checksum".*//'; }
 
+# comes_back NAME: of 40 trials; to the same record, however it was stopped.
+comes_back() {
+    mscgym search "$1.json" --quiet >/dev/null
+    mscgym verify "$1/tiny.jsonl" --quiet >verified.txt && echo "$1: verified"
+    python3 "$FILES/check_race.py" "$1/tiny.jsonl"
+    lines "$1" | grep -v '"state":"pruned"' | grep -vxFf <(lines plain) ||
+        echo "survivors have the metrics that they have without"
+    lines "$1" | grep -o '"reason":"[^"]*"' | sort -u
+    grep -o '"race":{[^}]*}' "$1/tiny.jsonl" | tail -n 1
+    # The budget ends within a round, and the rest comes later; on another number of threads.
+    mscgym show "$1/tiny.jsonl" --canonical >whole.txt
+    for trials in 5 19; do
+        mscgym search "$1.json" --restart --quiet --trials $trials --threads 2 >/dev/null
+        mscgym resume "$1/tiny.jsonl" --quiet --trials 40 --threads 1 >/dev/null
+        mscgym show "$1/tiny.jsonl" --canonical | cmp - whole.txt && echo "stopped after $trials: the same record"
+    done
+    # Cut at any line, as a kill leaves it.
+    cp "$1/tiny.jsonl" all.jsonl
+    for n in 4 7 12 30; do
+        head -n $n all.jsonl >"$1/tiny.jsonl"
+        mscgym search "$1.json" --quiet >/dev/null
+        mscgym show "$1/tiny.jsonl" --canonical | cmp - whole.txt && echo "cut after $n lines: the same record"
+    done
+    # Killed, with its parent.
+    rm "$1/tiny.jsonl"
+    for lines in 5 15; do
+        killed $lines "$1/tiny.jsonl" "" mscgym search "$1.json" --quiet
+    done
+    mscgym search "$1.json" --quiet >/dev/null
+    mscgym show "$1/tiny.jsonl" --canonical | cmp - whole.txt && echo "killed: the same record"
+}
 race='{"rungs": [1, 2, 4], "keep": 0.5}'
-raced whole '"type": "random"' 40 "$race"
 raced plain '"type": "random"' 40 false
-mscgym search whole.json --quiet >/dev/null
 mscgym search plain.json --quiet >/dev/null
-mscgym verify whole/tiny.jsonl --quiet >verified.txt && echo "verified"
-lines whole | grep -v '"state":"pruned"' | grep -vxFf <(lines plain) || echo "survivors have the metrics that they have without"
-lines whole | grep -o '"reason":"[^"]*"' | sort -u
-grep -o '"race":{[^}]*}' whole/tiny.jsonl | tail -n 1
-python3 - whole/tiny.jsonl <<'END'
-import json, sys
-trials = [json.loads(line) for line in open(sys.argv[1])]
-header, trials = trials[0], [t for t in trials if t["kind"] == "trial"]
-rounds = [[]]
-for t in (t for t in trials if "baseline" not in t):
-    rounds[-1:] = [rounds[-1] + [t]] if len(rounds[-1]) < 8 else [rounds[-1], [t]]
-for r in rounds:
-    ran = [t for t in r if t.get("rungs") and "repeat_of" not in t]
-    for rung in range(3):
-        there = sorted((t for t in ran if len(t["rungs"]) > rung), key=lambda t: (t["rungs"][rung], t["id"]))
-        on = [t for t in there if len(t["rungs"]) > rung + 1 or t["state"] != "pruned"]
-        assert on == sorted(there[:(len(there) + 1) // 2], key=lambda t: (t["rungs"][rung], t["id"])), (rung, r)
-    assert all(t["rungs"][-1] == t["metrics"]["distill_loss"] for t in ran if t["state"] == "pruned")
-print("the best of each round went on")
-END
+raced halved '"type": "random"' 40 '{"rungs": [1, 2, 4], "margin": false}'
+comes_back halved
+raced whole '"type": "random"' 40 "$race"
+comes_back whole
 
-# The budget ends within a round, and the rest comes later; on another number of threads.
-mscgym show whole/tiny.jsonl --canonical >whole.txt
-for trials in 5 19; do
-    mscgym search whole.json --restart --quiet --trials $trials --threads 2 >/dev/null
-    mscgym resume whole/tiny.jsonl --quiet --trials 40 --threads 1 >/dev/null
-    mscgym show whole/tiny.jsonl --canonical | cmp - whole.txt && echo "stopped after $trials: the same record"
-done
-# Cut at any line, as a kill leaves it.
-cp whole/tiny.jsonl all.jsonl
-for n in 4 7 12 30; do
-    head -n $n all.jsonl >whole/tiny.jsonl
-    mscgym search whole.json --quiet >/dev/null
-    mscgym show whole/tiny.jsonl --canonical | cmp - whole.txt && echo "cut after $n lines: the same record"
-done
-# Killed, with its parent.
-rm whole/tiny.jsonl
-for lines in 5 15; do
-    killed $lines whole/tiny.jsonl "" mscgym search whole.json --quiet
-done
-mscgym search whole.json --quiet >/dev/null
-mscgym show whole/tiny.jsonl --canonical | cmp - whole.txt && echo "killed: the same record"
-
-# Every agent learns of what was raced out, and goes on from its record.
+# agent NAME AGENT [bounded]: it learns of what was raced out, and goes on from its record. Those that stop trials at bounds
+# of their own are not reckoned again.
 agent() {
     raced "$1" "$2" 48 true
     mscgym search "$1.json" --quiet --trials 11 >/dev/null
@@ -67,13 +60,14 @@ agent() {
     mscgym search "$1.json" --quiet --restart >/dev/null
     mscgym show "$1/tiny.jsonl" --canonical | cmp - "$1.txt" && mscgym verify "$1/tiny.jsonl" --quiet >verified.txt &&
         echo "$1: resumed and verified"
+    [ "$3" = bounded ] || python3 "$FILES/check_race.py" "$1/tiny.jsonl"
     mscgym show "$1/tiny.jsonl" --phases | grep -q '^phases' || echo "$1: its agent does not replay"
     grep -q '"state":"pruned"' "$1/tiny.jsonl" && grep -q '"state":"complete"' "$1/tiny.jsonl" || echo "$1: no race"
 }
 agent auto '"type": "auto"'
 agent evolution '"type": "evolutionary", "population": 4'
-agent per_task '"type": "grid_search"'
-agent greedy '"type": "grid_search", "mode": "greedy"'
+agent per_task '"type": "grid_search"' bounded
+agent greedy '"type": "grid_search", "mode": "greedy"' bounded
 
 # What stands beside it is measured in full.
 raced beside '"type": "random"' 8 true
@@ -82,6 +76,7 @@ grep -q '"rungs":\|"race":' beside/tiny.greedy.jsonl || echo "the greedy search 
 
 # What a dry run says of it, and what cannot be raced.
 mscgym search plain.json --dry-run --restart 2>&1 | grep -c '^race'
+mscgym search halved.json --dry-run --restart 2>&1 | grep '^race'
 mscgym search auto.json --dry-run --restart 2>&1 | grep '^race'
 mscgym config --show whole.json | tr -d ' \n' | grep -o '"race":{[^}]*}'
 refused() {
@@ -93,6 +88,7 @@ refused() {
 refused '"type": "random"' '{"rungs": [1, 16]}' ''
 refused '"type": "random"' '{"rungs": [2, 1]}' ''
 refused '"type": "random"' '{"rungs": [1], "keep": 1}' ''
+refused '"type": "random"' '{"rungs": [1], "margin": 0}' ''
 refused '"type": "random"' '{"rung": [1]}' ''
 refused '"type": "random"' '3' ''
 refused '"type": "random"' 'true' '"objectives": ["distill_loss", "size_bytes"],'
