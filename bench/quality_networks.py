@@ -4,7 +4,7 @@ the time until a search has come as far as the default search of another revisio
 
     quality_networks.py MSCGYM [NETWORK...] --csv FILE.csv [--then MSCGYM] [--agents A,B,...] [--trials 150]
                         [--shares 0.3,0.5] [--seeds 0,1,2] [--bits 8,6,4] [--race JSON] [--optuna PYTHON]
-                        [--budget 500] [--samples N] [--clock batches] [--table]
+                        [--budget 500] [--rounds 8,32] [--times 3] [--samples N] [--clock batches] [--table]
 
 Networks and samples are those of methods_data.py. Searches are over widths, with ranges from least to
 greatest (an observer that means the same in all revisions), under a bound on size_bytes: at each share of the
@@ -15,7 +15,8 @@ search of each kind runs after the other:
     then         --then's program: `evolutionary` as it is by default, 500 trials in rounds of 32
     auto         --budget trials; what it had after --trials of them counts beside the others, and as equal to
                  the best of all within the noise of its winner's loss (the median over seeds)
-    auto_raced, auto_raced_32    with a race, in rounds of 8 and 32, twice as many trials, most of them stopped
+    auto_raced, auto_raced_32    with a race, in rounds of 8 and 32 (--rounds), and --times as many trials, most of
+                 them stopped
     others       until --trials are evaluated, baselines among them
 
 Every search is a row of the CSV as soon as it is done; what is there is not done again (other options need
@@ -62,8 +63,9 @@ def kinds(options):
         own = {"mscgym": options.mscgym, "agent": agent, "parallel": options.parallel}
         if name == "auto":
             found[name] = dict(own, trials=options.budget)
-            found.update((raced, dict(own, parallel=parallel, trials=2 * options.budget, more={"race": options.race}))
-                         for raced, parallel in RACED.items())
+            found.update((raced, dict(own, parallel=parallel, trials=options.times * options.budget,
+                                      more={"race": options.race}))
+                         for raced, parallel in RACED.items() if parallel in options.rounds)
         else:
             found[name] = dict(own, stop=options.trials)
     return found
@@ -219,13 +221,16 @@ def reach_ratio(rows, beside, loss):
                              for row, other in zip(rows, beside))
 
 
-def race_ratios(plain, raced):
-    """Of each seed, how much sooner the race had the worse of both final losses."""
-    ratios = []
-    for a, b in zip(plain, raced):
-        loss = max(a["final_loss"], b["final_loss"])
-        ratios.append(reached(a, loss) / reached(b, loss))
-    return ratios
+def paired(plain, raced):
+    """Rows of the same seeds."""
+    by_seed = {row["seed"]: row for row in plain}
+    return [(by_seed[row["seed"]], row) for row in raced if row["seed"] in by_seed]
+
+
+def race_ratio(plain, raced):
+    """How much sooner the race had the worse of both final losses."""
+    loss = max(plain["final_loss"], raced["final_loss"])
+    return reached(plain, loss) / reached(raced, loss)
 
 
 def show_times(cells):
@@ -255,20 +260,26 @@ def show_times(cells):
 def show_races(cells):
     print("\nhow much sooner than `auto` a race had the worse of both final losses, the median over seeds (the least "
           "and\nthe greatest), and its final loss over that without\n")
-    print("| network, share | seeds | " + " | ".join(f"{name} | loss" for name in RACED) + " |")
-    print("|---|---|" + "---|---|" * len(RACED))
+    names = [name for name in RACED if any(name in cell for cell in cells.values())]
+    print("| network, share | seeds | " + " | ".join(f"{name} | loss" for name in names) + " |")
+    print("|---|---|" + "---|---|" * len(names))
     found = {}
     for (network, share), cell in cells.items():
-        if not all(name in cell for name in ["auto", *RACED]):
+        if "auto" not in cell or not any(name in cell for name in names):
             continue
-        columns = []
-        for name in RACED:
-            ratios = race_ratios(cell["auto"], cell[name])
-            losses = [b["final_loss"] / a["final_loss"] for a, b in zip(cell["auto"], cell[name])]
+        columns, n_seeds = [], set()
+        for name in names:
+            pairs = paired(cell["auto"], cell.get(name, []))
+            if not pairs:
+                columns += ["-", "-"]
+                continue
+            ratios = [race_ratio(a, b) for a, b in pairs]
+            losses = [b["final_loss"] / a["final_loss"] for a, b in pairs]
             found.setdefault(name, []).append(statistics.median(ratios))
+            n_seeds.add(len(pairs))
             columns += [f"{statistics.median(ratios):.2f} ({min(ratios):.2f} … {max(ratios):.2f})",
                         f"{statistics.median(losses):.2f}"]
-        print(f"| {network}, {share:g} | {len(cell['auto_raced'])} | " + " | ".join(columns) + " |")
+        print(f"| {network}, {share:g} | {min(n_seeds)} | " + " | ".join(columns) + " |")
     print("| geometric mean | | " +
           " | ".join(f"{common.geometric_mean(values):.2f} | " for values in found.values()) + " |")
 
@@ -289,6 +300,8 @@ def parse():
     parser.add_argument("--parallel", type=int, default=8)
     parser.add_argument("--race", type=json.loads, default=True)
     parser.add_argument("--budget", type=int, default=500)
+    parser.add_argument("--rounds", type=words(int), default=list(RACED.values()))
+    parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--samples", type=int)
     parser.add_argument("--clock", choices=("record", "batches"), default="record")
     parser.add_argument("--optuna")

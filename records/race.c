@@ -13,7 +13,8 @@
 // so many changes.
 #define FIRST_SPREAD 0.5
 #define FIRST_CHANGES 4
-// What cannot win is known well enough with this standard error.
+// A sum that says less exactly what the whole will be ends no trial before the last rung: agents learn from
+// what it says.
 #define ENOUGH 0.25
 #define MOST_MARGIN 100.0
 
@@ -222,11 +223,11 @@ size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *
     if (race->margin == 0.0) {
         return n_most;
     }
-    if (!can_win) { // nothing is lost with any of them
-        size_t n_half = (size_t)ceil(race->keep * (double)n);
-        return msc_race_error(race, known, rung) <= ENOUGH ? 0 : n_half;
+    bool is_last = rung + 1 == race->n_rungs;
+    if (!is_last && msc_race_error(race, known, rung) > ENOUGH) {
+        return n;
     }
-    double most = most_sum(race, known, rung);
+    double most = can_win ? most_sum(race, known, rung) : -INFINITY;
     while (n_going < n_most && !(sums[n_going] > most)) {
         n_going++;
     }

@@ -169,18 +169,40 @@ static void test_records_race__margin(void **state) {
     assert_ok(read_text(&race, "{\"rungs\":[1,4],\"margin\":2}", 16));
     assert_float_equal(msc_race_error(&race, &known, 0), 0.4841, 1e-4);
     assert_float_equal(msc_race_error(&race, &known, 1), 0.2165, 1e-4);
-    // There is nothing to compare with, and few batches tell too little to compare a round; 4 do.
-    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 8);
-    assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 4);
+    // More than 0.25 ends none. There is nothing else to compare with than the round.
+    for (int can_win = 0; can_win < 2; can_win++) {
+        assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, can_win), 8);
+        assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, can_win), can_win ? 4 : 0);
+    }
     note(&known, &race, 1, 1.5, 2);
     assert_true(known.has_best && known.n_squares == 0);
-    // 1 exp(2 0.484) = 2.63, and 1.5 exp(2 0.217) = 2.31
-    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 2);
+    // 1.5 exp(2 0.217) = 2.31
+    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 8);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 2);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight + 2, 6, true), 0);
-    // Nothing is lost with what cannot win, and half of it goes on while it is not known well: 0.25.
-    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, false), 4);
     assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, false), 0);
+    // Of 12 more changes of nothing error^2 is a quarter: 1 exp(2 0.242) = 1.62 after a single batch, which tells
+    // too little to compare a round with itself.
+    for (int i = 0; i < 6; i++) {
+        note(&known, &race, 2, 3, 4);
+    }
+    assert_float_equal(msc_race_error(&race, &known, 0), 0.2421, 1e-4);
+    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 1);
+    assert_int_equal(msc_race_going(&race, &known, 0, (const double[]){1, 1.1, 1.2, 1.3}, 4, true), 4);
+    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, false), 0);
+}
+
+// After the last rung there is nothing better to go by: 1 exp(2 0.484) = 2.63.
+static void test_records_race__last_rung(void **state) {
+    struct msc_race_known known = {0};
+    struct msc_race race;
+    (void)state;
+    assert_ok(read_text(&race, "{\"rungs\":[1],\"margin\":2}", 16));
+    assert_float_equal(msc_race_error(&race, &known, 0), 0.4841, 1e-4);
+    known.has_best = true;
+    known.best[0] = known.best[1] = 1.0;
+    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 2);
+    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, false), 0);
 }
 
 // Half as much of the best at all times: the factor is sure. Then factors of 3, 2 and 3: changes of
@@ -261,6 +283,7 @@ int main(void) {
         cmocka_unit_test(test_records_race__effort),
         cmocka_unit_test(test_records_race__halves),
         cmocka_unit_test(test_records_race__margin),
+        cmocka_unit_test(test_records_race__last_rung),
         cmocka_unit_test(test_records_race__learns_the_spread),
         cmocka_unit_test(test_records_race__what_agents_are_told),
         cmocka_unit_test(test_records_race__what_agents_are_told_beside_the_best),
