@@ -14,6 +14,9 @@
 // the more of them the more was told: what the best points have in common may be what keeps from better
 // ones. (Since version 3.)
 //
+// Of trials that were raced out losses are estimates: they count for less, and what choices lose alone by
+// them is a guess. (Since version 4.)
+//
 // What is proposed how often depends on the phase: at first mostly probes; while losses are found to
 // add up, still so, as the plan of least summed loss is then the optimum; else plans by the mean, plans
 // by draws, and children, each as often as its last ones turned out well (probability matching: Goldberg
@@ -50,6 +53,8 @@
 // Random points at which searches for a plan begin: one for so many points told, and at most.
 #define POINTS_PER_START 8
 #define MOST_STARTS 12
+// The standard error of estimates of trials that were raced out: races stop none for less than 0.25.
+#define ESTIMATE_ERROR 0.2
 // Spaces of more choices have fewer searches for a plan, and their knapsack solved only once all that
 // choices lose alone is known.
 #define MANY_ENTRIES 600
@@ -91,6 +96,7 @@ struct automatic {
     bool is_ready, has_plan, is_done;
     bool is_adaptive; // of width and radius
     bool has_random_starts;
+    bool knows_estimates;
     bool is_news; // the models were fitted since a plan was proposed
 };
 
@@ -204,6 +210,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     a->is_adaptive = (double)n_tasks > FEW_TASKS || msc_agent_version(agent) == 1;
     a->has_random_starts =
         a->sampler.bounds.n_entries <= MANY_ENTRIES && msc_agent_version(agent) >= 3;
+    a->knows_estimates = msc_agent_version(agent) >= 4;
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         a->rates[kind] = kind == CHILDREN ? LEAST_CHANCE : 0.5;
     }
@@ -240,7 +247,7 @@ static void learn(struct automatic *a) {
             return;
         }
         for (size_t e = 0; e < bounds->n_entries; e++) {
-            a->is_known[e] = msc_sensitivity_is_known(&part->sensitivity, e);
+            a->is_known[e] = msc_sensitivity_is_exact(&part->sensitivity, e);
         }
         msc_pair_model_fit(&part->model, part->sensitivity.base_loss, part->sensitivity.guesses,
                            a->is_known);
@@ -530,11 +537,23 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
     return MSC_OK;
 }
 
+static void tell_part(struct part *part, const uint32_t choices[], double value, bool is_estimate) {
+    bool is_alone = is_estimate
+                        ? msc_sensitivity_tell_estimate(&part->sensitivity, choices, value)
+                        : msc_sensitivity_tell(&part->sensitivity, choices, value);
+    if (!is_alone && !isnan(value)) {
+        msc_pair_model_tell_estimate(&part->model, choices, value,
+                                     is_estimate ? ESTIMATE_ERROR : 0.0);
+    }
+}
+
 static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     struct automatic *a = msc_agent_state(agent);
     const uint32_t *choices = trial->proposal.choices;
     const struct msc_outcome learnt = msc_goal_learn(msc_agent_goal(agent), trial);
     bool is_usable = msc_trial_state_is_result(learnt.state);
+    bool is_estimate =
+        a->knows_estimates && is_usable && trial->outcome.state == MSC_TRIAL_PRUNED;
     msc_sampler_note(&a->sampler, choices);
     judge(a, choices, &learnt);
     msc_population_tell(&a->members, trial);
@@ -544,9 +563,7 @@ static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial
         double measured =
             is_objective ? learnt.objectives[0] : part->sign * learnt.metrics[part->metric];
         double value = is_usable && isfinite(measured) ? measured : NAN;
-        if (!msc_sensitivity_tell(&part->sensitivity, choices, value) && !isnan(value)) {
-            msc_pair_model_tell(&part->model, choices, value);
-        }
+        tell_part(part, choices, value, is_estimate);
     }
     a->n_told++;
     return MSC_OK;
@@ -566,7 +583,7 @@ const struct msc_agent_def msc_agent_auto = {
     .abi = MSC_AGENT_ABI,
     .name = "auto",
     .summary = "learns what choices lose alone and together, and tries what that promises most of",
-    .version = 3,
+    .version = 4,
     .oldest = 1,
     .state_size = sizeof(struct automatic),
     .params = auto_params,

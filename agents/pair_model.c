@@ -45,6 +45,7 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
     } arrays[] = {
         {(void **)&m->points, ALL * n_tasks, sizeof *m->points},
         {(void **)&m->values, ALL, sizeof *m->values},
+        {(void **)&m->errors, ALL, sizeof *m->errors},
         {(void **)&m->ages, ALL, sizeof *m->ages},
         {(void **)&m->means, n, sizeof *m->means},
         {(void **)&m->scales, n, sizeof *m->scales},
@@ -94,10 +95,11 @@ static size_t point_to_drop(const struct msc_pair_model *m) {
 }
 
 static void put_point(struct msc_pair_model *m, size_t place, const uint32_t choices[],
-                      double value, uint64_t age) {
+                      double value, double error, uint64_t age) {
     size_t n_tasks = m->bounds->space->n_tasks;
     memmove(m->points + place * n_tasks, choices, n_tasks * sizeof *choices);
     m->values[place] = value;
+    m->errors[place] = error;
     m->ages[place] = age;
 }
 
@@ -105,7 +107,7 @@ static void take_pending(struct msc_pair_model *m) {
     size_t n_tasks = m->bounds->space->n_tasks, first = m->n_points;
     for (size_t i = first; i < first + m->n_pending; i++) {
         size_t place = m->n_points < m->max_points ? m->n_points++ : point_to_drop(m);
-        put_point(m, place, m->points + i * n_tasks, m->values[i], m->ages[i]);
+        put_point(m, place, m->points + i * n_tasks, m->values[i], m->errors[i], m->ages[i]);
     }
     m->is_stale = m->is_stale || m->n_pending > 0;
     m->n_pending = 0;
@@ -121,15 +123,20 @@ static bool is_known_point(const struct msc_pair_model *m, const uint32_t choice
     return false;
 }
 
-void msc_pair_model_tell(struct msc_pair_model *m, const uint32_t choices[], double value) {
+void msc_pair_model_tell_estimate(struct msc_pair_model *m, const uint32_t choices[], double value,
+                                  double error) {
     if (is_known_point(m, choices)) {
         return;
     }
     if (m->n_pending == MSC_PAIR_PENDING) {
         take_pending(m);
     }
-    put_point(m, m->n_points + m->n_pending, choices, value, m->n_told++);
+    put_point(m, m->n_points + m->n_pending, choices, value, error, m->n_told++);
     m->n_pending++;
+}
+
+void msc_pair_model_tell(struct msc_pair_model *m, const uint32_t choices[], double value) {
+    msc_pair_model_tell_estimate(m, choices, value, 0.0);
 }
 
 // ---- Prior ------------------------------------------------------------------------------------
@@ -372,8 +379,10 @@ static double likelihood(struct msc_pair_model *m, const int places[]) {
         mean += m->factor[i * MSC_PAIR_POINTS + i] / (double)n;
     }
     for (size_t i = 0; i < n; i++) {
-        double spread = noise * fmax(m->values[i] - m->base, least);
-        m->factor[i * MSC_PAIR_POINTS + i] += spread * spread + 1e-8 * mean + 1e-300;
+        double distance = fmax(m->values[i] - m->base, least);
+        double spread = noise * distance, error = m->errors[i] * distance;
+        m->factor[i * MSC_PAIR_POINTS + i] +=
+            spread * spread + error * error + 1e-8 * mean + 1e-300;
     }
     if (!factorise(m->factor, n)) {
         return -INFINITY;

@@ -5,7 +5,8 @@
 //
 //     a[e]      ~ N(0, (unknown * scale[e])^2) where the choice's own loss is not known; else 0
 //     b[e, f]   ~ N(0, pairs^2 * scale[e] * scale[f]), correlated by RHO among choices of one task
-//     noise     ~ N(0, (noise * (y - base))^2): points far from the best count for less
+//     noise     ~ N(0, (noise * (y - base))^2): points far from the best count for less; those that are
+//                 estimates have an error of their own beside it
 //
 // `mean` is what each choice loses alone (agents/sensitivity.h), `scale` the size of that. The three
 // strengths (unknown, pairs, noise) are those of greatest marginal likelihood on a grid. Posteriors
@@ -36,6 +37,7 @@ struct msc_pair_model {
     uint64_t n_told;
     uint32_t *points; // [MSC_PAIR_POINTS + MSC_PAIR_PENDING, n_tasks]
     double *values;   // likewise
+    double *errors;   // likewise, relative ones; 0: it was measured
     uint64_t *ages;   // likewise, n_told when it was told
     // The prior:
     double base;
@@ -67,6 +69,9 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
 // A point that is not the base, nor one task away from it: those are in the means. Once is_stale is
 // set the model must be fitted before the next draw.
 void msc_pair_model_tell(struct msc_pair_model *m, const uint32_t choices[], double value);
+// The same of an estimate with this standard error, as a part of its distance from the base.
+void msc_pair_model_tell_estimate(struct msc_pair_model *m, const uint32_t choices[], double value,
+                                  double error);
 // Takes the prior from `means` [n_entries] and `is_known` [n_entries], and what was told.
 void msc_pair_model_fit(struct msc_pair_model *m, double base, const double means[],
                         const bool is_known[]);

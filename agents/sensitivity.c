@@ -72,12 +72,13 @@ enum msc_status msc_sensitivity_init(struct msc_sensitivity *s, struct msc_arena
     s->told = msc_arena_array(arena, n_entries, sizeof *s->told);
     s->guesses = msc_arena_array(arena, n_entries, sizeof *s->guesses);
     s->was_asked = msc_arena_array(arena, n_entries, sizeof *s->was_asked);
+    s->is_estimate = msc_arena_array(arena, n_entries, sizeof *s->is_estimate);
     s->uniform = msc_arena_array(arena, s->n_positions, sizeof *s->uniform);
     s->factors = msc_arena_array(arena, s->n_positions, sizeof *s->factors);
     s->sorted = msc_arena_array(arena, n_entries, sizeof *s->sorted);
     s->order = msc_arena_array(arena, n_tasks, sizeof *s->order);
-    if (!s->told || !s->guesses || !s->was_asked || !s->uniform || !s->factors || !s->sorted ||
-        !s->order) {
+    if (!s->told || !s->guesses || !s->was_asked || !s->is_estimate || !s->uniform ||
+        !s->factors || !s->sorted || !s->order) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", n_entries);
     }
     for (size_t i = 0; i < n_entries; i++) {
@@ -107,7 +108,14 @@ static size_t uniform_place(const struct msc_sensitivity *s, const uint32_t choi
     return place;
 }
 
-bool msc_sensitivity_tell(struct msc_sensitivity *s, const uint32_t choices[], double loss) {
+static void note_entry(struct msc_sensitivity *s, size_t entry, double loss, bool is_estimate) {
+    s->told[entry] = loss;
+    s->was_asked[entry] = true;
+    s->is_estimate[entry] = is_estimate;
+}
+
+static bool tell_loss(struct msc_sensitivity *s, const uint32_t choices[], double loss,
+                      bool is_estimate) {
     const uint32_t *base = s->bounds->most_expensive;
     size_t n_tasks = s->bounds->space->n_tasks, n_changed = 0, changed = 0;
     size_t place = uniform_place(s, choices);
@@ -120,16 +128,23 @@ bool msc_sensitivity_tell(struct msc_sensitivity *s, const uint32_t choices[], d
     }
     if (n_changed == 1) {
         size_t entry = msc_exact_bounds_entry(s->bounds, changed, choices[changed]);
-        s->told[entry] = isnan(loss) ? INFINITY : loss;
-        s->was_asked[entry] = true;
+        note_entry(s, entry, isnan(loss) ? INFINITY : loss, is_estimate);
     }
     for (size_t t = 0; n_changed == 0 && t < n_tasks; t++) {
         size_t entry = msc_exact_bounds_entry(s->bounds, t, base[t]);
-        s->told[entry] = loss;
-        s->was_asked[entry] = true;
+        note_entry(s, entry, loss, is_estimate);
         s->base_loss = loss;
     }
     return n_changed < 2;
+}
+
+bool msc_sensitivity_tell(struct msc_sensitivity *s, const uint32_t choices[], double loss) {
+    return tell_loss(s, choices, loss, false);
+}
+
+bool msc_sensitivity_tell_estimate(struct msc_sensitivity *s, const uint32_t choices[],
+                                   double loss) {
+    return tell_loss(s, choices, loss, true);
 }
 
 // ---- Guesses ----------------------------------------------------------------------------------

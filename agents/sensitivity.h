@@ -21,6 +21,7 @@ struct msc_sensitivity {
     double *told;       // [n_entries], with the base's in it; NaN: not told; +inf: failed
     double *guesses;    // [n_entries], above the base's; those known as they are
     bool *was_asked;    // [n_entries]
+    bool *is_estimate;  // [n_entries], of what is told
     size_t n_positions; // of the task with most choices
     double *uniform;    // [n_positions], loss of the uniform plan of that place; NaN: not told
     double *factors;    // [n_positions], growth from the place before
@@ -33,10 +34,16 @@ enum msc_status msc_sensitivity_init(struct msc_sensitivity *s, struct msc_arena
                                      const struct msc_exact_bounds *bounds);
 // `loss` NaN: failed. True when the point is the base or one task away from it.
 bool msc_sensitivity_tell(struct msc_sensitivity *s, const uint32_t choices[], double loss);
+// The same of a loss that was estimated: it is a guess from now on.
+bool msc_sensitivity_tell_estimate(struct msc_sensitivity *s, const uint32_t choices[],
+                                   double loss);
 // Fills the guesses. False while the base's loss is not known.
 bool msc_sensitivity_guess(struct msc_sensitivity *s);
 static inline bool msc_sensitivity_is_known(const struct msc_sensitivity *s, size_t entry) {
     return !isnan(s->told[entry]);
+}
+static inline bool msc_sensitivity_is_exact(const struct msc_sensitivity *s, size_t entry) {
+    return msc_sensitivity_is_known(s, entry) && !s->is_estimate[entry];
 }
 static inline bool msc_sensitivity_is_complete(const struct msc_sensitivity *s) {
     size_t n = 0;

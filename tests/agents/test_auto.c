@@ -172,6 +172,23 @@ static void test_agents_auto__failed_probe(void **state) {
     msc_arena_finish(&p.arena);
 }
 
+// What is estimated is a guess, until it is measured.
+static void test_agents_auto__estimated_probe(void **state) {
+    struct plain_space p;
+    struct msc_sensitivity s;
+    (void)state;
+    plain_space_init(&p);
+    assert_ok(msc_sensitivity_init(&s, &p.arena, &p.bounds));
+    tell(&s, 0, 0, 0, 0.5);
+    assert_true(msc_sensitivity_tell_estimate(&s, (const uint32_t[]){0, 0, 2}, 2.5));
+    assert_true(msc_sensitivity_guess(&s) && is_near(s.guesses[8], 2.0));
+    assert_true(msc_sensitivity_is_known(&s, 8) && !msc_sensitivity_is_exact(&s, 8));
+    assert_true(msc_sensitivity_is_exact(&s, 0) && s.was_asked[8]);
+    tell(&s, 0, 0, 2, 1.5);
+    assert_true(msc_sensitivity_is_exact(&s, 8));
+    msc_arena_finish(&p.arena);
+}
+
 // ---- Model ------------------------------------------------------------------------------------
 
 // Of make_pair_model.py.
@@ -212,6 +229,34 @@ static void test_agents_auto__posterior_mean(void **state) {
     for (uint32_t i = 0; i < 27; i++) {
         uint32_t x[TASKS] = {i / 9, i / 3 % 3, i % 3};
         assert_true(fabs(msc_pair_model_value(&m, x) - expected_values[i]) < 1e-9);
+    }
+    msc_arena_finish(&p.arena);
+}
+
+static const double expected_of_estimates[] = {
+    0.125,          0.890753776599, 3.125,         0.375,         1.20683370019, 3.49753570498,
+    1.125,          2.01328948158,  4.47335883052, 0.625,         1.40932813746, 3.56920962331,
+    0.946520464371, 1.79692852543,  4.01326579266, 1.76294303852, 2.66980688096, 5.05551149235,
+    2.125,          2.89581774816,  4.62490460567, 2.53322782127, 3.37012549303, 5.15566813192,
+    3.47968464597,  4.37303809911,  6.32794808216};
+
+// Two of the points are estimates, with a fifth of their distance as standard error.
+static void test_agents_auto__posterior_of_estimates(void **state) {
+    struct plain_space p;
+    struct msc_pair_model m;
+    struct msc_rng rng;
+    (void)state;
+    plain_space_init(&p);
+    assert_ok(msc_pair_model_init(&m, &p.arena, &p.bounds));
+    for (size_t i = 0; i < N_POINTS; i++) {
+        msc_pair_model_tell_estimate(&m, points[i], values[i], i == 1 || i == 6 ? 0.2 : 0.0);
+    }
+    msc_pair_model_fit(&m, 0.125, means, known);
+    msc_rng_seed(&rng, 1, 1);
+    msc_pair_model_draw(&m, &rng, 0.0);
+    for (uint32_t i = 0; i < 27; i++) {
+        uint32_t x[TASKS] = {i / 9, i / 3 % 3, i % 3};
+        assert_true(fabs(msc_pair_model_value(&m, x) - expected_of_estimates[i]) < 1e-9);
     }
     msc_arena_finish(&p.arena);
 }
@@ -375,6 +420,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_agents_auto__guesses),
         cmocka_unit_test(test_agents_auto__failed_probe),
         cmocka_unit_test(test_agents_auto__posterior_mean),
+        cmocka_unit_test(test_agents_auto__estimated_probe),
+        cmocka_unit_test(test_agents_auto__posterior_of_estimates),
         cmocka_unit_test(test_agents_auto__draws),
         cmocka_unit_test(test_agents_auto__sums_are_found_additive),
         cmocka_unit_test(test_agents_auto__plans),
