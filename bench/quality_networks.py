@@ -4,7 +4,7 @@ the time until a search has come as far as the default search of another revisio
 
     quality_networks.py MSCGYM [NETWORK...] --csv FILE.csv [--then MSCGYM] [--agents A,B,...] [--trials 150]
                         [--shares 0.3,0.5] [--seeds 0,1,2] [--bits 8,6,4] [--race JSON] [--optuna PYTHON]
-                        [--budget 500] [--rounds 8,32] [--times 3] [--samples N] [--clock batches] [--table]
+                        [--budget 500] [--rounds 8,32] [--times 2] [--samples N] [--clock batches] [--table]
 
 Networks and samples are those of methods_data.py. Searches are over widths, with ranges from least to
 greatest (an observer that means the same in all revisions), under a bound on size_bytes: at each share of the
@@ -301,7 +301,7 @@ def parse():
     parser.add_argument("--race", type=json.loads, default=True)
     parser.add_argument("--budget", type=int, default=500)
     parser.add_argument("--rounds", type=words(int), default=list(RACED.values()))
-    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--times", type=int, default=2)
     parser.add_argument("--samples", type=int)
     parser.add_argument("--clock", choices=("record", "batches"), default="record")
     parser.add_argument("--optuna")
