@@ -11,11 +11,13 @@
 #define LEAST_BATCHES 4
 // What is supposed before the first trials: that of single batches factors spread so far, which counts as
 // so many changes.
-#define FIRST_SPREAD 0.5
+#define FIRST_SPREAD 0.3
 #define FIRST_CHANGES 4
 // A sum that says less exactly what the whole will be ends no trial before the last rung: agents learn from
 // what it says.
 #define ENOUGH 0.25
+// The same of trials that cannot win: what choices lose beyond the dearest plan is a small part of their loss.
+#define ENOUGH_BEYOND 0.06
 #define MOST_MARGIN 100.0
 
 static enum msc_status read_keep(struct msc_race *out, const cJSON *value, const char *where) {
@@ -202,10 +204,10 @@ static double variance_share(const struct msc_race *race, size_t rung) {
     return rung < race->n_rungs ? 1.0 / race->rungs[rung] - 1.0 / (double)race->n_batches : 0.0;
 }
 
-double msc_race_error(const struct msc_race *race, const struct msc_race_known *known,
-                      size_t rung) {
-    double squares = known->squares + FIRST_CHANGES * FIRST_SPREAD * FIRST_SPREAD;
-    double spread = sqrt(squares / (double)(known->n_squares + FIRST_CHANGES));
+double msc_race_error(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
+                      bool can_win) {
+    double squares = known->squares[can_win] + FIRST_CHANGES * FIRST_SPREAD * FIRST_SPREAD;
+    double spread = sqrt(squares / (double)(known->n_squares[can_win] + FIRST_CHANGES));
     return spread * sqrt(variance_share(race, rung));
 }
 
@@ -213,7 +215,7 @@ double msc_race_error(const struct msc_race *race, const struct msc_race_known *
 static double most_sum(const struct msc_race *race, const struct msc_race_known *known,
                        size_t rung) {
     double best = known->has_best ? known->best[rung] : 0.0;
-    return best > 0.0 ? best * exp(race->margin * msc_race_error(race, known, rung)) : INFINITY;
+    return best > 0.0 ? best * exp(race->margin * msc_race_error(race, known, rung, true)) : INFINITY;
 }
 
 size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
@@ -224,7 +226,8 @@ size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *
         return n_most;
     }
     bool is_last = rung + 1 == race->n_rungs;
-    if (!is_last && msc_race_error(race, known, rung) > ENOUGH) {
+    double enough = can_win ? ENOUGH : ENOUGH_BEYOND;
+    if (!is_last && msc_race_error(race, known, rung, can_win) > enough) {
         return n;
     }
     double most = can_win ? most_sum(race, known, rung) : -INFINITY;
@@ -247,16 +250,41 @@ static size_t list_sums(double out[], const struct msc_race *race, double loss, 
 
 // The factor's logarithm as found at a rung and at the next differ by what the batches between add: by how
 // much would it between single batches? Means of ever more batches change independently of one another.
+// What breaks a bound is unlike the best; changes beside what is nearest to it are kept apart.
 static void note_changes(struct msc_race_known *known, const struct msc_race *race,
-                         const double sums[], size_t n) {
+                         const double sums[], size_t n, const double reference[], bool can_win) {
     for (size_t i = 0; i + 1 < n; i++) {
-        double before = log(sums[i] / known->best[i]);
-        double change = log(sums[i + 1] / known->best[i + 1]) - before;
+        double before = log(sums[i] / reference[i]);
+        double change = log(sums[i + 1] / reference[i + 1]) - before;
         double square = change * change / (variance_share(race, i) - variance_share(race, i + 1));
         if (isfinite(square)) {
-            known->squares += square;
-            known->n_squares++;
+            known->squares[can_win] += square;
+            known->n_squares[can_win]++;
         }
+    }
+}
+
+// The best trial's sums, or a baseline's, whichever is nearest at a rung; NULL: nothing is.
+static const double *nearest_reference(const struct msc_race_known *known, size_t rung,
+                                       double sum) {
+    const double *nearest = NULL;
+    double least = INFINITY;
+    for (size_t i = 0; i < known->n_baselines + known->has_best; i++) {
+        const double *reference = i < known->n_baselines ? known->baselines[i] : known->best;
+        double distance = fabs(log(sum / reference[rung]));
+        if (distance < least) {
+            least = distance;
+            nearest = reference;
+        }
+    }
+    return nearest;
+}
+
+static void note_baseline(struct msc_race_known *known, const struct msc_race *race,
+                          const struct msc_record_line *line, const double sums[], size_t n) {
+    if (race->margin > 0.0 && line->baseline >= 0 && n == race->n_rungs + 1 &&
+        known->n_baselines < MSC_RACE_BASELINES) {
+        memcpy(known->baselines[known->n_baselines++], sums, n * sizeof *sums);
     }
 }
 
@@ -285,18 +313,25 @@ void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
         }
     }
     size_t n = list_sums(sums, race, loss, is_whole, line);
-    if (known->has_best) {
-        note_changes(known, race, sums, n);
+    bool can_win = outcome->violation <= 0.0;
+    const double *reference = !can_win           ? nearest_reference(known, n - 1, sums[n - 1])
+                              : known->has_best ? known->best
+                                                : NULL;
+    if (reference) {
+        note_changes(known, race, sums, n, reference, can_win);
     }
     note_best(known, race, outcome, sums, n);
+    note_baseline(known, race, line, sums, n);
 }
 
-// Samples differ, and they do so for all trials alike: so the best trial tells how a sum goes on. Without it
-// the ratio estimate (Cochran 1977, chapter 6).
+// Samples differ, and they do so for all trials alike, the more so the more alike these are: so a sum goes on as
+// that of the best trial or of a baseline did, whichever is nearest. Without them the ratio estimate (Cochran
+// 1977, chapter 6).
 static double whole_over_sum(const struct msc_race_known *known, const struct msc_race *race,
-                             size_t rung) {
-    if (known->has_best && known->best[rung] > 0.0) {
-        return known->best[race->n_rungs] / known->best[rung];
+                             size_t rung, double sum) {
+    const double *reference = nearest_reference(known, rung, sum);
+    if (reference) {
+        return reference[race->n_rungs] / reference[rung];
     }
     return known->n[rung] > 0 ? known->sums[rung] / (double)known->n[rung] : 1.0;
 }
@@ -306,7 +341,7 @@ struct msc_trial msc_race_told(const struct msc_race_known *known, const struct 
     struct msc_trial told = line->trial;
     size_t n = line->n_rungs;
     if (n > 0 && msc_goal_is_estimate(goal, &told)) {
-        told.outcome.objectives[0] = line->rungs[n - 1] * whole_over_sum(known, race, n - 1);
+        told.outcome.objectives[0] = line->rungs[n - 1] * whole_over_sum(known, race, n - 1, line->rungs[n - 1]);
     }
     return told;
 }

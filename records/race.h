@@ -9,7 +9,8 @@
 //
 // What a trial's loss and the best one's come to after the same batches differs by nearly the same factor
 // as the losses do: batches are hard or easy for both. How nearly follows from how that factor changed
-// between rungs in trials so far (paired comparisons, as those of Birattari et al. 2002, F-Race).
+// between rungs in trials so far (paired comparisons, as those of Birattari et al. 2002, F-Race). Trials that
+// break a bound by their exact costs cannot win, and go on until what they lose beyond a baseline is known.
 #ifndef MSC_RECORDS_RACE_H
 #define MSC_RECORDS_RACE_H
 
@@ -31,6 +32,8 @@ size_t msc_race_halves_from(const struct msc_race *race);
 // at most.
 double msc_race_effort(const struct msc_race *race, size_t n, size_t n_batches);
 
+#define MSC_RACE_BASELINES 4
+
 // What lines so far say of rungs.
 struct msc_race_known {
     // Of those that were measured to the end: the sums of their losses over what these had come to there.
@@ -39,17 +42,21 @@ struct msc_race_known {
     // The best trial that meets the bounds: what its loss had come to, and the loss.
     bool has_best;
     double best[MSC_RACE_MAX_RUNGS + 1];
+    // The same of the first baselines.
+    size_t n_baselines;
+    double baselines[MSC_RACE_BASELINES][MSC_RACE_MAX_RUNGS + 1];
     // Of changes of a trial's factor from rung to rung: the sum of their squares as if between single
-    // batches, and their number.
-    double squares;
-    size_t n_squares;
+    // batches, and their number; of trials that break a bound, and of those that do not.
+    double squares[2];
+    size_t n_squares[2];
 };
 
 // Notes a line; in the order of ids.
 void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
                    const struct msc_goal *goal, const struct msc_record_line *line);
 // The standard error of the logarithm of a factor as found at a rung.
-double msc_race_error(const struct msc_race *race, const struct msc_race_known *known, size_t rung);
+double msc_race_error(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
+                      bool can_win);
 // How many of n trials that came to a rung, by ascending sums, go on: those that can win, or the others.
 size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
                       const double sums[], size_t n, bool can_win);

@@ -1,9 +1,10 @@
-// A round as a race: its trials are evaluated as far as the next rung, together, and those that are not
-// among the best go no further. Who goes on follows from the losses at rungs alone, which lines keep: so
-// a round that was interrupted goes on as it would have, whatever of it is in the record.
+// A round as a race: its trials are evaluated as far as the next rung, together, and those that cannot be
+// the best of all, or are not among the best of the round, go no further (records/race.h). Who goes on
+// follows from losses at rungs alone, those of the round and those known when it began, which lines keep:
+// so a round that was interrupted goes on as it would have, whatever of it is in the record.
 //
 // What breaks a bound by its exact costs (a probe) cannot win, and takes no place from what can: such
-// trials have a race of their own, in which those go on of whose choices plans will be made.
+// trials have a race of their own.
 #include "search/search_internal.h"
 
 #include "base/alloc.h"

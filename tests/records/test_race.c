@@ -148,61 +148,89 @@ static void test_records_race__halves(void **state) {
 }
 
 // Told as if measured by the environment: what the sums had come to at two rungs, and the loss.
-static void note(struct msc_race_known *known, const struct msc_race *race, double a, double b,
-                 double loss) {
+static void note_line(struct msc_race_known *known, const struct msc_race *race, double a, double b,
+                      double loss, double violation, int64_t baseline) {
     const struct msc_goal goal = {.n_objectives = 1};
     const struct msc_record_line line = {
-        .trial.outcome = {.state = MSC_TRIAL_COMPLETE, .metrics = &loss, .objectives = {loss}},
+        .trial.outcome = {.state = violation > 0.0 ? MSC_TRIAL_INFEASIBLE : MSC_TRIAL_COMPLETE,
+                          .metrics = &loss,
+                          .objectives = {loss},
+                          .violation = violation},
         .repeat_of = -1,
+        .baseline = baseline,
         .n_rungs = 2,
         .rungs = {a, b},
     };
     msc_race_note(known, race, &goal, &line);
 }
 
-// After 1 and 4 batches of 16. Until there is more to go by, factors of single batches spread by half:
-// error^2 = (4 0.25) / 4 (1 / 1 - 1 / 16) = 0.25 15 / 16 = 0.484^2, and 0.25 3 / 16 = 0.217^2 after 4.
+static void note(struct msc_race_known *known, const struct msc_race *race, double a, double b,
+                 double loss) {
+    note_line(known, race, a, b, loss, 0.0, -1);
+}
+
+static void assert_error(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
+                         bool can_win, double error) {
+    assert_float_equal(msc_race_error(race, known, rung, can_win), error, 1e-4);
+}
+
+// After 1 and 4 batches of 16. Until there is more to go by, factors of single batches spread by 0.3:
+// error^2 = (4 0.09) / 4 (1 / 1 - 1 / 16) = 0.09 15 / 16 = 0.2905^2, and 0.09 3 / 16 = 0.1299^2 after 4.
 static void test_records_race__margin(void **state) {
     struct msc_race_known known = {0};
     struct msc_race race;
     (void)state;
     assert_ok(read_text(&race, "{\"rungs\":[1,4],\"margin\":2}", 16));
-    assert_float_equal(msc_race_error(&race, &known, 0), 0.4841, 1e-4);
-    assert_float_equal(msc_race_error(&race, &known, 1), 0.2165, 1e-4);
-    // More than 0.25 ends none. There is nothing else to compare with than the round.
     for (int can_win = 0; can_win < 2; can_win++) {
-        assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, can_win), 8);
-        assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, can_win), can_win ? 4 : 0);
+        assert_error(&race, &known, 0, can_win, 0.2905);
+        assert_error(&race, &known, 1, can_win, 0.1299);
     }
-    note(&known, &race, 1, 1.5, 2);
-    assert_true(known.has_best && known.n_squares == 0);
-    // 1.5 exp(2 0.217) = 2.31
+    // More than 0.25 ends none. There is nothing else to compare with than the round.
     assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 8);
-    assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 2);
-    assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight + 2, 6, true), 0);
-    assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, false), 0);
-    // Of 12 more changes of nothing error^2 is a quarter: 1 exp(2 0.242) = 1.62 after a single batch, which tells
+    assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 4);
+    note(&known, &race, 1, 1.5, 2);
+    assert_true(known.has_best && known.n_squares[true] == 0);
+    // 1.5 exp(2 0.1299) = 1.94
+    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 8);
+    assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, true), 1);
+    assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight + 1, 7, true), 0);
+    // With 12 changes of nothing error^2 is a quarter: 1 exp(2 0.145) = 1.34 after a single batch, which tells
     // too little to compare a round with itself.
     for (int i = 0; i < 6; i++) {
         note(&known, &race, 2, 3, 4);
     }
-    assert_float_equal(msc_race_error(&race, &known, 0), 0.2421, 1e-4);
+    assert_error(&race, &known, 0, true, 0.1452);
+    assert_error(&race, &known, 0, false, 0.2905);
     assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 1);
-    assert_int_equal(msc_race_going(&race, &known, 0, (const double[]){1, 1.1, 1.2, 1.3}, 4, true), 4);
-    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, false), 0);
+    assert_int_equal(
+        msc_race_going(&race, &known, 0, (const double[]){1, 1.1, 1.2, 1.3}, 4, true), 4);
 }
 
-// After the last rung there is nothing better to go by: 1 exp(2 0.484) = 2.63.
-static void test_records_race__last_rung(void **state) {
+// What cannot win goes on until it is known to 0.06, of itself or after the last rung.
+static void test_records_race__what_cannot_win(void **state) {
     struct msc_race_known known = {0};
     struct msc_race race;
     (void)state;
+    assert_ok(read_text(&race, "{\"rungs\":[1,4,8],\"margin\":2}", 16));
+    assert_error(&race, &known, 1, false, 0.1299);
+    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, false), 8);
+    assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, false), 8);
+    assert_int_equal(msc_race_going(&race, &known, 2, one_to_eight, 8, false), 0);
+    known.n_squares[false] = 16; // changes of nothing: 0.1299 / sqrt(5) = 0.058
+    assert_error(&race, &known, 1, false, 0.0581);
+    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, false), 8);
+    assert_int_equal(msc_race_going(&race, &known, 1, one_to_eight, 8, false), 0);
+}
+
+// After the last rung there is nothing better to go by: 0.25 exp(2 1.4668) = 4.7.
+static void test_records_race__last_rung(void **state) {
+    struct msc_race_known known = {.n_squares = {0, 4}, .squares = {0.0, 18.0}, .has_best = true};
+    struct msc_race race;
+    (void)state;
     assert_ok(read_text(&race, "{\"rungs\":[1],\"margin\":2}", 16));
-    assert_float_equal(msc_race_error(&race, &known, 0), 0.4841, 1e-4);
-    known.has_best = true;
-    known.best[0] = known.best[1] = 1.0;
-    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 2);
-    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, false), 0);
+    known.best[0] = known.best[1] = 0.25;
+    assert_error(&race, &known, 0, true, 1.4668);
+    assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 4);
 }
 
 // Half as much of the best at all times: the factor is sure. Then factors of 3, 2 and 3: changes of
@@ -215,15 +243,31 @@ static void test_records_race__learns_the_spread(void **state) {
     assert_ok(read_text(&race, "{\"rungs\":[1,4]}", 16));
     note(&known, &race, 2, 4, 8);
     note(&known, &race, 1, 2, 4);
-    assert_true(known.n_squares == 2 && known.squares == 0.0 && known.best[2] == 4);
+    assert_true(known.n_squares[true] == 2 && known.squares[true] == 0.0 && known.best[2] == 4);
     note(&known, &race, 3, 4, 12);
-    assert_true(known.n_squares == 4 && known.best[2] == 4);
+    assert_true(known.n_squares[true] == 4 && known.best[2] == 4);
     double squares = change * change / (1.0 - 0.25) + change * change / (0.25 - 1.0 / 16.0);
-    assert_float_equal(known.squares, squares, 1e-12);
-    assert_float_equal(msc_race_error(&race, &known, 0),
-                       sqrt((squares + 1.0) / 8.0 * 15.0 / 16.0), 1e-12);
+    assert_float_equal(known.squares[true], squares, 1e-12);
+    assert_float_equal(msc_race_error(&race, &known, 0, true),
+                       sqrt((squares + 0.36) / 8.0 * 15.0 / 16.0), 1e-12);
     note(&known, &race, 0, 4, 12); // a loss of nothing has no factor
-    assert_int_equal(known.n_squares, 5);
+    assert_int_equal(known.n_squares[true], 5);
+}
+
+// What breaks a bound is beside the nearest of baselines and the best: here a baseline of 10, of which it is
+// 0.8 at all times, and not the best, of which it is 8 and 4 times.
+static void test_records_race__nearest_reference(void **state) {
+    struct msc_race_known known = {0};
+    struct msc_race race;
+    (void)state;
+    assert_ok(read_text(&race, "{\"rungs\":[1,4]}", 16));
+    note_line(&known, &race, 1, 5, 10, 1.0, 0);
+    assert_true(known.n_baselines == 1 && known.n_squares[false] == 0 && !known.has_best);
+    note(&known, &race, 0.1, 1, 2);
+    note_line(&known, &race, 0.8, 4, 8, 1.0, -1);
+    assert_int_equal(known.n_squares[false], 2);
+    assert_float_equal(known.squares[false], 0.0, 1e-12);
+    assert_int_equal(known.n_squares[true], 0);
 }
 
 // Losses of 6 and 2 that had come to 2 and 1 at the first rung: 2.5 times as much on average.
@@ -235,6 +279,7 @@ static void test_records_race__what_agents_are_told(void **state) {
     struct msc_record_line line = {.trial.proposal.bound = INFINITY,
                                    .trial.outcome = {.metrics = &loss},
                                    .repeat_of = -1,
+                                   .baseline = -1,
                                    .n_rungs = 1};
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -283,7 +328,9 @@ int main(void) {
         cmocka_unit_test(test_records_race__effort),
         cmocka_unit_test(test_records_race__halves),
         cmocka_unit_test(test_records_race__margin),
+        cmocka_unit_test(test_records_race__what_cannot_win),
         cmocka_unit_test(test_records_race__last_rung),
+        cmocka_unit_test(test_records_race__nearest_reference),
         cmocka_unit_test(test_records_race__learns_the_spread),
         cmocka_unit_test(test_records_race__what_agents_are_told),
         cmocka_unit_test(test_records_race__what_agents_are_told_beside_the_best),

@@ -8,7 +8,7 @@ import json
 import math
 import sys
 
-FIRST, SPREAD, ENOUGH = 4, 0.5, 0.25
+FIRST, SPREAD, ENOUGH, ENOUGH_BEYOND, BASELINES = 4, 0.3, 0.25, 0.06, 4
 
 
 class Known:
@@ -16,24 +16,36 @@ class Known:
 
     def __init__(self, race):
         self.points = race["rungs"] + [race["batches"]]
-        self.squares, self.n, self.best = FIRST * SPREAD ** 2, FIRST, None
+        self.squares, self.n = [FIRST * SPREAD ** 2] * 2, [FIRST] * 2
+        self.best, self.baselines = None, []
 
     def share(self, rung):
         return 1 / self.points[rung] - 1 / self.points[-1]
 
-    def error(self, rung):
-        return math.sqrt(self.squares / self.n * self.share(rung))
+    def error(self, rung, can_win):
+        return math.sqrt(self.squares[can_win] / self.n[can_win] * self.share(rung))
+
+    def reference(self, sums, can_win):
+        if can_win:
+            return self.best
+        at = len(sums) - 1
+        there = self.baselines + [self.best] * bool(self.best)
+        return min(there, key=lambda of: abs(math.log(sums[at] / of[at])), default=None)
 
     def note(self, trial):
         sums = list(trial["rungs"])
         if trial["state"] in ("complete", "infeasible") and len(sums) == len(self.points) - 1:
             sums.append(trial["metrics"]["distill_loss"])
-        factors = [math.log(a / b) for a, b in zip(sums, self.best)] if self.best else []
+        can_win = trial.get("violation", 0) <= 0
+        reference = self.reference(sums, can_win)
+        factors = [math.log(a / b) for a, b in zip(sums, reference)] if reference else []
         for i, (a, b) in enumerate(zip(factors, factors[1:])):
-            self.squares += (b - a) ** 2 / (self.share(i) - self.share(i + 1))
-            self.n += 1
+            self.squares[can_win] += (b - a) ** 2 / (self.share(i) - self.share(i + 1))
+            self.n[can_win] += 1
         if trial["state"] == "complete" and (not self.best or sums[-1] < self.best[-1]):
             self.best = sums
+        if "baseline" in trial and len(self.baselines) < BASELINES:
+            self.baselines.append(sums)
 
 
 def going(race, known, rung, there, can_win):
@@ -41,7 +53,7 @@ def going(race, known, rung, there, can_win):
     kept = math.ceil(race["keep"] * len(there))
     if "margin" not in race:
         return there[:kept]
-    if known.error(rung) > ENOUGH and rung + 1 < len(race["rungs"]):
+    if known.error(rung, can_win) > (ENOUGH if can_win else ENOUGH_BEYOND) and rung + 1 < len(race["rungs"]):
         return there
     if not can_win:
         return []
@@ -49,7 +61,7 @@ def going(race, known, rung, there, can_win):
     telling = min(-(-4 * n // (4 + n)), n // 2)
     if race["rungs"][rung] >= telling:
         there = there[:kept]
-    most = known.best[rung] * math.exp(race["margin"] * known.error(rung)) if known.best else math.inf
+    most = known.best[rung] * math.exp(race["margin"] * known.error(rung, True)) if known.best else math.inf
     return [t for t in there if t["rungs"][rung] <= most]
 
 
