@@ -61,8 +61,8 @@ struct msc_processor_options {
     const char
         *tensorboard; // folder that gets a run of each search (search/tensorboard.h); or NULL
     // Where trials are measured: "local:N", so many workers on this machine; "ray:HOST:PORT" or "ray:auto",
-    // on a cluster of Ray's, ":N" at the end so many at most; "slurm[:PARTITION][:N]"; NULL: in this process. Nothing of the record
-    // depends on it.
+    // on a cluster of Ray's, ":N" at the end so many at most; "slurm[:PARTITION][:N]", as jobs of Slurm's;
+    // NULL: in this process. Nothing of the record depends on it.
     const char *cluster;
     const char *worker_program; // of local ones: the path of this program
     const char *node_program;   // of others: on their machines; NULL: mscgym
