@@ -184,7 +184,8 @@ size_t msc_race_halves_from(const struct msc_race *race) {
 // Of n trials after a rung; at least 1. Where few batches tell too little to compare trials of a round that
 // are much alike, only the margin ends any.
 static size_t count_kept(const struct msc_race *race, size_t rung, size_t n) {
-    return race->rungs[rung] >= msc_race_halves_from(race) ? (size_t)ceil(race->keep * (double)n) : n;
+    bool is_share = race->rungs[rung] >= msc_race_halves_from(race);
+    return is_share ? (size_t)ceil(race->keep * (double)n) : n;
 }
 
 double msc_race_effort(const struct msc_race *race, size_t n, size_t n_batches) {
@@ -215,7 +216,8 @@ double msc_race_error(const struct msc_race *race, const struct msc_race_known *
 static double most_sum(const struct msc_race *race, const struct msc_race_known *known,
                        size_t rung) {
     double best = known->has_best ? known->best[rung] : 0.0;
-    return best > 0.0 ? best * exp(race->margin * msc_race_error(race, known, rung, true)) : INFINITY;
+    double behind = race->margin * msc_race_error(race, known, rung, true);
+    return best > 0.0 ? best * exp(behind) : INFINITY;
 }
 
 size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *known, size_t rung,

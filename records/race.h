@@ -28,8 +28,8 @@ enum msc_status msc_race_read_header(struct msc_race *out, const struct cJSON *v
 struct cJSON *msc_race_write(const struct msc_race *race);
 // From so many batches on a share of a round goes on, however many of it may be better than the best so far.
 size_t msc_race_halves_from(const struct msc_race *race);
-// What a trial of a round of n takes on average, as a part of one that is measured in full; with a margin
-// at most.
+// What a trial of a round of n takes on average, as a part of one that is measured in full, if as many go
+// on as may: by a margin most end sooner, and those that cannot win later.
 double msc_race_effort(const struct msc_race *race, size_t n, size_t n_batches);
 
 #define MSC_RACE_BASELINES 4

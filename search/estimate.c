@@ -321,8 +321,8 @@ static void write_race(struct msc_str *out, const struct msc_estimate *e) {
     }
     if (e->race.n_rungs > 0 && e->race.margin > 0.0) {
         msc_str_printf(out,
-                       " of %zu batches, that may be better than the best so far, from %zu on at most "
-                       "%.3g of them\n",
+                       " of %zu batches, that may be better than the best so far, from %zu on at "
+                       "most %.3g of them\n",
                        e->n_batches, msc_race_halves_from(&e->race), e->race.keep);
     } else if (e->race.n_rungs > 0) {
         msc_str_printf(out, " of %zu batches, each time %.3g of them\n", e->n_batches,

@@ -169,8 +169,8 @@ static void note(struct msc_race_known *known, const struct msc_race *race, doub
     note_line(known, race, a, b, loss, 0.0, -1);
 }
 
-static void assert_error(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
-                         bool can_win, double error) {
+static void assert_error(const struct msc_race *race, const struct msc_race_known *known,
+                         size_t rung, bool can_win, double error) {
     assert_float_equal(msc_race_error(race, known, rung, can_win), error, 1e-4);
 }
 
