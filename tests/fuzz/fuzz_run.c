@@ -1,5 +1,6 @@
 // The bytes are an ONNX model: where it is small it is also run on the reference kernels, on inputs
-// drawn from a fixed seed. Memory is short: an array of more than 4 MiB gets none.
+// drawn from a fixed seed. Memory is short: an array of more than 4 MiB gets none. So is time: a loop
+// may be counted to 2^31, and is asked to stop after a second, which it has to obey.
 #include "base/rng.h"
 #include "graph/cost.h"
 #include "graph/onnx/onnx.h"
@@ -7,8 +8,14 @@
 #include "graph/reference/reference.h"
 #include "tests/fuzz/fuzz.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
 enum { LENGTH = 3, MAX_TENSORS = 16, MAX_ELEMENTS = 1 << 14 };
 #define MAX_MACS 1e6
+#define MOST_SECONDS 1
 #define MAX_ARRAY_BYTES ((size_t)4 << 20)
 
 // The linker puts these in the place of the library's calls, which are those for elements.
@@ -68,6 +75,55 @@ static bool is_small(const struct msc_graph *g) {
     return macs < MAX_MACS;
 }
 
+// Somebody who asks a run to stop when it takes long.
+struct watch {
+    struct msc_cancel cancel;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool is_over;
+};
+
+static void *watch_run(void *payload) {
+    struct watch *w = payload;
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += MOST_SECONDS;
+    pthread_mutex_lock(&w->lock);
+    int waited = 0;
+    while (!w->is_over && waited != ETIMEDOUT) {
+        waited = pthread_cond_timedwait(&w->wake, &w->lock, &end);
+    }
+    if (!w->is_over) {
+        msc_cancel_raise(&w->cancel, 2);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+static void watch_begin(struct watch *w) {
+    *w = (struct watch){.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+    if (pthread_create(&w->thread, NULL, watch_run, w) != 0) {
+        abort();
+    }
+}
+
+static void watch_end(struct watch *w) {
+    pthread_mutex_lock(&w->lock);
+    w->is_over = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+}
+
+static bool has_body(const struct msc_graph *g) {
+    bool has = false;
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+        has = has || msc_graph_joint(g, i)->n_graphs > 0;
+    }
+    return has;
+}
+
 static void run(const struct msc_graph *g, const struct msc_array *const inputs[]) {
     struct msc_array *outputs[MAX_TENSORS] = {NULL};
     int32_t wanted[MAX_TENSORS];
@@ -75,7 +131,16 @@ static void run(const struct msc_graph *g, const struct msc_array *const inputs[
     for (size_t i = 0; i < n; i++) {
         wanted[i] = msc_graph_output(g, (int32_t)i);
     }
-    fuzz_check(msc_reference_run_graph(outputs, g, inputs, wanted, n, NULL));
+    struct watch w;
+    bool is_watched = has_body(g); // a thread for each run would cost more than most runs
+    if (is_watched) {
+        watch_begin(&w);
+    }
+    const struct msc_reference_limits limits = {.cancel = is_watched ? &w.cancel : NULL};
+    fuzz_check(msc_reference_run_graph(outputs, g, inputs, wanted, n, &limits));
+    if (is_watched) {
+        watch_end(&w);
+    }
     for (size_t i = 0; i < n; i++) {
         msc_array_release(outputs[i]);
     }
