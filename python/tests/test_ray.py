@@ -3,23 +3,23 @@
 
     test_ray.py
 """
-import asyncio
-import io
-import json
 import os
-import shutil
 import sys
-import tempfile
-import time
-import types
 
 if sys.version_info < (3, 11):
     print("skipped: the package needs Python 3.11")
     sys.exit(0)
 try:
+    import asyncio
+    import io
+    import json
+    import shutil
+    import tempfile
+    import time
+    import types
     import unittest
-except ImportError:
-    print(f"skipped: there is no unittest in {sys.executable}")
+except ImportError as error:
+    print(f"skipped: {sys.executable}: {error}")
     sys.exit(0)
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
