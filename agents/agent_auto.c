@@ -538,9 +538,8 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
 }
 
 static void tell_part(struct part *part, const uint32_t choices[], double value, bool is_estimate) {
-    bool is_alone = is_estimate
-                        ? msc_sensitivity_tell_estimate(&part->sensitivity, choices, value)
-                        : msc_sensitivity_tell(&part->sensitivity, choices, value);
+    bool is_alone = is_estimate ? msc_sensitivity_tell_estimate(&part->sensitivity, choices, value)
+                                : msc_sensitivity_tell(&part->sensitivity, choices, value);
     if (!is_alone && !isnan(value)) {
         msc_pair_model_tell_estimate(&part->model, choices, value,
                                      is_estimate ? ESTIMATE_ERROR : 0.0);
@@ -552,8 +551,7 @@ static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial
     const uint32_t *choices = trial->proposal.choices;
     const struct msc_outcome learnt = msc_goal_learn(msc_agent_goal(agent), trial);
     bool is_usable = msc_trial_state_is_result(learnt.state);
-    bool is_estimate =
-        a->knows_estimates && is_usable && trial->outcome.state == MSC_TRIAL_PRUNED;
+    bool is_estimate = a->knows_estimates && is_usable && trial->outcome.state == MSC_TRIAL_PRUNED;
     msc_sampler_note(&a->sampler, choices);
     judge(a, choices, &learnt);
     msc_population_tell(&a->members, trial);

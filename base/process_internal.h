@@ -35,8 +35,7 @@ enum msc_process_waited {
 
 // As msc_process_start; `environment` NULL: ours. `death_signal` is sent to it when we end.
 enum msc_status msc_process__start(struct msc_process **out, const char *const argv[],
-                                   const char *folder, char *const environment[],
-                                   int death_signal);
+                                   const char *folder, char *const environment[], int death_signal);
 // The next complete line of what was read, of which n_seen bytes have no newline; *length without its
 // own. NULL: there is none.
 char *msc_process__take_line(struct msc_process *process, size_t *length, size_t n_seen);

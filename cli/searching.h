@@ -43,7 +43,7 @@ struct msc_cli_search {
         {.name = "cluster",                                                                        \
          .argument = "KIND:WHERE",                                                                 \
          .type = MSC_CLI_TEXT,                                                                     \
-         .help = "local:N, ray:HOST:PORT, slurm[:PARTITION][:N]: measure trials by workers",         \
+         .help = "local:N, ray:HOST:PORT, slurm[:PARTITION][:N]: measure trials by workers",       \
          .offset = MSC_CLI_SEARCH(cluster)},                                                       \
         {.name = "worker-program",                                                                 \
          .argument = "PATH",                                                                       \

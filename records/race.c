@@ -44,7 +44,8 @@ static enum msc_status read_margin(struct msc_race *out, const cJSON *value, dou
     return out->margin > 0.0 && out->margin <= MOST_MARGIN
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s: margin is a number of standard errors, more than 0 and at most %g, or false",
+                          "%s: margin is a number of standard errors, more than 0 and at most %g, "
+                          "or false",
                           where, MOST_MARGIN);
 }
 
@@ -124,8 +125,8 @@ enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, s
     *out = (struct msc_race){.n_batches = n_batches};
     MSC_TRY(check_members(value, false, where));
     MSC_TRY(read_keep(out, cJSON_GetObjectItemCaseSensitive(value, "keep"), where));
-    MSC_TRY(read_margin(out, cJSON_GetObjectItemCaseSensitive(value, "margin"), DEFAULT_MARGIN,
-                        where));
+    MSC_TRY(
+        read_margin(out, cJSON_GetObjectItemCaseSensitive(value, "margin"), DEFAULT_MARGIN, where));
     if (n_batches == 1) {
         return MSC_FAIL(MSC_E_INVALID,
                         "%s: the samples are one batch, and a race is between batches; set "
@@ -316,7 +317,7 @@ void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
     }
     size_t n = list_sums(sums, race, loss, is_whole, line);
     bool can_win = outcome->violation <= 0.0;
-    const double *reference = !can_win           ? nearest_reference(known, n - 1, sums[n - 1])
+    const double *reference = !can_win          ? nearest_reference(known, n - 1, sums[n - 1])
                               : known->has_best ? known->best
                                                 : NULL;
     if (reference) {
@@ -343,7 +344,8 @@ struct msc_trial msc_race_told(const struct msc_race_known *known, const struct 
     struct msc_trial told = line->trial;
     size_t n = line->n_rungs;
     if (n > 0 && msc_goal_is_estimate(goal, &told)) {
-        told.outcome.objectives[0] = line->rungs[n - 1] * whole_over_sum(known, race, n - 1, line->rungs[n - 1]);
+        told.outcome.objectives[0] =
+            line->rungs[n - 1] * whole_over_sum(known, race, n - 1, line->rungs[n - 1]);
     }
     return told;
 }

@@ -165,7 +165,8 @@ uint32_t msc_record_parallel(const struct msc_record *record); // proposals aske
 size_t msc_record_n_trials(const struct msc_record *record);
 // A line is put together as it is asked for; what it points to is borrowed.
 struct msc_record_line msc_record_trial(const struct msc_record *record, size_t id);
-double msc_record_elapsed_s(const struct msc_record *record); // of the latest that is held; 0: none is
+double
+msc_record_elapsed_s(const struct msc_record *record); // of the latest that is held; 0: none is
 bool msc_record_holds(const struct msc_record *record, int64_t id); // false also beyond its trials
 // Number of a trial's line in the file, from 1.
 size_t msc_record_line_number(const struct msc_record *record, int64_t id);

@@ -100,13 +100,12 @@ static enum msc_status vulkan_init(struct msc_vk_backend *b) {
     char shaders[MSC_HASH_TEXT_BYTES];
     msc_hash_format(shaders, hash_shaders());
     // The fallback's own id stands for the steps that run there.
-    snprintf(b->numerics, sizeof(b->numerics),
-             "vulkan/%d %.100s, %.200s, family %s, %s%s, shaders %.8s; %.200s",
-             MSC_VK_KERNELS_VERSION, b->vk->properties.deviceName, b->vk->driver,
-             b->vk->tuning.is_family_u ? "u" : "g",
-             b->vk->divides_exactly ? "exact division" : "repaired division",
-             b->vk->keeps_denormals ? "" : ", no denormals", shaders,
-             b->host->def->numerics(b->host));
+    snprintf(
+        b->numerics, sizeof(b->numerics),
+        "vulkan/%d %.100s, %.200s, family %s, %s%s, shaders %.8s; %.200s", MSC_VK_KERNELS_VERSION,
+        b->vk->properties.deviceName, b->vk->driver, b->vk->tuning.is_family_u ? "u" : "g",
+        b->vk->divides_exactly ? "exact division" : "repaired division",
+        b->vk->keeps_denormals ? "" : ", no denormals", shaders, b->host->def->numerics(b->host));
     return MSC_OK;
 }
 

@@ -82,9 +82,10 @@ enum msc_status msc_vk_probe(struct msc_vk *vk) {
     if (!vk->divides_exactly) {
         MSC_TRY_OUT(count_wrong(vk, &n_wrong, in, out, pairs, results, true));
         if (n_wrong > 0) {
-            msc_log(vk->log, MSC_LOG_WARNING,
-                    "vulkan: %s rounds quotients or roots inexactly: results may differ from the cpu's",
-                    vk->properties.deviceName);
+            msc_log(
+                vk->log, MSC_LOG_WARNING,
+                "vulkan: %s rounds quotients or roots inexactly: results may differ from the cpu's",
+                vk->properties.deviceName);
         }
     }
 out:

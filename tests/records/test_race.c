@@ -202,8 +202,8 @@ static void test_records_race__margin(void **state) {
     assert_error(&race, &known, 0, true, 0.1452);
     assert_error(&race, &known, 0, false, 0.2905);
     assert_int_equal(msc_race_going(&race, &known, 0, one_to_eight, 8, true), 1);
-    assert_int_equal(
-        msc_race_going(&race, &known, 0, (const double[]){1, 1.1, 1.2, 1.3}, 4, true), 4);
+    assert_int_equal(msc_race_going(&race, &known, 0, (const double[]){1, 1.1, 1.2, 1.3}, 4, true),
+                     4);
 }
 
 // What cannot win goes on until it is known to 0.06, of itself or after the last rung.

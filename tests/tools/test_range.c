@@ -96,7 +96,8 @@ static void test_tools_range__scheme_fit(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct msc_scheme scheme = {rows[i].bits, rows[i].is_symmetric, rows[i].is_weight, false, 0};
+        struct msc_scheme scheme = {rows[i].bits, rows[i].is_symmetric, rows[i].is_weight, false,
+                                    0};
         float scale;
         int32_t zero_point;
         msc_scheme_fit(&scheme, (struct msc_range){rows[i].low, rows[i].high}, &scale, &zero_point);
