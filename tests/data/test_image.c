@@ -235,6 +235,36 @@ static void test_data_image__truncated(void **state) {
     test_truncations(state, "images/c.BMP", "cut.bmp", decode);
 }
 
+// Pieces of the data may be empty (PNG, 11.2.4), the first one, too.
+static void test_data_image__empty_piece(void **state) {
+    static const char empty[12] = {0, 0, 0, 0, 'I', 'D', 'A', 'T', 0x35, (char)0xaf, 0x06, 0x1e};
+    char path[PATH_BYTES];
+    char *bytes = NULL;
+    size_t n_bytes = 0;
+    struct msc_array *a = NULL, *expected = NULL;
+    assert_int_equal(msc_file_read(&bytes, &n_bytes, test_file(path, "images/a.png")), MSC_OK);
+    size_t before = 0; // a piece's length stands before its name
+    while (before + 8 < n_bytes && memcmp(bytes + before + 4, "IDAT", 4) != 0) {
+        before++;
+    }
+    assert_true(before + 8 < n_bytes);
+    char *with = msc_alloc(n_bytes + sizeof empty);
+    memcpy(with, bytes, before);
+    memcpy(with + before, empty, sizeof empty);
+    memcpy(with + before + sizeof empty, bytes + before, n_bytes - before);
+    test_path(path, state, "empty.png");
+    assert_int_equal(msc_file_write(path, with, n_bytes + sizeof empty), MSC_OK);
+    assert_int_equal(msc_image__decode(&a, path, 3), MSC_OK);
+    assert_int_equal(msc_npy_load(&expected, test_file(path, "images_a.npy")), MSC_OK);
+    double largest, average;
+    compare(&largest, &average, a, expected);
+    assert_true(largest == 0.0);
+    msc_array_release(a);
+    msc_array_release(expected);
+    msc_free(with);
+    msc_free(bytes);
+}
+
 // The decoder would write such a table over what lies behind its own.
 static void test_data_image__huffman_table_too_large(void **state) {
     char path[PATH_BYTES];
@@ -334,6 +364,7 @@ int main(void) {
         cmocka_unit_test(test_data_image__options_that_do_not_fit),
         cmocka_unit_test(test_data_image__folders_without_images),
         cmocka_unit_test(test_data_image__truncated),
+        cmocka_unit_test(test_data_image__empty_piece),
         cmocka_unit_test(test_data_image__huffman_table_too_large),
         cmocka_unit_test(test_data_image__too_many_pixels),
         cmocka_unit_test(test_data_image__more_pixels_than_bytes),
