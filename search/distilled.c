@@ -16,6 +16,19 @@ const struct cJSON *msc_distilled_plan(const struct cJSON *distilled) {
     return cJSON_GetObjectItemCaseSensitive(distilled, "plan");
 }
 
+// A report says all of these; a number that is none stands as null.
+static bool is_complete(const cJSON *distilled) {
+    static const char *const numbers[] = {"improved", "held_back", "loss_before", "loss_after"};
+    const cJSON *objection = cJSON_GetObjectItemCaseSensitive(distilled, "objection");
+    bool is_whole = cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(distilled, "weights")) &&
+                    (!objection || cJSON_IsString(objection));
+    for (size_t i = 0; is_whole && i < sizeof numbers / sizeof numbers[0]; i++) {
+        const cJSON *number = cJSON_GetObjectItemCaseSensitive(distilled, numbers[i]);
+        is_whole = cJSON_IsNumber(number) || cJSON_IsNull(number);
+    }
+    return is_whole;
+}
+
 enum msc_status msc_distilled_load(struct cJSON **out, const struct msc_record *record,
                                    int64_t trial, const struct msc_log *log) {
     cJSON *distilled = NULL;
@@ -32,6 +45,10 @@ enum msc_status msc_distilled_load(struct cJSON **out, const struct msc_record *
         fits = false;
         msc_log(log, MSC_LOG_INFO, "%s%s: passed over: it is not of the winner",
                 msc_record_path(record), kind.ending);
+    } else if (status == MSC_OK && !is_complete(distilled)) {
+        fits = false;
+        msc_log(log, MSC_LOG_INFO, "%s%s: passed over: it is not complete", msc_record_path(record),
+                kind.ending);
     }
     if (!fits) {
         cJSON_Delete(distilled);

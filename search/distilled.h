@@ -17,7 +17,7 @@ struct cJSON;
 enum msc_status msc_distilled_save(const struct msc_record *record, struct cJSON *distilled,
                                    int64_t trial);
 // *out is owned by the caller (cJSON_Delete); NULL when there is none of this trial's line as it is
-// now. A file that is damaged or of another record or trial is told of in `log`.
+// now. A file that is damaged, incomplete or of another record or trial is told of in `log`.
 enum msc_status msc_distilled_load(struct cJSON **out, const struct msc_record *record,
                                    int64_t trial, const struct msc_log *log);
 // The improved plan in it, a strategy's JSON, borrowed; NULL: the trial's own is delivered.

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "fake_env.h"
 #include "records/record_query.h"
+#include "search/distilled.h"
 #include "search/kept.h"
 #include "search/recheck.h"
 #include "search/report.h"
@@ -234,6 +235,43 @@ static void test_search_recheck__kept(void **state) {
     run_finish(&run);
 }
 
+// What stands beside a record has a checksum of its own, yet another program may have written it.
+static void test_search_recheck__distilled_is_whole(void **state) {
+    static const char whole[] = "{\"improved\":2,\"held_back\":8,\"loss_before\":0.5,"
+                                "\"loss_after\":0.25,\"weights\":[{},{},{}]}";
+    static const char *const members[] = {"improved", "held_back", "loss_before", "loss_after",
+                                          "weights"};
+    const struct fixture *f = *state;
+    struct search_run run;
+    run_search(&run, f, 4);
+    int64_t best = best_id(run.result.record);
+    for (size_t i = 0; i <= sizeof members / sizeof members[0] + 1; i++) {
+        bool is_whole = i == sizeof members / sizeof members[0] + 1;
+        cJSON *distilled = NULL, *found = NULL;
+        assert_ok(msc_json_parse(&distilled, whole, strlen(whole), "distilled"));
+        if (i < sizeof members / sizeof members[0]) {
+            cJSON_DeleteItemFromObjectCaseSensitive(distilled, members[i]);
+        } else if (!is_whole) {
+            assert_ok(msc_json_add_number(distilled, "objection", 1));
+        }
+        assert_ok(msc_distilled_save(run.result.record, distilled, best));
+        n_notes = 0;
+        assert_ok(msc_distilled_load(&found, run.result.record, best, &notes));
+        assert_int_equal(found != NULL, is_whole);
+        assert_int_equal(n_notes, !is_whole);
+        cJSON_Delete(found);
+        cJSON_Delete(distilled);
+    }
+    cJSON *report = make_report(run.result.record, run.env, &run.result);
+    assert_ok(msc_report_add_beside(report, run.result.record, NULL, &notes));
+    char *text = text_of(report);
+    assert_non_null(strstr(text, "distill: 2 of 3 weights improved, which takes the loss on 8 "
+                                 "samples held back from 0.5 to 0.25; this plan is delivered"));
+    msc_free(text);
+    cJSON_Delete(report);
+    run_finish(&run);
+}
+
 static void test_search_recheck__left_out_is_kept(void **state) {
     const struct fixture *f = *state;
     struct search_run run;
@@ -265,10 +303,8 @@ int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_search_recheck__##name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(flipped_bit),
-        CASE(nothing_comes_out_again),
-        CASE(kept),
-        CASE(left_out_is_kept),
+        CASE(flipped_bit),        CASE(nothing_comes_out_again), CASE(kept),
+        CASE(distilled_is_whole), CASE(left_out_is_kept),
     };
 #undef CASE
     msc_test_select(argc, argv);
