@@ -12,6 +12,7 @@
 #define N_PAIRS 16384
 #define LANES 64
 #define PER_LANE 64
+#define N_RESULTS 5            // of a pair
 #define DENORMAL (N_PAIRS - 1) // a pair that shows whether denormals are kept, and nothing else
 
 // Numerators of any size and denominators as scales are: 2^-20 … 2^12 with full mantissas.
@@ -49,36 +50,37 @@ static enum msc_status count_wrong(struct msc_vk *vk, int *n_wrong, const struct
     d.push_bytes = sizeof(push);
     d.groups[0] = msc_vk_groups(N_PAIRS, LANES * PER_LANE);
     MSC_TRY(msc_vk_dispatch(vk, &d));
-    struct msc_vk_copy copy = {results, out, 3 * N_PAIRS * sizeof(float)};
+    struct msc_vk_copy copy = {results, out, N_RESULTS * N_PAIRS * sizeof(float)};
     MSC_TRY(msc_vk_download(vk, &copy, 1));
     *n_wrong = 0;
     for (int i = 0; i < DENORMAL; i++) {
         const float expected[2] = {pairs[2 * i] / pairs[2 * i + 1], sqrtf(fabsf(pairs[2 * i]))};
-        *n_wrong += memcmp(expected, &results[3 * i], sizeof(expected)) != 0;
+        *n_wrong += memcmp(expected, &results[N_RESULTS * i], sizeof(expected)) != 0;
     }
     return MSC_OK;
 }
 
-// The denormal, divided by 1 and within 0 ... 1.
-static bool is_kept(const float results[3], float denormal) {
-    return results[0] == denormal && results[2] == denormal;
+// The denormal: divided by 1, within 0 ... 1, half of it, and with that half added.
+static bool is_kept(const float results[N_RESULTS], float denormal) {
+    return results[0] == denormal && results[2] == denormal && results[3] == 0.5f * denormal &&
+           results[4] == 1.5f * denormal;
 }
 
 enum msc_status msc_vk_probe(struct msc_vk *vk) {
     enum msc_status status;
     int n_wrong;
     struct msc_vk_block *in = NULL, *out = NULL;
-    float *pairs = msc_alloc(5 * N_PAIRS * sizeof(float));
+    float *pairs = msc_alloc((2 + N_RESULTS) * N_PAIRS * sizeof(float));
     if (!pairs) {
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
     }
     vk_probe_fill(pairs);
     MSC_TRY_OUT(msc_vk_upload_new(vk, &in, pairs, 2 * N_PAIRS * sizeof(float)));
-    MSC_TRY_OUT(msc_vk_upload_new(vk, &out, pairs, 3 * N_PAIRS * sizeof(float)));
+    MSC_TRY_OUT(msc_vk_upload_new(vk, &out, pairs, N_RESULTS * N_PAIRS * sizeof(float)));
     float *results = pairs + (size_t)2 * N_PAIRS;
     MSC_TRY_OUT(count_wrong(vk, &n_wrong, in, out, pairs, results, false));
     vk->divides_exactly = n_wrong == 0;
-    vk->keeps_denormals = is_kept(&results[3 * DENORMAL], pairs[2 * DENORMAL]);
+    vk->keeps_denormals = is_kept(&results[N_RESULTS * DENORMAL], pairs[2 * DENORMAL]);
     if (!vk->divides_exactly) {
         MSC_TRY_OUT(count_wrong(vk, &n_wrong, in, out, pairs, results, true));
         if (n_wrong > 0) {

@@ -1,6 +1,7 @@
-// results[3 * i + ...] = pairs[i].x / pairs[i].y, the root of |pairs[i].x|, and |pairs[i].x| within 0 ...
-// pairs[i].y, to see how the device rounds, and what becomes of small numbers.
-// Buffers: 0 pairs [n] vec2, 1 results [n][3]. Constants: 0 lanes, 1 repair. Tile: lanes * per_lane
+// results[5 * i + ...] = pairs[i].x / pairs[i].y, the root of |pairs[i].x|, |pairs[i].x| within 0 ...
+// pairs[i].y, half of it, and it with half of it added, to see how the device rounds, and what becomes of
+// small numbers.
+// Buffers: 0 pairs [n] vec2, 1 results [n][5]. Constants: 0 lanes, 1 repair. Tile: lanes * per_lane
 // elements. Dispatched by vk_probe.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -20,9 +21,12 @@ void main() {
         if (i < n) {
             vec2 p = pairs[i];
             float a = abs(p.x), at_least = a < 0.0 ? 0.0 : a;
-            results[3 * i] = divide(p.x, p.y);
-            results[3 * i + 1] = root(a);
-            results[3 * i + 2] = at_least > p.y ? p.y : at_least;
+            precise float half_of = 0.5 * a, more = fma(0.5, a, a);
+            results[5 * i] = divide(p.x, p.y);
+            results[5 * i + 1] = root(a);
+            results[5 * i + 2] = at_least > p.y ? p.y : at_least;
+            results[5 * i + 3] = half_of;
+            results[5 * i + 4] = more;
         }
     }
 }
