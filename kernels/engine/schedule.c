@@ -78,6 +78,7 @@ void msc_schedule_destroy(struct msc_schedule *s) {
     msc_free(s->ready.items);
     msc_free(s->stack.items);
     msc_free(s->failures);
+    msc_schedule__finish_feeding(s);
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->end_lock);
     pthread_cond_destroy(&s->wake);

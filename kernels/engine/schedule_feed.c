@@ -13,84 +13,182 @@ static struct msc_view target_view(const struct msc_schedule *s, const struct ms
                               : msc_schedule__view(s, node, value, targets[target]);
 }
 
-// Values of a backend whose memory is not the host's, to be copied in one go.
-struct copies {
+// ---- Host memory ------------------------------------------------------------------------------
+
+// Buffers that are not in use are kept until the schedule goes: fresh memory costs more than what is
+// done with it.
+struct msc_host_buffer {
+    struct msc_host_buffer *next;
+    size_t n_bytes;
+    char *data;
+};
+
+static struct msc_host_buffer *take_buffer(struct msc_schedule *s, size_t n_bytes) {
+    pthread_mutex_lock(&s->lock);
+    struct msc_host_buffer *b = s->host_buffers;
+    s->host_buffers = b ? b->next : NULL;
+    pthread_mutex_unlock(&s->lock);
+    b = b ? b : msc_alloc_zero(1, sizeof *b);
+    if (b && b->n_bytes < n_bytes) {
+        msc_free(b->data);
+        b->data = msc_alloc(n_bytes);
+        b->n_bytes = b->data ? n_bytes : 0;
+    }
+    return b;
+}
+
+static void give_buffer(struct msc_schedule *s, struct msc_host_buffer *b) {
+    pthread_mutex_lock(&s->lock);
+    b->next = s->host_buffers;
+    s->host_buffers = b;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void msc_schedule__finish_feeding(struct msc_schedule *s) {
+    while (s->host_buffers) {
+        struct msc_host_buffer *b = s->host_buffers;
+        s->host_buffers = b->next;
+        msc_free(b->data);
+        msc_free(b);
+    }
+}
+
+// ---- Values -----------------------------------------------------------------------------------
+
+// The values of a group are in host memory together; a larger one is a group of its own.
+#define GROUP_BYTES ((size_t)32 << 20)
+#define HOST_ALIGNMENT 64
+
+struct feed {
+    struct msc_schedule *s;
     struct msc_arena arena;
+    struct msc_view *values; // of all targets of all nodes, one node after the other
+    struct msc_host_buffer *buffer;
+    size_t n_used; // bytes of it
+    // What is to be copied in one go.
     void **hosts;
     const void **memories;
     size_t *n_bytes;
     size_t n;
 };
 
-static enum msc_status add_copy(struct copies *c, struct msc_view *v) {
-    void *host = msc_arena_alloc(&c->arena, msc_view_n_bytes(v) + 1);
-    if (!host) {
+static bool feed_copies(const struct feed *f) {
+    return !f->s->options.backend->def->memory_is_host;
+}
+
+static size_t feed_aligned(size_t n_bytes) {
+    return (n_bytes + HOST_ALIGNMENT) / HOST_ALIGNMENT * HOST_ALIGNMENT;
+}
+
+static size_t float_bytes(const struct msc_view *v) {
+    return (size_t)msc_view_n_elements(v) * sizeof(float);
+}
+
+// The host memory that values ask for: a copy, and floats in place of integers.
+static size_t feed_room(const struct feed *f, const struct msc_view values[], int32_t n) {
+    size_t n_bytes = 0;
+    for (int32_t i = 0; i < n; i++) {
+        const struct msc_view *v = &values[i];
+        n_bytes += v->data && feed_copies(f) ? feed_aligned(msc_view_n_bytes(v)) : 0;
+        n_bytes += v->data && v->quant ? feed_aligned(float_bytes(v)) : 0;
+    }
+    return n_bytes;
+}
+
+static void *feed_take(struct feed *f, size_t n_bytes) {
+    void *at = f->buffer->data + f->n_used;
+    f->n_used += feed_aligned(n_bytes);
+    return at;
+}
+
+static enum msc_status feed_list(struct feed *f, const int32_t ids[], int32_t n) {
+    size_t n_values = 1, at = 0;
+    for (int32_t i = 0; i < n; i++) {
+        n_values += (size_t)f->s->nodes[ids[i]].n_targets;
+    }
+    f->values = msc_arena_array(&f->arena, n_values, sizeof(f->values[0]));
+    f->hosts = msc_arena_array(&f->arena, n_values, sizeof(f->hosts[0]));
+    f->memories = msc_arena_array(&f->arena, n_values, sizeof(f->memories[0]));
+    f->n_bytes = msc_arena_array(&f->arena, n_values, sizeof(f->n_bytes[0]));
+    if (!f->values || !f->hosts || !f->memories || !f->n_bytes) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
     }
-    c->hosts[c->n] = host;
-    c->memories[c->n] = v->data;
-    c->n_bytes[c->n++] = msc_view_n_bytes(v);
-    v->data = host;
+    for (int32_t i = 0; i < n; i++) {
+        const struct msc_node *node = &f->s->nodes[ids[i]];
+        for (int32_t k = 0; k < node->n_targets; k++) {
+            f->values[at++] = target_view(f->s, node, node->first_target + k);
+        }
+    }
     return MSC_OK;
 }
 
-static enum msc_status download_copies(struct msc_backend *b, const struct copies *c) {
-    if (b->def->download_all) {
-        return b->def->download_all(b, c->hosts, c->memories, c->n_bytes, c->n);
+// How many of the nodes are a group; *n_values of theirs, in *n_bytes.
+static int32_t feed_group(const struct feed *f, const struct msc_view values[], const int32_t ids[],
+                          int32_t n, int32_t *n_values, size_t *n_bytes) {
+    int32_t n_group = 0;
+    *n_values = 0;
+    *n_bytes = 0;
+    while (n_group < n) {
+        int32_t n_targets = f->s->nodes[ids[n_group]].n_targets;
+        size_t more = feed_room(f, &values[*n_values], n_targets);
+        if (n_group > 0 && *n_bytes + more > GROUP_BYTES) {
+            break;
+        }
+        *n_bytes += more;
+        *n_values += n_targets;
+        n_group++;
     }
-    for (size_t i = 0; i < c->n; i++) {
-        MSC_TRY(b->def->download(b, c->hosts[i], c->memories[i], c->n_bytes[i]));
+    return n_group;
+}
+
+static enum msc_status download_copies(const struct feed *f) {
+    struct msc_backend *b = f->s->options.backend;
+    if (b->def->download_all) {
+        return b->def->download_all(b, f->hosts, f->memories, f->n_bytes, f->n);
+    }
+    for (size_t i = 0; i < f->n; i++) {
+        MSC_TRY(b->def->download(b, f->hosts[i], f->memories[i], f->n_bytes[i]));
     }
     return MSC_OK;
+}
+
+// From a backend whose memory is not the host's.
+static enum msc_status download_values(struct feed *f, struct msc_view values[], int32_t n) {
+    f->n = 0;
+    for (int32_t i = 0; i < n; i++) {
+        struct msc_view *v = &values[i];
+        if (v->data) {
+            f->memories[f->n] = v->data;
+            f->n_bytes[f->n] = msc_view_n_bytes(v);
+            f->hosts[f->n] = feed_take(f, msc_view_n_bytes(v));
+            v->data = f->hosts[f->n++];
+        }
+    }
+    return f->n > 0 ? download_copies(f) : MSC_OK;
 }
 
 // Sinks know float32 alone.
-static enum msc_status dequantize(struct copies *c, struct msc_view *v) {
-    int64_t n = msc_view_n_elements(v);
-    float *x = msc_arena_array(&c->arena, (size_t)n + 1, sizeof(x[0]));
-    if (!x) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
-    }
-    msc_view_dequantize(x, v);
-    v->data = x;
-    v->dtype = MSC_DTYPE_F32;
-    v->quant = NULL;
-    return MSC_OK;
-}
-
-static enum msc_status dequantize_all(struct copies *c, struct msc_view values[], size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        MSC_TRY(values[i].data && values[i].quant ? dequantize(c, &values[i]) : MSC_OK);
-    }
-    return MSC_OK;
-}
-
-// The values of all targets of the nodes, one node after the other, in host memory.
-static enum msc_status gather_values(const struct msc_schedule *s, const int32_t ids[], int32_t n,
-                                     struct msc_view **values, struct copies *c) {
-    size_t n_values = 1, at = 0;
+static void dequantize_values(struct feed *f, struct msc_view values[], int32_t n) {
     for (int32_t i = 0; i < n; i++) {
-        n_values += (size_t)s->nodes[ids[i]].n_targets;
-    }
-    *values = msc_arena_array(&c->arena, n_values, sizeof(**values));
-    c->hosts = msc_arena_array(&c->arena, n_values, sizeof(c->hosts[0]));
-    c->memories = msc_arena_array(&c->arena, n_values, sizeof(c->memories[0]));
-    c->n_bytes = msc_arena_array(&c->arena, n_values, sizeof(c->n_bytes[0]));
-    if (!*values || !c->hosts || !c->memories || !c->n_bytes) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
-    }
-    for (int32_t i = 0; i < n; i++) {
-        const struct msc_node *node = &s->nodes[ids[i]];
-        for (int32_t k = 0; k < node->n_targets; k++, at++) {
-            (*values)[at] = target_view(s, node, node->first_target + k);
-            if ((*values)[at].data && !s->options.backend->def->memory_is_host) {
-                MSC_TRY(add_copy(c, &(*values)[at]));
-            }
+        struct msc_view *v = &values[i];
+        if (v->data && v->quant) {
+            float *x = feed_take(f, float_bytes(v));
+            msc_view_dequantize(x, v);
+            v->data = x;
+            v->dtype = MSC_DTYPE_F32;
+            v->quant = NULL;
         }
     }
-    MSC_TRY(c->n > 0 ? download_copies(s->options.backend, c) : MSC_OK);
-    return dequantize_all(c, *values, at);
 }
+
+static enum msc_status bring_to_host(struct feed *f, struct msc_view values[], int32_t n) {
+    f->n_used = 0;
+    MSC_TRY(feed_copies(f) ? download_values(f, values, n) : MSC_OK);
+    dequantize_values(f, values, n);
+    return MSC_OK;
+}
+
+// ---- The sink ---------------------------------------------------------------------------------
 
 static enum msc_status feed_slot(const struct msc_schedule *s, const struct msc_node *node,
                                  const struct msc_view *value) {
@@ -123,19 +221,45 @@ static enum msc_status feed_live_out(const struct msc_schedule *s, const struct 
                        : MSC_OK;
 }
 
+static enum msc_status feed_node(const struct feed *f, int32_t id, const struct msc_view values[]) {
+    const struct msc_node *node = &f->s->nodes[id];
+    bool is_slot = node->n_targets > 0 && node->first_target >= f->s->n_live_out;
+    return is_slot ? feed_slot(f->s, node, values) : feed_live_out(f->s, node, values);
+}
+
+// Nodes whose values are in host memory together. *n_given of them, until one fails.
+static enum msc_status give_group(struct feed *f, const int32_t ids[], int32_t n,
+                                  struct msc_view values[], int32_t n_values, int32_t *n_given) {
+    enum msc_status status = bring_to_host(f, values, n_values);
+    for (*n_given = 0; status == MSC_OK && *n_given < n; *n_given += status == MSC_OK) {
+        status = feed_node(f, ids[*n_given], values);
+        values += f->s->nodes[ids[*n_given]].n_targets;
+    }
+    return status;
+}
+
 int32_t msc_schedule__feed_sink(struct msc_schedule *s, const int32_t ids[], int32_t n,
                                 enum msc_status *status) {
-    struct copies c = {0};
-    struct msc_view *values = NULL;
+    struct feed f = {.s = s};
     int32_t n_given = 0;
-    *status = gather_values(s, ids, n, &values, &c);
+    *status = feed_list(&f, ids, n);
+    struct msc_view *values = f.values;
     while (*status == MSC_OK && n_given < n) {
-        const struct msc_node *node = &s->nodes[ids[n_given]];
-        bool is_slot = node->n_targets > 0 && node->first_target >= s->n_live_out;
-        *status = is_slot ? feed_slot(s, node, values) : feed_live_out(s, node, values);
-        values += node->n_targets;
-        n_given += *status == MSC_OK;
+        int32_t n_values, n_good = 0;
+        size_t n_bytes;
+        int32_t n_group = feed_group(&f, values, ids + n_given, n - n_given, &n_values, &n_bytes);
+        f.buffer = take_buffer(s, n_bytes);
+        if (!f.buffer || f.buffer->n_bytes < n_bytes) {
+            *status = MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
+        } else {
+            *status = give_group(&f, ids + n_given, n_group, values, n_values, &n_good);
+        }
+        if (f.buffer) {
+            give_buffer(s, f.buffer);
+        }
+        values += n_values;
+        n_given += n_good;
     }
-    msc_arena_finish(&c.arena);
+    msc_arena_finish(&f.arena);
     return n_given;
 }

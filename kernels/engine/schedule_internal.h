@@ -111,6 +111,7 @@ struct msc_schedule {
     int n_waiting;
     int stepper; // the thread at a step whose nodes run together, or MSC_NO_ID
     bool is_cancelled;
+    struct msc_host_buffer *host_buffers; // none of them in use
 
     struct msc_schedule_stats stats;
 };
@@ -250,6 +251,8 @@ enum msc_status msc_schedule__quantize(struct msc_schedule *s, const struct msc_
 // was given; *status is that of the next.
 int32_t msc_schedule__feed_sink(struct msc_schedule *s, const int32_t ids[], int32_t n,
                                 enum msc_status *status);
+// Frees what feeding has kept. Nobody feeds.
+void msc_schedule__finish_feeding(struct msc_schedule *s);
 
 // A value that `node` reads as `number`, at the backend's address.
 struct msc_view msc_schedule__view(const struct msc_schedule *s, const struct msc_node *node,

@@ -167,6 +167,12 @@ void eval_open_chain(struct eval_case *c, int64_t n_samples, int64_t batch) {
     make_dataset(c, n_samples, batch);
 }
 
+void eval_open_large(struct eval_case *c) {
+    int32_t x = add_unary(c, MSC_OP_RELU, "relu", open_graph(c, 8, 512, 512));
+    finish_graph(c, 1, &x, (const char *const[]){"relu:0", NULL});
+    make_dataset(c, 1, 1);
+}
+
 static void build_net(struct eval_case *c, int64_t width) {
     const struct msc_weight_spec none = {0};
     int32_t x = open_graph(c, 3, 6, width);

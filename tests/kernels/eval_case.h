@@ -36,6 +36,8 @@ struct eval_case {
 
 // Three convolutions in a row, "conv1" to "conv3", on samples [2,5,5]. The last is wanted.
 void eval_open_chain(struct eval_case *c, int64_t n_samples, int64_t batch);
+// One relu, of 8 MiB.
+void eval_open_large(struct eval_case *c);
 // Convolutions with a residual, a hard-swish spelled out, a constant, a split, reshaping, pooling
 // and linear layers; two outputs and a tensor inside are wanted.
 void eval_open_net(struct eval_case *c, int64_t n_samples, int64_t batch);

@@ -233,6 +233,20 @@ static void test_kernels_evaluator_sharing__runs_together(void **state) {
     eval_close_bench(&b);
 }
 
+// What is brought to the host at a time stays within 32 MiB.
+static void test_kernels_evaluator_sharing__brings_in_groups(void **state) {
+    struct eval_bench b;
+    (void)state;
+    eval_open_bench(&b);
+    fake_run_together(&b.fake); // up to seven
+    eval_open_large(&b.c);
+    eval_results_init(&b.results, &b.c);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    eval_run_and_check(&b, b.ev, 0, 7);
+    assert_int_equal(b.fake.n_waits, 3); // for 3, 3 and 1, as each has some bytes more than 8 MiB
+    eval_close_bench(&b);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_evaluator_sharing__shares_exactly),
@@ -241,6 +255,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_evaluator_sharing__steps_quantise),
         cmocka_unit_test(test_kernels_evaluator_sharing__moves_integers),
         cmocka_unit_test(test_kernels_evaluator_sharing__runs_together),
+        cmocka_unit_test(test_kernels_evaluator_sharing__brings_in_groups),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
