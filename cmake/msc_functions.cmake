@@ -45,6 +45,6 @@ function(msc_add_test name)
     add_test(NAME ${name} COMMAND test_${name})
     set_tests_properties(${name} PROPERTIES
         LABELS "${arg_LABELS}"
-        TIMEOUT 600
+        TIMEOUT ${MSC_TEST_TIMEOUT}
         ENVIRONMENT "OMP_WAIT_POLICY=passive;${MSC_SANITIZE_ENV};${arg_ENV}")
 endfunction()

@@ -46,12 +46,14 @@ endif()
 
 # Environment that every test needs under the chosen sanitizer.
 set(MSC_SANITIZE_ENV "")
+set(MSC_TEST_TIMEOUT 600) # seconds
 if(MSC_SANITIZE STREQUAL "address")
     set(MSC_SANITIZE_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=all
         -fno-omit-frame-pointer)
     # Damaged files ask for absurd sizes; the answer is NULL, as without the sanitizer.
     set(MSC_SANITIZE_ENV "ASAN_OPTIONS=allocator_may_return_null=1;UBSAN_OPTIONS=print_stacktrace=1")
 elseif(MSC_SANITIZE STREQUAL "thread")
+    set(MSC_TEST_TIMEOUT 3600)
     set(MSC_SANITIZE_FLAGS -fsanitize=thread -fno-omit-frame-pointer)
     # The OpenMP runtime of the distribution is not instrumented; its own locks look like races.
     set(MSC_SANITIZE_ENV "TSAN_OPTIONS=ignore_noninstrumented_modules=1:allocator_may_return_null=1")

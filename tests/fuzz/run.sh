@@ -197,7 +197,7 @@ fuzz() {
     [ ! -s "$work/$name/dict" ] || words=("-dict=$work/$name/dict")
     local TIMEFORMAT='%U %S' spent
     spent=$({ time nice "$build/tests/fuzz/fuzz_$name" -fork=1 -ignore_crashes=1 -ignore_ooms=1 \
-        -ignore_timeouts=1 -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 \
+        -ignore_timeouts=1 -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=30 \
         -max_len="$largest" "${words[@]}" -artifact_prefix="$kept/" \
         "$kept/corpus" "$work/$name/seeds" >"$log" 2>&1; } 2>&1 | awk '{ printf "%.0f", $1 + $2 }')
     local runs found

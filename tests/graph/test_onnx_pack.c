@@ -24,7 +24,7 @@ static int remove_scratch(void **state) {
     return 0;
 }
 
-enum { MAX_SLOTS = 2, MAX_SCALES = 8 };
+enum { MAX_SLOTS = 4, MAX_SCALES = 8 };
 
 // A convolution of one pixel, whose weight [n / columns, columns, 1, 1] is these integers times 0.5.
 struct packed {
@@ -54,6 +54,7 @@ static void make_packed(struct packed *p, const char *target, int32_t bits, bool
     assert_ok(msc_graph_finalize(p->g));
     const struct msc_site_scheme scheme = {.target = msc_target_find(target)};
     assert_ok(msc_sites_find(&p->sites, p->g, &scheme));
+    assert_true(p->sites.n_slots <= MAX_SLOTS);
     for (int i = 0; i < MAX_SCALES; i++) {
         p->scales[i] = 0.5f;
     }
