@@ -46,7 +46,7 @@ endif()
 
 # Environment that every test needs under the chosen sanitizer.
 set(MSC_SANITIZE_ENV "")
-set(MSC_TEST_TIMEOUT 600) # seconds
+set(MSC_TEST_TIMEOUT 900) # seconds
 if(MSC_SANITIZE STREQUAL "address")
     set(MSC_SANITIZE_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=all
         -fno-omit-frame-pointer)
