@@ -9,7 +9,14 @@
 
 #include <stdio.h>
 
-static const struct msc_cli_option options[] = {{0}};
+static const struct msc_cli_option options[] = {
+    {.name = "isa",
+     .argument = "LEVEL",
+     .type = MSC_CLI_TEXT,
+     .help = "with no more instructions than these, as other commands take it",
+     .offset = offsetof(struct msc_cli_common, isa)},
+    {0},
+};
 
 static enum msc_status add_device(cJSON *list, const char *name) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
@@ -46,6 +53,17 @@ static enum msc_status add_vulkan(cJSON *json) {
     return MSC_OK;
 }
 
+// Levels of instructions that --isa takes here.
+static enum msc_status add_levels(cJSON *json) {
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(json, "isa", list));
+    const char *level;
+    for (size_t i = 0; (level = msc_backend_isa(i)) != NULL; i++) {
+        MSC_TRY(msc_json_push(list, cJSON_CreateString(level)));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status add_devices(cJSON *json) {
     cJSON *list = cJSON_CreateArray();
     MSC_TRY(msc_json_add(json, "devices", list));
@@ -53,6 +71,7 @@ static enum msc_status add_devices(cJSON *json) {
         MSC_TRY(add_device(list, (*def)->name));
     }
     MSC_TRY(add_vulkan(json));
+    MSC_TRY(add_levels(json));
     MSC_TRY(msc_json_add_number(json, "threads", msc_machine_n_threads()));
     return msc_json_add_number(json, "free_bytes", (double)msc_machine_free_bytes());
 }
@@ -75,6 +94,11 @@ static enum msc_status print_devices(const cJSON *json) {
                        cJSON_GetObjectItemCaseSensitive(device, "memory_bytes")->valuedouble *
                            1e-9);
     }
+    const cJSON *levels = cJSON_GetObjectItemCaseSensitive(json, "isa"), *level = NULL;
+    cJSON_ArrayForEach(level, levels) {
+        msc_str_printf(&text, "%s%s", level == levels->child ? "isa: " : ", ", level->valuestring);
+    }
+    msc_str_append(&text, cJSON_GetArraySize(levels) > 0 ? "\n" : "");
     msc_str_printf(&text, "threads: %d\nfree memory: %.1f GB\n", msc_machine_n_threads(),
                    (double)msc_machine_free_bytes() * 1e-9);
     enum msc_status status = msc_cli_print_str(&text);
@@ -85,7 +109,10 @@ static enum msc_status print_devices(const cJSON *json) {
 static int cmd_devices(const struct msc_cli_call *call, void *payload) {
     const struct msc_cli_common *common = payload;
     cJSON *json = cJSON_CreateObject();
-    enum msc_status status = add_devices(json);
+    enum msc_status status = common->isa ? msc_backend_set_isa(common->isa) : MSC_OK;
+    if (status == MSC_OK) {
+        status = add_devices(json);
+    }
     if (status == MSC_OK) {
         status = common->json ? msc_cli_print_json(json) : print_devices(json);
     }
@@ -96,8 +123,8 @@ static int cmd_devices(const struct msc_cli_call *call, void *payload) {
 const struct msc_cli_command msc_cmd_devices = {
     .name = "devices",
     .summary = "what can compute here, and under which numerics",
-    .usage = "",
-    .examples = "  mscgym devices\n",
+    .usage = "[--isa LEVEL]",
+    .examples = "  mscgym devices\n  mscgym devices --isa avx2\n",
     .options = options,
     .values_size = sizeof(struct msc_cli_common),
     .run = cmd_devices,

@@ -5,7 +5,7 @@ _mscgym() {
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
     local commands="search sensitivity quantize resume show watch report verify salvage export run bench track graph config envs agents gym devices tune"
     local basic="--json --quiet --help"
-    local models="--device --threads --memory --bind"
+    local models="--device --isa --threads --memory --bind"
     local options=""
 
     if [ "$COMP_CWORD" -eq 1 ]; then
@@ -31,6 +31,11 @@ _mscgym() {
         ;;
     --cluster)
         mapfile -t COMPREPLY < <(compgen -W "local: ray:auto ray: slurm:" -- "$current")
+        return
+        ;;
+    --isa)
+        mapfile -t COMPREPLY < <(compgen -W "$(mscgym devices --json 2>/dev/null |
+            tr -d ' "\n' | sed -n 's/.*isa:\[\([^]]*\)\].*/\1/p' | tr ',' ' ')" -- "$current")
         return
         ;;
     --threads | --memory | --bind | --trials | --time | --top | --sample | --seed | --trial | \
@@ -70,6 +75,7 @@ _mscgym() {
     config) options="--show --allow-plugins" ;;
     envs | agents) options="--check --limit" ;;
     gym) options="--trials $models" ;;
+    devices) options="--isa" ;;
     tune) options="--device --time" ;;
     esac
     if [[ $current == -* ]]; then

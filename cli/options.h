@@ -55,6 +55,7 @@ struct msc_cli_option {
 struct msc_cli_common {
     bool help, quiet, json;
     const char *device;
+    const char *isa;
     int64_t threads;
     uint64_t memory_bytes;
     struct msc_cli_list bind;

@@ -350,6 +350,7 @@ enum msc_status msc_cli_print_placement(const struct msc_graph *g,
     struct msc_str text = {0};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(bind_for_placement(&bound, g, call->arena, bindings, n_bindings));
+    MSC_TRY_OUT(common->isa ? msc_backend_set_isa(common->isa) : MSC_OK);
     MSC_TRY_OUT(msc_backend_open(&backend, common->device ? common->device : "auto", &o));
     size_t n = (size_t)msc_graph_n_outputs(bound);
     int32_t *wanted = msc_arena_array(call->arena, n + 1, sizeof *wanted);

@@ -7,6 +7,7 @@
 #include "base/process.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "kernels/engine/backends.h"
 #include "pipeline/log_file.h"
 #include "search/report.h"
 #include "search/supervise.h"
@@ -18,6 +19,7 @@ enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
                                      const struct msc_cli_call *call,
                                      const struct msc_cli_common *common) {
     out->device = common->device;
+    out->isa = common->isa;
     out->n_threads = common->threads > 0 ? (int)common->threads : 0;
     out->memory_bytes = common->memory_bytes;
     out->log = &call->console->log;
@@ -30,6 +32,7 @@ enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
 enum msc_status msc_cli_fill_model_options(struct msc_model_options *out,
                                            const struct msc_cli_call *call,
                                            const struct msc_cli_common *common) {
+    MSC_TRY(common->isa ? msc_backend_set_isa(common->isa) : MSC_OK);
     out->device = common->device ? common->device : out->device;
     out->n_threads = common->threads > 0 ? (int)common->threads : 0;
     out->memory_bytes = common->memory_bytes;

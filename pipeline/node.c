@@ -45,10 +45,17 @@ static const char *text_of(const cJSON *object, const char *key) {
     return cJSON_IsString(item) ? item->valuestring : NULL;
 }
 
+// *out NULL: it is not there.
+static enum msc_status keep_text(const char **out, struct msc_arena *arena, const cJSON *object,
+                                 const char *key) {
+    const char *text = text_of(object, key);
+    *out = text ? msc_arena_strdup(arena, text) : NULL;
+    return text && !*out ? msc_processor__no_memory() : MSC_OK;
+}
+
 static enum msc_status read_share(struct msc_processor_options *o, struct msc_arena *arena,
                                   const cJSON *init) {
     int64_t n_threads, n_bytes = 0;
-    const char *device = text_of(init, "device");
     MSC_TRY(msc_json_get_i64(&n_threads, init, "threads", "init"));
     if (cJSON_HasObjectItem(init, "memory")) {
         MSC_TRY(msc_json_get_i64(&n_bytes, init, "memory", "init"));
@@ -58,8 +65,8 @@ static enum msc_status read_share(struct msc_processor_options *o, struct msc_ar
     }
     o->n_threads = (int)n_threads;
     o->memory_bytes = (uint64_t)n_bytes;
-    o->device = device ? msc_arena_strdup(arena, device) : NULL;
-    return MSC_OK;
+    MSC_TRY(keep_text(&o->device, arena, init, "device"));
+    return keep_text(&o->isa, arena, init, "isa");
 }
 
 // The search's environment, as its record says.

@@ -67,6 +67,7 @@ struct msc_processor_options {
     const char *worker_program; // of local ones: the path of this program
     const char *node_program;   // of others: on their machines; NULL: mscgym
     const char *device;         // NULL: the configuration's
+    const char *isa;            // msc_backend_set_isa; NULL: all that the processor has
     int n_threads;              // 0: all there are
     uint64_t memory_bytes;
     const struct msc_binding *bindings; // over those of the configuration

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "graph/target.h"
+#include "kernels/engine/backends.h"
 #include "records/race.h"
 #include "records/record_header.h"
 #include "search/supervise.h"
@@ -100,7 +101,10 @@ enum msc_status msc_processor__create(struct msc_processor **out, struct msc_con
     p->options = *options;
     p->log = options->log;
     p->news = options->log;
-    enum msc_status status = add_bindings(p);
+    enum msc_status status = options->isa ? msc_backend_set_isa(options->isa) : MSC_OK;
+    if (status == MSC_OK) {
+        status = add_bindings(p);
+    }
     if (status == MSC_OK) {
         status = select_entries(p);
     }

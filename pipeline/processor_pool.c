@@ -11,6 +11,14 @@
 
 #include <string.h>
 
+// `text` NULL: nothing.
+static void write_text(struct msc_str *out, const char *key, const char *text) {
+    if (text) {
+        msc_str_printf(out, ",\"%s\":", key);
+        msc_json_write_text(out, text);
+    }
+}
+
 // What a worker is told of the search: where its record is, which says the rest, and its share of the
 // machine (0: all of it).
 static enum msc_status write_init(char **out, struct msc_processor *p, int n_threads,
@@ -24,10 +32,8 @@ static enum msc_status write_init(char **out, struct msc_processor *p, int n_thr
     if (n_bytes > 0) {
         msc_str_printf(&init, ",\"memory\":\"%llu\"", (unsigned long long)n_bytes);
     }
-    if (p->options.device) {
-        msc_str_append(&init, ",\"device\":");
-        msc_json_write_text(&init, p->options.device);
-    }
+    write_text(&init, "device", p->options.device);
+    write_text(&init, "isa", p->options.isa);
     *out = msc_str_keep(&init, &p->arena);
     return *out ? MSC_OK : msc_processor__no_memory();
 }

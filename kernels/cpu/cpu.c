@@ -112,6 +112,14 @@ static enum msc_status cpu_open(struct msc_backend **out,
     return MSC_OK;
 }
 
+enum msc_status msc_cpu_set_isa(const char *level) {
+    return msc_routine_set_isa(level);
+}
+
+const char *msc_cpu_isa(size_t i) {
+    return msc_routine_isa_level(i);
+}
+
 static const char *cpu_numerics(const struct msc_backend *b) {
     return msc_cpu_from(b)->numerics;
 }

@@ -26,13 +26,17 @@ enum msc_status msc_routine_open(struct msc_routine_engine **out, int n_threads,
 void msc_routine_close(struct msc_routine_engine *engine); // accepts NULL
 // What can change a bit of a float32 result: "onednn-2.6.3 avx512_core".
 const char *msc_routine_name(const struct msc_routine_engine *engine);
-// What the engine may use of the machine, which its user can limit (ONEDNN_MAX_CPU_ISA).
+// What the engine may use of the machine, which its user can limit (msc_routine_set_isa,
+// ONEDNN_MAX_CPU_ISA). The level alone decides, so that machines with more compute the same under it.
 struct msc_routine_isa {
-    bool has_avx512;
-    bool has_int8; // integer units whose sums are exact
+    bool has_avx512; // with VNNI, as our own products are compiled
+    bool has_int8;   // integer units whose sums are exact
     bool has_tiles;
 };
 struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine);
+// msc_backend_set_isa and msc_backend_isa (kernels/engine/backends.h).
+enum msc_status msc_routine_set_isa(const char *level);
+const char *msc_routine_isa_level(size_t i);
 
 // MSC_E_UNSUPPORTED: no fast routine for this (int8 only). *out is owned by the caller. From any
 // thread.

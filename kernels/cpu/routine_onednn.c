@@ -49,27 +49,81 @@ static const struct {
     dnnl_cpu_isa_t isa;
     const char *name;
     struct msc_routine_isa has; // without VNNI sums of products of bytes saturate at 16 bits
+    bool is_unnamed;            // of the Xeon Phi alone: nobody can ask for it
 } isas[] = {
-    {dnnl_cpu_isa_sse41, "sse41", {false, false, false}},
-    {dnnl_cpu_isa_avx, "avx", {false, false, false}},
-    {dnnl_cpu_isa_avx2, "avx2", {false, false, false}},
-    {dnnl_cpu_isa_avx2_vnni, "avx2_vnni", {false, true, false}},
-    {dnnl_cpu_isa_avx512_mic, "avx512_mic", {false, false, false}},
-    {dnnl_cpu_isa_avx512_mic_4ops, "avx512_mic_4ops", {false, false, false}},
-    {dnnl_cpu_isa_avx512_core, "avx512_core", {true, false, false}},
-    {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni", {true, true, false}},
-    {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16", {true, true, false}},
-    {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx", {true, true, true}},
+    {dnnl_cpu_isa_sse41, "sse41", {false, false, false}, false},
+    {dnnl_cpu_isa_avx, "avx", {false, false, false}, false},
+    {dnnl_cpu_isa_avx2, "avx2", {false, false, false}, false},
+    {dnnl_cpu_isa_avx2_vnni, "avx2_vnni", {false, true, false}, false},
+    {dnnl_cpu_isa_avx512_mic, "avx512_mic", {false, false, false}, true},
+    {dnnl_cpu_isa_avx512_mic_4ops, "avx512_mic_4ops", {false, false, false}, true},
+    {dnnl_cpu_isa_avx512_core, "avx512_core", {false, false, false}, false},
+    {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni", {true, true, false}, false},
+    {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16", {true, true, false}, false},
+    {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx", {true, true, true}, false},
 };
+#define N_ISAS (sizeof(isas) / sizeof(isas[0]))
 
-// The last row of `isas` that the machine has all of; -1: none. Each bit is an extension, and later
+// Does the machine have all of it, up to the level that is set? Each bit is an extension, and later
 // versions of the library know of more.
+static bool is_within(size_t i) {
+    int isa = (int)dnnl_get_effective_cpu_isa();
+    return (isa & (int)isas[i].isa) == (int)isas[i].isa;
+}
+
+// The last row of `isas` that it has; -1: none.
 static int find_isa(void) {
-    int isa = (int)dnnl_get_effective_cpu_isa(), found = -1;
-    for (size_t i = 0; i < sizeof(isas) / sizeof(isas[0]); i++) {
-        found = (isa & (int)isas[i].isa) == (int)isas[i].isa ? (int)i : found;
+    int found = -1;
+    for (size_t i = 0; i < N_ISAS; i++) {
+        found = is_within(i) ? (int)i : found;
     }
     return found;
+}
+
+const char *msc_routine_isa_level(size_t i) {
+    for (size_t k = 0; k < N_ISAS; k++) {
+        if (!isas[k].is_unnamed && is_within(k) && i-- == 0) {
+            return isas[k].name;
+        }
+    }
+    return NULL;
+}
+
+// Those that can be asked for, or of them those that the machine has.
+static const char *list_levels(char *text, size_t n_bytes, bool is_all) {
+    size_t n = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < N_ISAS && n < n_bytes; i++) {
+        if (!isas[i].is_unnamed && (is_all || is_within(i))) {
+            n += (size_t)snprintf(text + n, n_bytes - n, "%s%s", n > 0 ? ", " : "", isas[i].name);
+        }
+    }
+    return text;
+}
+
+// oneDNN has one level for the whole process, which cannot be moved once it was looked at.
+enum msc_status msc_routine_set_isa(const char *level) {
+    char levels[256];
+    size_t wanted = 0;
+    while (wanted < N_ISAS && (isas[wanted].is_unnamed || strcmp(isas[wanted].name, level) != 0)) {
+        wanted++;
+    }
+    if (wanted == N_ISAS) {
+        return MSC_FAIL(MSC_E_INVALID, "isa is \"%s\", expected one of %s", level,
+                        list_levels(levels, sizeof levels, true));
+    }
+    dnnl_status_t set = dnnl_set_max_cpu_isa(isas[wanted].isa);
+    int found = find_isa();
+    if (found == (int)wanted) {
+        return MSC_OK;
+    }
+    if (set != dnnl_success) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "isa %s: this process computes with %s already, and has one level", level,
+                        found < 0 ? "another" : isas[found].name);
+    }
+    return MSC_FAIL(MSC_E_DEVICE, "isa %s: this processor lacks it; below it there are %s", level,
+                    list_levels(levels, sizeof levels, false));
 }
 
 static void name_engine(char *name, size_t n_bytes) {

@@ -45,6 +45,17 @@ struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine) 
     return (struct msc_routine_isa){false, false, false};
 }
 
+enum msc_status msc_routine_set_isa(const char *level) {
+    return MSC_FAIL(MSC_E_UNSUPPORTED,
+                    "isa %s: this build is without oneDNN, and computes alike on every processor",
+                    level);
+}
+
+const char *msc_routine_isa_level(size_t i) {
+    (void)i;
+    return NULL;
+}
+
 // ---- Routines ---------------------------------------------------------------------------------
 
 enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_engine *engine,

@@ -54,3 +54,11 @@ enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
     }
     return def->open(out, &o);
 }
+
+enum msc_status msc_backend_set_isa(const char *level) {
+    return msc_cpu_set_isa(level);
+}
+
+const char *msc_backend_isa(size_t i) {
+    return msc_cpu_isa(i);
+}
