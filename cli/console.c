@@ -101,6 +101,7 @@ void msc_console_progress(struct msc_console *console, const char *name,
     if (progress->has_pool) {
         msc_str_printf(&line, ", %zu workers", progress->n_workers);
         append_count(&line, progress->n_lost, "lost");
+        append_count(&line, progress->n_refused, "refused");
         append_count(&line, progress->n_retried, "parts sent again");
     }
     if (isfinite(progress->trials_per_s)) {

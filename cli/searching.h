@@ -13,7 +13,7 @@ struct msc_cli_search {
     double seconds;
     const char *log;     // KIND:WHERE
     const char *cluster; // KIND:WHERE, too
-    const char *worker_program;
+    const char *numerics, *worker_program;
     bool dry_run, accept_new_numerics, warm_start, retry_failed;
     const char *on_improve, *on_end; // programs (cli/hooks.h)
     bool serve;                      // a page that follows it
@@ -45,6 +45,11 @@ struct msc_cli_search {
          .type = MSC_CLI_TEXT,                                                                     \
          .help = "local:N, ray:HOST:PORT, slurm[:PARTITION][:N]: measure trials by workers",       \
          .offset = MSC_CLI_SEARCH(cluster)},                                                       \
+        {.name = "numerics",                                                                       \
+         .argument = "ID",                                                                         \
+         .type = MSC_CLI_TEXT,                                                                     \
+         .help = "with --cluster: that of the workers to take, where they differ",                 \
+         .offset = MSC_CLI_SEARCH(numerics)},                                                      \
         {.name = "worker-program",                                                                 \
          .argument = "PATH",                                                                       \
          .type = MSC_CLI_TEXT,                                                                     \

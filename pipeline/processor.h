@@ -64,6 +64,8 @@ struct msc_processor_options {
     // on a cluster of Ray's, ":N" at the end so many at most; "slurm[:PARTITION][:N]", as jobs of Slurm's;
     // NULL: in this process. Nothing of the record depends on it.
     const char *cluster;
+    // Numerics id under which they are to measure; workers of others are refused. NULL: that of this process.
+    const char *numerics;
     const char *worker_program; // of local ones: the path of this program
     const char *node_program;   // of others: on their machines; NULL: mscgym
     const char *device;         // NULL: the configuration's

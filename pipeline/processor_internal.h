@@ -126,6 +126,9 @@ enum msc_status msc_processor__search(struct msc_processor *p, struct msc_proces
 // processor_pool.c: the workers that measure its trials; *out, the caller's, is NULL where none are
 // asked for. MSC_E_INVALID: --cluster says what there is not.
 struct msc_pool;
+// The numerics id under which trials are measured: of this process, or of its workers.
+const char *msc_processor__trial_numerics(const struct msc_processor *p);
+enum msc_status msc_processor__check_numerics(const struct msc_processor *p);
 enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_processor *p);
 // processor_slurm.c: those under Slurm.
 struct msc_bridge;

@@ -269,7 +269,8 @@ enum msc_status msc_processor__has_record(bool *out, const char *path) {
 
 // Were the record's parameters, which are as old as its header, made under other numerics?
 static bool is_foreign(const struct msc_processor *p, const struct msc_record *record) {
-    return strcmp(msc_record_numerics(record, 0), msc_processor_numerics(p)) != 0;
+    const cJSON *made_by = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "numerics");
+    return strcmp(made_by->valuestring, msc_processor_numerics(p)) != 0; // a record has it
 }
 
 // Do they hold what was measured, and would not be the same again?

@@ -123,6 +123,27 @@ static enum msc_status name_files(void *payload, struct msc_bridge *bridge) {
     return status;
 }
 
+// ---- Numerics ----------------------------------------------------------------------------------
+
+const char *msc_processor__trial_numerics(const struct msc_processor *p) {
+    return p->options.numerics ? p->options.numerics : msc_processor_numerics(p);
+}
+
+static bool is_foreign(const struct msc_processor *p) {
+    return strcmp(msc_processor__trial_numerics(p), msc_processor_numerics(p)) != 0;
+}
+
+enum msc_status msc_processor__check_numerics(const struct msc_processor *p) {
+    return p->options.cluster || !is_foreign(p)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "--numerics is \"%s\", this machine computes by \"%s\": others need "
+                          "workers (--cluster)",
+                          p->options.numerics, msc_processor_numerics(p));
+}
+
+// ---- The pool ----------------------------------------------------------------------------------
+
 enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_processor *p) {
     const struct msc_processor_options *o = &p->options;
     struct msc_cluster c;
@@ -140,7 +161,8 @@ enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_proce
         .init = init,
         .program = msc_program_name(),
         .build = build,
-        .numerics = msc_processor_numerics(p),
+        .numerics = msc_processor__trial_numerics(p),
+        .is_foreign = is_foreign(p),
         .log = p->log,
         .cancel = o->cancel,
         .name_files = c.kind == MSC_CLUSTER_RAY ? name_files : NULL,

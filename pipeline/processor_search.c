@@ -202,7 +202,7 @@ static enum msc_status take_warm(cJSON **out, const struct msc_processor *p, boo
     const struct msc_warm_options o = {
         .env = p->env,
         .goal = &p->goal,
-        .numerics = msc_processor_numerics(p),
+        .numerics = msc_processor__trial_numerics(p),
         .paths = p->options.warm_from,
         .n_paths = p->options.n_warm_from,
         .is_dry_run = p->options.is_dry_run,
@@ -448,8 +448,11 @@ enum msc_status msc_processor__search(struct msc_processor *p,
     cJSON *config = NULL, *warm = NULL;
     bool has_record = false;
     enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_processor__check_numerics(p));
     MSC_TRY_OUT(msc_processor__make_config(&config, p));
     msc_processor__fill_options(&o, p, config);
+    o.own_numerics = o.numerics;
+    o.numerics = msc_processor__trial_numerics(p);
     MSC_TRY_OUT(msc_processor__has_record(&has_record, o.record_path));
     MSC_TRY_OUT(take_warm(&warm, p, has_record));
     o.warm = warm;

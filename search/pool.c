@@ -23,6 +23,8 @@ enum msc_status msc_pool_open(struct msc_pool **out, const struct msc_pool_optio
     enum msc_status status = msc_env_identity(&identity, options->env);
     if (status == MSC_OK) {
         msc_hash_format(pool->identity, identity);
+    }
+    if (status == MSC_OK && !options->is_foreign) {
         status = msc_node_canary(pool->canary, options->env);
     }
     if (status != MSC_OK) {

@@ -31,7 +31,10 @@ struct msc_pool_options {
     struct msc_bridge *bridge; // owned by the pool, also on failure
     const char *init; // members of the request init, after method and protocol: "\"threads\":2"
     const char *program, *build; // of this program, which must be that of all workers
-    const char *numerics;
+    const char *numerics;        // of all workers
+    // Nothing that is measured here is as under these: what a trial that is known comes to is what the first
+    // worker says.
+    bool is_foreign;
     const struct msc_log *log;
     const struct msc_cancel *cancel;
     // Optional: names the files that workers read (msc_bridge_file). Called once, when they are there.
@@ -61,6 +64,7 @@ size_t msc_pool_take_deaths(struct msc_pool *pool, struct msc_pool_death deaths[
 struct msc_pool_figures {
     size_t n_up;      // workers that measure
     size_t n_lost;    // that were, so far
+    size_t n_refused; // that computed something else, or could not
     size_t n_retried; // parts that were sent again
 };
 struct msc_pool_figures msc_pool_figures(const struct msc_pool *pool);

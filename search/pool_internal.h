@@ -65,7 +65,8 @@ struct msc_pool_job {
 struct msc_pool {
     struct msc_pool_options options;
     struct msc_env_elsewhere elsewhere;
-    char canary[MSC_HASH_TEXT_BYTES], identity[MSC_HASH_TEXT_BYTES];
+    char canary[MSC_HASH_TEXT_BYTES]; // "": nobody has said yet
+    char identity[MSC_HASH_TEXT_BYTES];
     bool is_begun, has_named_files;
     struct msc_pool_worker *workers;
     size_t n_workers, workers_capacity;
@@ -76,9 +77,9 @@ struct msc_pool {
     struct msc_pool_death *deaths;
     size_t n_deaths, deaths_capacity;
     struct msc_pool_figures figures;
-    double looked_s;   // after workers
-    double said_s;     // when it was last said that nobody is there
-    char refusal[600]; // of the last worker that was refused
+    double looked_s;    // after workers
+    double said_s;      // when it was last said that nobody is there
+    char refusal[1024]; // of the last worker that was refused
     struct msc_str message;
 };
 

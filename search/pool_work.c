@@ -283,7 +283,12 @@ static enum msc_status drop_worker(struct msc_pool *pool, int32_t number, const 
 // It does not compute what we do, or cannot.
 static enum msc_status refuse_worker(struct msc_pool *pool, int32_t number, const char *why) {
     const struct msc_pool_worker *worker = msc_pool__find_worker(pool, number);
-    snprintf(pool->refusal, sizeof pool->refusal, "worker %s is refused: %s", worker->name, why);
+    char count[64] = "";
+    if (++pool->figures.n_refused > 1) {
+        snprintf(count, sizeof count, ", as were %zu before it", pool->figures.n_refused - 1);
+    }
+    snprintf(pool->refusal, sizeof pool->refusal, "worker %s is refused%s: %s", worker->name, count,
+             why);
     msc_log(pool->options.log, MSC_LOG_WARNING, "%s", pool->refusal);
     msc_bridge_drop(pool->options.bridge, number, true);
     pool->workers[worker - pool->workers] = pool->workers[pool->n_workers - 1];
@@ -335,12 +340,16 @@ static enum msc_status take_hello(struct msc_pool *pool, struct msc_pool_worker 
     msc_str_finish(&host);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *said = text_of(hello, rows[i].key);
-        if (strcmp(said, rows[i].own) != 0) {
-            char why[200];
-            snprintf(why, sizeof why, "%s (%s \"%.60s\", here \"%.60s\")", rows[i].what,
-                     rows[i].key, said, rows[i].own);
+        if (rows[i].own[0] && strcmp(said, rows[i].own) != 0) {
+            char why[800];
+            // An id whole, so that it can be asked for.
+            snprintf(why, sizeof why, "%s (%s \"%.320s\", %s \"%.320s\")", rows[i].what,
+                     rows[i].key, said, o->is_foreign ? "wanted" : "here", rows[i].own);
             return refuse_worker(pool, worker->number, why);
         }
+    }
+    if (!pool->canary[0]) {
+        snprintf(pool->canary, sizeof pool->canary, "%s", text_of(hello, "canary"));
     }
     worker->state = MSC_POOL_READY;
     worker->answered_s = msc_pool__now_s(pool);

@@ -393,7 +393,8 @@ static enum msc_status begin_segments(struct msc_search *s) {
     const char *numerics = o->numerics ? o->numerics : "";
     const char *recorded = msc_record_numerics(s->record, (int64_t)s->n_recorded);
     bool is_new = strcmp(numerics, recorded) != 0;
-    if (is_new && !o->accept_new_numerics) {
+    bool is_beginning = s->n_recorded == 0 && o->own_numerics && !strcmp(recorded, o->own_numerics);
+    if (is_new && !is_beginning && !o->accept_new_numerics) {
         return MSC_FAIL(MSC_E_STATE,
                         "%s: its results were computed by \"%s\", this would go on with \"%s\": "
                         "results would differ in the last bits; --accept-new-numerics goes on",

@@ -61,9 +61,9 @@ struct msc_search_progress {
     double n_left; // trials to come, by what ends first of agent, space and budget.trials; or +inf
     bool is_left_exact; // else they are at most so many
     double left_s;      // that these take, or until budget.seconds ends; NaN: unknown
-    // With a pool: workers that measure, those that were lost, parts that were sent again.
+    // With a pool: workers that measure, that were lost or refused, and parts that were sent again.
     bool has_pool;
-    size_t n_workers, n_lost, n_retried;
+    size_t n_workers, n_lost, n_refused, n_retried;
 };
 
 struct msc_search_callbacks {
@@ -88,7 +88,10 @@ struct msc_search_options {
     // For the header. `config` is the resolved configuration; `hashes` and `more` add members
     // (the environment's own hashes are added by the search). All may be NULL.
     const char *program;
-    const char *numerics;
+    const char *numerics; // that trials are measured under
+    // That the environment was made ready under, here, where its trials are measured elsewhere under others: a
+    // new record begins with these, and a segment line. NULL: the same.
+    const char *own_numerics;
     const struct cJSON *config;
     const struct cJSON *hashes;
     const struct cJSON *more;

@@ -142,6 +142,7 @@ static void report_progress(struct msc_search *s, double elapsed_s) {
         .has_pool = s->options->pool != NULL,
         .n_workers = figures.n_up,
         .n_lost = figures.n_lost,
+        .n_refused = figures.n_refused,
         .n_retried = figures.n_retried,
         .n_trials = msc_record_n_trials(s->record),
         .n_budgeted = s->n_budgeted,

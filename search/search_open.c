@@ -61,7 +61,7 @@ static enum msc_status make_search_header(struct cJSON **out, const struct msc_s
     MSC_TRY_OUT(add_hashes(hashes, o->env));
     const struct msc_record_header from = {
         .program = o->program,
-        .numerics = o->numerics,
+        .numerics = o->own_numerics ? o->own_numerics : o->numerics,
         .config = o->config,
         .budget = budget,
         .env = env,

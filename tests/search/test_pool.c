@@ -20,7 +20,8 @@ struct subject {
     const char *env, *agent;
     const char *race; // NULL: none
     uint32_t parallel;
-    int64_t n_trials; // 0: forty
+    int64_t n_trials;     // 0: forty
+    const char *numerics; // of workers; NULL: as here, "test"
 };
 
 // A search, by a pool unless `bridge` is NULL. The text of a failure is the thread's.
@@ -36,7 +37,8 @@ static enum msc_status run(const char *path, const struct subject *s, struct fak
     struct msc_search_options o = {.agent_config = agent,
                                    .goal = &goal,
                                    .record_path = path,
-                                   .numerics = "test",
+                                   .numerics = s->numerics ? s->numerics : "test",
+                                   .own_numerics = "test",
                                    .seed = 5,
                                    .race = &rungs,
                                    .parallel = s->parallel,
@@ -53,7 +55,8 @@ static enum msc_status run(const char *path, const struct subject *s, struct fak
                                               .init = "",
                                               .program = "test",
                                               .build = "test",
-                                              .numerics = "test",
+                                              .numerics = o.numerics,
+                                              .is_foreign = s->numerics != NULL,
                                               .now_s = fake_bridge_now_s,
                                               .payload = bridge};
         assert_ok(msc_pool_open(&o.pool, &pool));
@@ -192,6 +195,7 @@ static void test_search_pool__says_why_nobody_is_left(void **state) {
         {FLAW_NUMERICS, "its results would differ in the last bits (numerics \"other\", here "
                         "\"test\")"},
         {FLAW_CANARY, "it computes a trial that is known differently"},
+        {FLAW_NUMERICS, "is refused, as were 2 before it: its results"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct subject s = subject_of(0);
@@ -206,6 +210,38 @@ static void test_search_pool__says_why_nobody_is_left(void **state) {
         assert_message(rows[i].message);
         remove_record(f->path);
     }
+}
+
+// Of mixed machines those are taken that were asked for; here nothing is measured.
+static void test_search_pool__takes_other_numerics(void **state) {
+    struct fixture *f = *state;
+    char alone[FIXTURE_PATH_BYTES];
+    struct msc_pool_figures figures;
+    struct msc_record *record;
+    struct subject s = subject_of(0);
+    s.numerics = "other";
+    const struct fake_bridge_options o = {
+        .seed = 4, .n_workers = 3, .flaw = FLAW_NUMERICS, .def = s.def, .env = s.env};
+    fixture_join(alone, f, "alone.jsonl");
+    assert_ok(run(alone, &s, NULL, NULL));
+    assert_ok(run(f->path, &s, fake_bridge_open(&o), &figures));
+    assert_int_equal(figures.n_up, 1);
+    assert_int_equal(figures.n_refused, 2);
+    assert_same_record(f->path, alone);
+    // What it was made ready under, and what was measured.
+    assert_ok(msc_record_open(&record, f->path, MSC_RECORD_READ, NULL));
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "numerics");
+    assert_string_equal(own->valuestring, "test");
+    assert_string_equal(msc_record_numerics(record, 0), "other");
+    msc_record_close(record);
+    // Workers of one id that do not compute the same are no less found out.
+    s.numerics = "test";
+    remove_record(f->path);
+    const struct fake_bridge_options mixed = {
+        .seed = 2, .n_workers = 3, .flaw = FLAW_CANARY, .def = s.def, .env = s.env};
+    assert_ok(run(f->path, &s, fake_bridge_open(&mixed), &figures));
+    assert_true(figures.n_refused > 0);
+    remove_record(f->path);
 }
 
 // Bits survive, whatever the number.
@@ -245,6 +281,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(test_search_pool__finds_a_difference, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_search_pool__says_why_nobody_is_left, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_search_pool__takes_other_numerics, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test(test_search_pool__doubles),
         cmocka_unit_test(test_search_pool__worth),

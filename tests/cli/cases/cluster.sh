@@ -60,41 +60,19 @@ try mscgym search a.json --cluster local:0
 # Workers that a program reaches: one in the place of Python's package for Ray, with a worker of its own.
 mkdir -p package/mscgym_ray
 cat >package/mscgym_ray/__main__.py <<'END'
-import json, os, subprocess, sys, threading
-lock = threading.Lock()
-def say(**event):
-    with lock:
-        print(json.dumps(event), flush=True)
-def carry(number, process):
-    for line in process.stdout:
-        say(line={"w": number, "line": line.rstrip("\n")})
-    say(down={"w": number, "why": "it ended"})
-def start(number, argv):
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
-    workers[number] = subprocess.Popen(argv, **pipes)
-    say(up={"w": number, "node": sys.argv[1]})
-    threading.Thread(target=carry, args=(number, workers[number]), daemon=True).start()
-workers = {}
+import sys
+from workers_here import Bridge
 if sys.argv[1] == "silent:1":
     sys.exit(3)
+bridge = Bridge()
 if sys.argv[1] == "loud:1":
     print("Ray started a node", flush=True)
 if sys.argv[1] == "wrong:1":
-    say(error="the token is wrong")
-for text in sys.stdin:
-    request = json.loads(text)
-    if "start" in request:
-        for number in range(request["start"]["max"] or 2):
-            start(number, request["start"]["argv"])
-    elif "send" in request:
-        workers[request["send"]["w"]].stdin.write(request["send"]["line"] + "\n")
-    elif "drop" in request:
-        workers[request["drop"]["w"]].kill()
-for worker in workers.values():
-    worker.kill()
+    bridge.say(error="the token is wrong")
+bridge.run()
 END
 if command -v python3 >/dev/null; then
-    export PYTHONPATH=$PWD/package
+    export PYTHONPATH=$PWD/package:$FILES/cluster PYTHONDONTWRITEBYTECODE=1
     program=$(command -v mscgym)
     alone a a/toy.jsonl
     mscgym search a.json --restart --quiet --cluster ray:auto:3 --worker-program "$program" >/dev/null
