@@ -48,6 +48,8 @@ static enum msc_status add_vulkan(cJSON *json) {
         MSC_TRY(msc_json_add_text(object, "device", d->name));
         MSC_TRY(msc_json_add_text(object, "kind", d->is_usable ? d->kind : "too old"));
         MSC_TRY(msc_json_add_text(object, "driver", d->driver));
+        MSC_TRY(msc_json_add_text(object, "uuid", d->uuid));
+        MSC_TRY(msc_json_add_text(object, "pci", d->pci));
         MSC_TRY(msc_json_add_number(object, "memory_bytes", (double)d->memory_bytes));
     }
     return MSC_OK;
@@ -76,6 +78,22 @@ static enum msc_status add_devices(cJSON *json) {
     return msc_json_add_number(json, "free_bytes", (double)msc_machine_free_bytes());
 }
 
+static void print_vulkan(struct msc_str *text, const cJSON *device) {
+    static const char *const keys[] = {"uuid", "pci"};
+    msc_str_printf(text, "%s: %s, %s, %.1f GB",
+                   cJSON_GetObjectItemCaseSensitive(device, "name")->valuestring,
+                   cJSON_GetObjectItemCaseSensitive(device, "device")->valuestring,
+                   cJSON_GetObjectItemCaseSensitive(device, "kind")->valuestring,
+                   cJSON_GetObjectItemCaseSensitive(device, "memory_bytes")->valuedouble * 1e-9);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const char *value = cJSON_GetObjectItemCaseSensitive(device, keys[i])->valuestring;
+        if (value[0]) {
+            msc_str_printf(text, ", %s=%s", keys[i], value);
+        }
+    }
+    msc_str_char(text, '\n');
+}
+
 static enum msc_status print_devices(const cJSON *json) {
     struct msc_str text = {0};
     const cJSON *device = NULL;
@@ -87,12 +105,7 @@ static enum msc_status print_devices(const cJSON *json) {
             numerics ? "" : "not available: ", numerics ? numerics->valuestring : why->valuestring);
     }
     cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(json, "vulkan")) {
-        msc_str_printf(&text, "%s: %s, %s, %.1f GB\n",
-                       cJSON_GetObjectItemCaseSensitive(device, "name")->valuestring,
-                       cJSON_GetObjectItemCaseSensitive(device, "device")->valuestring,
-                       cJSON_GetObjectItemCaseSensitive(device, "kind")->valuestring,
-                       cJSON_GetObjectItemCaseSensitive(device, "memory_bytes")->valuedouble *
-                           1e-9);
+        print_vulkan(&text, device);
     }
     const cJSON *levels = cJSON_GetObjectItemCaseSensitive(json, "isa"), *level = NULL;
     cJSON_ArrayForEach(level, levels) {

@@ -21,7 +21,7 @@ static const struct msc_cli_option options[] = {
     {.name = "device",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "vulkan, or vulkan:N (default: the first GPU)",
+     .help = "vulkan, vulkan:N, vulkan:uuid=UUID or vulkan:pci=ADDRESS (default: the first GPU)",
      .offset = TUNE(common.device)},
     {.name = "time",
      .argument = "TIME",

@@ -24,7 +24,7 @@ const struct msc_cli_option msc_cli_model_options[] = {
     {.name = "device",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "what computes: auto, cpu, vulkan, vulkan:N",
+     .help = "what computes: auto, cpu, vulkan, vulkan:N, vulkan:uuid=UUID, vulkan:pci=ADDRESS",
      .offset = COMMON(device)},
     {.name = "isa",
      .argument = "LEVEL",

@@ -40,7 +40,7 @@ const struct msc_param msc_config__top_params[] = {
      .min = 0,
      .max = 1e9},
     {.name = "device",
-     .help = "what computes: auto, cpu, vulkan, vulkan:N",
+     .help = "what computes: auto, cpu, vulkan, vulkan:N, vulkan:uuid=UUID, vulkan:pci=ADDRESS",
      .offset = TOP(device),
      .type = MSC_PARAM_TEXT,
      .text = "auto"},

@@ -1,6 +1,7 @@
 #include "pipeline/node.h"
 
 #include "base/file.h"
+#include "pipeline/given_device.h"
 #include "pipeline/processor_internal.h"
 #include "search/node.h"
 
@@ -82,6 +83,10 @@ static enum msc_status open_subject(void *payload, struct msc_node_subject *out,
     const char *path = msc_arena_strdup(&s->arena, record);
     MSC_TRY(path ? MSC_OK : msc_processor__no_memory());
     MSC_TRY(msc_processor_open_record(&s->processor, path, &o));
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(init, "given_gpu"))) {
+        struct msc_config *config = s->processor->config;
+        MSC_TRY(msc_given_device(&config->device, &s->arena, config->device, o.cancel));
+    }
     MSC_TRY(msc_processor_prepare(s->processor));
     *out = (struct msc_node_subject){
         .env = msc_processor_env(s->processor),

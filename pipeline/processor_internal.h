@@ -128,6 +128,8 @@ enum msc_status msc_processor__search(struct msc_processor *p, struct msc_proces
 struct msc_pool;
 // The numerics id under which trials are measured: of this process, or of its workers.
 const char *msc_processor__trial_numerics(const struct msc_processor *p);
+// Do its workers need a GPU each?
+bool msc_processor__needs_gpu(const struct msc_processor *p);
 enum msc_status msc_processor__check_numerics(const struct msc_processor *p);
 enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_processor *p);
 // processor_slurm.c: those under Slurm.

@@ -19,10 +19,32 @@ static void write_text(struct msc_str *out, const char *key, const char *text) {
     }
 }
 
+// Does a numerics id stand for a GPU? Drivers that compute on the processor have these names.
+static bool is_gpu(const char *numerics) {
+    return strncmp(numerics, "vulkan/", strlen("vulkan/")) == 0 && !strstr(numerics, "llvmpipe") &&
+           !strstr(numerics, "SwiftShader");
+}
+
+// What workers on other machines open: what names a GPU of this one is nothing to them, and where the processor
+// computes they leave theirs alone. NULL: as the configuration says.
+static const char *device_elsewhere(const struct msc_processor *p) {
+    const char *device = p->config->device;
+    const char *numerics = msc_processor__trial_numerics(p);
+    if (!p->model) {
+        return NULL;
+    }
+    if (strncmp(numerics, "cpu/", strlen("cpu/")) == 0) {
+        return "cpu";
+    }
+    bool is_kept = strncmp(device, "vulkan", strlen("vulkan")) == 0 && !strchr(device, '=');
+    bool is_software = strncmp(numerics, "vulkan/", strlen("vulkan/")) == 0 && !is_gpu(numerics);
+    return is_kept ? device : is_gpu(numerics) ? "auto" : is_software ? "vulkan" : NULL;
+}
+
 // What a worker is told of the search: where its record is, which says the rest, and its share of the
 // machine (0: all of it).
 static enum msc_status write_init(char **out, struct msc_processor *p, int n_threads,
-                                  uint64_t n_bytes) {
+                                  uint64_t n_bytes, bool is_elsewhere) {
     struct msc_str init = {0};
     char *record;
     MSC_TRY(msc_path_absolute(&record, &p->arena, msc_processor__entry(p)->record));
@@ -32,23 +54,24 @@ static enum msc_status write_init(char **out, struct msc_processor *p, int n_thr
     if (n_bytes > 0) {
         msc_str_printf(&init, ",\"memory\":\"%llu\"", (unsigned long long)n_bytes);
     }
-    write_text(&init, "device", p->options.device);
+    write_text(&init, "device", is_elsewhere ? device_elsewhere(p) : p->options.device);
+    msc_str_append(&init, is_elsewhere ? ",\"given_gpu\":true" : "");
     write_text(&init, "isa", p->options.isa);
     *out = msc_str_keep(&init, &p->arena);
     return *out ? MSC_OK : msc_processor__no_memory();
 }
 
 // So many share this machine.
-static enum msc_status make_init(char **out, struct msc_processor *p, int64_t n_workers) {
+static enum msc_status make_local_init(char **out, struct msc_processor *p, int64_t n_workers) {
     const struct msc_model *m = p->model;
     int n_threads = m ? m->n_threads / (int)n_workers : 1;
     return write_init(out, p, n_threads > 0 ? n_threads : 1,
-                      m ? m->memory_bytes / (uint64_t)n_workers : 0);
+                      m ? m->memory_bytes / (uint64_t)n_workers : 0, false);
 }
 
 // Each has what its job has of a node, unless it is said.
 static enum msc_status make_node_init(char **out, struct msc_processor *p) {
-    return write_init(out, p, p->options.n_threads, p->options.memory_bytes);
+    return write_init(out, p, p->options.n_threads, p->options.memory_bytes, true);
 }
 
 static enum msc_status open_local(struct msc_bridge **out, struct msc_processor *p,
@@ -70,8 +93,11 @@ static enum msc_status make_start(char **out, struct msc_processor *p,
     struct msc_str start = {0};
     msc_str_append(&start, "{\"start\":{\"argv\":[");
     msc_json_write_text(&start, o->node_program ? o->node_program : "mscgym");
-    msc_str_printf(&start, ",\"worker\",\"--quiet\"],\"max\":%d,\"threads\":%d,\"memory\":%llu}}",
-                   (int)c->n, p->model ? o->n_threads : 1, (unsigned long long)o->memory_bytes);
+    msc_str_printf(&start,
+                   ",\"worker\",\"--quiet\"],\"max\":%d,\"threads\":%d,\"memory\":%llu,"
+                   "\"gpus\":%d}}",
+                   (int)c->n, p->model ? o->n_threads : 1, (unsigned long long)o->memory_bytes,
+                   msc_processor__needs_gpu(p));
     *out = msc_str_keep(&start, &p->arena);
     return *out ? MSC_OK : msc_processor__no_memory();
 }
@@ -129,6 +155,10 @@ const char *msc_processor__trial_numerics(const struct msc_processor *p) {
     return p->options.numerics ? p->options.numerics : msc_processor_numerics(p);
 }
 
+bool msc_processor__needs_gpu(const struct msc_processor *p) {
+    return is_gpu(msc_processor__trial_numerics(p));
+}
+
 static bool is_foreign(const struct msc_processor *p) {
     return strcmp(msc_processor__trial_numerics(p), msc_processor_numerics(p)) != 0;
 }
@@ -153,8 +183,8 @@ enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_proce
         return MSC_OK;
     }
     MSC_TRY(msc_cluster_read(&c, &p->arena, o->cluster));
-    MSC_TRY(c.kind == MSC_CLUSTER_SLURM ? make_node_init(&init, p)
-                                        : make_init(&init, p, c.kind == MSC_CLUSTER_RAY ? 1 : c.n));
+    MSC_TRY(c.kind == MSC_CLUSTER_LOCAL ? make_local_init(&init, p, c.n)
+                                        : make_node_init(&init, p));
     MSC_TRY(msc_node_build(&build, &p->arena));
     struct msc_pool_options pool = {
         .env = p->env,

@@ -71,6 +71,9 @@ enum msc_status msc_processor__open_slurm(struct msc_bridge **out, struct msc_pr
     argv[n++] = "--ntasks=1";
     argv[n++] = o->n_threads > 0 ? msc_arena_printf(&p->arena, "--cpus-per-task=%d", o->n_threads)
                                  : "--exclusive";
+    if (msc_processor__needs_gpu(p)) {
+        argv[n++] = "--gres=gpu:1";
+    }
     if (o->memory_bytes > 0) {
         argv[n++] = msc_arena_printf(&p->arena, "--mem=%lluK",
                                      (unsigned long long)(o->memory_bytes / 1024 + 1));

@@ -43,7 +43,9 @@ enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
     if (!def) {
         return MSC_FAIL(MSC_E_NOT_FOUND, "device '%s': this build has no such backend", device);
     }
-    if (device[length] == ':') {
+    if (def == &msc_backend_vulkan && device[length] == ':' && strchr(device, '=')) {
+        MSC_TRY(msc_vulkan_find(&o.device, device + length + 1));
+    } else if (device[length] == ':') {
         char *end;
         const char *number = device + length + 1;
         long index = strtol(number, &end, 10);

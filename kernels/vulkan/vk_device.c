@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEVICES 16
+#define MAX_DEVICES MSC_VULKAN_MAX_DEVICES
 
 // ---- Tuning -----------------------------------------------------------------------------------
 
@@ -175,6 +175,48 @@ static const char *vk_device_kind_of(VkPhysicalDeviceType type) {
     return (size_t)type < sizeof(names) / sizeof(names[0]) ? names[type] : names[0];
 }
 
+static void write_uuid(char text[40], const uint8_t uuid[VK_UUID_SIZE]) {
+    size_t n = 0;
+    for (size_t i = 0; i < VK_UUID_SIZE; i++) {
+        bool is_apart = i == 4 || i == 6 || i == 8 || i == 10;
+        n += (size_t)snprintf(text + n, 40 - n, "%s%02x", is_apart ? "-" : "", uuid[i]);
+    }
+}
+
+static bool has_extension(const struct msc_vk_api *api, VkPhysicalDevice device, const char *name) {
+    uint32_t n = 0;
+    bool is_there = false;
+    if (api->vkEnumerateDeviceExtensionProperties(device, NULL, &n, NULL) != VK_SUCCESS) {
+        return false;
+    }
+    VkExtensionProperties *list = msc_alloc_zero(n + 1, sizeof *list);
+    if (list && api->vkEnumerateDeviceExtensionProperties(device, NULL, &n, list) == VK_SUCCESS) {
+        for (uint32_t i = 0; i < n; i++) {
+            is_there = is_there || strcmp(list[i].extensionName, name) == 0;
+        }
+    }
+    msc_free(list);
+    return is_there;
+}
+
+// By which others name it.
+static void describe_place(const struct msc_vk_api *api, VkPhysicalDevice device,
+                           struct msc_vulkan_device *out) {
+    VkPhysicalDevicePCIBusInfoPropertiesEXT bus = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT};
+    bool has_bus = has_extension(api, device, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
+    VkPhysicalDeviceIDProperties id = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES,
+                                       .pNext = has_bus ? &bus : NULL};
+    VkPhysicalDeviceProperties2 p = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                     .pNext = &id};
+    api->vkGetPhysicalDeviceProperties2(device, &p);
+    write_uuid(out->uuid, id.deviceUUID);
+    if (has_bus) {
+        snprintf(out->pci, sizeof out->pci, "%04x:%02x:%02x.%x", bus.pciDomain, bus.pciBus,
+                 bus.pciDevice, bus.pciFunction);
+    }
+}
+
 static void describe_driver(const struct msc_vk_api *api, VkPhysicalDevice device, char text[512],
                             uint8_t uuid[VK_UUID_SIZE]) {
     VkPhysicalDeviceDriverProperties driver = {
@@ -204,6 +246,7 @@ static void vk_device_describe(const struct msc_vk_api *api, VkPhysicalDevice de
     out->is_usable = p.apiVersion >= VK_API_VERSION_1_2 && find_queue_family(api, device) >= 0;
     if (out->is_usable) {
         describe_driver(api, device, out->driver, uuid);
+        describe_place(api, device, out);
     }
     for (uint32_t i = 0; i < memory.memoryHeapCount; i++) {
         if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0) {

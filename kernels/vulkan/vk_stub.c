@@ -16,6 +16,12 @@ int msc_vulkan_list(struct msc_vulkan_device devices[], int max) {
     return 0;
 }
 
+enum msc_status msc_vulkan_find(int *index, const char *name) {
+    (void)name;
+    *index = 0;
+    return MSC_FAIL(MSC_E_DEVICE, "vulkan: this build has no Vulkan backend (MSC_VULKAN=OFF)");
+}
+
 int msc_vulkan_first_gpu(void) {
     return -1;
 }

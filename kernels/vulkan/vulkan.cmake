@@ -22,6 +22,7 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_ewise.c
     vulkan/vk_families.c
     vulkan/vk_features.c
+    vulkan/vk_find.c
     vulkan/vk_fourier.c
     vulkan/vk_gather.c
     vulkan/vk_gemm.c

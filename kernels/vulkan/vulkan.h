@@ -17,12 +17,21 @@ struct msc_vulkan_device {
     bool is_gpu;    // not a software driver
     bool is_usable; // Vulkan 1.2 and a queue that computes
     uint64_t memory_bytes;
+    char uuid[40]; // "3f2c6a10-…": of a GPU of NVIDIA's what its tools have, too
+    char pci[32];  // "0000:65:00.0"; "": it is on no such bus, or its driver does not say
 };
 
 extern const struct msc_backend_def msc_backend_vulkan;
 
 // Fills at most `max` devices; returns how many there are, 0 without a driver or a loader.
 int msc_vulkan_list(struct msc_vulkan_device devices[], int max);
+#define MSC_VULKAN_MAX_DEVICES 16 // more are not looked at
+// The index of the device "uuid=…" (its beginning is enough, and GPU- may come before it) or "pci=…".
+// MSC_E_INVALID: it is no such name; MSC_E_DEVICE: there is none, or several: the text lists all there are.
+enum msc_status msc_vulkan_find(int *index, const char *name);
+// Among these [n].
+enum msc_status msc_vulkan_pick(int *index, const struct msc_vulkan_device devices[], int n,
+                                const char *name);
 // Index of the first usable device that is a GPU, or -1.
 int msc_vulkan_first_gpu(void);
 // Messages of the validation layer since the backend was opened. They are counted when

@@ -140,6 +140,7 @@ class Bridge:
 
         options = self.actor_class.options(
             num_cpus=slot.threads,
+            num_gpus=self.start.get("gpus", 0),
             scheduling_strategy=NodeAffinitySchedulingStrategy(slot.node_id, soft=False),
         )
         return options.remote(self.start["argv"], slot.threads, slot.memory)
@@ -200,8 +201,12 @@ class Bridge:
     def add_slots(self, node: dict[str, Any]) -> None:
         resources = node["Resources"]
         cpus = int(resources.get("CPU", 0))
-        threads = min(self.start["threads"] or cpus, cpus)
+        gpus = int(resources.get("GPU", 0)) if self.start.get("gpus") else None
+        own = cpus if gpus is None else cpus // max(gpus, 1)  # each GPU has its share of the processors
+        threads = min(self.start["threads"] or max(own, 1), cpus)
         n = cpus // threads if threads else 0
+        if gpus is not None:
+            n = min(n, gpus)
         memory = self.start["memory"] or int(resources.get("memory", 0)) // max(n, 1)
         n_own = sum(slot.node_id == node["NodeID"] for slot in self.slots)
         for _ in range(n_own, n):

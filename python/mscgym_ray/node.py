@@ -43,6 +43,9 @@ class Node:
             raise RuntimeError(f"{os.uname().nodename}: {self.argv[0]} is not installed on this node")
         # Ray has set this to 1.
         environment = dict(os.environ, OMP_NUM_THREADS=str(self.share["threads"]))
+        # Ray need not have set this, and the worker goes by it: numbers, or UUIDs where the node has these.
+        if gpus := ray.get_gpu_ids():
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, gpus))
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", LAUNCH, str(os.getpid()), program, *self.argv[1:]],
             stdin=subprocess.PIPE,

@@ -11,6 +11,7 @@ if sys.version_info < (3, 11):
     sys.exit(0)
 try:
     import asyncio
+    import contextvars
     import io
     import json
     import shutil
@@ -43,18 +44,24 @@ class Ray(types.ModuleType):
         super().__init__("ray")
         self.exceptions = types.SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
         self.listed, self.actors, self.killed, self.n_put, self.faults = [], [], [], 0, {}
+        self.gpus = []  # not given yet
+        self.given = contextvars.ContextVar("given", default=[])
 
     def method(self, **_):
         return lambda function: function
 
     def remote(self, **_):
         return lambda cls: types.SimpleNamespace(
-            options=lambda **options: types.SimpleNamespace(remote=lambda *words: self.begin(cls, words)))
+            options=lambda **options: types.SimpleNamespace(remote=lambda *words: self.begin(cls, words, options)))
 
-    def begin(self, cls, words):
+    def begin(self, cls, words, options):
         actor = Actor(self, cls(*words))
+        actor.gpus = [self.gpus.pop(0) for _ in range(options["num_gpus"])]
         self.actors.append(actor)
         return actor
+
+    def get_gpu_ids(self):
+        return self.given.get()
 
     def kill(self, actor):
         self.killed.append(actor)
@@ -88,6 +95,7 @@ class Actor:
 
     async def call(self, turn, method, words):
         async with turn:
+            self.ray.given.set(self.gpus)
             try:
                 return await asyncio.to_thread(method, *words)
             except Exception as error:
@@ -134,14 +142,22 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
         ray.__init__()
         self.folder = use_folder(self)
 
-    async def begin(self, argv=("cat",), n=1):
+    async def begin(self, argv=("cat",), n=1, threads=1, gpus=None):
         self.output = Output()
-        ray.listed = [{"NodeID": "n1", "Alive": True, "Resources": {"CPU": float(n), "memory": 1000.0}}]
-        self.bridge = bridge.Bridge(ray, self.output, {"argv": list(argv), "max": 0, "threads": 1, "memory": 0})
+        resources = {"CPU": float(n), "memory": 1000.0}
+        if gpus is not None:
+            resources["GPU"], ray.gpus = float(len(gpus)), list(gpus)
+        ray.listed = [{"NodeID": "n1", "Alive": True, "Resources": resources}]
+        self.bridge = bridge.Bridge(ray, self.output, {"argv": list(argv), "max": 0, "threads": threads, "memory": 0,
+                                                       "gpus": int(gpus is not None)})
         self.watching = asyncio.ensure_future(self.bridge.watch())
 
     async def asyncTearDown(self):
-        self.watching.cancel()
+        if not hasattr(self, "watching"):
+            return
+        while not self.watching.done():  # wait_for passes a request over that comes as it ends
+            self.watching.cancel()
+            await asyncio.sleep(0.001)
         for task in list(self.bridge.tasks):
             task.cancel()
         for actor in ray.actors:
@@ -220,6 +236,25 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
         ray.listed = [dict(ray.listed[0], NodeID="n2")]
         await self.up(4)
         self.assertEqual({slot.node_id for slot in self.bridge.slots}, {"n2"})
+
+    async def test_gives_each_worker_a_gpu(self):
+        """And its share of the processors; a list of its own in the environment."""
+        os.environ["CUDA_VISIBLE_DEVICES"] = "all"
+        self.addCleanup(os.environ.pop, "CUDA_VISIBLE_DEVICES")
+        for gpus in ([0, 3], ["GPU-77aa", "GPU-0bc1"]):
+            await self.asyncTearDown()
+            ray.__init__()
+            await self.begin(["sh", "-c", "echo $CUDA_VISIBLE_DEVICES $OMP_NUM_THREADS; cat"], 8, 0, gpus)
+            await self.until(lambda: len(self.output.of("line")) == 2)
+            lines = [value["line"] for value in self.output.of("line")]
+            self.assertEqual(sorted(lines), sorted(f"{gpu} 4" for gpu in gpus))
+
+    async def test_leaves_nodes_without_a_gpu_alone(self):
+        await self.begin(gpus=[])
+        ray.listed.append(dict(ray.listed[0], NodeID="n2", Resources={"CPU": 1.0, "GPU": 1.0}))
+        ray.gpus = [5]
+        await self.up()
+        self.assertEqual([slot.node_id for slot in self.bridge.slots], ["n2"])
 
     async def test_gives_files_to_a_node_once(self):
         path = self.write("model", b"x" * 10)

@@ -61,6 +61,75 @@ static void test_kernels_vulkan_device__absent(void **state) {
     assert_int_equal(msc_backend_open(&b, "vulkan:x", &o), MSC_E_INVALID);
 }
 
+// By names that others have for them.
+static void test_kernels_vulkan_device__by_name(void **state) {
+    static const struct msc_vulkan_device devices[] = {
+        {.index = 0, .name = "llvmpipe", .uuid = "6d657361-3232-2e33-2e36-000000000000"},
+        {.index = 1,
+         .name = "NVIDIA A100",
+         .uuid = "3f2c6a10-0b1c-4d2e-8f90-a1b2c3d4e5f6",
+         .pci = "0000:07:00.0"},
+        {.index = 2,
+         .name = "NVIDIA A100",
+         .uuid = "3f2c77aa-0b1c-4d2e-8f90-a1b2c3d4e5f6",
+         .pci = "0001:0a:00.1"},
+    };
+    static const struct {
+        const char *name;
+        int index;
+    } good[] = {{"uuid=GPU-3f2c6a10-0b1c-4d2e-8f90-a1b2c3d4e5f6", 1},
+                {"uuid=3f2c77aa", 2},
+                {"uuid=3F2C7", 2},
+                {"uuid=6d65", 0},
+                {"pci=00000000:07:00.0", 1},
+                {"pci=07:00.0", 1},
+                {"pci=1:A:0.1", 2}};
+    static const char *const missing[] = {"uuid=3f2c", "uuid=77aa6a10", "pci=0000:0a:00.1"};
+    static const char *const bad[] = {"uuid=",        "uuid=3f2",
+                                      "uuid=3f2cx",   "uuid",
+                                      "pci=",         "pci=7",
+                                      "pci=07:00.0x", "pci=0000:07:00",
+                                      "serial=3f2",   "uuid=3f2c6a100b1c4d2e8f90a1b2c3d4e5f600"};
+    int index = -1;
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        assert_ok(msc_vulkan_pick(&index, devices, 3, good[i].name));
+        assert_int_equal(index, good[i].index);
+    }
+    for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
+        assert_int_equal(msc_vulkan_pick(&index, devices, 3, missing[i]), MSC_E_DEVICE);
+        assert_message("there are vulkan:0 llvmpipe (uuid=6d657361-3232-2e33-2e36-000000000000), "
+                       "vulkan:1 NVIDIA A100 (uuid=3f2c6a10-0b1c-4d2e-8f90-a1b2c3d4e5f6, "
+                       "pci=0000:07:00.0), vulkan:2");
+    }
+    assert_int_equal(msc_vulkan_pick(&index, devices, 3, "uuid=3f2c"), MSC_E_DEVICE);
+    assert_message("several are so");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(msc_vulkan_pick(&index, devices, 3, bad[i]), MSC_E_INVALID);
+    }
+    assert_int_equal(msc_vulkan_pick(&index, devices, 0, "pci=07:00.0"), MSC_E_DEVICE);
+    assert_message("there are no Vulkan devices");
+}
+
+// The device that there is, by its own UUID.
+static void test_kernels_vulkan_device__own_uuid(void **state) {
+    struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
+    struct msc_vulkan_device devices[MSC_VULKAN_MAX_DEVICES];
+    struct msc_backend *b;
+    char name[64];
+    (void)state;
+    skip_without_device();
+    assert_true(msc_vulkan_list(devices, MSC_VULKAN_MAX_DEVICES) >= 1);
+    assert_int_equal(strlen(devices[0].uuid), 36);
+    snprintf(name, sizeof name, "vulkan:uuid=%s", devices[0].uuid);
+    assert_ok(msc_backend_open(&b, name, &o));
+    assert_int_equal(b->options.device, 0);
+    msc_backend_close(b);
+    assert_int_equal(msc_backend_open(&b, "vulkan:pci=ffff:ff:1f.7", &o), MSC_E_DEVICE);
+    assert_message(devices[0].uuid);
+    assert_int_equal(msc_backend_open(&b, "cpu:uuid=3f2c6a10", &o), MSC_E_INVALID);
+}
+
 static void test_kernels_vulkan_device__numerics(void **state) {
     (void)state;
     skip_without_device();
@@ -362,6 +431,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_vulkan_device__lists),
         cmocka_unit_test(test_kernels_vulkan_device__auto),
         cmocka_unit_test(test_kernels_vulkan_device__absent),
+        cmocka_unit_test(test_kernels_vulkan_device__by_name),
+        cmocka_unit_test(test_kernels_vulkan_device__own_uuid),
         cmocka_unit_test(test_kernels_vulkan_device__numerics),
         cmocka_unit_test(test_kernels_vulkan_device__closes),
         cmocka_unit_test(test_kernels_vulkan_device__memory),

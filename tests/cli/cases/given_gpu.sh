@@ -1,0 +1,40 @@
+# A worker opens the GPU that its job was given, by its UUID. Slurm is a program that starts what it is told.
+. "$(dirname "$0")/../lib.sh"
+program=$(command -v mscgym)
+mkdir bin
+cat >bin/srun <<'END'
+#!/bin/sh
+echo "$@" >>words.txt
+while [ "${1#--}" != "$1" ]; do shift; done
+exec "$@"
+END
+chmod +x bin/srun
+PATH=$PWD/bin:$PATH
+search() {
+    mscgym search d.json --restart --quiet --cluster slurm:2 --worker-program "$program" "$@"
+}
+tiny d
+# Its record says a GPU; jobs have one each.
+timeout 20 mscgym search d.json --quiet --numerics 'vulkan/6 NVIDIA A100, …' --cluster slurm:1 \
+    --worker-program "$program" 2>&1 | grep -o 'no worker is left'
+grep -o -e '--gres=[^ ]*' words.txt
+rm words.txt
+# The first device there is, be it a software driver, for which nobody has to ask.
+unset VK_DRIVER_FILES VK_ICD_FILENAMES
+export LSAN_OPTIONS=detect_leaks=0 # drivers lose memory
+uuid=$(mscgym devices --json | jq -r '.vulkan[0] | select(.kind == "software") | .uuid')
+if [ "$uuid" ]; then
+    for device in vulkan "vulkan:uuid=$uuid"; do
+        mscgym search d.json --restart --quiet --device "$device" >/dev/null
+        mscgym show d/tiny.jsonl --canonical >alone.txt
+        CUDA_VISIBLE_DEVICES=GPU-$uuid search --device "$device" >/dev/null
+        mscgym show d/tiny.jsonl --canonical >own.txt
+        cmp alone.txt own.txt || echo "other records with $device"
+    done
+    grep -e --gres words.txt
+    CUDA_VISIBLE_DEVICES=GPU-12345678 search --device vulkan 2>&1 | sed 's/is refused[^:]*/is refused/' |
+        grep -q "is refused: it says: device 'vulkan:uuid=GPU-12345678': there is none such; there .* (uuid=$uuid" ||
+        echo 'another GPU is opened'
+    CUDA_VISIBLE_DEVICES= search --device vulkan >/dev/null || echo 'a software driver needs a GPU'
+fi
+echo done
