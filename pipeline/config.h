@@ -98,6 +98,7 @@ enum msc_config_code {
     MSC_CONFIG_CODE_ALLOWED, // the file is trusted
     MSC_CONFIG_CODE_REFUSED, // a file that names code is refused
     MSC_CONFIG_CODE_IDLE,    // only what would have to be loaded is refused: no agent is started
+    MSC_CONFIG_CODE_NODE, // nor is a program of a metric, since parts of trials alone are measured
 };
 
 struct msc_config {

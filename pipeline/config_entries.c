@@ -206,8 +206,10 @@ static enum msc_status check_command_code(const struct place *p, const cJSON *en
     const cJSON *command = cJSON_GetObjectItemCaseSensitive(env, "command");
     const cJSON *argv = cJSON_GetObjectItemCaseSensitive(command, "argv");
     bool is_program = command && has_param(p->entry->env_def->params, "command");
+    bool is_metric = p->entry->env_def != msc_env_find("process");
     p->config->names_code = p->config->names_code || is_program;
-    return !is_program || p->config->code == MSC_CONFIG_CODE_ALLOWED
+    return !is_program || p->config->code == MSC_CONFIG_CODE_ALLOWED ||
+                   (is_metric && p->config->code == MSC_CONFIG_CODE_NODE)
                ? MSC_OK
                : refuse_program(p, "env", argv ? argv : command);
 }

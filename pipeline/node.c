@@ -6,6 +6,7 @@
 #include "search/node.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,7 +68,18 @@ static enum msc_status read_share(struct msc_processor_options *o, struct msc_ar
     o->n_threads = (int)n_threads;
     o->memory_bytes = (uint64_t)n_bytes;
     MSC_TRY(keep_text(&o->device, arena, init, "device"));
+    MSC_TRY(keep_text(&o->node_path, arena, init, "node_path"));
     return keep_text(&o->isa, arena, init, "isa");
+}
+
+// Nothing else tells of another one under the same name.
+static enum msc_status check_library(struct msc_processor *p, const char *wanted) {
+    const char *own;
+    MSC_TRY(msc_processor__hash_library(&own, p));
+    return !own || (wanted && strcmp(own, wanted) == 0)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_STATE, "the environment's library in %s is not that of the search",
+                          msc_processor__entry(p)->folder);
 }
 
 // The search's environment, as its record says.
@@ -87,6 +99,7 @@ static enum msc_status open_subject(void *payload, struct msc_node_subject *out,
         struct msc_config *config = s->processor->config;
         MSC_TRY(msc_given_device(&config->device, &s->arena, config->device, o.cancel));
     }
+    MSC_TRY(check_library(s->processor, text_of(init, "library")));
     MSC_TRY(msc_processor_prepare(s->processor));
     *out = (struct msc_node_subject){
         .env = msc_processor_env(s->processor),
@@ -108,7 +121,8 @@ enum msc_status msc_node_serve(int input, int output, struct msc_worker *worker,
     // As in a dry run no agent is started, so that it may be a program.
     struct serving s = {
         .output = output,
-        .options = {.is_dry_run = true, .log = log, .cancel = cancel, .worker = worker}};
+        .options = {
+            .is_dry_run = true, .is_node = true, .log = log, .cancel = cancel, .worker = worker}};
     struct msc_node *node = NULL;
     const struct msc_node_options o = {
         .open = open_subject, .say = say, .payload = &s, .worker = worker, .cancel = cancel};

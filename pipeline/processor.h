@@ -66,6 +66,10 @@ struct msc_processor_options {
     const char *cluster;
     // Numerics id under which they are to measure; workers of others are refused. NULL: that of this process.
     const char *numerics;
+    // A folder of all nodes, absolute, in which an environment's library or program lies as it does in the
+    // configuration's here. NULL: such environments have no workers elsewhere.
+    const char *node_path;
+    bool is_node;               // of a record: this is such a worker
     const char *worker_program; // of local ones: the path of this program
     const char *node_program;   // of others: on their machines; NULL: mscgym
     const char *device;         // NULL: the configuration's
@@ -96,7 +100,8 @@ struct msc_processor_options {
 enum msc_status msc_processor_open(struct msc_processor **out, const char *path,
                                    const struct msc_processor_options *options);
 // From the header of a record alone. MSC_E_STATE: it names a library or a program (in a dry run,
-// which starts no agent: a library that would have to be loaded), and options do not allow it.
+// which starts no agent: a library that would have to be loaded; at a worker, which has no node_path: an
+// environment that is code), and options do not allow it.
 enum msc_status msc_processor_open_record(struct msc_processor **out, const char *path,
                                           const struct msc_processor_options *options);
 void msc_processor_close(struct msc_processor *p); // accepts NULL

@@ -131,6 +131,10 @@ const char *msc_processor__trial_numerics(const struct msc_processor *p);
 // Do its workers need a GPU each?
 bool msc_processor__needs_gpu(const struct msc_processor *p);
 enum msc_status msc_processor__check_numerics(const struct msc_processor *p);
+// An environment that is code has to be on the nodes.
+enum msc_status msc_processor__check_node_path(struct msc_processor *p);
+// Hash of an environment's library; NULL: it is none.
+enum msc_status msc_processor__hash_library(const char **out, struct msc_processor *p);
 enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_processor *p);
 // processor_slurm.c: those under Slurm.
 struct msc_bridge;

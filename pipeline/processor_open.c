@@ -127,51 +127,6 @@ enum msc_status msc_processor_open(struct msc_processor **out, const char *path,
     return msc_processor__create(out, config, options);
 }
 
-// A dry run starts no agent.
-static enum msc_config_code code_of_record(const struct msc_processor_options *o) {
-    return o->allow_plugins ? MSC_CONFIG_CODE_ALLOWED
-           : o->is_dry_run  ? MSC_CONFIG_CODE_IDLE
-                            : MSC_CONFIG_CODE_REFUSED;
-}
-
-enum msc_status msc_processor_open_record(struct msc_processor **out, const char *path,
-                                          const struct msc_processor_options *options) {
-    struct msc_arena arena = {0};
-    struct msc_record *record = NULL;
-    struct msc_config *config = NULL;
-    const cJSON *stored = NULL;
-    struct msc_processor_options own = *options;
-    enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(msc_record_open(&record, path, MSC_RECORD_HEADER, options->log));
-    stored = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "config");
-    if (!cJSON_IsObject(stored)) {
-        status = MSC_FAIL(MSC_E_UNSUPPORTED,
-                          "%s: its header holds no configuration: it was not made by mscgym search",
-                          path);
-        goto out;
-    }
-    char *folder = msc_path_folder(&arena, path);
-    cJSON *json = folder ? cJSON_Duplicate(stored, true) : NULL;
-    if (!json) {
-        status = msc_processor__no_memory();
-        goto out;
-    }
-    MSC_TRY_OUT(msc_config_create_stored(&config, json, path, folder, code_of_record(options)));
-    status = msc_processor__find_base(config, path);
-    if (status != MSC_OK) {
-        msc_config_destroy(config);
-        goto out;
-    }
-    own.record = path; // whatever its name was when it was made
-    own.entry = NULL;
-    MSC_TRY_OUT(msc_processor__create(out, config, &own));
-    (*out)->is_from_record = true;
-out:
-    msc_record_close(record);
-    msc_arena_finish(&arena);
-    return status;
-}
-
 void msc_processor_close(struct msc_processor *p) {
     if (!p) {
         return;

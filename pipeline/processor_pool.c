@@ -41,6 +41,66 @@ static const char *device_elsewhere(const struct msc_processor *p) {
     return is_kept ? device : is_gpu(numerics) ? "auto" : is_software ? "vulkan" : NULL;
 }
 
+// ---- Environments that are code ----------------------------------------------------------------
+
+static bool is_code(const struct msc_processor *p) {
+    const struct msc_config_entry *e = msc_processor__entry(p);
+    return e->library || e->env_def == msc_env_find("process");
+}
+
+enum msc_status msc_processor__check_node_path(struct msc_processor *p) {
+    const char *path = p->options.node_path;
+    struct msc_cluster c = {.kind = MSC_CLUSTER_LOCAL};
+    if (p->options.cluster) {
+        MSC_TRY(msc_cluster_read(&c, &p->arena, p->options.cluster));
+    }
+    if (path && path[0] != '/') {
+        return MSC_FAIL(MSC_E_INVALID, "--node-path is \"%s\", expected an absolute path", path);
+    }
+    return path || c.kind == MSC_CLUSTER_LOCAL || !is_code(p)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: its environment is code, which workers elsewhere need, too: "
+                          "--node-path names the folder in which all nodes have it",
+                          msc_processor__entry(p)->name);
+}
+
+enum msc_status msc_processor__hash_library(const char **out, struct msc_processor *p) {
+    const struct msc_config_entry *e = msc_processor__entry(p);
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(e->env, "type");
+    char text[MSC_HASH_TEXT_BYTES];
+    const void *bytes;
+    size_t n_bytes;
+    *out = NULL;
+    if (!e->library) {
+        return MSC_OK;
+    }
+    const char *path = msc_path_join(&p->arena, e->folder, type->valuestring);
+    MSC_TRY(path ? MSC_OK : msc_processor__no_memory());
+    MSC_TRY(msc_file_map(&bytes, &n_bytes, path));
+    msc_hash_format(text, msc_hash_bytes(bytes, n_bytes));
+    msc_file_unmap(bytes, n_bytes);
+    *out = msc_arena_strdup(&p->arena, text);
+    return *out ? MSC_OK : msc_processor__no_memory();
+}
+
+// Where a worker has the code: on this machine where it is.
+static enum msc_status write_code(struct msc_str *init, struct msc_processor *p,
+                                  bool is_elsewhere) {
+    const char *library;
+    char *folder;
+    if (!is_code(p)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_path_absolute(&folder, &p->arena, msc_processor__entry(p)->folder));
+    MSC_TRY(msc_processor__hash_library(&library, p));
+    write_text(init, "node_path", is_elsewhere ? p->options.node_path : folder);
+    write_text(init, "library", library);
+    return MSC_OK;
+}
+
+// ---- What a worker is told ---------------------------------------------------------------------
+
 // What a worker is told of the search: where its record is, which says the rest, and its share of the
 // machine (0: all of it).
 static enum msc_status write_init(char **out, struct msc_processor *p, int n_threads,
@@ -57,6 +117,7 @@ static enum msc_status write_init(char **out, struct msc_processor *p, int n_thr
     write_text(&init, "device", is_elsewhere ? device_elsewhere(p) : p->options.device);
     msc_str_append(&init, is_elsewhere ? ",\"given_gpu\":true" : "");
     write_text(&init, "isa", p->options.isa);
+    MSC_TRY(write_code(&init, p, is_elsewhere));
     *out = msc_str_keep(&init, &p->arena);
     return *out ? MSC_OK : msc_processor__no_memory();
 }
