@@ -47,16 +47,16 @@ _mscgym() {
     esac
     case "${COMP_WORDS[1]}" in
     search)
-        options="--entry --record --trials --time --log --cluster --numerics --node-path --worker-program --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start
+        options="--entry --record --trials --time --log --cluster --numerics --node-path --copy-to --worker-program --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start
             --accept-new-numerics --baseline --warm-from --restart $models"
         ;;
     sensitivity)
-        options="--pairs --csv --entry --record --trials --time --log --cluster --numerics --node-path --worker-program --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start
+        options="--pairs --csv --entry --record --trials --time --log --cluster --numerics --node-path --copy-to --worker-program --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start
             --accept-new-numerics --warm-from --restart $models"
         ;;
     quantize) options="--inputs --output --labels --target --sites --float $models" ;;
     resume)
-        options="--trials --time --log --cluster --numerics --node-path --worker-program --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start --accept-new-numerics
+        options="--trials --time --log --cluster --numerics --node-path --copy-to --worker-program --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start --accept-new-numerics
             --allow-plugins $models"
         ;;
     show) options="--best --top --pareto --csv --phases --allow-plugins --canonical" ;;

@@ -305,6 +305,7 @@ int msc_cli_run_search(const struct msc_cli_call *call, const struct msc_cli_sea
     options->cluster = values->cluster;
     options->numerics = values->numerics;
     options->node_path = values->node_path;
+    options->copy_to = values->copy_to;
     options->worker_program = "/proc/self/exe";
     options->node_program = values->worker_program;
     enum msc_status status = msc_cli_fill_options(options, call, &values->common);

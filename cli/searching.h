@@ -13,7 +13,7 @@ struct msc_cli_search {
     double seconds;
     const char *log;     // KIND:WHERE
     const char *cluster; // KIND:WHERE, too
-    const char *numerics, *node_path, *worker_program;
+    const char *numerics, *node_path, *copy_to, *worker_program;
     bool dry_run, accept_new_numerics, warm_start, retry_failed;
     const char *on_improve, *on_end; // programs (cli/hooks.h)
     bool serve;                      // a page that follows it
@@ -55,6 +55,11 @@ struct msc_cli_search {
          .type = MSC_CLI_TEXT,                                                                     \
          .help = "with --cluster ray or slurm: where nodes have an environment that is code",      \
          .offset = MSC_CLI_SEARCH(node_path)},                                                     \
+        {.name = "copy-to",                                                                        \
+         .argument = "DIR",                                                                        \
+         .type = MSC_CLI_TEXT,                                                                     \
+         .help = "with --cluster slurm: copy what workers read to this folder of each node",       \
+         .offset = MSC_CLI_SEARCH(copy_to)},                                                       \
         {.name = "worker-program",                                                                 \
          .argument = "PATH",                                                                       \
          .type = MSC_CLI_TEXT,                                                                     \

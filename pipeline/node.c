@@ -6,6 +6,7 @@
 #include "search/node.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -92,7 +93,9 @@ static enum msc_status open_subject(void *payload, struct msc_node_subject *out,
     MSC_TRY(read_share(&o, &s->arena, init));
     msc_processor_close(s->processor);
     s->processor = NULL;
-    const char *path = msc_arena_strdup(&s->arena, record);
+    // Where the search's files lie as they do where it runs, below a folder.
+    const char *root = getenv("MSCGYM_NODE_ROOT");
+    const char *path = msc_arena_printf(&s->arena, "%s%s", root ? root : "", record);
     MSC_TRY(path ? MSC_OK : msc_processor__no_memory());
     MSC_TRY(msc_processor_open_record(&s->processor, path, &o));
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(init, "given_gpu"))) {

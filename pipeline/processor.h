@@ -69,6 +69,9 @@ struct msc_processor_options {
     // A folder of all nodes, absolute, in which an environment's library or program lies as it does in the
     // configuration's here. NULL: such environments have no workers elsewhere.
     const char *node_path;
+    // With Slurm: a folder of all nodes, absolute, to which each worker's files are copied. NULL: nodes find them
+    // under their paths here.
+    const char *copy_to;
     bool is_node;               // of a record: this is such a worker
     const char *worker_program; // of local ones: the path of this program
     const char *node_program;   // of others: on their machines; NULL: mscgym

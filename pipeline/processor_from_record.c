@@ -21,8 +21,10 @@ static enum msc_status move_folders(cJSON *config, const char *folder) {
             strcmp(item->string, "gym") == 0 ? item : cJSON_GetObjectItemCaseSensitive(item, "gym");
         cJSON *entry = NULL;
         cJSON_ArrayForEach(entry, list) {
-            cJSON_DeleteItemFromObjectCaseSensitive(entry, "folder");
-            MSC_TRY(msc_json_add_text(entry, "folder", folder));
+            if (cJSON_IsObject(entry)) {
+                cJSON_DeleteItemFromObjectCaseSensitive(entry, "folder");
+                MSC_TRY(msc_json_add_text(entry, "folder", folder));
+            }
         }
     }
     return MSC_OK;

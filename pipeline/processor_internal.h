@@ -125,16 +125,26 @@ enum msc_status msc_processor__search(struct msc_processor *p, struct msc_proces
 
 // processor_pool.c: the workers that measure its trials; *out, the caller's, is NULL where none are
 // asked for. MSC_E_INVALID: --cluster says what there is not.
+struct msc_bridge;
 struct msc_pool;
 // The numerics id under which trials are measured: of this process, or of its workers.
 const char *msc_processor__trial_numerics(const struct msc_processor *p);
 // Do its workers need a GPU each?
 bool msc_processor__needs_gpu(const struct msc_processor *p);
 enum msc_status msc_processor__check_numerics(const struct msc_processor *p);
-// An environment that is code has to be on the nodes.
-enum msc_status msc_processor__check_node_path(struct msc_processor *p);
+// Options that go with some clusters only.
+enum msc_status msc_processor__check_cluster(struct msc_processor *p);
+// Tells a bridge of the files that workers read.
+enum msc_status msc_processor__name_files(struct msc_processor *p, struct msc_bridge *bridge);
 // Hash of an environment's library; NULL: it is none.
 enum msc_status msc_processor__hash_library(const char **out, struct msc_processor *p);
+// processor_slurm_copy.c: where the files of jobs that begin with `name` are packed, packing them, and what
+// runs in a job's allocation, and on its node, to take them there.
+enum msc_status msc_processor__slurm_archive(const char **out, struct msc_processor *p,
+                                             const char *name);
+enum msc_status msc_processor__pack_files(struct msc_processor *p, const char *archive);
+void msc_processor__forget_files(const char *archive);
+extern const char msc_processor__copy_script[], msc_processor__node_script[];
 enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_processor *p);
 // processor_slurm.c: those under Slurm.
 struct msc_bridge;

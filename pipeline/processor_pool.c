@@ -48,16 +48,25 @@ static bool is_code(const struct msc_processor *p) {
     return e->library || e->env_def == msc_env_find("process");
 }
 
-enum msc_status msc_processor__check_node_path(struct msc_processor *p) {
-    const char *path = p->options.node_path;
+static enum msc_status check_absolute(const char *option, const char *path) {
+    return !path || path[0] == '/'
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "%s is \"%s\", expected an absolute path", option, path);
+}
+
+enum msc_status msc_processor__check_cluster(struct msc_processor *p) {
+    const struct msc_processor_options *o = &p->options;
     struct msc_cluster c = {.kind = MSC_CLUSTER_LOCAL};
-    if (p->options.cluster) {
-        MSC_TRY(msc_cluster_read(&c, &p->arena, p->options.cluster));
+    if (o->cluster) {
+        MSC_TRY(msc_cluster_read(&c, &p->arena, o->cluster));
     }
-    if (path && path[0] != '/') {
-        return MSC_FAIL(MSC_E_INVALID, "--node-path is \"%s\", expected an absolute path", path);
+    MSC_TRY(check_absolute("--node-path", o->node_path));
+    MSC_TRY(check_absolute("--copy-to", o->copy_to));
+    if (o->copy_to && c.kind != MSC_CLUSTER_SLURM) {
+        return MSC_FAIL(MSC_E_INVALID, "--copy-to is for --cluster slurm: workers of other kinds "
+                                       "have their files without");
     }
-    return path || c.kind == MSC_CLUSTER_LOCAL || !is_code(p)
+    return o->node_path || c.kind == MSC_CLUSTER_LOCAL || !is_code(p)
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
                           "%s: its environment is code, which workers elsewhere need, too: "
@@ -191,8 +200,8 @@ static enum msc_status name_set(struct msc_bridge *bridge, const struct msc_file
 }
 
 // They are named as the record's header has them, since that is what workers go by.
-static enum msc_status name_files(void *payload, struct msc_bridge *bridge) {
-    struct msc_processor *p = payload, *own = NULL;
+enum msc_status msc_processor__name_files(struct msc_processor *p, struct msc_bridge *bridge) {
+    struct msc_processor *own = NULL;
     const struct msc_processor_options o = {.log = p->log, .allow_plugins = true};
     struct msc_file_set files = {0};
     char *record;
@@ -208,6 +217,10 @@ static enum msc_status name_files(void *payload, struct msc_bridge *bridge) {
     msc_file_set_finish(&files);
     msc_processor_close(own);
     return status;
+}
+
+static enum msc_status name_files(void *payload, struct msc_bridge *bridge) {
+    return msc_processor__name_files(payload, bridge);
 }
 
 // ---- Numerics ----------------------------------------------------------------------------------

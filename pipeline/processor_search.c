@@ -449,7 +449,7 @@ enum msc_status msc_processor__search(struct msc_processor *p,
     bool has_record = false;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_processor__check_numerics(p));
-    MSC_TRY_OUT(msc_processor__check_node_path(p));
+    MSC_TRY_OUT(msc_processor__check_cluster(p));
     MSC_TRY_OUT(msc_processor__make_config(&config, p));
     msc_processor__fill_options(&o, p, config);
     o.own_numerics = o.numerics;

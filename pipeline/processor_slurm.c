@@ -53,24 +53,34 @@ static enum msc_status count_nodes(int64_t *out, const struct msc_processor *p,
                               partition ? partition : "");
 }
 
-// A job of one node each: one that waits in the queue keeps its place.
-enum msc_status msc_processor__open_slurm(struct msc_bridge **out, struct msc_processor *p,
-                                          const struct msc_cluster *c) {
+// The archive of a search's files, where they are copied.
+struct copied {
+    struct msc_processor *p;
+    const char *archive;
+};
+
+static enum msc_status pack(void *payload) {
+    const struct copied *copied = payload;
+    return msc_processor__pack_files(copied->p, copied->archive);
+}
+
+static void forget(void *payload) {
+    const struct copied *copied = payload;
+    msc_processor__forget_files(copied->archive);
+}
+
+// What a job asks Slurm for. *cpus, which a step in an allocation has to be told again, may be "".
+static size_t add_request(const char **argv, const char **cpus, struct msc_processor *p,
+                          const struct msc_cluster *c, const char *name) {
     const struct msc_processor_options *o = &p->options;
-    const char **argv = msc_arena_array(&p->arena, 16, sizeof *argv);
     size_t n = 0;
-    const char *name;
-    int64_t n_workers = c->n;
-    MSC_TRY(argv ? MSC_OK : msc_processor__no_memory());
-    MSC_TRY(name_jobs(&name, p));
-    MSC_TRY(n_workers > 0 ? MSC_OK : count_nodes(&n_workers, p, c->partition));
-    argv[n++] = "srun";
+    *cpus = o->n_threads > 0 ? msc_arena_printf(&p->arena, "--cpus-per-task=%d", o->n_threads) : "";
+    argv[n++] = o->copy_to ? "salloc" : "srun";
     argv[n++] = "--quiet";
     argv[n++] = msc_arena_printf(&p->arena, "--job-name=%s", name);
     argv[n++] = "--nodes=1";
     argv[n++] = "--ntasks=1";
-    argv[n++] = o->n_threads > 0 ? msc_arena_printf(&p->arena, "--cpus-per-task=%d", o->n_threads)
-                                 : "--exclusive";
+    argv[n++] = o->n_threads > 0 ? *cpus : "--exclusive";
     if (msc_processor__needs_gpu(p)) {
         argv[n++] = "--gres=gpu:1";
     }
@@ -80,6 +90,30 @@ enum msc_status msc_processor__open_slurm(struct msc_bridge **out, struct msc_pr
     }
     if (c->partition) {
         argv[n++] = msc_arena_printf(&p->arena, "--partition=%s", c->partition);
+    }
+    return n;
+}
+
+// A job of one node each: one that waits in the queue keeps its place.
+enum msc_status msc_processor__open_slurm(struct msc_bridge **out, struct msc_processor *p,
+                                          const struct msc_cluster *c) {
+    const struct msc_processor_options *o = &p->options;
+    const char **argv = msc_arena_array(&p->arena, 32, sizeof *argv);
+    struct copied *copied = msc_arena_array(&p->arena, 1, sizeof *copied);
+    const char *name, *cpus;
+    int64_t n_workers = c->n;
+    MSC_TRY(argv && copied ? MSC_OK : msc_processor__no_memory());
+    MSC_TRY(name_jobs(&name, p));
+    MSC_TRY(n_workers > 0 ? MSC_OK : count_nodes(&n_workers, p, c->partition));
+    size_t n = add_request(argv, &cpus, p, c, name);
+    if (o->copy_to) {
+        copied->p = p;
+        MSC_TRY(msc_processor__slurm_archive(&copied->archive, p, name));
+        const char *const words[] = {
+            "sh", "-c", msc_processor__copy_script, "sh", copied->archive, o->copy_to,
+            name, cpus, msc_processor__node_script};
+        memcpy(argv + n, words, sizeof words);
+        n += sizeof words / sizeof words[0];
     }
     argv[n++] = o->node_program ? o->node_program : "mscgym";
     argv[n++] = "worker";
@@ -92,6 +126,9 @@ enum msc_status msc_processor__open_slurm(struct msc_bridge **out, struct msc_pr
                                                    .are_jobs = true,
                                                    .name_at = 2,
                                                    .job_name = name,
+                                                   .begin = o->copy_to ? pack : NULL,
+                                                   .end = o->copy_to ? forget : NULL,
+                                                   .payload = copied,
                                                    .end_jobs = end_slurm_jobs};
     return msc_bridge_open_local(out, &local);
 }

@@ -85,6 +85,10 @@ struct msc_bridge_local_options {
     bool are_jobs;
     size_t name_at;
     const char *job_name; // what all names begin with
+    // Optional: called before the first job, and after the last.
+    enum msc_status (*begin)(void *payload);
+    void (*end)(void *payload);
+    void *payload;
     // Ends the jobs whose names begin with the last word, which stands in for NULL: those that a coordinator
     // before this one has left behind, and that of a program that ended otherwise than by itself.
     const char *const *end_jobs;

@@ -99,6 +99,7 @@ static enum msc_status start_job(struct local *l, struct msc_process **out, int3
     }
     if (!l->is_begun) {
         end_jobs(l, o->job_name);
+        MSC_TRY(o->begin ? o->begin(o->payload) : MSC_OK);
     }
     l->is_begun = true;
     return msc_process_start_gently(out, argv);
@@ -196,8 +197,10 @@ static bool take_event(struct local *l, struct msc_bridge_event *event) {
         }
         if (event->text) {
             place->has_spoken = true;
-            // Its first word is a beat, which says no more than that.
+            // Its first word is a beat, which says no more than that, and not who it is.
             if (!place->is_told) {
+                event->text = NULL;
+                event->length = 0;
                 return tell_up(place, event);
             }
             event->kind = MSC_BRIDGE_LINE;
@@ -268,6 +271,9 @@ static void local_close(struct msc_bridge *bridge) {
     }
     if (l->is_begun) {
         end_jobs(l, l->options.job_name);
+    }
+    if (l->is_begun && l->options.end) {
+        l->options.end(l->options.payload);
     }
     msc_free(l->places);
     msc_free(l->polled);

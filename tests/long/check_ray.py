@@ -23,6 +23,7 @@ import time
 
 import ray_cluster
 from ray_cluster import ADDRESS, Cluster, command_line, descendants, send
+from search_records import canonical, lines_of
 
 NODES = (2, 3, 4)
 SPARE = 5
@@ -31,10 +32,6 @@ TOY = {"workspace": ".", "verbose": "error", "gym": [{
     "record": "toy.jsonl",
     "env": {"type": "toy", "tasks": 12, "choices": 4, "seed": 1, "interaction": 0.5, "delay_us": 50000},
     "agent": {"type": "evolutionary"}, "seed": 3, "parallel": 16}]}
-
-
-def canonical(mscgym, record):
-    return subprocess.run([mscgym, "show", record, "--canonical"], check=True, capture_output=True).stdout
 
 
 class Check:
@@ -191,14 +188,6 @@ class Faults:
         send(victims, signal.SIGKILL)
         self.count("coordinator killed" if victims != bridge[:1] else "its bridge killed")
         return victims != everybody[1:2]  # whose parent starts another
-
-
-def lines_of(record):
-    try:
-        with open(record, "rb") as file:
-            return file.read().count(b"\n")
-    except OSError:
-        return 0
 
 
 class Watch:

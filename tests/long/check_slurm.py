@@ -4,10 +4,12 @@
     check_slurm.py MSCGYM EXAMPLES/DIGITS [--faults 30] [--seed 0]
 
 Starts slurmctld and two slurmd on this machine (Debian's slurm-wlm and munge, root; exit 77 where
-they are missing). Meanwhile workers, srun and whole nodes are killed or stopped, and nodes come back; the
-coordinator is killed, and the search gone on with. Nothing stands still for longer than thirty seconds.
+they are missing). First nodes see nothing of the search's folder. Then they do, and workers, srun and whole
+nodes are killed or stopped, and nodes come back; the coordinator is killed, and the search gone on with. Nothing
+stands still for longer than thirty seconds.
 """
 import argparse
+import glob
 import json
 import os
 import random
@@ -18,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from search_records import canonical, lines_of
 
 CONFIG = """ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
@@ -75,10 +79,11 @@ def free_ports(n):
 
 
 class Cluster:
-    """A controller and two nodes, of so many processors each, whatever this machine has."""
+    """A controller and two nodes, of so many processors each, whatever this machine has. Nodes see nothing of
+    the folder `hidden`."""
 
-    def __init__(self, folder, cpus=1):
-        self.folder, self.started = folder, []
+    def __init__(self, folder, cpus=1, hidden=None):
+        self.folder, self.started, self.hidden = folder, [], hidden
         host = socket.gethostname().split(".")[0]
         port, port1, port2 = free_ports(3)
         self.config = os.path.join(folder, "slurm.conf")
@@ -115,7 +120,11 @@ class Cluster:
             time.sleep(0.05)
 
     def start_node(self, node):
-        self.run("slurmd", "-D", "-f", self.config, "-N", node)
+        apart = []
+        if self.hidden:
+            apart = ["unshare", "--mount", "--propagation", "private", "sh", "-c",
+                     "mount -t tmpfs none \"$0\" && exec \"$@\"", self.hidden]
+        self.run(*apart, "slurmd", "-D", "-f", self.config, "-N", node)
 
     def wait_idle(self):
         deadline = time.monotonic() + 30
@@ -217,19 +226,6 @@ class Faults:
             self.due.append((now + 3, lambda: send(victims[0], signal.SIGCONT)))
 
 
-def lines_of(record):
-    try:
-        with open(record, "rb") as file:
-            return file.read().count(b"\n")
-    except OSError:
-        return 0
-
-
-def canonical(mscgym, record):
-    return subprocess.run([mscgym, "show", record, "--canonical"], check=True,
-                          capture_output=True).stdout
-
-
 def toy(folder, trials):
     path = os.path.join(folder, "toy.json")
     with open(path, "w", encoding="utf-8") as file:
@@ -291,6 +287,33 @@ def check(mscgym, config, record, options, faults, n_faults):
     return is_same and still_s <= MOST_STILL_S
 
 
+def check_copied(options):
+    """Nodes that share no path with the search have its files by sbcast, and keep none."""
+    with tempfile.TemporaryDirectory(prefix="check_slurm_") as folder, \
+            tempfile.TemporaryDirectory(prefix="check_slurm_") as hidden, \
+            tempfile.TemporaryDirectory(prefix="check_slurm_") as there:
+        cluster = Cluster(folder, hidden=hidden)
+        try:
+            shutil.copytree(options.digits, os.path.join(hidden, "digits"))
+            config = os.path.join(hidden, "digits", "digits.json")
+            record = os.path.join(hidden, "digits", "msc_workspace", "digits.jsonl")
+            workers = ["--cluster", "slurm:night:2", "--worker-program", options.mscgym]
+            bare = subprocess.run([options.mscgym, "search", config, "--quiet", *workers], capture_output=True,
+                                  text=True, check=False)
+            line = (bare.stderr.strip().splitlines() or [""])[-1]  # after what Slurm says of jobs that it ends
+            print(f"without copies: {line}", flush=True)
+            good = bare.returncode == 1 and "no worker is left: worker " in line and "cannot open" in line
+            os.unlink(record)
+            good &= check(options.mscgym, config, record, [*workers, "--copy-to", there], None, 0)
+            good &= cluster.is_empty()
+            archives = os.path.join(tempfile.gettempdir(), f"mscgym-{os.getuid()}", "*.tar")
+            kept = [*os.listdir(there), *glob.glob(archives)]
+            print(f"copies left: {kept or 'none'}", flush=True)
+            return good and not kept
+        finally:
+            cluster.close()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mscgym", type=os.path.abspath)
@@ -300,6 +323,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     check_installed()
+    is_good = check_copied(options)
     with tempfile.TemporaryDirectory(prefix="check_slurm_") as folder:
         cluster = Cluster(folder)
         try:
@@ -316,7 +340,7 @@ def main():
             good &= cluster.is_empty()
         finally:
             cluster.close()
-    sys.exit(0 if good else 1)
+    sys.exit(0 if good and is_good else 1)
 
 
 if __name__ == "__main__":

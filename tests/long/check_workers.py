@@ -24,6 +24,7 @@ import numpy
 import check_slurm
 import ray_cluster
 from model_inputs import inputs, model_path
+from search_records import canonical
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 AGENTS = {
@@ -129,7 +130,7 @@ def check(options, bridge, subjects):
                 (where, *program), environment = cluster_of(n)
                 is_done, error = search(options.mscgym, config, record, options.trials + N_BASELINES, "--cluster", where,
                                         *program, environment=environment)
-                same = is_done and check_slurm.canonical(options.mscgym, record) == alone
+                same = is_done and canonical(options.mscgym, record) == alone
                 good = good and same
                 print(f"| {bridge} | {network} | {name} | {'yes' if is_bounded else 'no'} | {n} | "
                       f"{'the same' if same else 'DIFFERS ' + error} | {time.monotonic() - start:.1f} s |", flush=True)
@@ -163,7 +164,7 @@ def main():
                     if not is_done:
                         sys.exit(f"{config}: {error}")
                     subjects.append((network, name, is_bounded, config, record,
-                                     check_slurm.canonical(options.mscgym, record)))
+                                     canonical(options.mscgym, record)))
         print("| bridge | network | agent | bounds | workers | record | time |\n|---|---|---|---|---|---|---|", flush=True)
         results = [check(options, bridge, subjects) for bridge in options.bridges]
     if not subjects:

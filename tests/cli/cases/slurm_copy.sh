@@ -1,0 +1,46 @@
+# Slurm where no path is shared: an archive of what workers read goes to each job's node, and goes with it. Programs
+# in the place of Slurm's run here what they are told.
+. "$(dirname "$0")/../lib.sh"
+mkdir bin tmp node
+export TMPDIR=$PWD/tmp
+program=$(command -v mscgym)
+cat >bin/salloc <<'END'
+#!/bin/sh
+echo "salloc $*" | head -n 1 | sed 's/ sh -c.*//; s/--job-name=[^ ]*/--job-name=…/' >>words.txt
+while [ "${1#--}" != "$1" ]; do shift; done
+SLURM_JOB_ID=$$ exec "$@"
+END
+cat >bin/sbcast <<'END'
+#!/bin/sh
+tar -tf "$2" | grep -o '[^/]*$' | sort >packed.txt
+[ "$1" = --force ] && exec cp "$2" "$3"
+END
+cat >bin/srun <<'END'
+#!/bin/sh
+while [ "${1#--}" != "$1" ]; do echo "srun $1" >>words.txt; shift; done
+exec "$@"
+END
+# What is there, when a worker begins.
+cat >bin/worker <<END
+#!/bin/sh
+here=\$MSCGYM_NODE_ROOT$PWD/d
+[ -f "\$here/tiny.jsonl.params" ] && [ "\$(wc -l <"\$here/tiny.jsonl")" = 1 ] && echo there >>there.txt
+exec "$program" "\$@"
+END
+chmod +x bin/*
+export PATH=$PWD/bin:$PATH
+tiny d
+mscgym search d.json --quiet >/dev/null
+mscgym show d/tiny.jsonl --canonical >alone.txt
+mscgym search d.json --restart --quiet --cluster slurm:night:2 --threads 1 --copy-to "$PWD/node" \
+    --worker-program "$PWD/bin/worker" >/dev/null
+mscgym show d/tiny.jsonl --canonical >own.txt
+cmp alone.txt own.txt && echo 'the same'
+sort -u there.txt words.txt
+cat packed.txt
+find node tmp -type f -o -path '*/mscgym-*-*'
+# What cannot be.
+sed -i 's/exec cp.*/exit 1/' bin/sbcast
+try mscgym search d.json --restart --quiet --cluster slurm:1 --copy-to "$PWD/node" --worker-program "$PWD/bin/worker"
+try mscgym search d.json --restart --quiet --cluster slurm:1 --copy-to node
+try mscgym search d.json --restart --quiet --cluster local:1 --copy-to "$PWD/node"
