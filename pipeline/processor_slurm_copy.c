@@ -105,9 +105,8 @@ const char msc_processor__node_script[] =
     "shift 2\n"
     "find \"$folder\" -maxdepth 1 -name 'mscgym-*' -user \"$(id -un)\" -mtime +7 \\\n"
     "    -exec rm -rf {} + 2>/dev/null\n"
+    "trap 'rm -rf \"$root\" \"$root.tar\"' EXIT\n"
+    "trap 'exit 1' HUP INT TERM\n"
     "mkdir -m 700 \"$root\" && tar -xf \"$root.tar\" -C \"$root\" || exit 1\n"
     "rm -f \"$root.tar\"\n"
-    "MSCGYM_NODE_ROOT=$root \"$@\"\n"
-    "code=$?\n"
-    "rm -rf \"$root\"\n"
-    "exit $code\n";
+    "MSCGYM_NODE_ROOT=$root \"$@\"\n";

@@ -40,7 +40,9 @@ sort -u there.txt words.txt
 cat packed.txt
 find node tmp -type f -o -path '*/mscgym-*-*'
 # What cannot be.
-sed -i 's/exec cp.*/exit 1/' bin/sbcast
+sed -i 's/exec cp/false/' bin/sbcast
 try mscgym search d.json --restart --quiet --cluster slurm:1 --copy-to "$PWD/node" --worker-program "$PWD/bin/worker"
+TMPDIR=/dev/null try mscgym search d.json --restart --quiet --cluster slurm:1 --copy-to "$PWD/node" |
+    sed 's/mscgym-[^ ]*.tar/mscgym-….tar/'
 try mscgym search d.json --restart --quiet --cluster slurm:1 --copy-to node
 try mscgym search d.json --restart --quiet --cluster local:1 --copy-to "$PWD/node"
