@@ -81,6 +81,25 @@ def check_lines(check):
                      f", {time.monotonic() - start:.1f} s: {error}")
 
 
+def check_gpus(check, cluster):
+    """Workers open what Ray gives them. A software driver stands for one GPU, and nothing for another: who asks for
+    a GPU of a make that nobody has is told what they are."""
+    listed = json.loads(subprocess.run([check.mscgym, "devices", "--json"], capture_output=True, text=True,
+                                       check=True).stdout)["vulkan"]
+    if not listed or listed[0]["kind"] != "software":
+        print("skipped: no software driver for Vulkan", flush=True)
+        return
+    cluster.wait(cluster.start_node(SPARE, gpus=[f"GPU-{listed[0]['uuid']}", "GPU-feedfeed"]))
+    command = [word for word in check.command("search", "digits.json", "--restart") if word != "--quiet"]
+    code, error = check.run([*command, "--numerics", "vulkan/6 a make that nobody has"])
+    refused = [line for line in error.splitlines() if "is refused" in line and "no worker is left" not in line]
+    is_told = (any('(numerics "vulkan/' in line and listed[0]["device"] in line for line in refused) and
+               any("device 'vulkan:uuid=GPU-feedfeed': there is none such" in line for line in refused))
+    check.expect("each worker opens the GPU that it was given", code == 1 and len(refused) == 2 and is_told,
+                 "" if is_told else f": {error}")
+    cluster.kill_node(SPARE)
+
+
 # ---- Faults ---------------------------------------------------------------------------------------
 
 class Faults:
@@ -276,6 +295,7 @@ def main():
             shutil.copytree(options.digits, os.path.join(work, "digits"))
             os.chdir(os.path.join(work, "digits"))
             check_lines(check)
+            check_gpus(check, cluster)
             check.run([check.mscgym, "search", "digits.json", "--quiet", "--restart"])
             alone = canonical(check.mscgym, "msc_workspace/digits.jsonl")
             code, error = check.run(check.command("search", "digits.json", "--restart"))

@@ -134,6 +134,7 @@ class Cluster:
             if result.stdout.strip() == "2":
                 return
             time.sleep(0.2)
+        self.close()
         sys.exit("the nodes do not come up")
 
     def is_empty(self):

@@ -24,6 +24,7 @@ def enter_namespace():
     except ImportError:
         skip(f"Python's package ray is not installed for {sys.executable}")
     if os.environ.get("MSC_RAY_TEST") == "inside":
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         return
     unshare = ["unshare", "--map-root-user", "--net", "--mount"]
     if subprocess.run([*unshare, "true"], capture_output=True).returncode != 0:
@@ -82,7 +83,6 @@ class Cluster:
 
     def __init__(self, folder, nodes, cpus=1, hidden=None):
         self.folder, self.cpus, self.hidden = folder, cpus, hidden
-        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         self.address("add", 1)
         os.environ.update(
             RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_USAGE_STATS_ENABLED="0",
@@ -94,12 +94,12 @@ class Cluster:
         for i in nodes:  # several at once disturb one another on a machine
             self.wait(self.start_node(i))
 
-    def ray(self, *words, before=(), node=1):
+    def ray(self, *words, before=(), node=1, **environment):
         command = [*before, sys.executable, "-m", "ray.scripts.scripts", "start", "--disable-usage-stats",
                    "--object-store-memory", "100000000", *words]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True,
-                                env=dict(os.environ, MSC_RAY_NODE=self.mark(node)))
+                                env=dict(os.environ, MSC_RAY_NODE=self.mark(node), **environment))
 
     def wait(self, process):
         text = process.communicate(timeout=120)[0]
@@ -109,8 +109,8 @@ class Cluster:
     def address(self, word, i):
         subprocess.run(["ip", "addr", word, f"10.99.0.{i}/24", "dev", "lo"], check=True)
 
-    def start_node(self, i):
-        """Begun; wait for what is returned. The node sees nothing of the hidden folder."""
+    def start_node(self, i, gpus=()):
+        """Begun; wait for what is returned. The node sees nothing of the hidden folder. GPUs are what Ray is told of."""
         ip = f"10.99.0.{i}"
         shown = subprocess.run(["ip", "addr", "show", "dev", "lo"], capture_output=True, text=True).stdout
         if f" {ip}/" not in shown:
@@ -118,8 +118,11 @@ class Cluster:
         hide = ()
         if self.hidden:
             hide = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs none "{self.hidden}" && exec "$@"', "sh")
-        return self.ray("--address", ADDRESS, "--node-ip-address", ip, "--num-cpus", str(self.cpus), before=hide,
-                        node=i)
+        cpus, words, environment = self.cpus, [], {}
+        if gpus:
+            cpus, words, environment = len(gpus), ["--num-gpus", str(len(gpus))], {"CUDA_VISIBLE_DEVICES": ",".join(gpus)}
+        return self.ray("--address", ADDRESS, "--node-ip-address", ip, "--num-cpus", str(cpus), *words, before=hide,
+                        node=i, **environment)
 
     def mark(self, i):
         """Others may have a cluster on this machine, too."""
