@@ -70,7 +70,8 @@ def check_lines(check):
         ("nobody there", elsewhere, {}, "cannot be reached: Connection refused"),
         ("another version of Ray", search, {"PYTHONPATH": older}, "Version mismatch"),
         ("no package", search, {"PYTHONPATH": "empty"}, "mscgym_ray"),
-        ("no program on the nodes", search[:-2] + ["/nowhere/mscgym", "--restart"], {}, "is not installed on this node"),
+        ("no program on the nodes", search[:-2] + ["/nowhere/mscgym", "--restart"], {},
+         "is not installed on this node"),
         ("a program on the nodes that is none", search[:-2] + ["/bin/true", "--restart"], {}, "the worker ended"),
     ]
     for what, command, environment, text in cases:

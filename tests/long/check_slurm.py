@@ -4,9 +4,9 @@
     check_slurm.py MSCGYM EXAMPLES/DIGITS [--faults 30] [--seed 0]
 
 Starts slurmctld and two slurmd on this machine (Debian's slurm-wlm and munge, root; exit 77 where
-they are missing). First nodes see nothing of the search's folder. Then they do, and workers, srun and whole
-nodes are killed or stopped, and nodes come back; the coordinator is killed, and the search gone on with. Nothing
-stands still for longer than thirty seconds.
+they are missing). First GPUs are given; then nodes see nothing of the search's folder; then they do, and
+workers, srun and whole nodes are killed or stopped, and nodes come back; the coordinator is killed, and the
+search gone on with. Nothing stands still for longer than thirty seconds.
 """
 import argparse
 import glob
@@ -47,8 +47,9 @@ SlurmctldTimeout=10
 SlurmdTimeout=10
 KillWait=2
 SlurmdParameters=config_overrides
-NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={port1} CPUs={cpus} RealMemory=16000
-NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={port2} CPUs={cpus} RealMemory=16000
+GresTypes=gpu
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={port1} CPUs={cpus} RealMemory=16000{gpus}
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={port2} CPUs={cpus} RealMemory=16000{gpus}
 PartitionName=night Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 """
 NODES = ("n1", "n2")
@@ -80,16 +81,18 @@ def free_ports(n):
 
 class Cluster:
     """A controller and two nodes, of so many processors each, whatever this machine has. Nodes see nothing of
-    the folder `hidden`."""
+    the folder `hidden`; files are their GPUs, as far as Slurm knows."""
 
-    def __init__(self, folder, cpus=1, hidden=None):
+    def __init__(self, folder, cpus=1, hidden=None, gpus=()):
         self.folder, self.started, self.hidden = folder, [], hidden
         host = socket.gethostname().split(".")[0]
         port, port1, port2 = free_ports(3)
         self.config = os.path.join(folder, "slurm.conf")
         with open(self.config, "w", encoding="utf-8") as file:
             file.write(CONFIG.format(host=host, folder=folder, port=port, port1=port1, port2=port2,
-                                     cpus=cpus))
+                                     cpus=cpus, gpus=f" Gres=gpu:{len(gpus)}" if gpus else ""))
+        with open(os.path.join(folder, "gres.conf"), "w", encoding="utf-8") as file:
+            file.write("AutoDetect=off\n" + "".join(f"Name=gpu File={path}\n" for path in gpus))
         os.environ["SLURM_CONF"] = self.config
         for name in ("state", "spool.n1", "spool.n2"):
             os.mkdir(os.path.join(folder, name))
@@ -315,6 +318,38 @@ def check_copied(options):
             cluster.close()
 
 
+def check_gpus(options):
+    """Workers open what Slurm gives them. Of a node's two GPUs a software driver stands for one, and nothing for the
+    other: who asks for a GPU of a make that nobody has is told what they are."""
+    listed = json.loads(subprocess.run([options.mscgym, "devices", "--json"], capture_output=True, text=True,
+                                       check=True).stdout)["vulkan"]
+    if not listed or listed[0]["kind"] != "software":
+        print("no software driver for Vulkan: GPUs are left out", flush=True)
+        return True
+    with tempfile.TemporaryDirectory(prefix="check_slurm_") as folder:
+        shutil.copytree(options.digits, os.path.join(folder, "digits"))
+        tool = os.path.join(folder, "bin", "nvidia-smi")
+        os.mkdir(os.path.dirname(tool))
+        with open(tool, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\ncase $3 in --id=0) echo GPU-{listed[0]['uuid']};; *) echo GPU-feedfeed;; esac\n")
+        os.chmod(tool, 0o700)
+        cluster = Cluster(folder, cpus=2, gpus=["/dev/null", "/dev/zero"])
+        try:
+            path = f"{os.path.dirname(tool)}:{os.environ['PATH']}"
+            told = subprocess.run([options.mscgym, "search", os.path.join(folder, "digits", "digits.json"), "--restart",
+                                   "--threads", "1", "--cluster", "slurm:night:4", "--worker-program", options.mscgym,
+                                   "--numerics", "vulkan/6 a make that nobody has"], env=dict(os.environ, PATH=path),
+                                  capture_output=True, text=True, check=False).stderr
+            refused = [line for line in told.splitlines() if "is refused" in line and "no worker is left" not in line]
+            n_opened = sum('(numerics "vulkan/' in line and listed[0]["device"] in line for line in refused)
+            n_missed = sum("device 'vulkan:uuid=GPU-feedfeed': there is none such" in line for line in refused)
+            good = len(refused) == 4 and n_opened == n_missed == 2
+            print(f"each worker opens the GPU that it was given: {'yes' if good else told}", flush=True)
+            return cluster.is_empty() and good
+        finally:
+            cluster.close()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mscgym", type=os.path.abspath)
@@ -324,7 +359,8 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     check_installed()
-    is_good = check_copied(options)
+    is_good = check_gpus(options)
+    is_good &= check_copied(options)
     with tempfile.TemporaryDirectory(prefix="check_slurm_") as folder:
         cluster = Cluster(folder)
         try:

@@ -110,7 +110,7 @@ class Cluster:
         subprocess.run(["ip", "addr", word, f"10.99.0.{i}/24", "dev", "lo"], check=True)
 
     def start_node(self, i, gpus=()):
-        """Begun; wait for what is returned. The node sees nothing of the hidden folder. GPUs are what Ray is told of."""
+        """Begun; wait for what is returned. The node sees nothing of the hidden folder. Ray is told of GPUs."""
         ip = f"10.99.0.{i}"
         shown = subprocess.run(["ip", "addr", "show", "dev", "lo"], capture_output=True, text=True).stdout
         if f" {ip}/" not in shown:
@@ -120,7 +120,8 @@ class Cluster:
             hide = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs none "{self.hidden}" && exec "$@"', "sh")
         cpus, words, environment = self.cpus, [], {}
         if gpus:
-            cpus, words, environment = len(gpus), ["--num-gpus", str(len(gpus))], {"CUDA_VISIBLE_DEVICES": ",".join(gpus)}
+            cpus, words = len(gpus), ["--num-gpus", str(len(gpus))]
+            environment = {"CUDA_VISIBLE_DEVICES": ",".join(gpus)}
         return self.ray("--address", ADDRESS, "--node-ip-address", ip, "--num-cpus", str(cpus), *words, before=hide,
                         node=i, **environment)
 
