@@ -25,8 +25,11 @@ def enter_namespace():
         skip(f"Python's package ray is not installed for {sys.executable}")
     if os.environ.get("MSC_RAY_TEST") == "inside":
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        # Names are not looked up, which Slurm does, where there is no other address than the loopback's own.
+        subprocess.run(["ip", "addr", "add", f"{HEAD}/24", "dev", "lo"], check=True)
         return
-    unshare = ["unshare", "--map-root-user", "--net", "--mount"]
+    # Root stays root: in a namespace of users Slurm, which others start in here, may not drop groups.
+    unshare = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--net", "--mount"]
     if subprocess.run([*unshare, "true"], capture_output=True).returncode != 0:
         skip("no network namespace is allowed")
     os.environ["MSC_RAY_TEST"] = "inside"
@@ -83,7 +86,6 @@ class Cluster:
 
     def __init__(self, folder, nodes, cpus=1, hidden=None):
         self.folder, self.cpus, self.hidden = folder, cpus, hidden
-        self.address("add", 1)
         os.environ.update(
             RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_USAGE_STATS_ENABLED="0",
             RAY_health_check_period_ms="1000", RAY_health_check_timeout_ms="1000",
