@@ -2,10 +2,10 @@
 """How good what agents find is: agents x problems x budgets x seeds, as regret.
 
     quality.py MSCGYM [PROBLEM.problem.json...] [--agents A,B,...] [--groups WORD,...] [--seeds 10]
-               [--budgets 50,150,500] [--csv FILE] [--shares 0.3,...] [--table]
+               [--problem-seeds 10] [--budgets 50,150,500] [--csv FILE] [--shares 0.3,...] [--table]
 
-Without files the problems are those of quality_problems.py, written to --folder and kept there; a file of
-one's own has {"name", "group", "env", "optimum", "reference"}, the environment with paths beside it.
+Seeds are 0 ... 9 of 10, or 100 ... 109 of 100:110. Without files the problems are those of quality_problems.py,
+written to --folder and kept there; a file of one's own has {"name", "group", "env", "optimum", "reference"}, the environment with paths beside it.
 Regret is (loss - optimum) / (reference - optimum), cut to 0 ... 1: 0 is the optimum, 1 the median of random
 feasible points. It is that of the best feasible trial among the first so many that were evaluated: baselines
 count, what the record answers and what exact costs rule out do not (--count lines: all lines do).
@@ -137,7 +137,7 @@ def run_all(options, problems, rows):
     """Every search whose rows are not there, seed after seed, agents in turn: all have come as far when it is
     stopped."""
     there = {(row["problem"], row["budget"], row["agent"], row["seed"]) for row in rows}
-    work = [(problem, name, seed) for seed in range(options.seeds) for problem in problems
+    work = [(problem, name, seed) for seed in options.seeds for problem in problems
             for name in options.agents
             if not all((problem["name"], budget, name, seed) in there
                        for budget in budgets_of(problem, options))]
@@ -254,6 +254,11 @@ def choose_agents(options):
     return chosen
 
 
+def seeds_of(text):
+    first, colon, end = text.partition(":")
+    return range(int(first), int(end)) if colon else range(int(first))
+
+
 def parse():
     words = [lambda text: text.split(","), lambda text: [int(w) for w in text.split(",")],
              lambda text: [float(w) for w in text.split(",")]]
@@ -262,8 +267,8 @@ def parse():
     parser.add_argument("problems", nargs="*")
     parser.add_argument("--agents", dest="names", action="append")
     parser.add_argument("--groups", type=words[0], default=[""])
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--problem-seeds", type=int, default=10)
+    parser.add_argument("--seeds", type=seeds_of, default=range(10))
+    parser.add_argument("--problem-seeds", type=seeds_of, default=range(10))
     parser.add_argument("--budgets", type=words[1], default=[50, 150, 500])
     parser.add_argument("--shares", type=words[2], default=[])
     parser.add_argument("--count", choices=("evaluated", "lines"), default="evaluated")

@@ -160,12 +160,12 @@ def reference(problem):
 
 
 def make_all(seeds, shares=()):
-    """All of them, each by its own bound, and by those of `shares`."""
+    """All of these seeds, each by its own bound, and by those of `shares`; additive ones of the first three."""
     made = []
-    for seed in range(seeds):
+    for seed in seeds:
         makers = [lambda strength=s, **kw: pairwise(seed, strength, **kw) for s in PAIRWISE_STRENGTHS]
         makers.append(lambda **kw: trap(seed, **kw))
-        if seed < 3:
+        if seed - seeds[0] < 3:
             makers += [lambda n=n, **kw: additive(seed, n, **kw) for n in ADDITIVE_TASKS]
         for make in makers:
             made.append(make())
