@@ -5,6 +5,7 @@
 //              task that bounded costs depend on, then those next to the plan that looks best;
 //   plans      the best point within the bounds by a draw from a model of the losses with terms for
 //              choices and for pairs of them (agents/pair_model.h; Thompson sampling), or by its mean;
+//   hopes      the point that may be best by the lower confidence bound of that model (agents/hope.h);
 //   children   of the best points told (agents/population.h), which trust no model.
 //
 // In a space of many tasks plans lie the farther from the best points, and draws are the wider, the more
@@ -18,14 +19,17 @@
 // them is a guess. (Since version 4.)
 //
 // What is proposed how often depends on the phase: at first mostly probes; while losses are found to
-// add up, still so, as the plan of least summed loss is then the optimum; else plans by the mean, plans
-// by draws, and children, each as often as its last ones turned out well (probability matching: Goldberg
-// 1990).
+// add up, still so, as the plan of least summed loss is then the optimum; else mostly hopes (since version
+// 5, which also learns how choices of one task are correlated; not in spaces of many choices, nor where a
+// bound is on a measured metric), and plans by the mean, plans by draws, and children, each as often as its
+// last ones turned out well (probability matching: Goldberg 1990). Hopes are not judged by that: where
+// choices act together few of them turn out well, but all of them teach.
 //
 // The model is of the objective, and of each metric that a bound is on and that needs a run. Where
 // there are several objectives, or the most expensive plan cannot be measured, only children are
 // proposed. It does not know how many trials there will be.
 #include "agents/agent.h"
+#include "agents/hope.h"
 #include "agents/knapsack.h"
 #include "agents/pair_model.h"
 #include "agents/plan_search.h"
@@ -50,6 +54,13 @@
 // Up to so many tasks plans may be anywhere, and draws are of the whole posterior; of more, the first
 // plans change so many.
 #define FEW_TASKS 16.0
+// How often a hope is tried, and of how many draws it is the best, each searched from so many places: one by
+// the mean, and some at temperatures from the least on.
+#define HOPE_CHANCE 0.7
+#define HOPE_DRAWS 6
+#define HOPE_STARTS 6
+#define LEAST_TEMPERATURE 0.8
+#define TEMPERATURE_STEP 0.3
 // Random points at which searches for a plan begin: one for so many points told, and at most.
 #define POINTS_PER_START 8
 #define MOST_STARTS 12
@@ -85,6 +96,7 @@ struct automatic {
     uint32_t *assembled;     // [n_tasks], the plan of least summed losses
     uint32_t *plan;          // [n_tasks], the best by the model's mean
     uint32_t *found, *start; // [n_tasks]
+    uint32_t *hopes;         // [HOPE_DRAWS, n_tasks]
     bool *is_known;          // [n_entries]
     uint64_t n_told, n_fitted, n_probes_left, turn;
     double width;              // of draws: 1 is the posterior's
@@ -95,7 +107,7 @@ struct automatic {
     uint64_t n_awaited, n_drawn;
     bool is_ready, has_plan, is_done;
     bool is_adaptive; // of width and radius
-    bool has_random_starts;
+    bool has_random_starts, has_hopes;
     bool knows_estimates;
     bool is_news; // the models were fitted since a plan was proposed
 };
@@ -200,16 +212,21 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     a->plan = msc_arena_array(arena, n_tasks, sizeof *a->plan);
     a->found = msc_arena_array(arena, n_tasks, sizeof *a->found);
     a->start = msc_arena_array(arena, n_tasks, sizeof *a->start);
+    a->hopes = msc_arena_array(arena, HOPE_DRAWS * n_tasks, sizeof *a->hopes);
     a->is_known = msc_arena_array(arena, a->sampler.bounds.n_entries, sizeof *a->is_known);
-    if (!a->assembled || !a->plan || !a->found || !a->start || !a->is_known) {
+    if (!a->assembled || !a->plan || !a->found || !a->start || !a->hopes || !a->is_known) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", n_tasks);
     }
     a->n_probes_left = a->sampler.bounds.n_entries - n_tasks + 1;
     a->width = fmin(1.0, sqrt(FEW_TASKS / (double)n_tasks));
     a->radius = fmin(FEW_TASKS, (double)n_tasks);
     a->is_adaptive = (double)n_tasks > FEW_TASKS || msc_agent_version(agent) == 1;
-    a->has_random_starts =
-        a->sampler.bounds.n_entries <= MANY_ENTRIES && msc_agent_version(agent) >= 3;
+    bool is_large = a->sampler.bounds.n_entries > MANY_ENTRIES;
+    a->has_random_starts = !is_large && msc_agent_version(agent) >= 3;
+    a->has_hopes = !is_large && msc_agent_version(agent) >= 5 && a->has_objective_part && a->n_parts == 1;
+    for (size_t i = 0; i < a->n_parts; i++) {
+        a->parts[i].model.learns_correlation = !is_large && msc_agent_version(agent) >= 5;
+    }
     a->knows_estimates = msc_agent_version(agent) >= 4;
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         a->rates[kind] = kind == CHILDREN ? LEAST_CHANCE : 0.5;
@@ -465,15 +482,69 @@ static bool propose_plan(struct automatic *a, double temperature, struct msc_pro
     return !isinf(best) && msc_sampler_note(&a->sampler, out->choices);
 }
 
+// ---- Hopes ------------------------------------------------------------------------------------
+
+// The best unseen point, by the draw that the model holds, that searches from the usual places end at.
+static bool search_draw(struct automatic *a, uint32_t choices[]) {
+    size_t n_tasks = a->sampler.bounds.space->n_tasks;
+    double best = INFINITY;
+    for (size_t which = 0; which < HOPE_STARTS; which++) {
+        double violation;
+        if (!start_plan(a, which)) {
+            continue;
+        }
+        if (which == 3) {
+            msc_plan_search_relax(&a->search, a->start);
+        }
+        double value = msc_plan_search_run(&a->search, a->start, 4 * n_tasks + 50, &violation);
+        if (violation == 0.0 && value < best && is_unseen(a, a->start)) {
+            best = value;
+            memcpy(choices, a->start, n_tasks * sizeof *choices);
+        }
+    }
+    return !isinf(best);
+}
+
+static bool propose_hope(struct automatic *a, struct msc_proposal *out) {
+    struct msc_pair_model *model = &a->parts[0].model;
+    size_t n_tasks = a->sampler.bounds.space->n_tasks, n = 0;
+    double best = INFINITY;
+    a->search.max_changed = SIZE_MAX;
+    for (int i = 0; i < HOPE_DRAWS; i++) {
+        double temperature = i == 0 ? 0.0 : LEAST_TEMPERATURE + TEMPERATURE_STEP * (i - 1);
+        msc_pair_model_draw(model, a->sampler.rng, temperature);
+        n += search_draw(a, a->hopes + n * n_tasks);
+    }
+    msc_pair_model_draw(model, a->sampler.rng, 0.0);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t *choices = a->hopes + i * n_tasks;
+        double bound = msc_hope_bound(model, choices, best);
+        if (bound < best) {
+            best = bound;
+            memcpy(out->choices, choices, n_tasks * sizeof *choices);
+        }
+    }
+    if (isinf(best)) {
+        return false;
+    }
+    msc_hope_descend(model, out->choices, best, is_unseen, a);
+    msc_pair_model_believe(model, out->choices);
+    return msc_sampler_note(&a->sampler, out->choices);
+}
+
 // ---- Ask and tell -----------------------------------------------------------------------------
 
-// P: probe, C: child; of plans their temperature: 0, 3 and 6 tenths, A: 1.
+// P: probe, C: child, H: hope; of plans their temperature: 0, 3 and 6 tenths, A: 1.
 static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
 static const char draw_turns[] = "36A";
 
-// A kind by its chance.
+// A hope, or a kind by its chance.
 static char usual_turn(struct automatic *a) {
+    if (a->has_hopes && a->is_ready && !looks_additive(a) &&
+        msc_rng_double(a->sampler.rng) < HOPE_CHANCE) {
+        return 'H';
+    }
     double chances[KIND_COUNT], sum = 0.0;
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         chances[kind] = fmax(a->rates[kind], LEAST_CHANCE);
@@ -507,13 +578,20 @@ static bool propose(struct automatic *a, char turn, struct msc_proposal *out) {
     if (turn == 'P') {
         return first_probe(a, out) || next_probe(a, out);
     }
-    double temperature = turn == 'A' ? 1.0 : 0.1 * (turn - '0');
     a->is_news = false;
+    if (turn == 'H') {
+        return propose_hope(a, out);
+    }
+    double temperature = turn == 'A' ? 1.0 : 0.1 * (turn - '0');
     bool is_found = a->is_ready && propose_plan(a, a->width * temperature, out);
     if (is_found) {
         await(a, temperature > 0.0 ? DRAWS : MEANS, out->choices);
     }
     return is_found;
+}
+
+static const char *origin_of(char turn) {
+    return turn == 'P' ? "probe" : turn == 'H' ? "hope" : turn == '0' ? "mean" : "draw";
 }
 
 static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
@@ -524,7 +602,7 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
     while (*n < max && !a->is_done) {
         char turn = next_turn(a);
         bool is_found = propose(a, turn, &out[*n]);
-        out[*n].origin = turn == 'P' ? "probe" : turn == '0' ? "mean" : "draw";
+        out[*n].origin = origin_of(turn);
         if (!is_found) {
             out[*n].probe = false;
             out[*n].origin = "child";
@@ -581,7 +659,7 @@ const struct msc_agent_def msc_agent_auto = {
     .abi = MSC_AGENT_ABI,
     .name = "auto",
     .summary = "learns what choices lose alone and together, and tries what that promises most of",
-    .version = 4,
+    .version = 5,
     .oldest = 1,
     .state_size = sizeof(struct automatic),
     .params = auto_params,

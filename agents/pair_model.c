@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#define RHO 0.5
+// What the pair terms of a task's choices are correlated by, unless that is learnt.
+#define CORRELATION 0.5
 // Scales are at least this part of the median one.
 #define LEAST_SCALE 0.02
 // Strengths are chosen anew once there are so many times the points.
@@ -18,6 +19,8 @@
 // What a fit may take: covariances of all points over all tasks.
 #define POINTS_TIMES_TASKS 100000
 #define LEAST_POINTS 64
+// A point is known of whose variance no more than this part is left.
+#define LEAST_LEFT 1e-9
 // Points whose covariances with another are summed at once: MSC_PAIR_POINTS and MSC_PAIR_PENDING are
 // multiples of it.
 #define LANES 4
@@ -28,6 +31,7 @@ static const double unknown_strengths[] = {0.1, 0.3, 1.0};
 static const double pairs_strengths[] = {0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0};
 static const double noise_strengths[] = {0.001, 0.02, 0.06, 0.15};
 static const int n_strengths[MSC_PAIR_STRENGTHS] = {3, 7, 4};
+static const double correlations[] = {CORRELATION, 0.0};
 
 // ---- Points -----------------------------------------------------------------------------------
 
@@ -35,7 +39,9 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
                                     const struct msc_exact_bounds *bounds) {
     enum { N = MSC_PAIR_POINTS, E = MSC_PAIR_ENTRIES, ALL = N + MSC_PAIR_PENDING };
     size_t n_tasks = bounds->space->n_tasks, n = bounds->n_entries;
-    *m = (struct msc_pair_model){.bounds = bounds, .max_points = POINTS_TIMES_TASKS / n_tasks};
+    *m = (struct msc_pair_model){.bounds = bounds,
+                                 .max_points = POINTS_TIMES_TASKS / n_tasks,
+                                 .correlation = CORRELATION};
     m->max_points = m->max_points < LEAST_POINTS ? LEAST_POINTS
                     : m->max_points > N          ? N
                                                  : m->max_points;
@@ -64,6 +70,7 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
         {(void **)&m->weights, N, sizeof *m->weights},
         {(void **)&m->sums, N, sizeof *m->sums},
         {(void **)&m->features, N * E, sizeof *m->features},
+        {(void **)&m->believed, MSC_PAIR_PENDING * n_tasks, sizeof *m->believed},
         {(void **)&m->terms, n, sizeof *m->terms},
         {(void **)&m->pair_terms, E * E, sizeof *m->pair_terms},
     };
@@ -223,25 +230,27 @@ static const uint32_t *point_at(const struct msc_pair_model *m, size_t i) {
 
 // The covariance, over the pairs' strength, of a choice of a task with a point's choice of it.
 static double covariance(const struct msc_pair_model *m, size_t a, size_t b) {
-    return sqrt(m->scales[a] * m->scales[b]) * (a == b ? 1.0 : RHO);
+    return sqrt(m->scales[a] * m->scales[b]) * (a == b ? 1.0 : m->correlation);
 }
 
 // Row i: the covariance of every choice that has pair terms with that of point i for its task.
-static void set_features(struct msc_pair_model *m) {
-    for (size_t i = 0; i < m->n_points; i++) {
-        const uint32_t *x = point_at(m, i);
-        for (size_t p = 0; p < m->n_pair_entries; p++) {
-            uint32_t t = m->pair_tasks[p];
-            m->features[i * MSC_PAIR_ENTRIES + p] =
-                covariance(m, m->pair_entries[p], msc_exact_bounds_entry(m->bounds, t, x[t]));
-        }
+static void set_row(struct msc_pair_model *m, size_t i, const uint32_t x[]) {
+    for (size_t p = 0; p < m->n_pair_entries; p++) {
+        uint32_t t = m->pair_tasks[p];
+        m->features[i * MSC_PAIR_ENTRIES + p] =
+            covariance(m, m->pair_entries[p], msc_exact_bounds_entry(m->bounds, t, x[t]));
     }
 }
 
-// Of point i: what each task's choice adds to the covariance with a point that shares it. False where
-// that is nothing at all.
-static bool set_unknown(struct msc_pair_model *m, size_t i) {
-    const uint32_t *x = point_at(m, i);
+static void set_features(struct msc_pair_model *m) {
+    for (size_t i = 0; i < m->n_points; i++) {
+        set_row(m, i, point_at(m, i));
+    }
+}
+
+// What the choice of each task adds to the covariance with a point that shares it. False where that is
+// nothing at all.
+static bool set_unknown(struct msc_pair_model *m, const uint32_t x[]) {
     bool is_any = false;
     for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
         size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
@@ -264,9 +273,8 @@ static void add_shared(const struct msc_pair_model *m, size_t i, size_t first, d
 }
 
 // Over all pairs of tasks the products k_i k_j sum to ((sum of k)^2 - sum of k^2) / 2.
-static double pair_covariance(const struct msc_pair_model *m, size_t i, size_t k) {
+static double pair_covariance(const struct msc_pair_model *m, size_t i, const uint32_t z[]) {
     const double *row = m->features + i * MSC_PAIR_ENTRIES;
-    const uint32_t *z = point_at(m, k);
     double sum = 0.0, squares = 0.0;
     for (size_t p = 0; p < m->n_paired; p++) {
         uint32_t t = m->paired[p];
@@ -281,13 +289,13 @@ static double pair_covariance(const struct msc_pair_model *m, size_t i, size_t k
 static void set_covariances(struct msc_pair_model *m) {
     for (size_t i = 0; i < m->n_points; i++) {
         double *alone = m->alone + i * MSC_PAIR_POINTS;
-        bool has_unknown = set_unknown(m, i);
+        bool has_unknown = set_unknown(m, point_at(m, i));
         memset(alone, 0, (i + LANES) / LANES * LANES * sizeof *alone);
         for (size_t k = 0; has_unknown && k <= i; k += LANES) {
             add_shared(m, i, k, alone + k);
         }
         for (size_t k = 0; k <= i; k++) {
-            m->pairs[i * MSC_PAIR_POINTS + k] = pair_covariance(m, i, k);
+            m->pairs[i * MSC_PAIR_POINTS + k] = pair_covariance(m, i, point_at(m, k));
         }
     }
 }
@@ -445,6 +453,28 @@ static void choose_strengths(struct msc_pair_model *m) {
     m->n_chosen = m->n_points;
 }
 
+// As likely a correlation as there is, and the strengths with it.
+static void choose_correlation(struct msc_pair_model *m) {
+    int best[MSC_PAIR_STRENGTHS] = {0};
+    double chosen = m->correlation, greatest = -INFINITY;
+    for (size_t i = 0; i < sizeof correlations / sizeof correlations[0]; i++) {
+        m->correlation = correlations[i];
+        set_features(m);
+        set_covariances(m);
+        choose_strengths(m);
+        double here = likelihood(m, m->strengths);
+        if (here > greatest) {
+            greatest = here;
+            chosen = m->correlation;
+            memcpy(best, m->strengths, sizeof best);
+        }
+    }
+    memcpy(m->strengths, best, sizeof best);
+    m->correlation = chosen;
+    set_features(m);
+    set_covariances(m);
+}
+
 void msc_pair_model_fit(struct msc_pair_model *m, double base, const double means[],
                         const bool is_known[]) {
     memcpy(m->means, means, m->bounds->n_entries * sizeof *means);
@@ -452,6 +482,7 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
     m->base = base;
     take_pending(m);
     m->is_stale = false;
+    m->n_believed = 0;
     set_scales(m);
     choose_pairs(m);
     set_features(m);
@@ -460,12 +491,77 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
     if (m->n_points == 0) {
         return;
     }
-    if ((double)m->n_points >= CHOOSE_AGAIN * (double)m->n_chosen || m->n_points <= FEW_POINTS) {
-        choose_strengths(m);
+    bool is_due = (double)m->n_points >= CHOOSE_AGAIN * (double)m->n_chosen;
+    if (is_due || m->n_points <= FEW_POINTS) {
+        (m->learns_correlation ? choose_correlation : choose_strengths)(m);
     }
     while (!isfinite(likelihood(m, m->strengths)) && m->n_points > 0) {
         m->n_points--; // rounding left no positive definite matrix
     }
+}
+
+// ---- Spreads ----------------------------------------------------------------------------------
+
+// The variance of a point, and `sums` its covariances with all that the factor has.
+static double set_sums(struct msc_pair_model *m, const uint32_t x[]) {
+    double unknown = strength(m->strengths, UNKNOWN), pairs = strength(m->strengths, PAIRS);
+    size_t n = m->n_points, n_tasks = m->bounds->space->n_tasks;
+    double alone = 0.0, sum = 0.0, squares = 0.0;
+    bool has_unknown = set_unknown(m, x);
+    for (size_t t = 0; t < n_tasks; t++) {
+        size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
+        double pair = m->pair_places[e] < 0 ? 0.0 : covariance(m, e, e);
+        alone += m->unknown[t];
+        sum += pair;
+        squares += pair * pair;
+    }
+    for (size_t i = 0; i < n + m->n_believed; i++) {
+        const uint32_t *z = i < n ? point_at(m, i) : m->believed + (i - n) * n_tasks;
+        double shared = 0.0;
+        for (size_t t = 0; has_unknown && t < n_tasks; t++) {
+            shared += x[t] == z[t] ? m->unknown[t] : 0.0;
+        }
+        m->sums[i] = unknown * unknown * shared + pairs * pairs * pair_covariance(m, i, x);
+    }
+    return unknown * unknown * alone + pairs * pairs * 0.5 * (sum * sum - squares);
+}
+
+// What is left of the variance once all is known that the factor has, and `sums` U^-T of what they were;
+// or 0, as soon as it is seen to be no more than `least`.
+static double left_variance(struct msc_pair_model *m, double variance, double least) {
+    size_t n = m->n_points + m->n_believed;
+    for (size_t k = 0; k < n && variance > least; k++) {
+        const double *row = m->factor + k * MSC_PAIR_POINTS;
+        m->sums[k] /= row[k];
+        variance -= m->sums[k] * m->sums[k];
+        for (size_t j = k + 1; j < n; j++) {
+            m->sums[j] -= row[j] * m->sums[k];
+        }
+    }
+    return variance > least ? variance : 0.0;
+}
+
+double msc_pair_model_spread(struct msc_pair_model *m, const uint32_t choices[], double least) {
+    return sqrt(left_variance(m, set_sums(m, choices), least * least));
+}
+
+void msc_pair_model_believe(struct msc_pair_model *m, const uint32_t choices[]) {
+    size_t n_tasks = m->bounds->space->n_tasks, n = m->n_points + m->n_believed;
+    if (n == MSC_PAIR_POINTS || m->n_believed == MSC_PAIR_PENDING) {
+        return;
+    }
+    double variance = set_sums(m, choices);
+    double left = left_variance(m, variance, LEAST_LEFT * variance);
+    if (left == 0.0) {
+        return; // it is known already
+    }
+    for (size_t i = 0; i < n; i++) {
+        m->factor[i * MSC_PAIR_POINTS + n] = m->sums[i];
+    }
+    m->factor[n * MSC_PAIR_POINTS + n] = sqrt(left);
+    set_row(m, n, choices);
+    memcpy(m->believed + m->n_believed * n_tasks, choices, n_tasks * sizeof *choices);
+    m->n_believed++;
 }
 
 // ---- Draws ------------------------------------------------------------------------------------
@@ -483,7 +579,8 @@ static void draw_prior(struct msc_pair_model *m, struct msc_rng *rng, double tem
         return;
     }
     // Between two tasks: one number for both, one for each choice, one for each pair of choices.
-    double of_both = RHO, of_one = sqrt(RHO * (1.0 - RHO)), of_pair = 1.0 - RHO;
+    double of_both = m->correlation, of_pair = 1.0 - m->correlation;
+    double of_one = sqrt(m->correlation * (1.0 - m->correlation));
     for (size_t i = 0, i_end; i < n; i = i_end) {
         for (i_end = i; i_end < n && m->pair_tasks[i_end] == m->pair_tasks[i]; i_end++) {}
         for (size_t k = i_end, k_end; k < n; k = k_end) {

@@ -4,12 +4,13 @@
 //     y(x) = base + sum of (mean[x_t] + a[x_t]) + sum over pairs of b[x_i, x_j] + noise
 //
 //     a[e]      ~ N(0, (unknown * scale[e])^2) where the choice's own loss is not known; else 0
-//     b[e, f]   ~ N(0, pairs^2 * scale[e] * scale[f]), correlated by RHO among choices of one task
+//     b[e, f]   ~ N(0, pairs^2 * scale[e] * scale[f]), correlated among choices of one task
 //     noise     ~ N(0, (noise * (y - base))^2): points far from the best count for less; those that are
 //                 estimates have an error of their own beside it
 //
 // `mean` is what each choice loses alone (agents/sensitivity.h), `scale` the size of that. The three
-// strengths (unknown, pairs, noise) are those of greatest marginal likelihood on a grid. Posteriors
+// strengths (unknown, pairs, noise) are those of greatest marginal likelihood on a grid, and so is the
+// correlation, 0.5 or none, where it is learnt. Posteriors
 // are exact (Gaussian process regression: Rasmussen and Williams, 2006, algorithm 2.1); draws from
 // them add to a draw of the prior what the points told take back (Matheron's rule).
 //
@@ -53,12 +54,16 @@ struct msc_pair_model {
     uint32_t *paired;    // [n_tasks], those with pair terms, in order
     double *unknown;     // [n_tasks], of one point
     double *task_scales; // [n_tasks]
+    bool learns_correlation; // set by whoever owns it; else it is 0.5
+    double correlation;
     // The posterior:
     int strengths[MSC_PAIR_STRENGTHS];  // places on the grid: of unknown, pairs, noise
     size_t n_chosen;                    // points when they were chosen
     double *alone, *pairs, *factor;     // [MSC_PAIR_POINTS, MSC_PAIR_POINTS] each
     double *residuals, *weights, *sums; // [MSC_PAIR_POINTS]
     double *features;                   // [MSC_PAIR_POINTS, MSC_PAIR_ENTRIES]
+    size_t n_believed;  // points that are spoken for: their rows are behind those of the points
+    uint32_t *believed; // [MSC_PAIR_PENDING, n_tasks]
     // The draw:
     double *terms;      // [n_entries]: y(x) = base + sum of terms + sum of pair_terms
     double *pair_terms; // [n_pair_entries, n_pair_entries], symmetric, 0 within a task
@@ -77,6 +82,13 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
                         const bool is_known[]);
 // Draws from the posterior, the wider the greater `temperature` (1: as it is); 0: its mean.
 void msc_pair_model_draw(struct msc_pair_model *m, struct msc_rng *rng, double temperature);
+// The posterior's standard deviation at a point, without noise; 0 where it is at most `least`, which is
+// sooner said.
+double msc_pair_model_spread(struct msc_pair_model *m, const uint32_t choices[], double least);
+// Until the next fit spreads are those of a model that was told what `choices` give, whatever that is:
+// of several points to measure at once, each is to tell something else (Ginsbourger et al. 2010). Points
+// that find no place are left out.
+void msc_pair_model_believe(struct msc_pair_model *m, const uint32_t choices[]);
 // Of the draw.
 double msc_pair_model_value(const struct msc_pair_model *m, const uint32_t choices[]);
 // True where pairs are as weak as can be: what choices lose adds up.

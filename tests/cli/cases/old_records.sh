@@ -52,15 +52,24 @@ END
 mscgym search beside.json --baseline greedy --quiet >/dev/null && echo "greedy beside it"
 lines beside/toy.greedy.jsonl | sha256sum
 
-# A race whose rungs were those by default then, and are no longer, and in which the best trial so far had no part.
-cp -r "$FILES/../../records/files/race_1" raced
-cp raced/tiny.jsonl.params raced/tiny_stopped.jsonl.params
-grep -o '"race":{[^}]*}' raced/tiny_stopped.jsonl
-options=
-[ "$(numerics fresh/tiny.jsonl)" = "$(numerics raced/tiny.jsonl)" ] || options=--accept-new-numerics
-mscgym verify raced/tiny.jsonl >/dev/null && echo "verified"
-mscgym resume raced/tiny_stopped.jsonl --trials 27 $options --quiet >/dev/null
-[ -n "$options" ] || cmp <(lines raced/tiny.jsonl) <(lines raced/tiny_stopped.jsonl) && echo "resumed to the same lines"
+# Of version 4 of `auto`, whose proposals a new search no longer makes.
+cp -r "$FILES/../../records/files/auto_4" auto
+mscgym resume auto/toy_stopped.jsonl --trials 60 --quiet >/dev/null
+cmp <(lines auto/toy.jsonl) <(lines auto/toy_stopped.jsonl) && echo "auto: resumed to the same lines"
+sed -n 's/.*\("agent":{"type":"auto","version":[0-9]*\).*/\1/p' auto/toy.jsonl
+
+# Races: one whose rungs were those by default then, and are no longer, and in which the best trial so far had no
+# part; and one in which it has.
+for race in race_1 race_2; do
+    cp -r "$FILES/../../records/files/$race" .
+    cp $race/tiny.jsonl.params $race/tiny_stopped.jsonl.params
+    grep -o '"race":{[^}]*}' $race/tiny_stopped.jsonl
+    options=
+    [ "$(numerics fresh/tiny.jsonl)" = "$(numerics $race/tiny.jsonl)" ] || options=--accept-new-numerics
+    mscgym verify $race/tiny.jsonl >/dev/null && echo "verified"
+    mscgym resume $race/tiny_stopped.jsonl --trials 27 $options --quiet >/dev/null
+    [ -n "$options" ] || cmp <(lines $race/tiny.jsonl) <(lines $race/tiny_stopped.jsonl) && echo "resumed to the same lines"
+done
 sed -e 's|"budget": {"trials": 12}, "parallel": 4|"parallel": 8, "race": true|' -e 's|"batch": 2|"batch": 1|' fresh.json >new.json
 mscgym search new.json --restart --trials 0 --quiet >/dev/null
 grep -o '"race":{[^}]*}' fresh/tiny.jsonl
