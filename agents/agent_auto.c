@@ -223,7 +223,8 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     a->is_adaptive = (double)n_tasks > FEW_TASKS || msc_agent_version(agent) == 1;
     bool is_large = a->sampler.bounds.n_entries > MANY_ENTRIES;
     a->has_random_starts = !is_large && msc_agent_version(agent) >= 3;
-    a->has_hopes = !is_large && msc_agent_version(agent) >= 5 && a->has_objective_part && a->n_parts == 1;
+    a->has_hopes =
+        !is_large && msc_agent_version(agent) >= 5 && a->has_objective_part && a->n_parts == 1;
     for (size_t i = 0; i < a->n_parts; i++) {
         a->parts[i].model.learns_correlation = !is_large && msc_agent_version(agent) >= 5;
     }

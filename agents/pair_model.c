@@ -39,9 +39,8 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
                                     const struct msc_exact_bounds *bounds) {
     enum { N = MSC_PAIR_POINTS, E = MSC_PAIR_ENTRIES, ALL = N + MSC_PAIR_PENDING };
     size_t n_tasks = bounds->space->n_tasks, n = bounds->n_entries;
-    *m = (struct msc_pair_model){.bounds = bounds,
-                                 .max_points = POINTS_TIMES_TASKS / n_tasks,
-                                 .correlation = CORRELATION};
+    *m = (struct msc_pair_model){
+        .bounds = bounds, .max_points = POINTS_TIMES_TASKS / n_tasks, .correlation = CORRELATION};
     m->max_points = m->max_points < LEAST_POINTS ? LEAST_POINTS
                     : m->max_points > N          ? N
                                                  : m->max_points;

@@ -51,9 +51,9 @@ struct msc_pair_model {
     uint32_t *pair_tasks;   // [MSC_PAIR_ENTRIES], of each of them
     uint32_t *tasks;        // [n_tasks], by scale
     size_t n_paired;
-    uint32_t *paired;    // [n_tasks], those with pair terms, in order
-    double *unknown;     // [n_tasks], of one point
-    double *task_scales; // [n_tasks]
+    uint32_t *paired;        // [n_tasks], those with pair terms, in order
+    double *unknown;         // [n_tasks], of one point
+    double *task_scales;     // [n_tasks]
     bool learns_correlation; // set by whoever owns it; else it is 0.5
     double correlation;
     // The posterior:

@@ -9,14 +9,15 @@
 #define DEFAULT_KEEP 0.5
 #define DEFAULT_MARGIN 1.5
 #define LEAST_BATCHES 4
-// What is supposed before the first trials: that of single batches factors spread so far, which counts as
-// so many changes.
+// What is supposed before the first trials: that of single batches factors spread so far, which
+// counts as so many changes.
 #define FIRST_SPREAD 0.3
 #define FIRST_CHANGES 4
-// A sum that says less exactly what the whole will be ends no trial before the last rung: agents learn from
-// what it says.
+// A sum that says less exactly what the whole will be ends no trial before the last rung: agents
+// learn from what it says.
 #define ENOUGH 0.25
-// The same of trials that cannot win: what choices lose beyond the dearest plan is a small part of their loss.
+// The same of trials that cannot win: what choices lose beyond the dearest plan is a small part of
+// their loss.
 #define ENOUGH_BEYOND 0.06
 #define MOST_MARGIN 100.0
 
@@ -49,17 +50,18 @@ static enum msc_status read_margin(struct msc_race *out, const cJSON *value, dou
                           where, MOST_MARGIN);
 }
 
-// So many batches tell as much of the whole as LEAST_BATCHES would of a set without end: their variance is
-// the same by the correction for finite populations (Cochran 1977, chapter 4). They are nearly that many
-// where there are many, and most of them where there are few.
+// So many batches tell as much of the whole as LEAST_BATCHES would of a set without end: their
+// variance is the same by the correction for finite populations (Cochran 1977, chapter 4). They are
+// nearly that many where there are many, and most of them where there are few.
 static size_t telling_batches(size_t n_batches) {
     size_t sum = LEAST_BATCHES + n_batches;
     size_t n = (LEAST_BATCHES * n_batches + sum - 1) / sum; // rounded up
     return n < n_batches / 2 ? n : n_batches / 2;
 }
 
-// Each rung has twice as many batches as the one before, up to half of all. The first has a single batch, or
-// as many as leave no more rungs than there may be; without a margin it tells enough by itself.
+// Each rung has twice as many batches as the one before, up to half of all. The first has a single
+// batch, or as many as leave no more rungs than there may be; without a margin it tells enough by
+// itself.
 static void set_default_rungs(struct msc_race *out, size_t n_batches) {
     size_t first = telling_batches(n_batches);
     for (size_t most = 1; out->margin > 0.0 && most <= MSC_RACE_MAX_RUNGS; most++) {
@@ -182,8 +184,8 @@ size_t msc_race_halves_from(const struct msc_race *race) {
     return race->margin > 0.0 ? telling_batches(race->n_batches) : 0;
 }
 
-// Of n trials after a rung; at least 1. Where few batches tell too little to compare trials of a round that
-// are much alike, only the margin ends any.
+// Of n trials after a rung; at least 1. Where few batches tell too little to compare trials of a
+// round that are much alike, only the margin ends any.
 static size_t count_kept(const struct msc_race *race, size_t rung, size_t n) {
     bool is_share = race->rungs[rung] >= msc_race_halves_from(race);
     return is_share ? (size_t)ceil(race->keep * (double)n) : n;
@@ -251,9 +253,10 @@ static size_t list_sums(double out[], const struct msc_race *race, double loss, 
     return line->n_rungs + has_loss;
 }
 
-// The factor's logarithm as found at a rung and at the next differ by what the batches between add: by how
-// much would it between single batches? Means of ever more batches change independently of one another.
-// What breaks a bound is unlike the best; changes beside what is nearest to it are kept apart.
+// The factor's logarithm as found at a rung and at the next differ by what the batches between add:
+// by how much would it between single batches? Means of ever more batches change independently of
+// one another. What breaks a bound is unlike the best; changes beside what is nearest to it are
+// kept apart.
 static void note_changes(struct msc_race_known *known, const struct msc_race *race,
                          const double sums[], size_t n, const double reference[], bool can_win) {
     for (size_t i = 0; i + 1 < n; i++) {
@@ -327,9 +330,9 @@ void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
     note_baseline(known, race, line, sums, n);
 }
 
-// Samples differ, and they do so for all trials alike, the more so the more alike these are: so a sum goes on as
-// that of the best trial or of a baseline did, whichever is nearest. Without them the ratio estimate (Cochran
-// 1977, chapter 6).
+// Samples differ, and they do so for all trials alike, the more so the more alike these are: so a
+// sum goes on as that of the best trial or of a baseline did, whichever is nearest. Without them
+// the ratio estimate (Cochran 1977, chapter 6).
 static double whole_over_sum(const struct msc_race_known *known, const struct msc_race *race,
                              size_t rung, double sum) {
     const double *reference = nearest_reference(known, rung, sum);

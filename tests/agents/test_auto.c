@@ -1,5 +1,6 @@
 // The parts of the agent `auto`, each against what is known otherwise, and the agent on problems whose
 // optimum is known.
+#include "agents/hope.h"
 #include "agents/numbers.h"
 #include "agents/plan_search.h"
 #include "agents/sensitivity.h"
@@ -129,15 +130,20 @@ static void tell(struct msc_sensitivity *s, uint32_t a, uint32_t b, uint32_t c, 
     msc_sensitivity_tell(s, (const uint32_t[]){a, b, c}, loss);
 }
 
+// The base is known.
+static void open_sensitivity(struct msc_sensitivity *s, struct plain_space *p) {
+    plain_space_init(p);
+    assert_ok(msc_sensitivity_init(s, &p->arena, &p->bounds));
+    assert_false(msc_sensitivity_guess(s));
+    tell(s, 0, 0, 0, 0.5);
+}
+
 // Task a is known at both places, b at the cheapest, c not at all.
 static void test_agents_auto__guesses(void **state) {
     struct plain_space p;
     struct msc_sensitivity s;
     (void)state;
-    plain_space_init(&p);
-    assert_ok(msc_sensitivity_init(&s, &p.arena, &p.bounds));
-    assert_false(msc_sensitivity_guess(&s)); // nothing is known of the base
-    tell(&s, 0, 0, 0, 0.5);
+    open_sensitivity(&s, &p);
     tell(&s, 1, 0, 0, 0.75);
     tell(&s, 2, 0, 0, 1.5); // 0.25 and 1: a factor of 4
     tell(&s, 0, 2, 0, 2.5); // 2: half a unit at the place before
@@ -162,9 +168,7 @@ static void test_agents_auto__failed_probe(void **state) {
     struct plain_space p;
     struct msc_sensitivity s;
     (void)state;
-    plain_space_init(&p);
-    assert_ok(msc_sensitivity_init(&s, &p.arena, &p.bounds));
-    tell(&s, 0, 0, 0, 0.5);
+    open_sensitivity(&s, &p);
     tell(&s, 0, 0, 2, NAN);
     assert_true(msc_sensitivity_guess(&s));
     assert_true(isinf(s.guesses[8]));
@@ -177,9 +181,7 @@ static void test_agents_auto__estimated_probe(void **state) {
     struct plain_space p;
     struct msc_sensitivity s;
     (void)state;
-    plain_space_init(&p);
-    assert_ok(msc_sensitivity_init(&s, &p.arena, &p.bounds));
-    tell(&s, 0, 0, 0, 0.5);
+    open_sensitivity(&s, &p);
     assert_true(msc_sensitivity_tell_estimate(&s, (const uint32_t[]){0, 0, 2}, 2.5));
     assert_true(msc_sensitivity_guess(&s) && is_near(s.guesses[8], 2.0));
     assert_true(msc_sensitivity_is_known(&s, 8) && !msc_sensitivity_is_exact(&s, 8));
@@ -205,9 +207,13 @@ static const double expected_values[] = {
     3.71841084338,  4.62920048366,  6.72306962485};
 enum { N_POINTS = sizeof points / sizeof points[0] };
 
-static void open_model(struct msc_pair_model *m, struct plain_space *p) {
+static void open_empty_model(struct msc_pair_model *m, struct plain_space *p) {
     plain_space_init(p);
     assert_ok(msc_pair_model_init(m, &p->arena, &p->bounds));
+}
+
+static void open_model(struct msc_pair_model *m, struct plain_space *p) {
+    open_empty_model(m, p);
     for (size_t i = 0; i < N_POINTS; i++) {
         msc_pair_model_tell(m, points[i], values[i]);
         msc_pair_model_tell(m, points[i], values[i]); // told again, it is the same
@@ -215,21 +221,25 @@ static void open_model(struct msc_pair_model *m, struct plain_space *p) {
     msc_pair_model_fit(m, 0.125, means, known);
 }
 
+static void check_values(struct msc_pair_model *m, const double expected[]) {
+    struct msc_rng rng;
+    msc_rng_seed(&rng, 1, 1);
+    msc_pair_model_draw(m, &rng, 0.0);
+    for (uint32_t i = 0; i < 27; i++) {
+        uint32_t x[TASKS] = {i / 9, i / 3 % 3, i % 3};
+        assert_true(fabs(msc_pair_model_value(m, x) - expected[i]) < 1e-9);
+    }
+}
+
 static void test_agents_auto__posterior_mean(void **state) {
     static const int strengths[] = {0, 4, 3};
     struct plain_space p;
     struct msc_pair_model m;
-    struct msc_rng rng;
     (void)state;
     open_model(&m, &p);
     assert_int_equal(m.n_points, N_POINTS);
     assert_memory_equal(m.strengths, strengths, sizeof strengths);
-    msc_rng_seed(&rng, 1, 1);
-    msc_pair_model_draw(&m, &rng, 0.0);
-    for (uint32_t i = 0; i < 27; i++) {
-        uint32_t x[TASKS] = {i / 9, i / 3 % 3, i % 3};
-        assert_true(fabs(msc_pair_model_value(&m, x) - expected_values[i]) < 1e-9);
-    }
+    check_values(&m, expected_values);
     msc_arena_finish(&p.arena);
 }
 
@@ -244,19 +254,109 @@ static const double expected_of_estimates[] = {
 static void test_agents_auto__posterior_of_estimates(void **state) {
     struct plain_space p;
     struct msc_pair_model m;
-    struct msc_rng rng;
     (void)state;
-    plain_space_init(&p);
-    assert_ok(msc_pair_model_init(&m, &p.arena, &p.bounds));
+    open_empty_model(&m, &p);
     for (size_t i = 0; i < N_POINTS; i++) {
         msc_pair_model_tell_estimate(&m, points[i], values[i], i == 1 || i == 6 ? 0.2 : 0.0);
     }
     msc_pair_model_fit(&m, 0.125, means, known);
-    msc_rng_seed(&rng, 1, 1);
-    msc_pair_model_draw(&m, &rng, 0.0);
+    check_values(&m, expected_of_estimates);
+    msc_arena_finish(&p.arena);
+}
+
+static const double other_values[] = {1.12, 3.38, 6.12, 2.12, 4.12, 2.12, 7.62};
+static const double expected_by_correlation[] = {
+    0.125,         1.62124298605, 3.125,         0.375,         2.11999064807, 3.375,
+    1.125,         2.62124298605, 4.36996036795, 0.625,         2.12124298605, 3.06253422362,
+    1.11999798222, 2.86498863028, 3.55753220584, 1.43751140787, 2.93375439392, 4.12000599944,
+    2.125,         2.1212530146,  6.12001046268, 1.87500334285, 2.12000401946, 5.87001380553,
+    3.38000350012, 3.37625651471, 7.61997433074};
+
+static const double expected_spreads[] = {
+    0,           0.070548958, 0,           0,           0.110205546, 0.239387478, 0,
+    0.242374364, 0.426381505, 0,           0.186246243, 0.318881546, 0.081279818, 0.212641854,
+    0.385660901, 0.190632763, 0.336322238, 0.479796326, 0,           0.298226445, 0.426563854,
+    0.185732194, 0.322501775, 0.492592518, 0.340130937, 0.474055338, 0.593291865};
+
+static const double expected_spreads_believed[] = {
+    0,           0.0699350206, 0,           0,           0.105948423, 0.239386707,  0,
+    0.181688542, 0.420700014,  0,           0.164020384, 0.316265892, 0.0799183809, 0.172676367,
+    0.381546826, 0.164134891,  0,           0.432803007, 0,           0.292868856,  0.426469149,
+    0.185727522, 0.313417669,  0.492497048, 0.335069743, 0.392484266, 0.581267167};
+
+// Of these values it is likelier that a task's choices act each by itself; where that is not learnt, it is
+// not asked.
+static void test_agents_auto__correlation(void **state) {
+    struct plain_space p;
+    struct msc_pair_model m;
+    (void)state;
+    open_empty_model(&m, &p);
+    for (size_t i = 0; i < N_POINTS; i++) {
+        msc_pair_model_tell(&m, points[i], other_values[i]);
+    }
+    msc_pair_model_fit(&m, 0.125, means, known);
+    assert_true(m.correlation == 0.5);
+    m.learns_correlation = true;
+    msc_pair_model_fit(&m, 0.125, means, known);
+    assert_true(m.correlation == 0.0);
+    check_values(&m, expected_by_correlation);
+    msc_arena_finish(&p.arena);
+}
+
+static void check_spreads(struct msc_pair_model *m, const double expected[]) {
     for (uint32_t i = 0; i < 27; i++) {
         uint32_t x[TASKS] = {i / 9, i / 3 % 3, i % 3};
-        assert_true(fabs(msc_pair_model_value(&m, x) - expected_of_estimates[i]) < 1e-9);
+        assert_true(fabs(msc_pair_model_spread(m, x, 0.0) - expected[i]) < 1e-6);
+        bool is_greater = msc_pair_model_spread(m, x, expected[i] + 1e-6) > 0.0;
+        bool is_smaller = msc_pair_model_spread(m, x, expected[i] - 1e-6) == 0.0;
+        assert_false(is_greater || (is_smaller && expected[i] > 1e-6));
+    }
+}
+
+// A point that is believed is known from then on, until the next fit.
+static void test_agents_auto__spreads(void **state) {
+    static const uint32_t believed[TASKS] = {1, 2, 1};
+    struct plain_space p;
+    struct msc_pair_model m;
+    (void)state;
+    open_model(&m, &p);
+    check_spreads(&m, expected_spreads);
+    msc_pair_model_believe(&m, believed);
+    msc_pair_model_believe(&m, believed); // says nothing more
+    check_spreads(&m, expected_spreads_believed);
+    msc_pair_model_fit(&m, 0.125, means, known);
+    check_spreads(&m, expected_spreads);
+    for (size_t i = 0; i < 2 * MSC_PAIR_PENDING; i++) {
+        msc_pair_model_believe(&m, (const uint32_t[]){i / 9 % 3, i / 3 % 3, i % 3});
+    }
+    assert_true(m.n_believed <= 27);
+    msc_arena_finish(&p.arena);
+}
+
+static bool is_wanted(const void *context, const uint32_t choices[]) {
+    return memcmp(context, choices, TASKS * sizeof *choices) != 0;
+}
+
+// Of all points but one none is better that differs in up to two tasks.
+static void test_agents_auto__hopes(void **state) {
+    static const uint32_t unwanted[TASKS] = {1, 1, 0};
+    struct plain_space p;
+    struct msc_pair_model m;
+    (void)state;
+    open_model(&m, &p);
+    msc_pair_model_draw(&m, NULL, 0.0);
+    for (uint32_t i = 0; i < 27; i++) {
+        uint32_t x[TASKS] = {i / 9, i / 3 % 3, i % 3};
+        double before = msc_hope_bound(&m, x, INFINITY);
+        double after = msc_hope_descend(&m, x, before, is_wanted, unwanted);
+        assert_true(fabs(before - (expected_values[i] - 2.0 * expected_spreads[i])) < 1e-5);
+        assert_true(after <= before && is_near(after, msc_hope_bound(&m, x, INFINITY)));
+        for (uint32_t k = 0; k < 27; k++) {
+            uint32_t y[TASKS] = {k / 9, k / 3 % 3, k % 3};
+            int n_changed = (x[0] != y[0]) + (x[1] != y[1]) + (x[2] != y[2]);
+            assert_true(n_changed > 2 || !is_wanted(unwanted, y) ||
+                        isinf(msc_hope_bound(&m, y, after)));
+        }
     }
     msc_arena_finish(&p.arena);
 }
@@ -293,8 +393,7 @@ static void test_agents_auto__sums_are_found_additive(void **state) {
     struct msc_pair_model m;
     static const bool all_known[9] = {true, true, true, true, true, true, true, true, true};
     (void)state;
-    plain_space_init(&p);
-    assert_ok(msc_pair_model_init(&m, &p.arena, &p.bounds));
+    open_empty_model(&m, &p);
     for (size_t i = 0; i < N_POINTS; i++) {
         double sum = 0.125;
         for (size_t t = 0; t < TASKS; t++) {
@@ -422,6 +521,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_agents_auto__posterior_mean),
         cmocka_unit_test(test_agents_auto__estimated_probe),
         cmocka_unit_test(test_agents_auto__posterior_of_estimates),
+        cmocka_unit_test(test_agents_auto__correlation),
+        cmocka_unit_test(test_agents_auto__spreads),
+        cmocka_unit_test(test_agents_auto__hopes),
         cmocka_unit_test(test_agents_auto__draws),
         cmocka_unit_test(test_agents_auto__sums_are_found_additive),
         cmocka_unit_test(test_agents_auto__plans),
