@@ -1,6 +1,8 @@
 #include "agents/pair_model.h"
 
+#include "agents/cholesky.h"
 #include "agents/numbers.h"
+#include "agents/pair_model_internal.h"
 #include "base/heap.h"
 
 #include <math.h>
@@ -12,8 +14,6 @@
 #define LEAST_SCALE 0.02
 // Strengths are chosen anew once there are so many times the points.
 #define CHOOSE_AGAIN 1.25
-// With fewer points nothing is said of how choices act together.
-#define ENOUGH_POINTS 6
 // With so many, strengths are chosen at every fit, from the whole grid.
 #define FEW_POINTS 40
 // What a fit may take: covariances of all points over all tasks.
@@ -24,8 +24,6 @@
 // Points whose covariances with another are summed at once: MSC_PAIR_POINTS and MSC_PAIR_PENDING are
 // multiples of it.
 #define LANES 4
-
-enum { UNKNOWN, PAIRS, NOISE };
 
 static const double unknown_strengths[] = {0.1, 0.3, 1.0};
 static const double pairs_strengths[] = {0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0};
@@ -183,7 +181,7 @@ static bool has_greater_scale(const void *context, const void *a, const void *b)
     return scales[left] > scales[right] || (scales[left] == scales[right] && left < right);
 }
 
-static void leave_out_pairs(struct msc_pair_model *m) {
+void msc_pair__leave_out_pairs(struct msc_pair_model *m) {
     for (size_t p = 0; p < m->n_pair_entries; p++) {
         m->pair_places[m->pair_entries[p]] = -1;
     }
@@ -202,7 +200,7 @@ static void choose_pairs(struct msc_pair_model *m) {
                                   .is_before = has_greater_scale,
                                   .context = m->task_scales};
     msc_heap_sort(&heap, m->bounds->space->n_tasks);
-    leave_out_pairs(m);
+    msc_pair__leave_out_pairs(m);
     for (size_t i = 0; i < m->bounds->space->n_tasks; i++) {
         uint32_t t = m->tasks[i], n_choices = m->bounds->space->tasks[t].n_choices;
         if (m->n_pair_entries + n_choices > MSC_PAIR_ENTRIES) {
@@ -223,7 +221,7 @@ static void choose_pairs(struct msc_pair_model *m) {
     }
 }
 
-static const uint32_t *point_at(const struct msc_pair_model *m, size_t i) {
+const uint32_t *msc_pair__point(const struct msc_pair_model *m, size_t i) {
     return m->points + i * m->bounds->space->n_tasks;
 }
 
@@ -243,7 +241,7 @@ static void set_row(struct msc_pair_model *m, size_t i, const uint32_t x[]) {
 
 static void set_features(struct msc_pair_model *m) {
     for (size_t i = 0; i < m->n_points; i++) {
-        set_row(m, i, point_at(m, i));
+        set_row(m, i, msc_pair__point(m, i));
     }
 }
 
@@ -262,7 +260,7 @@ static bool set_unknown(struct msc_pair_model *m, const uint32_t x[]) {
 // What point i shares with LANES others: sums that do not wait for one another.
 static void add_shared(const struct msc_pair_model *m, size_t i, size_t first, double sums[]) {
     size_t n_tasks = m->bounds->space->n_tasks;
-    const uint32_t *x = point_at(m, i), *z = point_at(m, first);
+    const uint32_t *x = msc_pair__point(m, i), *z = msc_pair__point(m, first);
     for (size_t t = 0; t < n_tasks; t++) {
         const double added[] = {0.0, m->unknown[t]};
         for (size_t lane = 0; lane < LANES; lane++) {
@@ -288,20 +286,20 @@ static double pair_covariance(const struct msc_pair_model *m, size_t i, const ui
 static void set_covariances(struct msc_pair_model *m) {
     for (size_t i = 0; i < m->n_points; i++) {
         double *alone = m->alone + i * MSC_PAIR_POINTS;
-        bool has_unknown = set_unknown(m, point_at(m, i));
+        bool has_unknown = set_unknown(m, msc_pair__point(m, i));
         memset(alone, 0, (i + LANES) / LANES * LANES * sizeof *alone);
         for (size_t k = 0; has_unknown && k <= i; k += LANES) {
             add_shared(m, i, k, alone + k);
         }
         for (size_t k = 0; k <= i; k++) {
-            m->pairs[i * MSC_PAIR_POINTS + k] = pair_covariance(m, i, point_at(m, k));
+            m->pairs[i * MSC_PAIR_POINTS + k] = pair_covariance(m, i, msc_pair__point(m, k));
         }
     }
 }
 
 static void set_residuals(struct msc_pair_model *m) {
     for (size_t i = 0; i < m->n_points; i++) {
-        const uint32_t *x = point_at(m, i);
+        const uint32_t *x = msc_pair__point(m, i);
         m->residuals[i] = m->values[i] - m->base;
         for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
             m->residuals[i] -= m->means[msc_exact_bounds_entry(m->bounds, t, x[t])];
@@ -310,51 +308,6 @@ static void set_residuals(struct msc_pair_model *m) {
 }
 
 // ---- Posterior --------------------------------------------------------------------------------
-
-// The upper triangle of U with U^T U = K, row by row. False when K is not positive definite.
-static bool factorise(double *u, size_t n) {
-    for (size_t k = 0; k < n; k++) {
-        double *row = u + k * MSC_PAIR_POINTS;
-        if (!(row[k] > 0.0)) {
-            return false;
-        }
-        double root = sqrt(row[k]);
-        for (size_t j = k; j < n; j++) {
-            row[j] /= root;
-        }
-        for (size_t i = k + 1; i < n; i++) {
-            double factor = row[i];
-            double *below = u + i * MSC_PAIR_POINTS;
-            for (size_t j = i; j < n; j++) {
-                below[j] -= factor * row[j];
-            }
-        }
-    }
-    return true;
-}
-
-// U^T z = x in place.
-static void solve_lower(const double *u, double x[], size_t n) {
-    for (size_t k = 0; k < n; k++) {
-        const double *row = u + k * MSC_PAIR_POINTS;
-        x[k] /= row[k];
-        for (size_t j = k + 1; j < n; j++) {
-            x[j] -= row[j] * x[k];
-        }
-    }
-}
-
-// U z = x in place.
-static void solve_upper(const double *u, double x[], size_t n) {
-    for (size_t k = n; k-- > 0;) {
-        const double *row = u + k * MSC_PAIR_POINTS;
-        double sum = x[k];
-        for (size_t j = k + 1; j < n; j++) {
-            sum -= row[j] * x[j];
-        }
-        x[k] = sum / row[k];
-    }
-}
 
 // The least distance to the base that noise is a part of: the best points are not taken for exact.
 static double least_distance(const struct msc_pair_model *m) {
@@ -366,7 +319,7 @@ static double least_distance(const struct msc_pair_model *m) {
     return isinf(least) ? 0.0 : least;
 }
 
-static double strength(const int places[], int which) {
+double msc_pair__strength(const int places[], int which) {
     const double *const grids[] = {unknown_strengths, pairs_strengths, noise_strengths};
     return grids[which][places[which]];
 }
@@ -375,8 +328,10 @@ static double strength(const int places[], int which) {
 // marginal likelihood, but for a constant; -inf when it cannot be had.
 static double likelihood(struct msc_pair_model *m, const int places[]) {
     size_t n = m->n_points;
-    double unknown = strength(places, UNKNOWN), pairs = strength(places, PAIRS);
-    double noise = strength(places, NOISE), least = least_distance(m), mean = 0.0;
+    double unknown = msc_pair__strength(places, MSC_PAIR_UNKNOWN),
+           pairs = msc_pair__strength(places, MSC_PAIR_PAIRS);
+    double noise = msc_pair__strength(places, MSC_PAIR_NOISE), least = least_distance(m),
+           mean = 0.0;
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k <= i; k++) {
             m->factor[k * MSC_PAIR_POINTS + i] =
@@ -391,11 +346,11 @@ static double likelihood(struct msc_pair_model *m, const int places[]) {
         m->factor[i * MSC_PAIR_POINTS + i] +=
             spread * spread + error * error + 1e-8 * mean + 1e-300;
     }
-    if (!factorise(m->factor, n)) {
+    if (!msc_cholesky_factorise(m->factor, n, MSC_PAIR_POINTS)) {
         return -INFINITY;
     }
     memcpy(m->weights, m->residuals, n * sizeof *m->weights);
-    solve_lower(m->factor, m->weights, n);
+    msc_cholesky_solve_lower(m->factor, m->weights, n, MSC_PAIR_POINTS);
     double sum = 0.0;
     for (size_t i = 0; i < n; i++) {
         sum -=
@@ -415,9 +370,9 @@ static void keep_likelier(struct msc_pair_model *m, const int tried[], int best[
 
 // The whole grid.
 static void try_all_strengths(struct msc_pair_model *m, int best[], double *greatest) {
-    for (int unknown = 0; unknown < n_strengths[UNKNOWN]; unknown++) {
-        for (int pairs = 0; pairs < n_strengths[PAIRS]; pairs++) {
-            for (int noise = 0; noise < n_strengths[NOISE]; noise++) {
+    for (int unknown = 0; unknown < n_strengths[MSC_PAIR_UNKNOWN]; unknown++) {
+        for (int pairs = 0; pairs < n_strengths[MSC_PAIR_PAIRS]; pairs++) {
+            for (int noise = 0; noise < n_strengths[MSC_PAIR_NOISE]; noise++) {
                 keep_likelier(m, (const int[]){unknown, pairs, noise}, best, greatest);
             }
         }
@@ -503,7 +458,8 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
 
 // The variance of a point, and `sums` its covariances with all that the factor has.
 static double set_sums(struct msc_pair_model *m, const uint32_t x[]) {
-    double unknown = strength(m->strengths, UNKNOWN), pairs = strength(m->strengths, PAIRS);
+    double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),
+           pairs = msc_pair__strength(m->strengths, MSC_PAIR_PAIRS);
     size_t n = m->n_points, n_tasks = m->bounds->space->n_tasks;
     double alone = 0.0, sum = 0.0, squares = 0.0;
     bool has_unknown = set_unknown(m, x);
@@ -515,7 +471,7 @@ static double set_sums(struct msc_pair_model *m, const uint32_t x[]) {
         squares += pair * pair;
     }
     for (size_t i = 0; i < n + m->n_believed; i++) {
-        const uint32_t *z = i < n ? point_at(m, i) : m->believed + (i - n) * n_tasks;
+        const uint32_t *z = i < n ? msc_pair__point(m, i) : m->believed + (i - n) * n_tasks;
         double shared = 0.0;
         for (size_t t = 0; has_unknown && t < n_tasks; t++) {
             shared += x[t] == z[t] ? m->unknown[t] : 0.0;
@@ -561,120 +517,4 @@ void msc_pair_model_believe(struct msc_pair_model *m, const uint32_t choices[]) 
     set_row(m, n, choices);
     memcpy(m->believed + m->n_believed * n_tasks, choices, n_tasks * sizeof *choices);
     m->n_believed++;
-}
-
-// ---- Draws ------------------------------------------------------------------------------------
-
-static void draw_prior(struct msc_pair_model *m, struct msc_rng *rng, double temperature) {
-    double unknown = temperature * strength(m->strengths, UNKNOWN);
-    double pairs = temperature * strength(m->strengths, PAIRS);
-    size_t n = m->n_pair_entries;
-    for (size_t e = 0; e < m->bounds->n_entries; e++) {
-        bool is_drawn = temperature > 0.0 && !m->is_known[e] && m->scales[e] > 0.0;
-        m->terms[e] = is_drawn ? unknown * m->scales[e] * msc_agent_normal(rng) : 0.0;
-    }
-    memset(m->pair_terms, 0, n * n * sizeof *m->pair_terms);
-    if (temperature == 0.0) {
-        return;
-    }
-    // Between two tasks: one number for both, one for each choice, one for each pair of choices.
-    double of_both = m->correlation, of_pair = 1.0 - m->correlation;
-    double of_one = sqrt(m->correlation * (1.0 - m->correlation));
-    for (size_t i = 0, i_end; i < n; i = i_end) {
-        for (i_end = i; i_end < n && m->pair_tasks[i_end] == m->pair_tasks[i]; i_end++) {}
-        for (size_t k = i_end, k_end; k < n; k = k_end) {
-            for (k_end = k; k_end < n && m->pair_tasks[k_end] == m->pair_tasks[k]; k_end++) {}
-            double both = of_both * msc_agent_normal(rng);
-            for (size_t a = k; a < k_end; a++) {
-                m->pair_terms[i * n + a] = of_one * msc_agent_normal(rng); // of the second's choice
-            }
-            for (size_t a = i_end; a-- > i;) {
-                double first = of_one * msc_agent_normal(rng);
-                for (size_t b = k; b < k_end; b++) {
-                    double scale =
-                        sqrt(m->scales[m->pair_entries[a]] * m->scales[m->pair_entries[b]]);
-                    double sum =
-                        both + first + m->pair_terms[i * n + b] + of_pair * msc_agent_normal(rng);
-                    m->pair_terms[a * n + b] = pairs * scale * sum;
-                    m->pair_terms[b * n + a] = m->pair_terms[a * n + b];
-                }
-            }
-        }
-    }
-}
-
-// What the terms give at a point, without base and means.
-static double sum_of_terms(const struct msc_pair_model *m, const uint32_t x[]) {
-    size_t n = m->n_pair_entries, p = 0;
-    double sum = 0.0;
-    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
-        size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
-        sum += m->terms[e];
-        if (p == m->n_paired || m->paired[p] != t) {
-            continue;
-        }
-        const double *row = m->pair_terms + (size_t)m->pair_places[e] * n;
-        for (size_t k = 0; k < p; k++) {
-            uint32_t of = m->paired[k];
-            sum += row[m->pair_places[msc_exact_bounds_entry(m->bounds, of, x[of])]];
-        }
-        p++;
-    }
-    return sum;
-}
-
-// Adds what the weights of the points make of their covariances with each term.
-static void add_data(struct msc_pair_model *m) {
-    double unknown = strength(m->strengths, UNKNOWN), pairs = strength(m->strengths, PAIRS);
-    size_t n = m->n_pair_entries;
-    for (size_t i = 0; i < m->n_points; i++) {
-        const uint32_t *x = point_at(m, i);
-        const double *row = m->features + i * MSC_PAIR_ENTRIES;
-        for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
-            size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
-            double spread = m->is_known[e] ? 0.0 : unknown * m->scales[e];
-            m->terms[e] += m->weights[i] * spread * spread;
-        }
-        for (size_t a = 0; a < n; a++) {
-            double weight = m->weights[i] * pairs * pairs * row[a];
-            double *terms = m->pair_terms + a * n;
-            for (size_t b = 0; b < n; b++) {
-                terms[b] += weight * row[b];
-            }
-        }
-    }
-    for (size_t a = 0; a < n; a++) {
-        for (size_t b = 0; b < n; b++) {
-            m->pair_terms[a * n + b] =
-                m->pair_tasks[a] == m->pair_tasks[b] ? 0.0 : m->pair_terms[a * n + b];
-        }
-    }
-}
-
-void msc_pair_model_draw(struct msc_pair_model *m, struct msc_rng *rng, double temperature) {
-    size_t n = m->n_points;
-    if (msc_pair_model_is_additive(m)) {
-        leave_out_pairs(m);
-    }
-    draw_prior(m, rng, temperature);
-    for (size_t i = 0; i < n; i++) {
-        m->weights[i] =
-            m->residuals[i] - (temperature > 0.0 ? sum_of_terms(m, point_at(m, i)) : 0.0);
-    }
-    solve_lower(m->factor, m->weights, n);
-    solve_upper(m->factor, m->weights, n);
-    if (n > 0) {
-        add_data(m);
-    }
-    for (size_t e = 0; e < m->bounds->n_entries; e++) {
-        m->terms[e] += m->means[e];
-    }
-}
-
-double msc_pair_model_value(const struct msc_pair_model *m, const uint32_t choices[]) {
-    return m->base + sum_of_terms(m, choices);
-}
-
-bool msc_pair_model_is_additive(const struct msc_pair_model *m) {
-    return m->n_points >= ENOUGH_POINTS && m->strengths[PAIRS] == 0;
 }

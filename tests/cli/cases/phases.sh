@@ -1,6 +1,6 @@
 # How the agent came to its trials: asked again, for which the record's model is needed, and trust for programs.
 . "$(dirname "$0")/../lib.sh"
-toy a 40
+toy a 40 '"bounds": {"size_ratio": {"max": 0.06}}'
 sed -i 's/"agent": {[^}]*}/"agent": {"type": "auto"}/' a.json
 mscgym search a.json --quiet >/dev/null
 mscgym show a/toy.jsonl --phases | sed -n '/^phases/,$p'

@@ -28,7 +28,7 @@ ls out
 mscgym sensitivity c.json --csv
 mscgym verify out/t.sensitivity.jsonl --quiet
 # Of any record.
-mscgym search c.json --quiet >/dev/null
+mscgym search c.json --trials 18 --quiet >/dev/null
 mscgym sensitivity out/t.jsonl --pairs 1
 mscgym sensitivity out/t.sensitivity.jsonl --json --pairs 1 | sed -n '/"pairs"/,$p'
 # More pairs in another record, which measures none again; and a search that begins with it.

@@ -1,0 +1,169 @@
+#include "agents/auto.h"
+#include "agents/hope.h"
+
+#include <math.h>
+#include <string.h>
+
+// Of how many draws a hope is the best, each searched from so many places: one by the mean, and some
+// at temperatures from the least on.
+#define HOPE_STARTS 6
+#define LEAST_TEMPERATURE 0.8
+#define TEMPERATURE_STEP 0.3
+// Random points at which searches for a plan begin: one for so many points told, and at most.
+#define POINTS_PER_START 8
+#define MOST_STARTS 12
+
+bool msc_auto_is_opening(const struct msc_auto *a) {
+    const struct msc_exact_bounds *bounds = &a->sampler.bounds;
+    const struct msc_sensitivity *s = &a->parts[0].sensitivity;
+    for (size_t i = 0; i < s->n_bounded; i++) {
+        const struct msc_task *task = &bounds->space->tasks[s->order[i]];
+        uint32_t cheapest = task->most_expensive_first[task->n_choices - 1];
+        if (!s->was_asked[msc_exact_bounds_entry(bounds, s->order[i], cheapest)]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool msc_auto_looks_additive(const struct msc_auto *a) {
+    return msc_pair_model_is_additive(&a->parts[0].model);
+}
+
+// ---- Plans ------------------------------------------------------------------------------------
+
+static bool is_unseen(const void *context, const uint32_t choices[]) {
+    const struct msc_auto *a = context;
+    return !msc_sampler_has(&a->sampler, choices) &&
+           msc_exact_bounds_hold(&a->sampler.bounds, choices);
+}
+
+static void start_anywhere(struct msc_auto *a) {
+    const struct msc_space *space = a->sampler.bounds.space;
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        a->start[t] = (uint32_t)msc_rng_below(a->sampler.rng, space->tasks[t].n_choices);
+    }
+}
+
+// Where local searches begin: the best point told, another good one, the assembled plan; what the last
+// plan is relaxed to; random points.
+static bool start_plan(struct msc_auto *a, size_t which) {
+    size_t n_bytes = a->sampler.bounds.space->n_tasks * sizeof *a->start;
+    size_t n = a->members.n_members;
+    if (which > 3) {
+        start_anywhere(a);
+        return true;
+    }
+    if (which >= 2) {
+        memcpy(a->start, which == 2 && a->has_plan ? a->assembled : a->plan, n_bytes);
+        return true;
+    }
+    size_t member = which == 0 || n == 0 ? 0 : (size_t)msc_rng_below(a->sampler.rng, n);
+    if (n > 0) {
+        memcpy(a->start, msc_population_point(&a->members, member), n_bytes);
+    }
+    return n > 0;
+}
+
+// How many local searches a plan is worth that may be anywhere.
+static size_t starts_anywhere(const struct msc_auto *a) {
+    size_t n = a->parts[0].model.n_points / POINTS_PER_START;
+    return msc_auto_is_opening(a) || msc_auto_looks_additive(a) || !a->has_random_starts
+               ? 4
+               : 4 + (n < MOST_STARTS ? n : MOST_STARTS);
+}
+
+bool msc_auto_plan(struct msc_auto *a, double temperature, struct msc_proposal *out) {
+    const struct msc_exact_bounds *bounds = &a->sampler.bounds;
+    size_t n_bytes = bounds->space->n_tasks * sizeof *out->choices;
+    double best = INFINITY, best_seen = INFINITY;
+    for (size_t i = 0; i < a->n_parts; i++) {
+        msc_pair_model_draw(&a->parts[i].model, a->sampler.rng, temperature);
+    }
+    bool is_large = bounds->n_entries > MSC_AUTO_MANY_ENTRIES;
+    bool is_anywhere = msc_auto_is_opening(a) || msc_auto_looks_additive(a) ||
+                       a->radius >= (double)bounds->space->n_tasks;
+    a->search.max_changed = is_anywhere ? SIZE_MAX : (size_t)a->radius;
+    size_t n_starts = is_anywhere ? starts_anywhere(a) : 2;
+    for (size_t which = 0; which < n_starts; which++) {
+        double violation, value;
+        if ((is_large && is_anywhere && which % 3 != 0) || !start_plan(a, which)) {
+            continue;
+        }
+        if (which == 3) {
+            msc_plan_search_relax(&a->search, a->start);
+        }
+        value =
+            msc_plan_search_run(&a->search, a->start, 4 * bounds->space->n_tasks + 50, &violation);
+        if (violation > 0.0) {
+            continue;
+        }
+        if (value < best_seen) {
+            best_seen = value;
+            memcpy(a->found, a->start, n_bytes);
+        }
+        if (value < best && is_unseen(a, a->start)) {
+            best = value;
+            memcpy(out->choices, a->start, n_bytes);
+        }
+    }
+    if (temperature == 0.0 && !isinf(best_seen)) {
+        memcpy(a->plan, a->found, n_bytes);
+    }
+    if (isinf(best) && !isinf(best_seen) &&
+        msc_plan_search_neighbour(&a->search, a->found, is_unseen, a)) {
+        best = best_seen;
+        memcpy(out->choices, a->found, n_bytes);
+    }
+    return !isinf(best) && msc_sampler_note(&a->sampler, out->choices);
+}
+
+// ---- Hopes ------------------------------------------------------------------------------------
+
+// The best unseen point, by the draw that the model holds, that searches from the usual places end at.
+static bool search_draw(struct msc_auto *a, uint32_t choices[]) {
+    size_t n_tasks = a->sampler.bounds.space->n_tasks;
+    double best = INFINITY;
+    for (size_t which = 0; which < HOPE_STARTS; which++) {
+        double violation;
+        if (!start_plan(a, which)) {
+            continue;
+        }
+        if (which == 3) {
+            msc_plan_search_relax(&a->search, a->start);
+        }
+        double value = msc_plan_search_run(&a->search, a->start, 4 * n_tasks + 50, &violation);
+        if (violation == 0.0 && value < best && is_unseen(a, a->start)) {
+            best = value;
+            memcpy(choices, a->start, n_tasks * sizeof *choices);
+        }
+    }
+    return !isinf(best);
+}
+
+bool msc_auto_hope(struct msc_auto *a, struct msc_proposal *out) {
+    struct msc_pair_model *model = &a->parts[0].model;
+    size_t n_tasks = a->sampler.bounds.space->n_tasks, n = 0;
+    double best = INFINITY;
+    a->search.max_changed = SIZE_MAX;
+    for (int i = 0; i < MSC_AUTO_HOPE_DRAWS; i++) {
+        double temperature = i == 0 ? 0.0 : LEAST_TEMPERATURE + TEMPERATURE_STEP * (i - 1);
+        msc_pair_model_draw(model, a->sampler.rng, temperature);
+        n += search_draw(a, a->hopes + n * n_tasks);
+    }
+    msc_pair_model_draw(model, a->sampler.rng, 0.0);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t *choices = a->hopes + i * n_tasks;
+        double bound = msc_hope_bound(model, choices, best);
+        if (bound < best) {
+            best = bound;
+            memcpy(out->choices, choices, n_tasks * sizeof *choices);
+        }
+    }
+    if (isinf(best)) {
+        return false;
+    }
+    msc_hope_descend(model, out->choices, best, is_unseen, a);
+    msc_pair_model_believe(model, out->choices);
+    return msc_sampler_note(&a->sampler, out->choices);
+}

@@ -1,0 +1,124 @@
+#include "agents/cholesky.h"
+#include "agents/numbers.h"
+#include "agents/pair_model_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+// With fewer points nothing is said of how choices act together.
+#define ENOUGH_POINTS 6
+
+static void draw_prior(struct msc_pair_model *m, struct msc_rng *rng, double temperature) {
+    double unknown = temperature * msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN);
+    double pairs = temperature * msc_pair__strength(m->strengths, MSC_PAIR_PAIRS);
+    size_t n = m->n_pair_entries;
+    for (size_t e = 0; e < m->bounds->n_entries; e++) {
+        bool is_drawn = temperature > 0.0 && !m->is_known[e] && m->scales[e] > 0.0;
+        m->terms[e] = is_drawn ? unknown * m->scales[e] * msc_agent_normal(rng) : 0.0;
+    }
+    memset(m->pair_terms, 0, n * n * sizeof *m->pair_terms);
+    if (temperature == 0.0) {
+        return;
+    }
+    // Between two tasks: one number for both, one for each choice, one for each pair of choices.
+    double of_both = m->correlation, of_pair = 1.0 - m->correlation;
+    double of_one = sqrt(m->correlation * (1.0 - m->correlation));
+    for (size_t i = 0, i_end; i < n; i = i_end) {
+        for (i_end = i; i_end < n && m->pair_tasks[i_end] == m->pair_tasks[i]; i_end++) {}
+        for (size_t k = i_end, k_end; k < n; k = k_end) {
+            for (k_end = k; k_end < n && m->pair_tasks[k_end] == m->pair_tasks[k]; k_end++) {}
+            double both = of_both * msc_agent_normal(rng);
+            for (size_t a = k; a < k_end; a++) {
+                m->pair_terms[i * n + a] = of_one * msc_agent_normal(rng); // of the second's choice
+            }
+            for (size_t a = i_end; a-- > i;) {
+                double first = of_one * msc_agent_normal(rng);
+                for (size_t b = k; b < k_end; b++) {
+                    double scale =
+                        sqrt(m->scales[m->pair_entries[a]] * m->scales[m->pair_entries[b]]);
+                    double sum =
+                        both + first + m->pair_terms[i * n + b] + of_pair * msc_agent_normal(rng);
+                    m->pair_terms[a * n + b] = pairs * scale * sum;
+                    m->pair_terms[b * n + a] = m->pair_terms[a * n + b];
+                }
+            }
+        }
+    }
+}
+
+// What the terms give at a point, without base and means.
+static double sum_of_terms(const struct msc_pair_model *m, const uint32_t x[]) {
+    size_t n = m->n_pair_entries, p = 0;
+    double sum = 0.0;
+    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
+        size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
+        sum += m->terms[e];
+        if (p == m->n_paired || m->paired[p] != t) {
+            continue;
+        }
+        const double *row = m->pair_terms + (size_t)m->pair_places[e] * n;
+        for (size_t k = 0; k < p; k++) {
+            uint32_t of = m->paired[k];
+            sum += row[m->pair_places[msc_exact_bounds_entry(m->bounds, of, x[of])]];
+        }
+        p++;
+    }
+    return sum;
+}
+
+// Adds what the weights of the points make of their covariances with each term.
+static void add_data(struct msc_pair_model *m) {
+    double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),
+           pairs = msc_pair__strength(m->strengths, MSC_PAIR_PAIRS);
+    size_t n = m->n_pair_entries;
+    for (size_t i = 0; i < m->n_points; i++) {
+        const uint32_t *x = msc_pair__point(m, i);
+        const double *row = m->features + i * MSC_PAIR_ENTRIES;
+        for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
+            size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
+            double spread = m->is_known[e] ? 0.0 : unknown * m->scales[e];
+            m->terms[e] += m->weights[i] * spread * spread;
+        }
+        for (size_t a = 0; a < n; a++) {
+            double weight = m->weights[i] * pairs * pairs * row[a];
+            double *terms = m->pair_terms + a * n;
+            for (size_t b = 0; b < n; b++) {
+                terms[b] += weight * row[b];
+            }
+        }
+    }
+    for (size_t a = 0; a < n; a++) {
+        for (size_t b = 0; b < n; b++) {
+            m->pair_terms[a * n + b] =
+                m->pair_tasks[a] == m->pair_tasks[b] ? 0.0 : m->pair_terms[a * n + b];
+        }
+    }
+}
+
+void msc_pair_model_draw(struct msc_pair_model *m, struct msc_rng *rng, double temperature) {
+    size_t n = m->n_points;
+    if (msc_pair_model_is_additive(m)) {
+        msc_pair__leave_out_pairs(m);
+    }
+    draw_prior(m, rng, temperature);
+    for (size_t i = 0; i < n; i++) {
+        m->weights[i] =
+            m->residuals[i] - (temperature > 0.0 ? sum_of_terms(m, msc_pair__point(m, i)) : 0.0);
+    }
+    msc_cholesky_solve_lower(m->factor, m->weights, n, MSC_PAIR_POINTS);
+    msc_cholesky_solve_upper(m->factor, m->weights, n, MSC_PAIR_POINTS);
+    if (n > 0) {
+        add_data(m);
+    }
+    for (size_t e = 0; e < m->bounds->n_entries; e++) {
+        m->terms[e] += m->means[e];
+    }
+}
+
+double msc_pair_model_value(const struct msc_pair_model *m, const uint32_t choices[]) {
+    return m->base + sum_of_terms(m, choices);
+}
+
+bool msc_pair_model_is_additive(const struct msc_pair_model *m) {
+    return m->n_points >= ENOUGH_POINTS && m->strengths[MSC_PAIR_PAIRS] == 0;
+}
