@@ -3,9 +3,11 @@
 
     quality.py MSCGYM [PROBLEM.problem.json...] [--agents A,B,...] [--groups WORD,...] [--seeds 10]
                [--problem-seeds 10] [--budgets 50,150,500] [--csv FILE] [--shares 0.3,...] [--table]
+               [--luck OTHER.csv]
 
 Seeds are 0 ... 9 of 10, or 100 ... 109 of 100:110. Without files the problems are those of quality_problems.py,
-written to --folder and kept there; a file of one's own has {"name", "group", "env", "optimum", "reference"}, the environment with paths beside it.
+written to --folder and kept there; a file of one's own has {"name", "group", "env", "optimum", "reference"}, the
+environment with paths beside it.
 Regret is (loss - optimum) / (reference - optimum), cut to 0 ... 1: 0 is the optimum, 1 the median of random
 feasible points. It is that of the best feasible trial among the first so many that were evaluated: baselines
 count, what the record answers and what exact costs rule out do not (--count lines: all lines do).
@@ -18,7 +20,9 @@ and pygmo's genetic algorithm.
 
 Every search is in the CSV as soon as it is done, seed after seed. What is there is not done again (another
 program needs another file), and is shown; `--table` shows it alone, `--rows` each row where `auto` is more than
-0.01 behind.
+0.01 behind. `--luck OTHER.csv`, of the same problems with other seeds of the agents, shows what seeds alone make of
+a row: how far an agent's two medians are apart, and how far behind the best median of --csv, whosever it is, the
+same agents are with the seeds of OTHER.
 """
 import argparse
 import concurrent.futures
@@ -195,6 +199,29 @@ def show_rows(rows):
             print(f"| {problem} | {budget} | {agents['auto']:.3f} | {agents[best]:.3f} | {best} |")
 
 
+def show_luck(rows, other):
+    """Of agents with one lot of seeds beside the same agents with another."""
+    ours, theirs = medians(rows)[0], medians(other)[0]
+    pairs = {}
+    for key, agents in theirs.items():
+        for name, value in agents.items():
+            if name in ours.get(key, {}):
+                pairs.setdefault(name, []).append((ours[key][name], value))
+    print("\n| agent | rows | more than 0.05 apart by its seeds | furthest |\n|---|---|---|---|")
+    for name, values in pairs.items():
+        apart = [abs(a - b) for a, b in values]
+        print(f"| {name} | {len(apart)} | {sum(a > 0.05 for a in apart)} | {max(apart):.3f} |")
+    best = {key: min(agents[name] for name in theirs[key]) for key, agents in ours.items()
+            if key in theirs and set(theirs[key]) <= set(agents)}
+    print(f"\n| agent, with other seeds | more than 0.05 behind the best of {len(best)} rows | furthest |"
+          "\n|---|---|---|")
+    for name in pairs:
+        behind = [theirs[key][name] - best[key] for key in best if name in theirs[key]]
+        print(f"| {name} | {sum(b > 0.05 for b in behind)} | {max(behind):.3f} |")
+    behind = [min(theirs[key].values()) - best[key] for key in best]
+    print(f"| the best of them | {sum(b > 0.05 for b in behind)} | {max(behind):.3f} |")
+
+
 def load_csv(path):
     if not path or not os.path.exists(path):
         return []
@@ -278,6 +305,7 @@ def parse():
     parser.add_argument("--csv")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--rows", action="store_true")
+    parser.add_argument("--luck")
     parser.add_argument("--folder", default=os.path.expanduser("~/.cache/mscgym/quality"))
     options = parser.parse_intermixed_args()
     # A list of names, or one definition, which has commas of its own.
@@ -295,6 +323,8 @@ def main():
     report(rows, [name for name in AGENTS if any(row["agent"] == name for row in rows)])
     if options.rows:
         show_rows(rows)
+    if options.luck:
+        show_luck(rows, load_csv(options.luck))
 
 
 if __name__ == "__main__":
