@@ -76,7 +76,7 @@ double msc_hope_descend(struct msc_pair_model *m, uint32_t choices[], double bou
                         .least = bound};
     do {
         d.n = 0;
-        for (size_t n = 1; n <= 2 && d.n == 0; n++) {
+        for (size_t n = 1; n <= 2; n++) {
             for (size_t t = 0; t < n_tasks; t++) {
                 size_t tasks[2] = {t};
                 rate_task(&d, n, tasks, 0);

@@ -10,9 +10,9 @@
 
 // +inf where it is not below `least`.
 double msc_hope_bound(struct msc_pair_model *m, const uint32_t choices[], double least);
-// Changes `choices`, of such a bound, to lower ones by one task at a time and, where that does not
-// help, by two, as long as `is_wanted` holds; with many points to reckon with it ends before none
-// is better. Returns the bound.
+// Changes `choices`, of such a bound, to the lowest one that differs in one task or two, over and
+// over, as long as `is_wanted` holds; with many points to reckon with it ends before none is lower.
+// Returns the bound.
 double msc_hope_descend(struct msc_pair_model *m, uint32_t choices[], double bound,
                         bool (*is_wanted)(const void *context, const uint32_t choices[]),
                         const void *context);
