@@ -49,7 +49,7 @@ digits parts onnxruntime
 mscgym search parts.json --trials 3 >/dev/null
 mscgym resume parts/digits.jsonl --trials 8 --threads 1 >/dev/null
 for i in 1 2 3 4; do
-    { mscgym resume parts/digits.jsonl --trials 24 >/dev/null 2>&1 & sleep 0.0$((i * 7 % 10)); kill -9 $! ; wait; } 2>/dev/null
+    (mscgym resume parts/digits.jsonl --trials 24 >/dev/null 2>&1 & sleep 0.0$((i * 7 % 10)); kill -9 $!; wait) 2>/dev/null
 done
 mscgym resume parts/digits.jsonl --trials 24 --threads 4 >/dev/null
 cmp <(mscgym show onnxruntime/digits.jsonl --canonical | tail -n +2) <(mscgym show parts/digits.jsonl --canonical | tail -n +2) &&

@@ -63,7 +63,7 @@ jq -c -n --slurpfile p prune_1.result --slurpfile q quantize_0.result '
 echo "== killed anywhere"
 digits b
 for i in 1 2 3 4 5 6 7 8; do
-    { mscgym search b.json >/dev/null 2>&1 & sleep 0.0$((i * 7 % 10)); kill -9 $! ; wait; } 2>/dev/null
+    (mscgym search b.json >/dev/null 2>&1 & sleep 0.0$((i * 7 % 10)); kill -9 $!; wait) 2>/dev/null
 done
 mscgym search b.json >/dev/null 2>/dev/null
 for name in prune_0 prune_1 quantize_0 quantize_1; do

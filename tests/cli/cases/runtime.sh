@@ -46,7 +46,8 @@ sleep 0.2
 kill -TERM $search
 wait $search
 echo "exit $?"
-grep 'runtime:\|stopp\|validation.samples' result.txt | sed 's/   */  /g'
+# Two processes tell it.
+grep 'runtime:\|stopp\|validation.samples' result.txt | sed 's/   */  /g' | sort
 ls a
 mscgym resume a/tiny.jsonl --quiet | grep -c 'runtime.latency_us'
 sed 's/"target": "onnxruntime"/"target": "openvino"/; s/{"bits": 4}/{"bits": 8, "observer": "mse"}/
