@@ -65,6 +65,21 @@ static bool start_plan(struct msc_auto *a, size_t which) {
     return n > 0;
 }
 
+// Searches from there. False where there is no such place, or nothing feasible; else what was found is
+// a->start, of this value.
+static bool search_from(struct msc_auto *a, size_t which, double *value) {
+    double violation;
+    if (!start_plan(a, which)) {
+        return false;
+    }
+    if (which == 3) {
+        msc_plan_search_relax(&a->search, a->start);
+    }
+    size_t n_steps = 4 * a->sampler.bounds.space->n_tasks + 50;
+    *value = msc_plan_search_run(&a->search, a->start, n_steps, &violation);
+    return !(violation > 0.0);
+}
+
 // How many local searches a plan is worth that may be anywhere.
 static size_t starts_anywhere(const struct msc_auto *a) {
     size_t n = a->parts[0].model.n_points / POINTS_PER_START;
@@ -86,16 +101,8 @@ bool msc_auto_plan(struct msc_auto *a, double temperature, struct msc_proposal *
     a->search.max_changed = is_anywhere ? SIZE_MAX : (size_t)a->radius;
     size_t n_starts = is_anywhere ? starts_anywhere(a) : 2;
     for (size_t which = 0; which < n_starts; which++) {
-        double violation, value;
-        if ((is_large && is_anywhere && which % 3 != 0) || !start_plan(a, which)) {
-            continue;
-        }
-        if (which == 3) {
-            msc_plan_search_relax(&a->search, a->start);
-        }
-        value =
-            msc_plan_search_run(&a->search, a->start, 4 * bounds->space->n_tasks + 50, &violation);
-        if (violation > 0.0) {
+        double value;
+        if ((is_large && is_anywhere && which % 3 != 0) || !search_from(a, which, &value)) {
             continue;
         }
         if (value < best_seen) {
@@ -125,15 +132,8 @@ static bool search_draw(struct msc_auto *a, uint32_t choices[]) {
     size_t n_tasks = a->sampler.bounds.space->n_tasks;
     double best = INFINITY;
     for (size_t which = 0; which < HOPE_STARTS; which++) {
-        double violation;
-        if (!start_plan(a, which)) {
-            continue;
-        }
-        if (which == 3) {
-            msc_plan_search_relax(&a->search, a->start);
-        }
-        double value = msc_plan_search_run(&a->search, a->start, 4 * n_tasks + 50, &violation);
-        if (violation == 0.0 && value < best && is_unseen(a, a->start)) {
+        double value;
+        if (search_from(a, which, &value) && value < best && is_unseen(a, a->start)) {
             best = value;
             memcpy(choices, a->start, n_tasks * sizeof *choices);
         }
