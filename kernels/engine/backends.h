@@ -14,7 +14,8 @@ MSC_PUBLIC_BEGIN
 // The backends of this build, NULL-terminated; one by name, or NULL.
 const struct msc_backend_def *const *msc_backend_list(void);
 const struct msc_backend_def *msc_backend_find(const char *name);
-// "auto", "cpu", "vulkan", "vulkan:1", "vulkan:uuid=…", "vulkan:pci=…". *out is owned by the caller (msc_backend_close).
+// "auto", "cpu", "vulkan", "vulkan:1", "vulkan:uuid=…", "vulkan:pci=…". *out is owned by the
+// caller (msc_backend_close).
 enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
                                  const struct msc_backend_options *options);
 

@@ -23,6 +23,7 @@ struct msc_host_buffer {
     char *data;
 };
 
+// NULL, or smaller than asked for: memory is short.
 static struct msc_host_buffer *take_buffer(struct msc_schedule *s, size_t n_bytes) {
     pthread_mutex_lock(&s->lock);
     struct msc_host_buffer *b = s->host_buffers;
@@ -248,8 +249,8 @@ int32_t msc_schedule__feed_sink(struct msc_schedule *s, const int32_t ids[], int
         int32_t n_values, n_good = 0;
         size_t n_bytes;
         int32_t n_group = feed_group(&f, values, ids + n_given, n - n_given, &n_values, &n_bytes);
-        f.buffer = take_buffer(s, n_bytes);
-        if (!f.buffer || f.buffer->n_bytes < n_bytes) {
+        f.buffer = n_bytes > 0 ? take_buffer(s, n_bytes) : NULL;
+        if (n_bytes > 0 && (!f.buffer || f.buffer->n_bytes < n_bytes)) {
             *status = MSC_FAIL(MSC_E_NOMEM, "out of memory for outputs");
         } else {
             *status = give_group(&f, ids + n_given, n_group, values, n_values, &n_good);
