@@ -25,14 +25,10 @@ import time
 
 import common
 import ray_cluster
+from search_records import canonical, trials_of
 
 CHOICES = [{"bits": b} for b in (8, 6, 4)]
 N_BASELINES = len(CHOICES)
-
-
-def canonical(mscgym, record):
-    return subprocess.run([mscgym, "show", record, "--canonical"], check=True,
-                          capture_output=True).stdout
 
 
 # ---- The coordinator --------------------------------------------------------------------------------
@@ -100,14 +96,6 @@ def coordinator(options, folder, where):
 
 # ---- The rate ---------------------------------------------------------------------------------------
 
-def n_trials(record):
-    try:
-        with open(record, "rb") as file:
-            return file.read().count(b'"kind":"trial"')
-    except OSError:
-        return 0
-
-
 def of_search(going, cluster):
     """The search, what it has started, and its workers on nodes."""
     found = ray_cluster.descendants(going.pid)
@@ -124,7 +112,7 @@ def spent_on_trials(search, n_wanted, more, cluster):
     going = subprocess.Popen(search.command("--restart", *more), stdout=subprocess.DEVNULL)
     known = []
     while going.poll() is None:
-        n = n_trials(search.record)
+        n = trials_of(search.record)
         if n > N_BASELINES and (not known or n > known[-1][0]):
             known.append((n, sum(map(cpu_s, of_search(going, cluster)))))
         if known and known[-1][0] >= n_wanted + N_BASELINES:

@@ -24,7 +24,7 @@ import numpy
 import check_slurm
 import ray_cluster
 from model_inputs import inputs, model_path
-from search_records import canonical
+from search_records import canonical, trials_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 AGENTS = {
@@ -69,20 +69,12 @@ def search(mscgym, config, record, n_trials, *more, environment=None):
         deadline = time.monotonic() + 900
         while going.poll() is None and time.monotonic() < deadline:
             time.sleep(0.1)
-            if n_recorded(record) >= n_trials:
+            if trials_of(record) >= n_trials:
                 going.send_signal(signal.SIGINT)
                 going.wait(timeout=120)
         going.kill()
         told.seek(0)
         return going.wait() in ENDED, told.read().strip()
-
-
-def n_recorded(record):
-    try:
-        with open(record, "rb") as file:
-            return file.read().count(b'"kind":"trial"')
-    except OSError:
-        return 0
 
 
 # ---- Bridges: what --cluster is for so many workers, and what else is needed -------------------------

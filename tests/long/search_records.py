@@ -2,13 +2,21 @@
 import subprocess
 
 
-def lines_of(record):
-    """How many; 0 where there is none."""
+def count(record, what):
+    """How often that stands there; 0 where there is no record."""
     try:
         with open(record, "rb") as file:
-            return file.read().count(b"\n")
+            return file.read().count(what)
     except OSError:
         return 0
+
+
+def lines_of(record):
+    return count(record, b"\n")
+
+
+def trials_of(record):
+    return count(record, b'"kind":"trial"')
 
 
 def canonical(mscgym, record):
