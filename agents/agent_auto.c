@@ -5,7 +5,7 @@
 //              task that bounded costs depend on, then those next to the plan that looks best;
 //   plans      the best point within the bounds by a draw from a model of the losses with terms for
 //              choices and for pairs of them (agents/pair_model.h; Thompson sampling), or by its mean;
-//   hopes      the point that may be best by the lower confidence bound of that model (agents/hope.h);
+//   hopes      the point that may be best by that model (agents/hope.h);
 //   children   of the best points told (agents/population.h), which trust no model.
 //
 // In a space of many tasks plans lie the farther from the best points, and draws are the wider, the more
@@ -23,7 +23,8 @@
 // 5, which also learns how choices of one task are correlated; not in spaces of many choices, nor where a
 // bound is on a measured metric), and plans by the mean, plans by draws, and children, each as often as its
 // last ones turned out well (probability matching: Goldberg 1990). Hopes are not judged by that: where
-// choices act together few of them turn out well, but all of them teach.
+// choices act together few of them turn out well, but all of them teach. (Version 5 hoped by the bound alone,
+// and less often.)
 //
 // The model is of the objective, and of each metric that a bound is on and that needs a run. Where
 // there are several objectives, or the most expensive plan cannot be measured, only children are
@@ -47,8 +48,9 @@
 #define FEW_TASKS 16.0
 // The standard error of estimates of trials that were raced out: races stop none for less than 0.25.
 #define ESTIMATE_ERROR 0.2
-// How often a hope is tried.
-#define HOPE_CHANCE 0.7
+// How often a hope is tried; and by version 5.
+#define HOPE_CHANCE 0.85
+#define HOPE_CHANCE_5 0.7
 
 static const struct msc_param auto_params[] = {
     {.name = "population",
@@ -163,6 +165,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     a->has_random_starts = !is_large && msc_agent_version(agent) >= 3;
     a->has_hopes =
         !is_large && msc_agent_version(agent) >= 5 && a->has_objective_part && a->n_parts == 1;
+    a->alternates_hopes = msc_agent_version(agent) >= 6;
     for (size_t i = 0; i < a->n_parts; i++) {
         a->parts[i].model.learns_correlation = !is_large && msc_agent_version(agent) >= 5;
     }
@@ -262,7 +265,7 @@ static const char draw_turns[] = "36A";
 // A hope, or a kind by its chance.
 static char usual_turn(struct msc_auto *a) {
     if (a->has_hopes && a->is_ready && !msc_auto_looks_additive(a) &&
-        msc_rng_double(a->sampler.rng) < HOPE_CHANCE) {
+        msc_rng_double(a->sampler.rng) < (a->alternates_hopes ? HOPE_CHANCE : HOPE_CHANCE_5)) {
         return 'H';
     }
     double chances[MSC_AUTO_KINDS], sum = 0.0;
@@ -380,7 +383,7 @@ const struct msc_agent_def msc_agent_auto = {
     .abi = MSC_AGENT_ABI,
     .name = "auto",
     .summary = "learns what choices lose alone and together, and tries what that promises most of",
-    .version = 5,
+    .version = 6,
     .oldest = 1,
     .state_size = sizeof(struct msc_auto),
     .params = auto_params,

@@ -52,10 +52,10 @@ struct msc_auto {
     double rates[MSC_AUTO_KINDS];       // how many turn out well
     uint64_t awaited[MSC_AUTO_AWAITED]; // hashes of what was proposed, over and over
     enum msc_auto_kind kinds[MSC_AUTO_AWAITED];
-    uint64_t n_awaited, n_drawn;
+    uint64_t n_awaited, n_drawn, n_hopes;
     bool is_ready, has_plan, is_done;
     bool is_adaptive; // of width and radius
-    bool has_random_starts, has_hopes;
+    bool has_random_starts, has_hopes, alternates_hopes;
     bool knows_estimates;
     bool is_news; // the models were fitted since a plan was proposed
 };

@@ -141,29 +141,43 @@ static bool search_draw(struct msc_auto *a, uint32_t choices[]) {
     return !isinf(best);
 }
 
+// By the bound and by the improvement in turn; the latter needs a loss that can be improved on.
+static struct msc_hope next_hope(struct msc_auto *a) {
+    const struct msc_outcome *best =
+        a->members.n_members > 0 ? msc_population_outcome(&a->members, 0) : NULL;
+    struct msc_hope hope = {.model = &a->parts[0].model, .way = MSC_HOPE_BOUND};
+    if (best && best->state == MSC_TRIAL_COMPLETE) {
+        hope.best_loss = best->objectives[0];
+        hope.way =
+            a->alternates_hopes && a->n_hopes % 2 == 1 ? MSC_HOPE_IMPROVEMENT : MSC_HOPE_BOUND;
+    }
+    a->n_hopes++;
+    return hope;
+}
+
 bool msc_auto_hope(struct msc_auto *a, struct msc_proposal *out) {
-    struct msc_pair_model *model = &a->parts[0].model;
+    const struct msc_hope hope = next_hope(a);
     size_t n_tasks = a->sampler.bounds.space->n_tasks, n = 0;
     double best = INFINITY;
     a->search.max_changed = SIZE_MAX;
     for (int i = 0; i < MSC_AUTO_HOPE_DRAWS; i++) {
         double temperature = i == 0 ? 0.0 : LEAST_TEMPERATURE + TEMPERATURE_STEP * (i - 1);
-        msc_pair_model_draw(model, a->sampler.rng, temperature);
+        msc_pair_model_draw(hope.model, a->sampler.rng, temperature);
         n += search_draw(a, a->hopes + n * n_tasks);
     }
-    msc_pair_model_draw(model, a->sampler.rng, 0.0);
+    msc_pair_model_draw(hope.model, a->sampler.rng, 0.0);
     for (size_t i = 0; i < n; i++) {
         const uint32_t *choices = a->hopes + i * n_tasks;
-        double bound = msc_hope_bound(model, choices, best);
-        if (bound < best) {
-            best = bound;
+        double value = msc_hope_value(&hope, choices, best);
+        if (value < best) {
+            best = value;
             memcpy(out->choices, choices, n_tasks * sizeof *choices);
         }
     }
     if (isinf(best)) {
         return false;
     }
-    msc_hope_descend(model, out->choices, best, is_unseen, a);
-    msc_pair_model_believe(model, out->choices);
+    msc_hope_descend(&hope, out->choices, best, is_unseen, a);
+    msc_pair_model_believe(hope.model, out->choices);
     return msc_sampler_note(&a->sampler, out->choices);
 }

@@ -1,5 +1,7 @@
 #include "agents/hope.h"
 
+#include "agents/numbers.h"
+
 #include <math.h>
 
 // Standard deviations.
@@ -7,20 +9,36 @@
 // Multiplications that a descent may take, about.
 #define MOST_WORK 2e6
 
-double msc_hope_bound(struct msc_pair_model *m, const uint32_t choices[], double least) {
-    double value = msc_pair_model_value(m, choices);
-    double enough = fmax((value - least) / SPREADS, 0.0);
-    double bound = value - SPREADS * msc_pair_model_spread(m, choices, enough);
-    return bound < least ? bound : INFINITY;
+static double bound(const struct msc_hope *h, const uint32_t choices[], double least) {
+    double mean = msc_pair_model_value(h->model, choices);
+    double enough = fmax((mean - least) / SPREADS, 0.0);
+    double value = mean - SPREADS * msc_pair_model_spread(h->model, choices, enough);
+    return value < least ? value : INFINITY;
+}
+
+// That is at most what the mean improves, and msc_agent_gain(0) standard deviations.
+static double improvement(const struct msc_hope *h, const uint32_t choices[], double least) {
+    double by_mean = h->best_loss - msc_pair_model_value(h->model, choices);
+    double gain = fmax(by_mean, 0.0), wanted = isinf(least) ? 0.0 : -least;
+    double enough = fmax((wanted - gain) / msc_agent_gain(0.0), 0.0);
+    double spread = msc_pair_model_spread(h->model, choices, enough);
+    if (spread > 0.0) {
+        gain = spread * msc_agent_gain(by_mean / spread);
+    }
+    return gain > wanted ? -gain : INFINITY;
+}
+
+double msc_hope_value(const struct msc_hope *h, const uint32_t choices[], double least) {
+    return h->way == MSC_HOPE_BOUND ? bound(h, choices, least) : improvement(h, choices, least);
 }
 
 struct descent {
-    struct msc_pair_model *model;
+    const struct msc_hope *hope;
     bool (*is_wanted)(const void *context, const uint32_t choices[]);
     const void *context;
     uint32_t *choices;
     double work;             // that may yet be done
-    double to_ask, to_bound; // what it takes of that to ask for a point, and to bound it
+    double to_ask, to_value; // what it takes of that to ask for a point, and to value it
     // The best change so far: of one task, or of two.
     double least;
     size_t n, tasks[2];
@@ -32,10 +50,10 @@ static void rate(struct descent *d, size_t n, const size_t tasks[]) {
     if (!d->is_wanted(d->context, d->choices)) {
         return;
     }
-    double bound = msc_hope_bound(d->model, d->choices, d->least);
-    d->work -= d->to_bound;
-    if (!isinf(bound)) {
-        d->least = bound;
+    double value = msc_hope_value(d->hope, d->choices, d->least);
+    d->work -= d->to_value;
+    if (!isinf(value)) {
+        d->least = value;
         d->n = n;
         for (size_t i = 0; i < n; i++) {
             d->tasks[i] = tasks[i];
@@ -46,7 +64,7 @@ static void rate(struct descent *d, size_t n, const size_t tasks[]) {
 
 // Each other choice of the task; with `n` 2, with each of every later task.
 static void rate_task(struct descent *d, size_t n, size_t tasks[], size_t at) {
-    const struct msc_space *space = d->model->bounds->space;
+    const struct msc_space *space = d->hope->model->bounds->space;
     uint32_t before = d->choices[tasks[at]];
     for (uint32_t c = 0; c < space->tasks[tasks[at]].n_choices && d->work > 0.0; c++) {
         d->choices[tasks[at]] = c;
@@ -61,19 +79,20 @@ static void rate_task(struct descent *d, size_t n, size_t tasks[], size_t at) {
     d->choices[tasks[at]] = before;
 }
 
-double msc_hope_descend(struct msc_pair_model *m, uint32_t choices[], double bound,
-                        bool (*is_wanted)(const void *context, const uint32_t choices[]),
-                        const void *context) {
+void msc_hope_descend(const struct msc_hope *h, uint32_t choices[], double value,
+                      bool (*is_wanted)(const void *context, const uint32_t choices[]),
+                      const void *context) {
+    const struct msc_pair_model *m = h->model;
     size_t n_tasks = m->bounds->space->n_tasks;
     double n_points = (double)(m->n_points + m->n_believed + 1);
-    struct descent d = {.model = m,
+    struct descent d = {.hope = h,
                         .is_wanted = is_wanted,
                         .context = context,
                         .choices = choices,
                         .work = MOST_WORK,
                         .to_ask = (double)n_tasks,
-                        .to_bound = n_points * (0.5 * n_points + (double)n_tasks),
-                        .least = bound};
+                        .to_value = n_points * (0.5 * n_points + (double)n_tasks),
+                        .least = value};
     do {
         d.n = 0;
         for (size_t n = 1; n <= 2; n++) {
@@ -86,5 +105,4 @@ double msc_hope_descend(struct msc_pair_model *m, uint32_t choices[], double bou
             choices[d.tasks[i]] = d.to[i];
         }
     } while (d.n > 0);
-    return d.least;
 }

@@ -25,6 +25,12 @@ static void test_agents_auto__numbers(void **state) {
     for (double x = -40.0; x < 40.0; x += 0.37) {
         assert_true(fabs(msc_agent_exp(x) - exp(x)) <= 1e-12 * exp(x));
     }
+    for (double x = -30.0; x < 8.0; x += 0.37) {
+        double gain = x * 0.5 * erfc(-x * M_SQRT1_2) + exp(-0.5 * x * x) / sqrt(2.0 * M_PI);
+        assert_true(fabs(msc_agent_gain(x) - gain) <= 1e-12);
+    }
+    assert_true(fabs(msc_agent_gain(-10.0) - 7.474560254589e-25) <= 1e-36); // by 40 digits
+    assert_true(msc_agent_gain(-1e6) == 0.0 && msc_agent_gain(1e6) == 1e6);
     assert_true(msc_agent_exp(-1e6) == 0.0);
     assert_true(isinf(msc_agent_exp(1e6)));
     struct msc_rng rng;
@@ -337,25 +343,46 @@ static bool is_wanted(const void *context, const uint32_t choices[]) {
     return memcmp(context, choices, TASKS * sizeof *choices) != 0;
 }
 
+// Less the expected improvement on the best value, by the C library's error function.
+static double expected_improvement(size_t i, double best) {
+    double by_mean = best - expected_values[i], z = by_mean / expected_spreads[i];
+    double gain = by_mean * 0.5 * erfc(-z * M_SQRT1_2) +
+                  expected_spreads[i] * exp(-0.5 * z * z) / sqrt(2.0 * M_PI);
+    return -(expected_spreads[i] > 0.0 ? gain : fmax(by_mean, 0.0));
+}
+
 // Of all points but one none is better that differs in up to two tasks.
-static void test_agents_auto__hopes(void **state) {
+static void check_descent(const struct msc_hope *h, uint32_t x[], double before) {
     static const uint32_t unwanted[TASKS] = {1, 1, 0};
+    msc_hope_descend(h, x, before, is_wanted, unwanted);
+    double after = msc_hope_value(h, x, INFINITY);
+    assert_true(after <= before);
+    for (uint32_t k = 0; k < 27; k++) {
+        uint32_t y[TASKS] = {k / 9, k / 3 % 3, k % 3};
+        int n_changed = (x[0] != y[0]) + (x[1] != y[1]) + (x[2] != y[2]);
+        assert_true(n_changed > 2 || !is_wanted(unwanted, y) || isinf(msc_hope_value(h, y, after)));
+    }
+}
+
+static void test_agents_auto__hopes(void **state) {
     struct plain_space p;
     struct msc_pair_model m;
     (void)state;
     open_model(&m, &p);
     msc_pair_model_draw(&m, NULL, 0.0);
-    for (uint32_t i = 0; i < 27; i++) {
-        uint32_t x[TASKS] = {i / 9, i / 3 % 3, i % 3};
-        double before = msc_hope_bound(&m, x, INFINITY);
-        double after = msc_hope_descend(&m, x, before, is_wanted, unwanted);
-        assert_true(fabs(before - (expected_values[i] - 2.0 * expected_spreads[i])) < 1e-5);
-        assert_true(after <= before && is_near(after, msc_hope_bound(&m, x, INFINITY)));
-        for (uint32_t k = 0; k < 27; k++) {
-            uint32_t y[TASKS] = {k / 9, k / 3 % 3, k % 3};
-            int n_changed = (x[0] != y[0]) + (x[1] != y[1]) + (x[2] != y[2]);
-            assert_true(n_changed > 2 || !is_wanted(unwanted, y) ||
-                        isinf(msc_hope_bound(&m, y, after)));
+    for (uint32_t i = 0; i < 54; i++) {
+        uint32_t at = i % 27, x[TASKS] = {at / 9, at / 3 % 3, at % 3};
+        struct msc_hope h = {.model = &m, .way = i < 27 ? MSC_HOPE_BOUND : MSC_HOPE_IMPROVEMENT};
+        double expected = expected_values[at] - 2.0 * expected_spreads[at];
+        if (h.way == MSC_HOPE_IMPROVEMENT) {
+            h.best_loss = 0.6;
+            expected = expected_improvement(at, h.best_loss);
+        }
+        double before = msc_hope_value(&h, x, INFINITY);
+        if (h.way == MSC_HOPE_BOUND || expected < -1e-4) {
+            assert_true(fabs(before - expected) < 1e-5);
+            assert_true(isinf(msc_hope_value(&h, x, before)));
+            check_descent(&h, x, before);
         }
     }
     msc_arena_finish(&p.arena);

@@ -52,11 +52,13 @@ END
 mscgym search beside.json --baseline greedy --quiet >/dev/null && echo "greedy beside it"
 lines beside/toy.greedy.jsonl | sha256sum
 
-# Of version 4 of `auto`, whose proposals a new search no longer makes.
-cp -r "$FILES/../../records/files/auto_4" auto
-mscgym resume auto/toy_stopped.jsonl --trials 60 --quiet >/dev/null
-cmp <(lines auto/toy.jsonl) <(lines auto/toy_stopped.jsonl) && echo "auto: resumed to the same lines"
-sed -n 's/.*\("agent":{"type":"auto","version":[0-9]*\).*/\1/p' auto/toy.jsonl
+# Of versions 4 and 5 of `auto`, whose proposals a new search no longer makes.
+for version in 4 5; do
+    cp -r "$FILES/../../records/files/auto_$version" .
+    mscgym resume auto_$version/toy_stopped.jsonl --trials 60 --quiet >/dev/null
+    cmp <(lines auto_$version/toy.jsonl) <(lines auto_$version/toy_stopped.jsonl) && echo "auto: resumed to the same lines"
+    sed -n 's/.*\("agent":{"type":"auto","version":[0-9]*\).*/\1/p' auto_$version/toy.jsonl
+done
 
 # Races: one whose rungs were those by default then, and are no longer, and in which the best trial so far had no
 # part; and one in which it has.
