@@ -24,7 +24,7 @@
 // bound is on a measured metric), and plans by the mean, plans by draws, and children, each as often as its
 // last ones turned out well (probability matching: Goldberg 1990). Hopes are not judged by that: where
 // choices act together few of them turn out well, but all of them teach. (Version 5 hoped by the bound alone,
-// and less often.)
+// less often, and searched anew for each hope.)
 //
 // The model is of the objective, and of each metric that a bound is on and that needs a run. Where
 // there are several objectives, or the most expensive plan cannot be measured, only children are
@@ -152,9 +152,11 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     a->plan = msc_arena_array(arena, n_tasks, sizeof *a->plan);
     a->found = msc_arena_array(arena, n_tasks, sizeof *a->found);
     a->start = msc_arena_array(arena, n_tasks, sizeof *a->start);
-    a->hopes = msc_arena_array(arena, MSC_AUTO_HOPE_DRAWS * n_tasks, sizeof *a->hopes);
+    a->hopes = msc_arena_array(arena, MSC_AUTO_HOPES * n_tasks, sizeof *a->hopes);
+    a->spreads = msc_arena_array(arena, MSC_AUTO_HOPES, sizeof *a->spreads);
     a->is_known = msc_arena_array(arena, a->sampler.bounds.n_entries, sizeof *a->is_known);
-    if (!a->assembled || !a->plan || !a->found || !a->start || !a->hopes || !a->is_known) {
+    if (!a->assembled || !a->plan || !a->found || !a->start || !a->hopes || !a->spreads ||
+        !a->is_known) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", n_tasks);
     }
     a->n_probes_left = a->sampler.bounds.n_entries - n_tasks + 1;
@@ -165,7 +167,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     a->has_random_starts = !is_large && msc_agent_version(agent) >= 3;
     a->has_hopes =
         !is_large && msc_agent_version(agent) >= 5 && a->has_objective_part && a->n_parts == 1;
-    a->alternates_hopes = msc_agent_version(agent) >= 6;
+    a->keeps_hopes = msc_agent_version(agent) >= 6;
     for (size_t i = 0; i < a->n_parts; i++) {
         a->parts[i].model.learns_correlation = !is_large && msc_agent_version(agent) >= 5;
     }
@@ -265,7 +267,7 @@ static const char draw_turns[] = "36A";
 // A hope, or a kind by its chance.
 static char usual_turn(struct msc_auto *a) {
     if (a->has_hopes && a->is_ready && !msc_auto_looks_additive(a) &&
-        msc_rng_double(a->sampler.rng) < (a->alternates_hopes ? HOPE_CHANCE : HOPE_CHANCE_5)) {
+        msc_rng_double(a->sampler.rng) < (a->keeps_hopes ? HOPE_CHANCE : HOPE_CHANCE_5)) {
         return 'H';
     }
     double chances[MSC_AUTO_KINDS], sum = 0.0;

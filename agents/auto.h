@@ -15,8 +15,8 @@
 // Spaces of more choices have fewer searches for a plan, and their knapsack solved only once all that
 // choices lose alone is known.
 #define MSC_AUTO_MANY_ENTRIES 600
-// Draws that a hope is the best of.
-#define MSC_AUTO_HOPE_DRAWS 6
+// Points, at most, that a hope is the best of.
+#define MSC_AUTO_HOPES 36
 
 // What is proposed once probes are no longer what is worth most.
 enum msc_auto_kind { MSC_AUTO_MEANS, MSC_AUTO_DRAWS, MSC_AUTO_CHILDREN, MSC_AUTO_KINDS };
@@ -40,22 +40,24 @@ struct msc_auto {
     struct msc_auto_part parts[1 + MSC_MAX_BOUNDS];
     struct msc_plan_search search;
     struct msc_knapsack knapsack;
-    double *weights;         // [n_entries], of an exact objective; else NULL
-    uint32_t *assembled;     // [n_tasks], the plan of least summed losses
-    uint32_t *plan;          // [n_tasks], the best by the model's mean
-    uint32_t *found, *start; // [n_tasks]
-    uint32_t *hopes;         // [MSC_AUTO_HOPE_DRAWS, n_tasks]
-    bool *is_known;          // [n_entries]
+    double *weights;                 // [n_entries], of an exact objective; else NULL
+    uint32_t *assembled;             // [n_tasks], the plan of least summed losses
+    uint32_t *plan;                  // [n_tasks], the best by the model's mean
+    uint32_t *found, *start;         // [n_tasks]
+    uint32_t *hopes;                 // [MSC_AUTO_HOPES, n_tasks], as of when n_fitted was hoped_at
+    struct msc_pair_spread *spreads; // [MSC_AUTO_HOPES], theirs
+    size_t n_hopes;
+    bool *is_known; // [n_entries]
     uint64_t n_told, n_fitted, n_probes_left, turn;
     double width;                       // of draws: 1 is the posterior's
     double radius;                      // tasks that a plan may change of a good point
     double rates[MSC_AUTO_KINDS];       // how many turn out well
     uint64_t awaited[MSC_AUTO_AWAITED]; // hashes of what was proposed, over and over
     enum msc_auto_kind kinds[MSC_AUTO_AWAITED];
-    uint64_t n_awaited, n_drawn, n_hopes;
+    uint64_t n_awaited, n_drawn, n_hoped, hoped_at;
     bool is_ready, has_plan, is_done;
     bool is_adaptive; // of width and radius
-    bool has_random_starts, has_hopes, alternates_hopes;
+    bool has_random_starts, has_hopes, keeps_hopes;
     bool knows_estimates;
     bool is_news; // the models were fitted since a plan was proposed
 };
@@ -66,6 +68,12 @@ bool msc_auto_probe(struct msc_auto *a, struct msc_proposal *out);
 // Is the cheapest choice of such a task still to be probed?
 bool msc_auto_is_opening(const struct msc_auto *a);
 bool msc_auto_looks_additive(const struct msc_auto *a);
+// Searches from a place of the usual ones: the best point told, another good one, the assembled plan, what
+// the last plan is relaxed to, and any number of random points. False where there is no such place, or
+// nothing feasible; else what was found is a->start, of this value.
+bool msc_auto_search_from(struct msc_auto *a, size_t which, double *value);
+// Within the exact bounds and not proposed yet? `context` is the agent.
+bool msc_auto_is_unseen(const void *context, const uint32_t choices[]);
 // The best unseen plan by draws at this temperature; 0: by the mean.
 bool msc_auto_plan(struct msc_auto *a, double temperature, struct msc_proposal *out);
 // The unseen point that may be best (agents/hope.h), which counts as told until the next fit.

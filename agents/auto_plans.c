@@ -1,14 +1,8 @@
 #include "agents/auto.h"
-#include "agents/hope.h"
 
 #include <math.h>
 #include <string.h>
 
-// Of how many draws a hope is the best, each searched from so many places: one by the mean, and some
-// at temperatures from the least on.
-#define HOPE_STARTS 6
-#define LEAST_TEMPERATURE 0.8
-#define TEMPERATURE_STEP 0.3
 // Random points at which searches for a plan begin: one for so many points told, and at most.
 #define POINTS_PER_START 8
 #define MOST_STARTS 12
@@ -32,7 +26,7 @@ bool msc_auto_looks_additive(const struct msc_auto *a) {
 
 // ---- Plans ------------------------------------------------------------------------------------
 
-static bool is_unseen(const void *context, const uint32_t choices[]) {
+bool msc_auto_is_unseen(const void *context, const uint32_t choices[]) {
     const struct msc_auto *a = context;
     return !msc_sampler_has(&a->sampler, choices) &&
            msc_exact_bounds_hold(&a->sampler.bounds, choices);
@@ -65,9 +59,7 @@ static bool start_plan(struct msc_auto *a, size_t which) {
     return n > 0;
 }
 
-// Searches from there. False where there is no such place, or nothing feasible; else what was found is
-// a->start, of this value.
-static bool search_from(struct msc_auto *a, size_t which, double *value) {
+bool msc_auto_search_from(struct msc_auto *a, size_t which, double *value) {
     double violation;
     if (!start_plan(a, which)) {
         return false;
@@ -102,14 +94,15 @@ bool msc_auto_plan(struct msc_auto *a, double temperature, struct msc_proposal *
     size_t n_starts = is_anywhere ? starts_anywhere(a) : 2;
     for (size_t which = 0; which < n_starts; which++) {
         double value;
-        if ((is_large && is_anywhere && which % 3 != 0) || !search_from(a, which, &value)) {
+        if ((is_large && is_anywhere && which % 3 != 0) ||
+            !msc_auto_search_from(a, which, &value)) {
             continue;
         }
         if (value < best_seen) {
             best_seen = value;
             memcpy(a->found, a->start, n_bytes);
         }
-        if (value < best && is_unseen(a, a->start)) {
+        if (value < best && msc_auto_is_unseen(a, a->start)) {
             best = value;
             memcpy(out->choices, a->start, n_bytes);
         }
@@ -118,66 +111,9 @@ bool msc_auto_plan(struct msc_auto *a, double temperature, struct msc_proposal *
         memcpy(a->plan, a->found, n_bytes);
     }
     if (isinf(best) && !isinf(best_seen) &&
-        msc_plan_search_neighbour(&a->search, a->found, is_unseen, a)) {
+        msc_plan_search_neighbour(&a->search, a->found, msc_auto_is_unseen, a)) {
         best = best_seen;
         memcpy(out->choices, a->found, n_bytes);
     }
     return !isinf(best) && msc_sampler_note(&a->sampler, out->choices);
-}
-
-// ---- Hopes ------------------------------------------------------------------------------------
-
-// The best unseen point, by the draw that the model holds, that searches from the usual places end at.
-static bool search_draw(struct msc_auto *a, uint32_t choices[]) {
-    size_t n_tasks = a->sampler.bounds.space->n_tasks;
-    double best = INFINITY;
-    for (size_t which = 0; which < HOPE_STARTS; which++) {
-        double value;
-        if (search_from(a, which, &value) && value < best && is_unseen(a, a->start)) {
-            best = value;
-            memcpy(choices, a->start, n_tasks * sizeof *choices);
-        }
-    }
-    return !isinf(best);
-}
-
-// By the bound and by the improvement in turn; the latter needs a loss that can be improved on.
-static struct msc_hope next_hope(struct msc_auto *a) {
-    const struct msc_outcome *best =
-        a->members.n_members > 0 ? msc_population_outcome(&a->members, 0) : NULL;
-    struct msc_hope hope = {.model = &a->parts[0].model, .way = MSC_HOPE_BOUND};
-    if (best && best->state == MSC_TRIAL_COMPLETE) {
-        hope.best_loss = best->objectives[0];
-        hope.way =
-            a->alternates_hopes && a->n_hopes % 2 == 1 ? MSC_HOPE_IMPROVEMENT : MSC_HOPE_BOUND;
-    }
-    a->n_hopes++;
-    return hope;
-}
-
-bool msc_auto_hope(struct msc_auto *a, struct msc_proposal *out) {
-    const struct msc_hope hope = next_hope(a);
-    size_t n_tasks = a->sampler.bounds.space->n_tasks, n = 0;
-    double best = INFINITY;
-    a->search.max_changed = SIZE_MAX;
-    for (int i = 0; i < MSC_AUTO_HOPE_DRAWS; i++) {
-        double temperature = i == 0 ? 0.0 : LEAST_TEMPERATURE + TEMPERATURE_STEP * (i - 1);
-        msc_pair_model_draw(hope.model, a->sampler.rng, temperature);
-        n += search_draw(a, a->hopes + n * n_tasks);
-    }
-    msc_pair_model_draw(hope.model, a->sampler.rng, 0.0);
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t *choices = a->hopes + i * n_tasks;
-        double value = msc_hope_value(&hope, choices, best);
-        if (value < best) {
-            best = value;
-            memcpy(out->choices, choices, n_tasks * sizeof *choices);
-        }
-    }
-    if (isinf(best)) {
-        return false;
-    }
-    msc_hope_descend(&hope, out->choices, best, is_unseen, a);
-    msc_pair_model_believe(hope.model, out->choices);
-    return msc_sampler_note(&a->sampler, out->choices);
 }

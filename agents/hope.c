@@ -9,27 +9,29 @@
 // Multiplications that a descent may take, about.
 #define MOST_WORK 2e6
 
-static double bound(const struct msc_hope *h, const uint32_t choices[], double least) {
-    double mean = msc_pair_model_value(h->model, choices);
-    double enough = fmax((mean - least) / SPREADS, 0.0);
-    double value = mean - SPREADS * msc_pair_model_spread(h->model, choices, enough);
-    return value < least ? value : INFINITY;
+double msc_hope_of(const struct msc_hope *h, double mean, double spread) {
+    if (h->way == MSC_HOPE_BOUND) {
+        return mean - SPREADS * spread;
+    }
+    double by_mean = h->best_loss - mean;
+    double gain = spread > 0.0 ? spread * msc_agent_gain(by_mean / spread) : fmax(by_mean, 0.0);
+    return gain > 0.0 ? -gain : INFINITY;
 }
 
-// That is at most what the mean improves, and msc_agent_gain(0) standard deviations.
-static double improvement(const struct msc_hope *h, const uint32_t choices[], double least) {
-    double by_mean = h->best_loss - msc_pair_model_value(h->model, choices);
-    double gain = fmax(by_mean, 0.0), wanted = isinf(least) ? 0.0 : -least;
-    double enough = fmax((wanted - gain) / msc_agent_gain(0.0), 0.0);
-    double spread = msc_pair_model_spread(h->model, choices, enough);
-    if (spread > 0.0) {
-        gain = spread * msc_agent_gain(by_mean / spread);
-    }
-    return gain > wanted ? -gain : INFINITY;
+// The spread that a point of this mean must have to be below `least`, or less: an improvement is at most
+// that of the mean, and msc_agent_gain(0) standard deviations.
+static double least_spread(const struct msc_hope *h, double mean, double least) {
+    double missing = h->way == MSC_HOPE_BOUND
+                         ? (mean - least) / SPREADS
+                         : (-least - fmax(h->best_loss - mean, 0.0)) / msc_agent_gain(0.0);
+    return fmax(missing, 0.0);
 }
 
 double msc_hope_value(const struct msc_hope *h, const uint32_t choices[], double least) {
-    return h->way == MSC_HOPE_BOUND ? bound(h, choices, least) : improvement(h, choices, least);
+    double mean = msc_pair_model_value(h->model, choices);
+    double spread = msc_pair_model_spread(h->model, choices, least_spread(h, mean, least));
+    double value = msc_hope_of(h, mean, spread);
+    return value < least ? value : INFINITY;
 }
 
 struct descent {

@@ -22,7 +22,9 @@ struct msc_hope {
     double best_loss; // so far; finite where the way is MSC_HOPE_IMPROVEMENT
 };
 
-// +inf where it is not below `least`, or nothing is expected of the point at all.
+// Of a point of this mean and spread; +inf where nothing is expected of it at all.
+double msc_hope_of(const struct msc_hope *h, double mean, double spread);
+// The same, or +inf where it is not below `least`, which is sooner said.
 double msc_hope_value(const struct msc_hope *h, const uint32_t choices[], double least);
 // Changes `choices`, of such a value, to the lowest one that differs in one task or two, over and over, as
 // long as `is_wanted` holds; with many points to reckon with it ends before none is lower.

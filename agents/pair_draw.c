@@ -50,41 +50,63 @@ static void draw_prior(struct msc_pair_model *m, struct msc_rng *rng, double tem
 static double sum_of_terms(const struct msc_pair_model *m, const uint32_t x[]) {
     size_t n = m->n_pair_entries, p = 0;
     double sum = 0.0;
+    msc_pair__set_places(m, x);
     for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
         size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
         sum += m->terms[e];
         if (p == m->n_paired || m->paired[p] != t) {
             continue;
         }
-        const double *row = m->pair_terms + (size_t)m->pair_places[e] * n;
+        const double *row = m->pair_terms + m->places[p] * n;
         for (size_t k = 0; k < p; k++) {
-            uint32_t of = m->paired[k];
-            sum += row[m->pair_places[msc_exact_bounds_entry(m->bounds, of, x[of])]];
+            sum += row[m->places[k]];
         }
         p++;
     }
     return sum;
 }
 
+// Terms of so many choices with as many others are summed at once, in registers.
+#define TILE 4
+
+// Adds to pair_terms[a.., b..] what `n_rows` x `n_columns` of them get of every point, one after the other.
+static void add_tile(struct msc_pair_model *m, size_t a, size_t n_rows, size_t b,
+                     size_t n_columns) {
+    size_t n = m->n_pair_entries;
+    double pairs = msc_pair__strength(m->strengths, MSC_PAIR_PAIRS), sums[TILE][TILE] = {{0}};
+    for (size_t r = 0; r < n_rows; r++) {
+        memcpy(sums[r], m->pair_terms + (a + r) * n + b, n_columns * sizeof sums[r][0]);
+    }
+    for (size_t i = 0; i < m->n_points; i++) {
+        const double *row = m->features + i * MSC_PAIR_ENTRIES;
+        double weight = m->weights[i] * pairs * pairs;
+        for (size_t r = 0; r < TILE; r++) {
+            double of_row = weight * row[a + r];
+            for (size_t c = 0; c < TILE; c++) {
+                sums[r][c] += of_row * row[b + c];
+            }
+        }
+    }
+    for (size_t r = 0; r < n_rows; r++) {
+        memcpy(m->pair_terms + (a + r) * n + b, sums[r], n_columns * sizeof sums[r][0]);
+    }
+}
+
 // Adds what the weights of the points make of their covariances with each term.
 static void add_data(struct msc_pair_model *m) {
-    double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),
-           pairs = msc_pair__strength(m->strengths, MSC_PAIR_PAIRS);
+    double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN);
     size_t n = m->n_pair_entries;
     for (size_t i = 0; i < m->n_points; i++) {
         const uint32_t *x = msc_pair__point(m, i);
-        const double *row = m->features + i * MSC_PAIR_ENTRIES;
         for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
             size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
             double spread = m->is_known[e] ? 0.0 : unknown * m->scales[e];
             m->terms[e] += m->weights[i] * spread * spread;
         }
-        for (size_t a = 0; a < n; a++) {
-            double weight = m->weights[i] * pairs * pairs * row[a];
-            double *terms = m->pair_terms + a * n;
-            for (size_t b = 0; b < n; b++) {
-                terms[b] += weight * row[b];
-            }
+    }
+    for (size_t a = 0; a < n; a += TILE) {
+        for (size_t b = 0; b < n; b += TILE) {
+            add_tile(m, a, n - a < TILE ? n - a : TILE, b, n - b < TILE ? n - b : TILE);
         }
     }
     for (size_t a = 0; a < n; a++) {
@@ -97,6 +119,10 @@ static void add_data(struct msc_pair_model *m) {
 
 void msc_pair_model_draw(struct msc_pair_model *m, struct msc_rng *rng, double temperature) {
     size_t n = m->n_points;
+    if (temperature == 0.0 && m->has_mean) {
+        return;
+    }
+    m->has_mean = temperature == 0.0;
     if (msc_pair_model_is_additive(m)) {
         msc_pair__leave_out_pairs(m);
     }

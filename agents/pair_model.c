@@ -21,8 +21,8 @@
 #define LEAST_POINTS 64
 // A point is known of whose variance no more than this part is left.
 #define LEAST_LEFT 1e-9
-// Points whose covariances with another are summed at once: MSC_PAIR_POINTS and MSC_PAIR_PENDING are
-// multiples of it.
+// Points whose covariances with another are summed at once, each sum without waiting for the others:
+// MSC_PAIR_POINTS and MSC_PAIR_PENDING are multiples of it.
 #define LANES 4
 
 static const double unknown_strengths[] = {0.1, 0.3, 1.0};
@@ -58,6 +58,7 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
         {(void **)&m->pair_tasks, E, sizeof *m->pair_tasks},
         {(void **)&m->tasks, n_tasks, sizeof *m->tasks},
         {(void **)&m->paired, n_tasks, sizeof *m->paired},
+        {(void **)&m->places, n_tasks, sizeof *m->places},
         {(void **)&m->unknown, n_tasks, sizeof *m->unknown},
         {(void **)&m->task_scales, n_tasks, sizeof *m->task_scales},
         {(void **)&m->alone, N * N, sizeof *m->alone},
@@ -221,6 +222,13 @@ static void choose_pairs(struct msc_pair_model *m) {
     }
 }
 
+void msc_pair__set_places(const struct msc_pair_model *m, const uint32_t x[]) {
+    for (size_t p = 0; p < m->n_paired; p++) {
+        uint32_t t = m->paired[p];
+        m->places[p] = (uint32_t)m->pair_places[msc_exact_bounds_entry(m->bounds, t, x[t])];
+    }
+}
+
 const uint32_t *msc_pair__point(const struct msc_pair_model *m, size_t i) {
     return m->points + i * m->bounds->space->n_tasks;
 }
@@ -269,17 +277,21 @@ static void add_shared(const struct msc_pair_model *m, size_t i, size_t first, d
     }
 }
 
-// Over all pairs of tasks the products k_i k_j sum to ((sum of k)^2 - sum of k^2) / 2.
-static double pair_covariance(const struct msc_pair_model *m, size_t i, const uint32_t z[]) {
+// Of points i to i + LANES - 1 with the one whose choices' places are set. Over all pairs of tasks the products
+// k_i k_j sum to ((sum of k)^2 - sum of k^2) / 2.
+static void pair_covariances(const struct msc_pair_model *m, size_t i, double out[]) {
     const double *row = m->features + i * MSC_PAIR_ENTRIES;
-    double sum = 0.0, squares = 0.0;
+    double sums[LANES] = {0.0}, squares[LANES] = {0.0};
     for (size_t p = 0; p < m->n_paired; p++) {
-        uint32_t t = m->paired[p];
-        double pair = row[m->pair_places[msc_exact_bounds_entry(m->bounds, t, z[t])]];
-        sum += pair;
-        squares += pair * pair;
+        for (size_t lane = 0; lane < LANES; lane++) {
+            double pair = row[lane * MSC_PAIR_ENTRIES + m->places[p]];
+            sums[lane] += pair;
+            squares[lane] += pair * pair;
+        }
     }
-    return 0.5 * (sum * sum - squares);
+    for (size_t lane = 0; lane < LANES; lane++) {
+        out[lane] = 0.5 * (sums[lane] * sums[lane] - squares[lane]);
+    }
 }
 
 // Covariances of points, without strengths: of choices that are not known, and of pairs.
@@ -291,8 +303,15 @@ static void set_covariances(struct msc_pair_model *m) {
         for (size_t k = 0; has_unknown && k <= i; k += LANES) {
             add_shared(m, i, k, alone + k);
         }
-        for (size_t k = 0; k <= i; k++) {
-            m->pairs[i * MSC_PAIR_POINTS + k] = pair_covariance(m, i, msc_pair__point(m, k));
+    }
+    for (size_t k = 0; k < m->n_points; k++) {
+        msc_pair__set_places(m, msc_pair__point(m, k));
+        for (size_t i = k / LANES * LANES; i < m->n_points; i += LANES) {
+            double with[LANES];
+            pair_covariances(m, i, with);
+            for (size_t lane = 0; lane < LANES; lane++) {
+                m->pairs[(i + lane) * MSC_PAIR_POINTS + k] = with[lane];
+            }
         }
     }
 }
@@ -436,6 +455,7 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
     m->base = base;
     take_pending(m);
     m->is_stale = false;
+    m->has_mean = false;
     m->n_believed = 0;
     set_scales(m);
     choose_pairs(m);
@@ -456,27 +476,49 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
 
 // ---- Spreads ----------------------------------------------------------------------------------
 
+static const uint32_t *point_or_believed(const struct msc_pair_model *m, size_t i) {
+    return i < m->n_points ? msc_pair__point(m, i)
+                           : m->believed + (i - m->n_points) * m->bounds->space->n_tasks;
+}
+
+// Of `x`, whose unknown parts and places are set, with points i to i + LANES - 1, or as many as there are.
+static void covariances_with(const struct msc_pair_model *m, size_t i, const uint32_t x[],
+                             bool has_unknown, double out[]) {
+    double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),
+           pairs = msc_pair__strength(m->strengths, MSC_PAIR_PAIRS), shared[LANES] = {0.0};
+    const uint32_t *z[LANES];
+    for (size_t lane = 0; lane < LANES; lane++) {
+        size_t last = m->n_points + m->n_believed - 1;
+        z[lane] = point_or_believed(m, i + lane < last ? i + lane : last);
+    }
+    for (size_t t = 0; has_unknown && t < m->bounds->space->n_tasks; t++) {
+        const double added[] = {0.0, m->unknown[t]};
+        for (size_t lane = 0; lane < LANES; lane++) {
+            shared[lane] += added[x[t] == z[lane][t]];
+        }
+    }
+    pair_covariances(m, i, out);
+    for (size_t lane = 0; lane < LANES; lane++) {
+        out[lane] = unknown * unknown * shared[lane] + pairs * pairs * out[lane];
+    }
+}
+
 // The variance of a point, and `sums` its covariances with all that the factor has.
 static double set_sums(struct msc_pair_model *m, const uint32_t x[]) {
     double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),
            pairs = msc_pair__strength(m->strengths, MSC_PAIR_PAIRS);
-    size_t n = m->n_points, n_tasks = m->bounds->space->n_tasks;
     double alone = 0.0, sum = 0.0, squares = 0.0;
     bool has_unknown = set_unknown(m, x);
-    for (size_t t = 0; t < n_tasks; t++) {
+    msc_pair__set_places(m, x);
+    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
         size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
         double pair = m->pair_places[e] < 0 ? 0.0 : covariance(m, e, e);
         alone += m->unknown[t];
         sum += pair;
         squares += pair * pair;
     }
-    for (size_t i = 0; i < n + m->n_believed; i++) {
-        const uint32_t *z = i < n ? msc_pair__point(m, i) : m->believed + (i - n) * n_tasks;
-        double shared = 0.0;
-        for (size_t t = 0; has_unknown && t < n_tasks; t++) {
-            shared += x[t] == z[t] ? m->unknown[t] : 0.0;
-        }
-        m->sums[i] = unknown * unknown * shared + pairs * pairs * pair_covariance(m, i, x);
+    for (size_t i = 0; i < m->n_points + m->n_believed; i += LANES) {
+        covariances_with(m, i, x, has_unknown, m->sums + i);
     }
     return unknown * unknown * alone + pairs * pairs * 0.5 * (sum * sum - squares);
 }
@@ -498,6 +540,30 @@ static double left_variance(struct msc_pair_model *m, double variance, double le
 
 double msc_pair_model_spread(struct msc_pair_model *m, const uint32_t choices[], double least) {
     return sqrt(left_variance(m, set_sums(m, choices), least * least));
+}
+
+double msc_pair_model_spread_kept(struct msc_pair_model *m, const uint32_t choices[],
+                                  struct msc_pair_spread *kept) {
+    size_t n = m->n_points + m->n_believed;
+    if (kept->n == 0) {
+        kept->variance = left_variance(m, set_sums(m, choices), 0.0);
+        memcpy(kept->solved, m->sums, n * sizeof *m->sums);
+        kept->n = n;
+    }
+    bool has_unknown = kept->n < n && set_unknown(m, choices);
+    msc_pair__set_places(m, choices);
+    for (; kept->n < n && kept->variance > 0.0; kept->n++) {
+        size_t k = kept->n;
+        double with[LANES];
+        covariances_with(m, k / LANES * LANES, choices, has_unknown, with);
+        double sum = with[k % LANES];
+        for (size_t j = 0; j < k; j++) {
+            sum -= m->factor[j * MSC_PAIR_POINTS + k] * kept->solved[j];
+        }
+        kept->solved[k] = sum / m->factor[k * MSC_PAIR_POINTS + k];
+        kept->variance -= kept->solved[k] * kept->solved[k];
+    }
+    return kept->variance > 0.0 ? sqrt(kept->variance) : 0.0;
 }
 
 void msc_pair_model_believe(struct msc_pair_model *m, const uint32_t choices[]) {

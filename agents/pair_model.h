@@ -51,8 +51,9 @@ struct msc_pair_model {
     uint32_t *pair_tasks;   // [MSC_PAIR_ENTRIES], of each of them
     uint32_t *tasks;        // [n_tasks], by scale
     size_t n_paired;
-    uint32_t *paired;        // [n_tasks], those with pair terms, in order
-    double *unknown;         // [n_tasks], of one point
+    uint32_t *paired; // [n_tasks], those with pair terms, in order
+    uint32_t *places; // [n_tasks], of one point: its choices' places among pair_entries, of those
+    double *unknown;  // [n_tasks], of one point
     double *task_scales;     // [n_tasks]
     bool learns_correlation; // set by whoever owns it; else it is 0.5
     double correlation;
@@ -65,6 +66,7 @@ struct msc_pair_model {
     size_t n_believed;  // points that are spoken for: their rows are behind those of the points
     uint32_t *believed; // [MSC_PAIR_PENDING, n_tasks]
     // The draw:
+    bool has_mean;      // it is the posterior's mean
     double *terms;      // [n_entries]: y(x) = base + sum of terms + sum of pair_terms
     double *pair_terms; // [n_pair_entries, n_pair_entries], symmetric, 0 within a task
 };
@@ -85,6 +87,15 @@ void msc_pair_model_draw(struct msc_pair_model *m, struct msc_rng *rng, double t
 // The posterior's standard deviation at a point, without noise; 0 where it is at most `least`, which is
 // sooner said.
 double msc_pair_model_spread(struct msc_pair_model *m, const uint32_t choices[], double least);
+// What a point's spread follows from, as far as it is known; to begin with 0, and until the next fit.
+struct msc_pair_spread {
+    size_t n; // points, told or believed, that `solved` knows of
+    double variance;
+    double solved[MSC_PAIR_POINTS];
+};
+// The same as with `least` 0, by what is kept of it: cheap unless points were believed since.
+double msc_pair_model_spread_kept(struct msc_pair_model *m, const uint32_t choices[],
+                                  struct msc_pair_spread *kept);
 // Until the next fit spreads are those of a model that was told what `choices` give, whatever that is:
 // of several points to measure at once, each is to tell something else (Ginsbourger et al. 2010). Points
 // that find no place are left out.

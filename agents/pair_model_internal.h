@@ -10,6 +10,8 @@ enum { MSC_PAIR_UNKNOWN, MSC_PAIR_PAIRS, MSC_PAIR_NOISE };
 double msc_pair__strength(const int places[], int which);
 // Point i of those that the posterior rests on.
 const uint32_t *msc_pair__point(const struct msc_pair_model *m, size_t i);
+// Sets `places` to those of a point's choices.
+void msc_pair__set_places(const struct msc_pair_model *m, const uint32_t x[]);
 // Until the next fit there are no pairs.
 void msc_pair__leave_out_pairs(struct msc_pair_model *m);
 

@@ -143,22 +143,24 @@ static bool is_too_far(const struct msc_plan_search *s, const struct change *c) 
     return more > 0 && s->n_changed + (size_t)more > s->max_changed;
 }
 
-static void rate(const struct msc_plan_search *s, struct change *c) {
-    double deltas[MSC_MAX_BOUNDS] = {0};
+// How much it gains, without what it breaks.
+static void rate_value(const struct msc_plan_search *s, struct change *c) {
     c->value = c->n == 2 ? pair_gain(s, c) : 0.0;
     for (size_t k = 0; k < c->n; k++) {
-        size_t entry = entry_of(s, c->tasks[k], c->choices[k]);
-        c->value += s->fields[0][entry] -
+        c->value += s->fields[0][entry_of(s, c->tasks[k], c->choices[k])] -
                     s->fields[0][entry_of(s, c->tasks[k], s->moves.point[c->tasks[k]])];
+    }
+}
+
+static void rate_violation(const struct msc_plan_search *s, struct change *c) {
+    double deltas[MSC_MAX_BOUNDS] = {0};
+    for (size_t k = 0; k < c->n; k++) {
+        size_t entry = entry_of(s, c->tasks[k], c->choices[k]);
         for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
             deltas[i] += s->deltas[entry * MSC_MAX_BOUNDS + i];
         }
     }
     c->violation = msc_exact_moves_violation(&s->moves, deltas) + limits_violation(s, c);
-}
-
-static bool is_better(const struct change *a, const struct change *b) {
-    return a->violation < b->violation || (a->violation == b->violation && a->value < b->value);
 }
 
 // From a point that breaks bounds: what gains least for what it takes off them.
@@ -198,28 +200,45 @@ static void offer_first(struct msc_plan_search *s, size_t *n, const struct chang
     s->first_choices[at] = c->choices[0];
 }
 
-// The best change of one task, or none; and those that lower the value, for pairs.
-static struct change best_single(struct msc_plan_search *s, double violation, size_t *n_firsts) {
+// From a point that breaks bounds: the change that does so for the least price, or none.
+static struct change cheapest_single(const struct msc_plan_search *s, double violation) {
     const struct msc_space *space = s->moves.bounds->space;
     struct change best = {.violation = violation};
-    *n_firsts = 0;
     for (size_t t = 0; t < space->n_tasks; t++) {
         for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
             struct change change = {.n = 1, .tasks = {t}, .choices = {c}};
             if (c == s->moves.point[t]) {
                 continue;
             }
-            rate(s, &change);
-            bool is_cheaper = violation > 0.0 && change.violation < violation &&
+            rate_value(s, &change);
+            rate_violation(s, &change);
+            bool is_cheaper = change.violation < violation &&
                               (best.n == 0 || price(&change, violation) < price(&best, violation));
-            bool is_gain = violation == 0.0 && change.violation == 0.0 &&
-                           change.value < -LEAST_GAIN && is_better(&change, &best) &&
-                           !is_too_far(s, &change);
-            best = is_cheaper || is_gain ? change : best;
-            if (violation == 0.0 && change.value < -LEAST_GAIN) {
-                change.value += s->price * load_of(s, t, c);
-                offer_first(s, n_firsts, &change);
+            best = is_cheaper ? change : best;
+        }
+    }
+    return best;
+}
+
+// From a point that breaks none: the best change of one task that keeps to that, or none; and all that
+// lower the value, for pairs.
+static struct change best_single(struct msc_plan_search *s, size_t *n_firsts) {
+    const struct msc_space *space = s->moves.bounds->space;
+    struct change best = {.value = -LEAST_GAIN};
+    *n_firsts = 0;
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
+            struct change change = {.n = 1, .tasks = {t}, .choices = {c}};
+            rate_value(s, &change);
+            if (c == s->moves.point[t] || !(change.value < -LEAST_GAIN)) {
+                continue;
             }
+            if (change.value < best.value && !is_too_far(s, &change)) {
+                rate_violation(s, &change);
+                best = change.violation == 0.0 ? change : best;
+            }
+            change.value += s->price * load_of(s, t, c);
+            offer_first(s, n_firsts, &change);
         }
     }
     return best;
@@ -227,7 +246,7 @@ static struct change best_single(struct msc_plan_search *s, double violation, si
 
 static struct change best_pair(const struct msc_plan_search *s, size_t n_firsts) {
     const struct msc_space *space = s->moves.bounds->space;
-    struct change best = {.violation = 0.0, .value = -LEAST_GAIN};
+    struct change best = {.value = -LEAST_GAIN};
     size_t most = MOST_PAIRS / s->moves.bounds->n_entries + 2;
     for (size_t i = 0; i < n_firsts && i < most; i++) {
         for (size_t t = 0; t < space->n_tasks; t++) {
@@ -237,9 +256,12 @@ static struct change best_pair(const struct msc_plan_search *s, size_t n_firsts)
                 if (c == s->moves.point[t]) {
                     continue;
                 }
-                rate(s, &change);
-                bool is_gain = change.violation == 0.0 && is_better(&change, &best);
-                best = is_gain && !is_too_far(s, &change) ? change : best;
+                rate_value(s, &change);
+                if (!(change.value < best.value) || is_too_far(s, &change)) {
+                    continue;
+                }
+                rate_violation(s, &change);
+                best = change.violation == 0.0 ? change : best;
             }
         }
     }
@@ -264,7 +286,7 @@ static void make_change(struct msc_plan_search *s, const struct change *c) {
 
 static double violation_now(const struct msc_plan_search *s) {
     struct change none = {.n = 0};
-    rate(s, &none);
+    rate_violation(s, &none);
     return none.violation;
 }
 
@@ -345,8 +367,8 @@ double msc_plan_search_run(struct msc_plan_search *s, uint32_t choices[], size_t
     start_at(s, choices);
     double now = violation_now(s);
     for (size_t step = 0; step < max_steps; step++) {
-        struct change change = best_single(s, now, &n_firsts);
-        if (change.n == 0 && now == 0.0) {
+        struct change change = now > 0.0 ? cheapest_single(s, now) : best_single(s, &n_firsts);
+        if (change.n == 0 && !(now > 0.0)) {
             change = best_pair(s, n_firsts);
         }
         if (change.n == 0) {
@@ -372,7 +394,8 @@ bool msc_plan_search_neighbour(struct msc_plan_search *s, uint32_t choices[],
         uint32_t before = choices[t];
         for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
             struct change change = {.n = 1, .tasks = {t}, .choices = {c}};
-            rate(s, &change);
+            rate_value(s, &change);
+            rate_violation(s, &change);
             choices[t] = c;
             if (c != before && change.violation == 0.0 && change.value < best.value &&
                 is_wanted(context, choices)) {
