@@ -319,17 +319,37 @@ static void check_spreads(struct msc_pair_model *m, const double expected[]) {
     }
 }
 
+// What is kept of `n` points, from the last one back, grows to the very spreads that it would have been had it not
+// been kept; those are expected, unless that is NULL.
+static void check_kept_spreads(struct msc_pair_model *m, struct msc_pair_spread kept[], uint32_t n,
+                               const double expected[]) {
+    for (uint32_t i = 27; i-- > 27 - n;) {
+        uint32_t x[TASKS] = {i / 9, i / 3 % 3, i % 3};
+        double spread = msc_pair_model_spread_kept(m, x, &kept[i]);
+        assert_true(spread == msc_pair_model_spread(m, x, 0.0));
+        assert_true(!expected || fabs(spread - expected[i]) < 1e-6);
+    }
+}
+
 // A point that is believed is known from then on, until the next fit.
 static void test_agents_auto__spreads(void **state) {
     static const uint32_t believed[TASKS] = {1, 2, 1};
+    static struct msc_pair_spread kept[27];
     struct plain_space p;
     struct msc_pair_model m;
     (void)state;
+    memset(kept, 0, sizeof kept);
     open_model(&m, &p);
     check_spreads(&m, expected_spreads);
+    check_kept_spreads(&m, kept, 27, expected_spreads);
     msc_pair_model_believe(&m, believed);
     msc_pair_model_believe(&m, believed); // says nothing more
     check_spreads(&m, expected_spreads_believed);
+    check_kept_spreads(&m, kept, 14, expected_spreads_believed);
+    memset(kept, 0, sizeof kept);
+    check_kept_spreads(&m, kept, 14, expected_spreads_believed);
+    msc_pair_model_believe(&m, (const uint32_t[]){2, 0, 2});
+    check_kept_spreads(&m, kept, 27, NULL);
     msc_pair_model_fit(&m, 0.125, means, known);
     check_spreads(&m, expected_spreads);
     for (size_t i = 0; i < 2 * MSC_PAIR_PENDING; i++) {
