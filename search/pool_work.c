@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define SILENT_S 10.0 // without a beat: somebody else does the same
-#define GONE_S 30.0   // it is given up
+#define GONE_S 20.0   // it is given up
 #define LATE_RATIO 3.0
 #define LATE_LEAST_S 1.0
 // A worker that lives and does not answer is given up, too: after so many times what a part should take
@@ -478,7 +478,7 @@ static enum msc_status look_after_workers(struct msc_pool *pool) {
     for (size_t i = pool->n_workers; i-- > 0;) {
         const struct msc_pool_worker *worker = &pool->workers[i];
         if (msc_pool__now_s(pool) - worker->heard_s > GONE_S) {
-            MSC_TRY(drop_worker(pool, worker->number, "nothing was heard of it for 30 s"));
+            MSC_TRY(drop_worker(pool, worker->number, "nothing was heard of it for 20 s"));
         } else if (is_mute(pool, worker)) {
             MSC_TRY(drop_worker(pool, worker->number, "it does not answer"));
         }
