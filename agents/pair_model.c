@@ -19,11 +19,6 @@
 // What a fit may take: covariances of all points over all tasks.
 #define POINTS_TIMES_TASKS 100000
 #define LEAST_POINTS 64
-// A point is known of whose variance no more than this part is left.
-#define LEAST_LEFT 1e-9
-// Points whose covariances with another are summed at once, each sum without waiting for the others:
-// MSC_PAIR_POINTS and MSC_PAIR_PENDING are multiples of it.
-#define LANES 4
 
 static const double unknown_strengths[] = {0.1, 0.3, 1.0};
 static const double pairs_strengths[] = {0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0};
@@ -233,29 +228,25 @@ const uint32_t *msc_pair__point(const struct msc_pair_model *m, size_t i) {
     return m->points + i * m->bounds->space->n_tasks;
 }
 
-// The covariance, over the pairs' strength, of a choice of a task with a point's choice of it.
-static double covariance(const struct msc_pair_model *m, size_t a, size_t b) {
+double msc_pair__covariance(const struct msc_pair_model *m, size_t a, size_t b) {
     return sqrt(m->scales[a] * m->scales[b]) * (a == b ? 1.0 : m->correlation);
 }
 
-// Row i: the covariance of every choice that has pair terms with that of point i for its task.
-static void set_row(struct msc_pair_model *m, size_t i, const uint32_t x[]) {
+void msc_pair__set_row(struct msc_pair_model *m, size_t i, const uint32_t x[]) {
     for (size_t p = 0; p < m->n_pair_entries; p++) {
         uint32_t t = m->pair_tasks[p];
         m->features[i * MSC_PAIR_ENTRIES + p] =
-            covariance(m, m->pair_entries[p], msc_exact_bounds_entry(m->bounds, t, x[t]));
+            msc_pair__covariance(m, m->pair_entries[p], msc_exact_bounds_entry(m->bounds, t, x[t]));
     }
 }
 
 static void set_features(struct msc_pair_model *m) {
     for (size_t i = 0; i < m->n_points; i++) {
-        set_row(m, i, msc_pair__point(m, i));
+        msc_pair__set_row(m, i, msc_pair__point(m, i));
     }
 }
 
-// What the choice of each task adds to the covariance with a point that shares it. False where that is
-// nothing at all.
-static bool set_unknown(struct msc_pair_model *m, const uint32_t x[]) {
+bool msc_pair__set_unknown(struct msc_pair_model *m, const uint32_t x[]) {
     bool is_any = false;
     for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
         size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
@@ -265,31 +256,30 @@ static bool set_unknown(struct msc_pair_model *m, const uint32_t x[]) {
     return is_any;
 }
 
-// What point i shares with LANES others: sums that do not wait for one another.
+// What point i shares with MSC_PAIR_LANES others: sums that do not wait for one another.
 static void add_shared(const struct msc_pair_model *m, size_t i, size_t first, double sums[]) {
     size_t n_tasks = m->bounds->space->n_tasks;
     const uint32_t *x = msc_pair__point(m, i), *z = msc_pair__point(m, first);
     for (size_t t = 0; t < n_tasks; t++) {
         const double added[] = {0.0, m->unknown[t]};
-        for (size_t lane = 0; lane < LANES; lane++) {
+        for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
             sums[lane] += added[x[t] == z[lane * n_tasks + t]];
         }
     }
 }
 
-// Of points i to i + LANES - 1 with the one whose choices' places are set. Over all pairs of tasks the products
-// k_i k_j sum to ((sum of k)^2 - sum of k^2) / 2.
-static void pair_covariances(const struct msc_pair_model *m, size_t i, double out[]) {
+// Over all pairs of tasks the products k_i k_j sum to ((sum of k)^2 - sum of k^2) / 2.
+void msc_pair__pair_covariances(const struct msc_pair_model *m, size_t i, double out[]) {
     const double *row = m->features + i * MSC_PAIR_ENTRIES;
-    double sums[LANES] = {0.0}, squares[LANES] = {0.0};
+    double sums[MSC_PAIR_LANES] = {0.0}, squares[MSC_PAIR_LANES] = {0.0};
     for (size_t p = 0; p < m->n_paired; p++) {
-        for (size_t lane = 0; lane < LANES; lane++) {
+        for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
             double pair = row[lane * MSC_PAIR_ENTRIES + m->places[p]];
             sums[lane] += pair;
             squares[lane] += pair * pair;
         }
     }
-    for (size_t lane = 0; lane < LANES; lane++) {
+    for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
         out[lane] = 0.5 * (sums[lane] * sums[lane] - squares[lane]);
     }
 }
@@ -298,18 +288,18 @@ static void pair_covariances(const struct msc_pair_model *m, size_t i, double ou
 static void set_covariances(struct msc_pair_model *m) {
     for (size_t i = 0; i < m->n_points; i++) {
         double *alone = m->alone + i * MSC_PAIR_POINTS;
-        bool has_unknown = set_unknown(m, msc_pair__point(m, i));
-        memset(alone, 0, (i + LANES) / LANES * LANES * sizeof *alone);
-        for (size_t k = 0; has_unknown && k <= i; k += LANES) {
+        bool has_unknown = msc_pair__set_unknown(m, msc_pair__point(m, i));
+        memset(alone, 0, (i + MSC_PAIR_LANES) / MSC_PAIR_LANES * MSC_PAIR_LANES * sizeof *alone);
+        for (size_t k = 0; has_unknown && k <= i; k += MSC_PAIR_LANES) {
             add_shared(m, i, k, alone + k);
         }
     }
     for (size_t k = 0; k < m->n_points; k++) {
         msc_pair__set_places(m, msc_pair__point(m, k));
-        for (size_t i = k / LANES * LANES; i < m->n_points; i += LANES) {
-            double with[LANES];
-            pair_covariances(m, i, with);
-            for (size_t lane = 0; lane < LANES; lane++) {
+        for (size_t i = k / MSC_PAIR_LANES * MSC_PAIR_LANES; i < m->n_points; i += MSC_PAIR_LANES) {
+            double with[MSC_PAIR_LANES];
+            msc_pair__pair_covariances(m, i, with);
+            for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
                 m->pairs[(i + lane) * MSC_PAIR_POINTS + k] = with[lane];
             }
         }
@@ -472,115 +462,4 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
     while (!isfinite(likelihood(m, m->strengths)) && m->n_points > 0) {
         m->n_points--; // rounding left no positive definite matrix
     }
-}
-
-// ---- Spreads ----------------------------------------------------------------------------------
-
-static const uint32_t *point_or_believed(const struct msc_pair_model *m, size_t i) {
-    return i < m->n_points ? msc_pair__point(m, i)
-                           : m->believed + (i - m->n_points) * m->bounds->space->n_tasks;
-}
-
-// Of `x`, whose unknown parts and places are set, with points i to i + LANES - 1, or as many as there are.
-static void covariances_with(const struct msc_pair_model *m, size_t i, const uint32_t x[],
-                             bool has_unknown, double out[]) {
-    double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),
-           pairs = msc_pair__strength(m->strengths, MSC_PAIR_PAIRS), shared[LANES] = {0.0};
-    const uint32_t *z[LANES];
-    for (size_t lane = 0; lane < LANES; lane++) {
-        size_t last = m->n_points + m->n_believed - 1;
-        z[lane] = point_or_believed(m, i + lane < last ? i + lane : last);
-    }
-    for (size_t t = 0; has_unknown && t < m->bounds->space->n_tasks; t++) {
-        const double added[] = {0.0, m->unknown[t]};
-        for (size_t lane = 0; lane < LANES; lane++) {
-            shared[lane] += added[x[t] == z[lane][t]];
-        }
-    }
-    pair_covariances(m, i, out);
-    for (size_t lane = 0; lane < LANES; lane++) {
-        out[lane] = unknown * unknown * shared[lane] + pairs * pairs * out[lane];
-    }
-}
-
-// The variance of a point, and `sums` its covariances with all that the factor has.
-static double set_sums(struct msc_pair_model *m, const uint32_t x[]) {
-    double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),
-           pairs = msc_pair__strength(m->strengths, MSC_PAIR_PAIRS);
-    double alone = 0.0, sum = 0.0, squares = 0.0;
-    bool has_unknown = set_unknown(m, x);
-    msc_pair__set_places(m, x);
-    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
-        size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
-        double pair = m->pair_places[e] < 0 ? 0.0 : covariance(m, e, e);
-        alone += m->unknown[t];
-        sum += pair;
-        squares += pair * pair;
-    }
-    for (size_t i = 0; i < m->n_points + m->n_believed; i += LANES) {
-        covariances_with(m, i, x, has_unknown, m->sums + i);
-    }
-    return unknown * unknown * alone + pairs * pairs * 0.5 * (sum * sum - squares);
-}
-
-// What is left of the variance once all is known that the factor has, and `sums` U^-T of what they were;
-// or 0, as soon as it is seen to be no more than `least`.
-static double left_variance(struct msc_pair_model *m, double variance, double least) {
-    size_t n = m->n_points + m->n_believed;
-    for (size_t k = 0; k < n && variance > least; k++) {
-        const double *row = m->factor + k * MSC_PAIR_POINTS;
-        m->sums[k] /= row[k];
-        variance -= m->sums[k] * m->sums[k];
-        for (size_t j = k + 1; j < n; j++) {
-            m->sums[j] -= row[j] * m->sums[k];
-        }
-    }
-    return variance > least ? variance : 0.0;
-}
-
-double msc_pair_model_spread(struct msc_pair_model *m, const uint32_t choices[], double least) {
-    return sqrt(left_variance(m, set_sums(m, choices), least * least));
-}
-
-double msc_pair_model_spread_kept(struct msc_pair_model *m, const uint32_t choices[],
-                                  struct msc_pair_spread *kept) {
-    size_t n = m->n_points + m->n_believed;
-    if (kept->n == 0) {
-        kept->variance = left_variance(m, set_sums(m, choices), 0.0);
-        memcpy(kept->solved, m->sums, n * sizeof *m->sums);
-        kept->n = n;
-    }
-    bool has_unknown = kept->n < n && set_unknown(m, choices);
-    msc_pair__set_places(m, choices);
-    for (; kept->n < n && kept->variance > 0.0; kept->n++) {
-        size_t k = kept->n;
-        double with[LANES];
-        covariances_with(m, k / LANES * LANES, choices, has_unknown, with);
-        double sum = with[k % LANES];
-        for (size_t j = 0; j < k; j++) {
-            sum -= m->factor[j * MSC_PAIR_POINTS + k] * kept->solved[j];
-        }
-        kept->solved[k] = sum / m->factor[k * MSC_PAIR_POINTS + k];
-        kept->variance -= kept->solved[k] * kept->solved[k];
-    }
-    return kept->variance > 0.0 ? sqrt(kept->variance) : 0.0;
-}
-
-void msc_pair_model_believe(struct msc_pair_model *m, const uint32_t choices[]) {
-    size_t n_tasks = m->bounds->space->n_tasks, n = m->n_points + m->n_believed;
-    if (n == MSC_PAIR_POINTS || m->n_believed == MSC_PAIR_PENDING) {
-        return;
-    }
-    double variance = set_sums(m, choices);
-    double left = left_variance(m, variance, LEAST_LEFT * variance);
-    if (left == 0.0) {
-        return; // it is known already
-    }
-    for (size_t i = 0; i < n; i++) {
-        m->factor[i * MSC_PAIR_POINTS + n] = m->sums[i];
-    }
-    m->factor[n * MSC_PAIR_POINTS + n] = sqrt(left);
-    set_row(m, n, choices);
-    memcpy(m->believed + m->n_believed * n_tasks, choices, n_tasks * sizeof *choices);
-    m->n_believed++;
 }

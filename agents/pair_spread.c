@@ -1,0 +1,116 @@
+#include "agents/pair_model_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+// A point is known of whose variance no more than this part is left.
+#define LEAST_LEFT 1e-9
+
+static const uint32_t *point_or_believed(const struct msc_pair_model *m, size_t i) {
+    return i < m->n_points ? msc_pair__point(m, i)
+                           : m->believed + (i - m->n_points) * m->bounds->space->n_tasks;
+}
+
+// Of `x`, whose unknown parts and places are set, with points i to i + MSC_PAIR_LANES - 1, or as many as there are.
+static void covariances_with(const struct msc_pair_model *m, size_t i, const uint32_t x[],
+                             bool has_unknown, double out[]) {
+    double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),
+           pairs = msc_pair__strength(m->strengths, MSC_PAIR_PAIRS), shared[MSC_PAIR_LANES] = {0.0};
+    const uint32_t *z[MSC_PAIR_LANES];
+    for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
+        size_t last = m->n_points + m->n_believed - 1;
+        z[lane] = point_or_believed(m, i + lane < last ? i + lane : last);
+    }
+    for (size_t t = 0; has_unknown && t < m->bounds->space->n_tasks; t++) {
+        const double added[] = {0.0, m->unknown[t]};
+        for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
+            shared[lane] += added[x[t] == z[lane][t]];
+        }
+    }
+    msc_pair__pair_covariances(m, i, out);
+    for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
+        out[lane] = unknown * unknown * shared[lane] + pairs * pairs * out[lane];
+    }
+}
+
+// The variance of a point, and `sums` its covariances with all that the factor has.
+static double set_sums(struct msc_pair_model *m, const uint32_t x[]) {
+    double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),
+           pairs = msc_pair__strength(m->strengths, MSC_PAIR_PAIRS);
+    double alone = 0.0, sum = 0.0, squares = 0.0;
+    bool has_unknown = msc_pair__set_unknown(m, x);
+    msc_pair__set_places(m, x);
+    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
+        size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
+        double pair = m->pair_places[e] < 0 ? 0.0 : msc_pair__covariance(m, e, e);
+        alone += m->unknown[t];
+        sum += pair;
+        squares += pair * pair;
+    }
+    for (size_t i = 0; i < m->n_points + m->n_believed; i += MSC_PAIR_LANES) {
+        covariances_with(m, i, x, has_unknown, m->sums + i);
+    }
+    return unknown * unknown * alone + pairs * pairs * 0.5 * (sum * sum - squares);
+}
+
+// What is left of the variance once all is known that the factor has, and `sums` U^-T of what they were;
+// or 0, as soon as it is seen to be no more than `least`.
+static double left_variance(struct msc_pair_model *m, double variance, double least) {
+    size_t n = m->n_points + m->n_believed;
+    for (size_t k = 0; k < n && variance > least; k++) {
+        const double *row = m->factor + k * MSC_PAIR_POINTS;
+        m->sums[k] /= row[k];
+        variance -= m->sums[k] * m->sums[k];
+        for (size_t j = k + 1; j < n; j++) {
+            m->sums[j] -= row[j] * m->sums[k];
+        }
+    }
+    return variance > least ? variance : 0.0;
+}
+
+double msc_pair_model_spread(struct msc_pair_model *m, const uint32_t choices[], double least) {
+    return sqrt(left_variance(m, set_sums(m, choices), least * least));
+}
+
+double msc_pair_model_spread_kept(struct msc_pair_model *m, const uint32_t choices[],
+                                  struct msc_pair_spread *kept) {
+    size_t n = m->n_points + m->n_believed;
+    if (kept->n == 0) {
+        kept->variance = left_variance(m, set_sums(m, choices), 0.0);
+        memcpy(kept->solved, m->sums, n * sizeof *m->sums);
+        kept->n = n;
+    }
+    bool has_unknown = kept->n < n && msc_pair__set_unknown(m, choices);
+    msc_pair__set_places(m, choices);
+    for (; kept->n < n && kept->variance > 0.0; kept->n++) {
+        size_t k = kept->n;
+        double with[MSC_PAIR_LANES];
+        covariances_with(m, k / MSC_PAIR_LANES * MSC_PAIR_LANES, choices, has_unknown, with);
+        double sum = with[k % MSC_PAIR_LANES];
+        for (size_t j = 0; j < k; j++) {
+            sum -= m->factor[j * MSC_PAIR_POINTS + k] * kept->solved[j];
+        }
+        kept->solved[k] = sum / m->factor[k * MSC_PAIR_POINTS + k];
+        kept->variance -= kept->solved[k] * kept->solved[k];
+    }
+    return kept->variance > 0.0 ? sqrt(kept->variance) : 0.0;
+}
+
+void msc_pair_model_believe(struct msc_pair_model *m, const uint32_t choices[]) {
+    size_t n_tasks = m->bounds->space->n_tasks, n = m->n_points + m->n_believed;
+    if (n == MSC_PAIR_POINTS || m->n_believed == MSC_PAIR_PENDING) {
+        return;
+    }
+    double variance = set_sums(m, choices);
+    double left = left_variance(m, variance, LEAST_LEFT * variance);
+    if (left == 0.0) {
+        return; // it is known already
+    }
+    for (size_t i = 0; i < n; i++) {
+        m->factor[i * MSC_PAIR_POINTS + n] = m->sums[i];
+    }
+    m->factor[n * MSC_PAIR_POINTS + n] = sqrt(left);
+    msc_pair__set_row(m, n, choices);
+    memcpy(m->believed + m->n_believed * n_tasks, choices, n_tasks * sizeof *choices);
+    m->n_believed++;
+}
