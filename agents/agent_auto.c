@@ -11,7 +11,8 @@
 // In a space of many tasks plans lie the farther from the best points, and draws are the wider, the more
 // of them turn out well: as many as a third are to be among the better half of the best points, after the
 // one-fifth rule (Rechenberg 1973). Far from what was told a model promises there what it cannot know.
-// (Version 1 did so in any space.) In a space of few tasks plans are searched for from random points, too,
+// Hopes take spreads for the narrower, by the same rule, and are tried less often there. (Version 1 did so in
+// any space, version 5 not with hopes.) In a space of few tasks plans are searched for from random points, too,
 // the more of them the more was told: what the best points have in common may be what keeps from better
 // ones. (Since version 3.)
 //
@@ -48,8 +49,9 @@
 #define FEW_TASKS 16.0
 // The standard error of estimates of trials that were raced out: races stop none for less than 0.25.
 #define ESTIMATE_ERROR 0.2
-// How often a hope is tried; and by version 5.
+// How often a hope is tried in a space of few tasks, and of many; and in any by version 5.
 #define HOPE_CHANCE 0.85
+#define HOPE_CHANCE_MANY 0.5
 #define HOPE_CHANCE_5 0.7
 
 static const struct msc_param auto_params[] = {
@@ -161,6 +163,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     }
     a->n_probes_left = a->sampler.bounds.n_entries - n_tasks + 1;
     a->width = fmin(1.0, sqrt(FEW_TASKS / (double)n_tasks));
+    a->hope_width = msc_agent_version(agent) >= 6 ? a->width : 1.0;
     a->radius = fmin(FEW_TASKS, (double)n_tasks);
     a->is_adaptive = (double)n_tasks > FEW_TASKS || msc_agent_version(agent) == 1;
     bool is_large = a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
@@ -168,6 +171,9 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     a->has_hopes =
         !is_large && msc_agent_version(agent) >= 5 && a->has_objective_part && a->n_parts == 1;
     a->keeps_hopes = msc_agent_version(agent) >= 6;
+    a->hope_chance = !a->keeps_hopes  ? HOPE_CHANCE_5
+                     : a->is_adaptive ? HOPE_CHANCE_MANY
+                                      : HOPE_CHANCE;
     for (size_t i = 0; i < a->n_parts; i++) {
         a->parts[i].model.learns_correlation = !is_large && msc_agent_version(agent) >= 5;
     }
@@ -230,8 +236,22 @@ static void await(struct msc_auto *a, enum msc_auto_kind kind, const uint32_t ch
     a->kinds[at] = kind;
 }
 
-// Of what was proposed: how often its kind comes next, and how far plans reach, follows from how it
-// turned out.
+// How often a kind comes next, and how far plans reach, follows from how the kind's proposals turned out.
+static void judge_kind(struct msc_auto *a, enum msc_auto_kind kind, bool is_good) {
+    double n_tasks = (double)a->sampler.bounds.space->n_tasks, factor = is_good ? WIDER : NARROWER;
+    if (kind == MSC_AUTO_HOPE) {
+        a->hope_width = fmin(fmax(a->hope_width * factor, LEAST_WIDTH), 1.0);
+        return;
+    }
+    a->rates[kind] += LATEST * ((is_good ? 1.0 : 0.0) - a->rates[kind]);
+    if (kind == MSC_AUTO_DRAWS && a->is_adaptive) {
+        a->width = fmin(fmax(a->width * factor, LEAST_WIDTH), 1.0);
+    }
+    if (kind != MSC_AUTO_CHILDREN && a->is_adaptive) {
+        a->radius = fmin(fmax(a->radius * factor, LEAST_RADIUS), n_tasks);
+    }
+}
+
 static void judge(struct msc_auto *a, const uint32_t choices[], const struct msc_outcome *outcome) {
     uint64_t hash = hash_of(a, choices);
     size_t n = a->members.n_members;
@@ -241,16 +261,7 @@ static void judge(struct msc_auto *a, const uint32_t choices[], const struct msc
             bool is_good = outcome->state == MSC_TRIAL_COMPLETE &&
                            (middle->state != MSC_TRIAL_COMPLETE ||
                             outcome->objectives[0] < middle->objectives[0]);
-            double n_tasks = (double)a->sampler.bounds.space->n_tasks;
-            double factor = is_good ? WIDER : NARROWER;
-            enum msc_auto_kind kind = a->kinds[i];
-            a->rates[kind] += LATEST * ((is_good ? 1.0 : 0.0) - a->rates[kind]);
-            if (kind == MSC_AUTO_DRAWS && a->is_adaptive) {
-                a->width = fmin(fmax(a->width * factor, LEAST_WIDTH), 1.0);
-            }
-            if (kind != MSC_AUTO_CHILDREN && a->is_adaptive) {
-                a->radius = fmin(fmax(a->radius * factor, LEAST_RADIUS), n_tasks);
-            }
+            judge_kind(a, a->kinds[i], is_good);
             a->awaited[i] = 0;
             return;
         }
@@ -267,7 +278,7 @@ static const char draw_turns[] = "36A";
 // A hope, or a kind by its chance.
 static char usual_turn(struct msc_auto *a) {
     if (a->has_hopes && a->is_ready && !msc_auto_looks_additive(a) &&
-        msc_rng_double(a->sampler.rng) < (a->keeps_hopes ? HOPE_CHANCE : HOPE_CHANCE_5)) {
+        msc_rng_double(a->sampler.rng) < a->hope_chance) {
         return 'H';
     }
     double chances[MSC_AUTO_KINDS], sum = 0.0;
@@ -305,7 +316,11 @@ static bool propose(struct msc_auto *a, char turn, struct msc_proposal *out) {
     }
     a->is_news = false;
     if (turn == 'H') {
-        return msc_auto_hope(a, out);
+        bool is_hope = msc_auto_hope(a, out);
+        if (is_hope && a->is_adaptive && a->keeps_hopes) {
+            await(a, MSC_AUTO_HOPE, out->choices);
+        }
+        return is_hope;
     }
     double temperature = turn == 'A' ? 1.0 : 0.1 * (turn - '0');
     bool is_found = a->is_ready && msc_auto_plan(a, a->width * temperature, out);

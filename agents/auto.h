@@ -19,7 +19,13 @@
 #define MSC_AUTO_HOPES 36
 
 // What is proposed once probes are no longer what is worth most.
-enum msc_auto_kind { MSC_AUTO_MEANS, MSC_AUTO_DRAWS, MSC_AUTO_CHILDREN, MSC_AUTO_KINDS };
+enum msc_auto_kind {
+    MSC_AUTO_MEANS,
+    MSC_AUTO_DRAWS,
+    MSC_AUTO_CHILDREN,
+    MSC_AUTO_KINDS,
+    MSC_AUTO_HOPE
+};
 
 // A metric that needs a run: of the objective, or of a bound. Smaller is better, to the model.
 struct msc_auto_part {
@@ -49,9 +55,11 @@ struct msc_auto {
     size_t n_hopes;
     bool *is_known; // [n_entries]
     uint64_t n_told, n_fitted, n_probes_left, turn;
-    double width;                       // of draws: 1 is the posterior's
-    double radius;                      // tasks that a plan may change of a good point
-    double rates[MSC_AUTO_KINDS];       // how many turn out well
+    double width;                 // of draws: 1 is the posterior's
+    double hope_chance;           // how often a hope is tried
+    double hope_width;            // of the spreads that hopes are made of: 1 is the posterior's
+    double radius;                // tasks that a plan may change of a good point
+    double rates[MSC_AUTO_KINDS]; // how many turn out well
     uint64_t awaited[MSC_AUTO_AWAITED]; // hashes of what was proposed, over and over
     enum msc_auto_kind kinds[MSC_AUTO_AWAITED];
     uint64_t n_awaited, n_drawn, n_hoped, hoped_at;

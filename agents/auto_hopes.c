@@ -35,7 +35,7 @@ static void gather(struct msc_auto *a, struct msc_pair_model *model) {
     a->n_hopes = 0;
     for (int i = 0; i < DRAWS; i++) {
         double temperature = i == 0 ? 0.0 : LEAST_TEMPERATURE + TEMPERATURE_STEP * (i - 1);
-        msc_pair_model_draw(model, a->sampler.rng, temperature);
+        msc_pair_model_draw(model, a->sampler.rng, temperature * a->hope_width);
         search_draw(a);
     }
     for (size_t i = 0; i < a->n_hopes; i++) {
@@ -48,7 +48,8 @@ static void gather(struct msc_auto *a, struct msc_pair_model *model) {
 static struct msc_hope next_hope(struct msc_auto *a) {
     const struct msc_outcome *best =
         a->members.n_members > 0 ? msc_population_outcome(&a->members, 0) : NULL;
-    struct msc_hope hope = {.model = &a->parts[0].model, .way = MSC_HOPE_BOUND};
+    struct msc_hope hope = {
+        .model = &a->parts[0].model, .way = MSC_HOPE_BOUND, .width = a->hope_width};
     if (a->keeps_hopes && best && best->state == MSC_TRIAL_COMPLETE && a->n_hoped % 2 == 1) {
         hope.way = MSC_HOPE_IMPROVEMENT;
         hope.best_loss = best->objectives[0];

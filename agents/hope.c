@@ -10,6 +10,7 @@
 #define MOST_WORK 2e6
 
 double msc_hope_of(const struct msc_hope *h, double mean, double spread) {
+    spread *= h->width;
     if (h->way == MSC_HOPE_BOUND) {
         return mean - SPREADS * spread;
     }
@@ -24,7 +25,7 @@ static double least_spread(const struct msc_hope *h, double mean, double least) 
     double missing = h->way == MSC_HOPE_BOUND
                          ? (mean - least) / SPREADS
                          : (-least - fmax(h->best_loss - mean, 0.0)) / msc_agent_gain(0.0);
-    return fmax(missing, 0.0);
+    return fmax(missing / h->width, 0.0);
 }
 
 double msc_hope_value(const struct msc_hope *h, const uint32_t choices[], double least) {

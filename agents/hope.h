@@ -19,6 +19,7 @@ enum msc_hope_way { MSC_HOPE_BOUND, MSC_HOPE_IMPROVEMENT };
 struct msc_hope {
     struct msc_pair_model *model;
     enum msc_hope_way way;
+    double width;     // what spreads are multiplied by
     double best_loss; // so far; finite where the way is MSC_HOPE_IMPROVEMENT
 };
 

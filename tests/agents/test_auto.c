@@ -392,7 +392,8 @@ static void test_agents_auto__hopes(void **state) {
     msc_pair_model_draw(&m, NULL, 0.0);
     for (uint32_t i = 0; i < 54; i++) {
         uint32_t at = i % 27, x[TASKS] = {at / 9, at / 3 % 3, at % 3};
-        struct msc_hope h = {.model = &m, .way = i < 27 ? MSC_HOPE_BOUND : MSC_HOPE_IMPROVEMENT};
+        struct msc_hope h = {
+            .model = &m, .width = 1.0, .way = i < 27 ? MSC_HOPE_BOUND : MSC_HOPE_IMPROVEMENT};
         double expected = expected_values[at] - 2.0 * expected_spreads[at];
         if (h.way == MSC_HOPE_IMPROVEMENT) {
             h.best_loss = 0.6;
