@@ -163,7 +163,6 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     }
     a->n_probes_left = a->sampler.bounds.n_entries - n_tasks + 1;
     a->width = fmin(1.0, sqrt(FEW_TASKS / (double)n_tasks));
-    a->hope_width = msc_agent_version(agent) >= 6 ? a->width : 1.0;
     a->radius = fmin(FEW_TASKS, (double)n_tasks);
     a->is_adaptive = (double)n_tasks > FEW_TASKS || msc_agent_version(agent) == 1;
     bool is_large = a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
@@ -171,6 +170,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     a->has_hopes =
         !is_large && msc_agent_version(agent) >= 5 && a->has_objective_part && a->n_parts == 1;
     a->keeps_hopes = msc_agent_version(agent) >= 6;
+    a->hope_width = a->keeps_hopes ? a->width : 1.0;
     a->hope_chance = !a->keeps_hopes  ? HOPE_CHANCE_5
                      : a->is_adaptive ? HOPE_CHANCE_MANY
                                       : HOPE_CHANCE;

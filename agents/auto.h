@@ -23,7 +23,7 @@ enum msc_auto_kind {
     MSC_AUTO_MEANS,
     MSC_AUTO_DRAWS,
     MSC_AUTO_CHILDREN,
-    MSC_AUTO_KINDS,
+    MSC_AUTO_KINDS, // that are tried as often as they turn out well
     MSC_AUTO_HOPE
 };
 
@@ -65,7 +65,8 @@ struct msc_auto {
     uint64_t n_awaited, n_drawn, n_hoped, hoped_at;
     bool is_ready, has_plan, is_done;
     bool is_adaptive; // of width and radius
-    bool has_random_starts, has_hopes, keeps_hopes;
+    bool has_random_starts, has_hopes;
+    bool keeps_hopes; // until the next fit, in two ways, by a width: since version 6
     bool knows_estimates;
     bool is_news; // the models were fitted since a plan was proposed
 };

@@ -66,7 +66,8 @@ static double sum_of_terms(const struct msc_pair_model *m, const uint32_t x[]) {
     return sum;
 }
 
-// Terms of so many choices with as many others are summed at once, in registers.
+// Terms of so many choices with as many others are summed at once, in registers; MSC_PAIR_ENTRIES is a multiple
+// of it, so that rows of features have them even where there are fewer.
 #define TILE 4
 
 // Adds to pair_terms[a.., b..] what `n_rows` x `n_columns` of them get of every point, one after the other.

@@ -81,7 +81,9 @@ double msc_pair_model_spread_kept(struct msc_pair_model *m, const uint32_t choic
         kept->n = n;
     }
     bool has_unknown = kept->n < n && msc_pair__set_unknown(m, choices);
-    msc_pair__set_places(m, choices);
+    if (kept->n < n) {
+        msc_pair__set_places(m, choices);
+    }
     for (; kept->n < n && kept->variance > 0.0; kept->n++) {
         size_t k = kept->n;
         double with[MSC_PAIR_LANES];

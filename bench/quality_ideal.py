@@ -36,7 +36,7 @@ class Posterior:
         self.correlation = correlation
         self.strength = 0.5 * strength  # quality_problems.pairwise
         own = numpy.stack([self.scales[t, points[:, t]] ** 2 for t in range(points.shape[1])])
-        self.mean = sum(numpy.asarray(row)[points[:, t]] for t, row in enumerate(alone))
+        self.mean = sum(row[points[:, t]] for t, row in enumerate(alone))
         self.variance = self.strength ** 2 * 0.5 * (own.sum(0) ** 2 - (own ** 2).sum(0))
         self.jitter = JITTER * float(self.variance.mean())
         self.rows = numpy.empty((0, len(points)), numpy.float32)
