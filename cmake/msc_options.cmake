@@ -44,6 +44,8 @@ if(MSC_WERROR)
     target_compile_options(msc_options INTERFACE -Werror)
 endif()
 
+# Environment of a test that leaves devices alone: what their drivers lose would be told of it.
+set(MSC_NO_DEVICE_ENV "VK_DRIVER_FILES=/dev/null;VK_ICD_FILENAMES=/dev/null")
 # Environment that every test needs under the chosen sanitizer.
 set(MSC_SANITIZE_ENV "")
 set(MSC_TEST_TIMEOUT 900) # seconds

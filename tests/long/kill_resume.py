@@ -38,6 +38,8 @@ import sys
 import tempfile
 import time
 
+from search_records import canonical
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLE = os.path.join(HERE, "..", "..", "examples", "digits")
 PARALLEL = 4
@@ -224,8 +226,7 @@ class Searches:
             sys.exit(f"search ended with {process.returncode}: {errors}")
 
     def canonical(self, record):
-        return subprocess.run([self.mscgym, "show", record, "--canonical"], check=True,
-                              capture_output=True).stdout
+        return canonical(self.mscgym, record)
 
 
 def lines_of(record):
