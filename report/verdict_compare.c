@@ -84,13 +84,17 @@ static bool have_one_objective(struct comparison *c) {
     return true;
 }
 
+static bool is_better(const struct comparison *c, double value, double than) {
+    return !isnan(value) && (isnan(than) || (c->is_maximised ? value > than : value < than));
+}
+
 // Of equals the first.
 static void find_best(struct comparison *c) {
     const cJSON *record = NULL;
     double best = NAN;
     cJSON_ArrayForEach(record, c->records) {
         double value = value_of(c, record);
-        if (c->is_maximised ? value > best : value < best || (isnan(best) && !isnan(value))) {
+        if (is_better(c, value, best)) {
             best = value;
             c->best = record;
         }

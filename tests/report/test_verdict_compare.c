@@ -5,16 +5,18 @@
 #include "base/str.h"
 #include "tests/msc_test.h"
 
-// A record with a winner of this state and loss, and what its configuration says.
-#define RECORD(name, state, loss, choice, config, more)                                            \
+// A record with a winner of this state and value of the objective, and what its configuration says.
+#define RECORD_FOR(metric, maximise, name, state, value, choice, config, more)                     \
     "{\"name\":\"" name "\",\"path\":\"x/" name ".jsonl\",\"config\":{" config                     \
     "},\"plan\":[{\"task\":\"w\",\"choice\":\"" choice                                             \
     "\"}],\"verdict\":{\"kind\":\"deploy\",\"headline\":\"Deploy trial "                           \
     "5.\",\"reasons\":[\"first\","                                                                 \
     "\"Of " name ".\",\"last\"],\"command\":\"mscgym export x/" name                               \
-    ".jsonl\"},\"numbers\":{\"objectives\":[{\"metric\":\"distill_loss\",\"maximise\":false}]"     \
-    "," more "\"winner\":{\"id\":5,\"state\":\"" state "\",\"metrics\":{\"distill_loss\":" loss    \
+    ".jsonl\"},\"numbers\":{\"objectives\":[{\"metric\":\"" metric "\",\"maximise\":" maximise     \
+    "}]," more "\"winner\":{\"id\":5,\"state\":\"" state "\",\"metrics\":{\"" metric "\":" value   \
     "}}}}"
+#define RECORD(name, state, loss, choice, config, more)                                            \
+    RECORD_FOR("distill_loss", "false", name, state, loss, choice, config, more)
 
 #define ENDED "\"end\":\"trials\","
 
@@ -66,6 +68,21 @@ static void test_report_verdict_compare__the_best_is_deployed(void **state) {
     cJSON_Delete(v);
 }
 
+static void test_report_verdict_compare__the_greatest_of_what_is_maximised(void **state) {
+    (void)state;
+#define ACCURATE(name, state, accuracy, choice)                                                    \
+    RECORD_FOR("accuracy", "true", name, state, accuracy, choice, "", ENDED)
+    cJSON *v = verdict_of("[" ACCURATE("a", "infeasible", "0.99", "2") "," ACCURATE(
+        "b", "complete", "0.4", "4") "," ACCURATE("c", "complete", "0.8", "6") "]");
+    assert_string_equal(text_of(v, "kind"), "deploy");
+    assert_string_equal(text_of(v, "headline"), "c: Deploy trial 5.");
+    assert_reasons(v, "It has the greatest accuracy, 0.8, of what these 3 searches would deploy.\n"
+                      "Of c.\n"
+                      "a: no plan meets its bounds.\n"
+                      "b: 0.5 times as much, 0.4.\n");
+    cJSON_Delete(v);
+}
+
 // Values of different things are told apart, and so are records of one name.
 static void test_report_verdict_compare__what_differs(void **state) {
     (void)state;
@@ -110,6 +127,7 @@ static void test_report_verdict_compare__other_objectives(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_report_verdict_compare__the_best_is_deployed),
+        cmocka_unit_test(test_report_verdict_compare__the_greatest_of_what_is_maximised),
         cmocka_unit_test(test_report_verdict_compare__what_differs),
         cmocka_unit_test(test_report_verdict_compare__nothing_to_deploy),
         cmocka_unit_test(test_report_verdict_compare__other_objectives),
