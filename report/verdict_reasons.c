@@ -1,0 +1,263 @@
+// Why a plan that meets the bounds is to be deployed, or not.
+#include "report/verdict_internal.h"
+
+#include "base/shown.h"
+#include "env/api/space.h"
+#include "search/report.h"
+#include "search/report_runtime.h"
+
+#include <math.h>
+#include <string.h>
+
+// A noise that makes the order of near plans a matter of luck.
+#define NOISE_TO_MENTION 0.02
+// A loss on validation samples that is so many times the search's own: it does not carry over.
+#define VALIDATION_TO_MENTION 1.5
+// Latencies nearer than that are one.
+#define SAME_LATENCY 0.02
+// A mean square of errors over that of the outputs: a third of their size.
+#define FAR_LOSS 0.1
+
+static enum msc_status add_standing(struct msc_verdict__state *v) {
+    double n = msc_verdict__number(msc_verdict__get(v->report, "counts"), "complete");
+    double value = msc_verdict__metric(v->winner, v->objective);
+    const cJSON *by = msc_verdict__get(msc_verdict__get(v->report, "reranked"), "by");
+    if (by) {
+        msc_str_append(&v->text, "Of the best trials, measured once more as exported models, it is "
+                                 "the first by ");
+        msc_shown_append(&v->text, msc_report__text(msc_verdict__get(v->report, "reranked"), "by"));
+        msc_str_char(&v->text, '.');
+        MSC_TRY(msc_verdict__end_reason(v));
+    }
+    msc_str_printf(&v->text, "%s ", by ? "The search measured" : "It has");
+    if (!by) {
+        msc_str_printf(&v->text, "the %s ", v->is_maximised ? "greatest" : "least");
+    }
+    msc_shown_append(&v->text, v->objective);
+    msc_str_printf(&v->text, "%s %.4g", by ? " of" : ",", value);
+    if (!by) {
+        msc_str_printf(&v->text, ", of the %.0f trial%s that ", n, n == 1.0 ? "" : "s");
+        bool has_bounds = cJSON_GetArraySize(msc_verdict__get(v->report, "bounds")) > 0;
+        msc_str_append(&v->text, has_bounds ? "meet the bounds (" : "came to a result");
+        if (has_bounds) {
+            msc_verdict__write_bounds(&v->text, v->report);
+            msc_str_char(&v->text, ')');
+        }
+    }
+    msc_str_char(&v->text, '.');
+    return msc_verdict__end_reason(v);
+}
+
+bool msc_verdict__is_far(const struct msc_verdict__state *v) {
+    return v->is_relative && msc_verdict__metric(v->winner, "distill_loss") >= FAR_LOSS;
+}
+
+// What a loss is, for those who have not seen one.
+static enum msc_status add_size_of_loss(struct msc_verdict__state *v) {
+    double loss = msc_verdict__metric(v->winner, "distill_loss");
+    if (!v->is_relative || isnan(loss)) {
+        return MSC_OK;
+    }
+    msc_str_printf(&v->text, "Its outputs are off by %.2g %% of their size (root mean square)",
+                   100.0 * sqrt(loss));
+    if (msc_verdict__is_far(v)) {
+        msc_str_append(&v->text,
+                       ": try it on what the model is for before it goes anywhere, or allow "
+                       "more bits");
+    }
+    msc_str_char(&v->text, '.');
+    return msc_verdict__end_reason(v);
+}
+
+static bool is_better(const struct msc_verdict__state *v, const cJSON *a, const cJSON *b) {
+    double x = msc_verdict__metric(a, v->objective), y = msc_verdict__metric(b, v->objective);
+    return isnan(y) ? !isnan(x) : v->is_maximised ? x > y : x < y;
+}
+
+static bool is_uniform(const cJSON *row) {
+    const cJSON *label = msc_verdict__get(row, "label");
+    return label && msc_baseline_kind(label->valuestring)[0] != '\0';
+}
+
+static enum msc_status add_uniform_plans(struct msc_verdict__state *v) {
+    const cJSON *row = NULL, *best = NULL, *first = NULL;
+    cJSON_ArrayForEach(row, msc_verdict__get(v->report, "baselines")) {
+        if (!is_uniform(row)) {
+            continue;
+        }
+        first = first ? first : row;
+        bool is_candidate =
+            msc_verdict__is_in_state(row, MSC_TRIAL_COMPLETE) && !msc_verdict__get(row, "left_out");
+        best = is_candidate && (!best || is_better(v, row, best)) ? row : best;
+    }
+    if (!first ||
+        (best && msc_verdict__number(best, "id") == msc_verdict__number(v->winner, "id"))) {
+        return MSC_OK;
+    }
+    if (!best) {
+        msc_str_append(&v->text, "No uniform plan meets the bounds: with ");
+        msc_verdict__write_plan(&v->text, first);
+        msc_str_char(&v->text, ' ');
+        msc_verdict__write_broken(&v->text, v->report, first);
+        msc_str_char(&v->text, '.');
+        return msc_verdict__end_reason(v);
+    }
+    double ours = msc_verdict__metric(v->winner, v->objective),
+           theirs = msc_verdict__metric(best, v->objective);
+    double times = v->is_maximised ? ours / theirs : theirs / ours;
+    msc_str_append(&v->text, "The best uniform plan that may be deployed, ");
+    msc_verdict__write_plan(&v->text, best);
+    msc_str_printf(&v->text, ", has %.4g", theirs);
+    if (isfinite(times) && times > 1.0) {
+        msc_str_printf(&v->text, ": %.3g times as %s", v->is_maximised ? 1.0 / times : times,
+                       "much");
+    }
+    msc_str_char(&v->text, '.');
+    return msc_verdict__end_reason(v);
+}
+
+// What is left of the uncompressed model: a metric, and how it is called here.
+static const struct {
+    const char *metric, *words;
+} ratios[] = {
+    {"size_ratio", "of the bytes of its weights"},
+    {"macs_ratio", "of its multiply-accumulates"},
+    {"bit_ops_ratio", "of its bit operations"},
+};
+
+static enum msc_status add_savings(struct msc_verdict__state *v) {
+    size_t n = 0;
+    double accuracy = msc_verdict__metric(v->winner, "accuracy");
+    double whole = msc_verdict__metric(v->reference, "accuracy");
+    for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
+        double ratio = msc_verdict__metric(v->winner, ratios[i].metric);
+        if (ratio < 1.0) {
+            msc_str_printf(&v->text, "%s%.3g %% %s", n++ > 0 ? ", " : "Of the model it leaves ",
+                           100.0 * ratio, ratios[i].words);
+        }
+    }
+    if (!isnan(accuracy)) {
+        msc_str_printf(&v->text, "%s%.4g %%", n > 0 ? "; accuracy " : "Its accuracy is ",
+                       100.0 * accuracy);
+        if (!isnan(whole)) {
+            msc_str_printf(&v->text, ", uncompressed %.4g %%", 100.0 * whole);
+        }
+        n++;
+    }
+    if (n == 0) {
+        return MSC_OK;
+    }
+    msc_str_char(&v->text, '.');
+    return msc_verdict__end_reason(v);
+}
+
+static enum msc_status add_validation(struct msc_verdict__state *v) {
+    const cJSON *of = msc_verdict__get(msc_verdict__get(v->winner, "examined"), "validation");
+    double loss = msc_verdict__number(of, "distill_loss"),
+           own = msc_verdict__metric(v->winner, "distill_loss");
+    double accuracy = msc_verdict__number(of, "accuracy");
+    if (!of || isnan(loss)) {
+        msc_str_append(&v->text,
+                       "It was not measured on samples that the search did not choose by: "
+                       "give dataset.validation.");
+        return msc_verdict__end_reason(v);
+    }
+    msc_str_printf(&v->text, "On %.0f samples that nothing was chosen by, distill_loss is %.4g",
+                   msc_verdict__number(of, "samples"), loss);
+    if (!isnan(accuracy)) {
+        msc_str_printf(&v->text, " and accuracy %.4g %%, uncompressed %.4g %%", 100.0 * accuracy,
+                       100.0 * msc_verdict__number(of, "float_accuracy"));
+    }
+    if (loss > VALIDATION_TO_MENTION * own) {
+        msc_str_printf(&v->text,
+                       ": %.3g times that of the search, so more samples to calibrate with "
+                       "may help",
+                       loss / own);
+    }
+    msc_str_char(&v->text, '.');
+    return msc_verdict__end_reason(v);
+}
+
+static enum msc_status add_runtime_numbers(struct msc_verdict__state *v) {
+    const cJSON *runtime = msc_verdict__get(v->report, "runtime");
+    const cJSON *examined = msc_verdict__get(v->winner, "examined");
+    const cJSON *there = msc_verdict__get(examined, "runtime");
+    const cJSON *beside = msc_verdict__get(v->reference, "examined");
+    double us = msc_verdict__number(there, "latency_us"),
+           bytes = msc_verdict__number(examined, "file_bytes");
+    if (!there || !runtime) {
+        return MSC_OK;
+    }
+    msc_str_append(&v->text, "In ");
+    msc_shown_append(&v->text, msc_report__text(runtime, "name"));
+    msc_str_printf(&v->text, " its file has %.0f bytes, uncompressed %.0f", bytes,
+                   msc_verdict__number(beside, "file_bytes"));
+    if (!isnan(us)) {
+        double ratio = msc_verdict__number(there, "latency_ratio");
+        msc_str_printf(&v->text,
+                       us < 1e3 ? ", and a sample takes %.4g µs" : ", and a sample takes %.4g ms",
+                       us < 1e3 ? us : 1e-3 * us);
+        if (fabs(ratio - 1.0) < SAME_LATENCY) {
+            msc_str_append(&v->text, ", as uncompressed");
+        } else {
+            msc_str_printf(&v->text, ", %.3g times as long as uncompressed", ratio);
+        }
+    }
+    msc_str_char(&v->text, '.');
+    return msc_verdict__end_reason(v);
+}
+
+// The lines of the text report on the runtime, but for the first, which names it.
+static enum msc_status add_runtime_words(struct msc_verdict__state *v) {
+    struct msc_str lines = {0};
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_report__write_runtime(&lines, v->report));
+    const cJSON *missing = msc_verdict__get(msc_verdict__get(v->report, "runtime"), "missing");
+    const char *line = msc_str_text(&lines);
+    const char *first_end = strchr(line, '\n');
+    line = missing || !first_end ? line : first_end + 1;
+    for (const char *end = strchr(line, '\n'); end; line = end + 1, end = strchr(line, '\n')) {
+        bool is_lower = *line >= 'a' && *line <= 'z';
+        msc_str_char(&v->text, is_lower ? (char)(*line - 'a' + 'A') : *line);
+        msc_str_append_n(&v->text, line + 1, (size_t)(end - line - 1));
+        msc_str_char(&v->text, '.');
+        MSC_TRY_OUT(msc_verdict__end_reason(v));
+    }
+out:
+    msc_str_finish(&lines);
+    return status;
+}
+
+static enum msc_status add_noise(struct msc_verdict__state *v) {
+    double noise = msc_verdict__number(msc_verdict__get(v->winner, "examined"), "noise");
+    if (!(noise > NOISE_TO_MENTION)) {
+        return MSC_OK;
+    }
+    msc_str_printf(&v->text,
+                   "Rounding alone may move its distill_loss by %.2g %%: plans nearer than that "
+                   "are equals.",
+                   100.0 * noise);
+    return msc_verdict__end_reason(v);
+}
+
+static enum msc_status add_distilled(struct msc_verdict__state *v) {
+    const cJSON *distilled = msc_verdict__get(v->report, "distilled");
+    if (!distilled) {
+        return MSC_OK;
+    }
+    msc_report_distilled_text(&v->text, distilled);
+    msc_str_char(&v->text, '.');
+    return msc_verdict__end_reason(v);
+}
+
+enum msc_status msc_verdict__add_reasons(struct msc_verdict__state *v) {
+    MSC_TRY(add_standing(v));
+    MSC_TRY(add_size_of_loss(v));
+    MSC_TRY(add_uniform_plans(v));
+    MSC_TRY(add_runtime_words(v));
+    MSC_TRY(add_savings(v));
+    MSC_TRY(add_runtime_numbers(v));
+    MSC_TRY(add_validation(v));
+    MSC_TRY(add_noise(v));
+    return add_distilled(v);
+}
