@@ -14,6 +14,7 @@
 #include "report/verdict_compare.h"
 #include "search/kept.h"
 #include "search/report.h"
+#include "search/report_runtime.h"
 #include "search/reranked.h"
 
 #include <string.h>
@@ -49,6 +50,42 @@ static enum msc_status make_numbers(cJSON **out, const struct subject *s) {
         return status;
     }
     *out = report;
+    return MSC_OK;
+}
+
+// ---- The delivered plan -----------------------------------------------------------------------
+
+// Members that an object lacks come from another.
+static enum msc_status add_lacking(cJSON *to, const cJSON *from) {
+    bool are_objects = cJSON_IsObject(to) && cJSON_IsObject(from); // a file may hold anything
+    for (const cJSON *item = are_objects ? from->child : NULL; item; item = item->next) {
+        if (!cJSON_GetObjectItemCaseSensitive(to, item->string)) {
+            MSC_TRY(msc_json_add(to, item->string, cJSON_Duplicate(item, true)));
+        }
+    }
+    return MSC_OK;
+}
+
+// What another row of the same trial says beside it.
+static enum msc_status complete_row(cJSON *row, const cJSON *other) {
+    const cJSON *id = cJSON_GetObjectItemCaseSensitive(row, "id");
+    if (!cJSON_Compare(id, cJSON_GetObjectItemCaseSensitive(other, "id"), true)) {
+        return MSC_OK;
+    }
+    MSC_TRY(add_lacking(row, other));
+    return add_lacking(cJSON_GetObjectItemCaseSensitive(row, "examined"),
+                       cJSON_GetObjectItemCaseSensitive(other, "examined"));
+}
+
+// The row of a plan that was reranked has what was measured for that: the rest stands where the search ended.
+static enum msc_status add_delivered(cJSON *object, const cJSON *numbers) {
+    cJSON *row = cJSON_Duplicate(msc_report__find_delivered(numbers), true);
+    MSC_TRY(msc_json_add(object, "delivered", row));
+    MSC_TRY(complete_row(row, cJSON_GetObjectItemCaseSensitive(numbers, "winner")));
+    const cJSON *uniform = NULL;
+    cJSON_ArrayForEach(uniform, cJSON_GetObjectItemCaseSensitive(numbers, "baselines")) {
+        MSC_TRY(complete_row(row, uniform));
+    }
     return MSC_OK;
 }
 
@@ -113,14 +150,6 @@ static enum msc_status add_graph(cJSON *object, struct subject *s) {
 
 // ---- A record ---------------------------------------------------------------------------------
 
-// How distill_loss is measured, or NULL.
-static const char *find_loss(const struct subject *s) {
-    const cJSON *env = cJSON_GetObjectItemCaseSensitive(msc_record_header(s->record), "env");
-    const cJSON *params = cJSON_GetObjectItemCaseSensitive(env, "params");
-    const cJSON *loss = cJSON_GetObjectItemCaseSensitive(params, "loss");
-    return cJSON_IsString(loss) ? loss->valuestring : NULL;
-}
-
 static enum msc_status add_name(cJSON *object, struct subject *s) {
     const char *name = msc_path_name(s->path);
     const char *end = strstr(name, ".jsonl");
@@ -129,6 +158,18 @@ static enum msc_status add_name(cJSON *object, struct subject *s) {
     MSC_TRY(text ? MSC_OK : no_document_memory());
     MSC_TRY(msc_json_add_text(object, "name", text));
     return msc_json_add_text(object, "path", s->path);
+}
+
+static enum msc_status add_from_header(cJSON *object, const struct subject *s) {
+    static const char *const keys[] = {"env", "config"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const cJSON *member =
+            cJSON_GetObjectItemCaseSensitive(msc_record_header(s->record), keys[i]);
+        if (member) {
+            MSC_TRY(msc_json_add(object, keys[i], cJSON_Duplicate(member, true)));
+        }
+    }
+    return MSC_OK;
 }
 
 static enum msc_status add_plan(cJSON *object, struct subject *s) {
@@ -149,8 +190,7 @@ static enum msc_status fill_record(cJSON *object, struct subject *s) {
     MSC_TRY(add_name(object, s));
     MSC_TRY(make_numbers(&report, s));
     MSC_TRY(msc_json_add(object, "numbers", report));
-    MSC_TRY(msc_verdict_make(&verdict, report, find_loss(s)));
-    MSC_TRY(msc_json_add(object, "verdict", verdict));
+    MSC_TRY(add_delivered(object, report));
     MSC_TRY(add_plan(object, s));
     MSC_TRY(msc_effects_describe(&effects, s->record,
                                  s->has_delivered ? s->delivered.trial.proposal.choices : NULL));
@@ -158,8 +198,9 @@ static enum msc_status fill_record(cJSON *object, struct subject *s) {
     MSC_TRY(msc_trial_figures(&figures, s->record));
     MSC_TRY(msc_json_add(object, "trials", figures));
     MSC_TRY(add_graph(object, s));
-    const cJSON *config = config_of(s);
-    return config ? msc_json_add(object, "config", cJSON_Duplicate(config, true)) : MSC_OK;
+    MSC_TRY(add_from_header(object, s));
+    MSC_TRY(msc_verdict_make(&verdict, object));
+    return msc_json_add(object, "verdict", verdict);
 }
 
 static enum msc_status add_record(cJSON *records, const char *path, const struct msc_log *log) {

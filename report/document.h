@@ -8,12 +8,14 @@
 //
 //     name, path    of the file
 //     numbers       what a report says (search/report.h), without lists
-//     verdict       in words (report/verdict.h)
-//     plan          the delivered plan over the network (report/plan_layers.h)
+//     delivered     the row of the plan that is delivered: the first of those that were reranked, else the
+//                   winner; with all that was measured of its trial. null: nothing was found
+//     plan          its choices over the network (report/plan_layers.h)
 //     effects       what choices do alone and in pairs (report/effects.h)
 //     trials        figures over the trials (report/trial_figures.h)
 //     graph         the network with the places of its joints; or `missing`, why there is none
-//     config        as the header has it
+//     env, config   as the header has them
+//     verdict       in words, from all of these (report/verdict.h)
 //
 // and, of several, `verdict`, what they mean together (report/verdict_compare.h).
 #ifndef MSC_REPORT_DOCUMENT_H

@@ -203,19 +203,19 @@
 
   function tradeoffSets(record, cost) {
     const name = objective(record).metric, points = record.trials.points;
-    const winner = record.numbers.winner ? record.numbers.winner.id : -1;
-    const groups = { kept: [], out: [], uniform: [], winner: [] };
+    const delivered = record.delivered ? record.delivered.id : -1;
+    const groups = { kept: [], out: [], uniform: [], delivered: [] };
     points.id.forEach((id, i) => {
       const point = { x: points.metrics[cost][i], y: points.metrics[name][i], trial: id, baseline: points.baseline[i] };
       if (point.x === null || point.y === null) {
         return;
       }
-      const group = id === winner ? "winner" : point.baseline >= 0 ? "uniform" : points.state[i] === 0 ? "kept" : "out";
+      const group = id === delivered ? "delivered" : point.baseline >= 0 ? "uniform" : points.state[i] === 0 ? "kept" : "out";
       groups[group].push(point);
     });
     const many = groups.kept.length > 800 ? 1.6 : 2.6;
     const sets = [
-      scatter("winner", groups.winner, { backgroundColor: color("second"), borderColor: color("card"), borderWidth: 1.5, pointRadius: 7, pointStyle: "rectRot" }),
+      scatter("delivered", groups.delivered, { backgroundColor: color("second"), borderColor: color("card"), borderWidth: 1.5, pointRadius: 7, pointStyle: "rectRot" }),
       scatter("uniform plans", groups.uniform, { backgroundColor: color("third"), borderColor: color("card"), borderWidth: 1, pointRadius: 6, pointStyle: "triangle" }),
       scatter("trials within the bounds", groups.kept, { backgroundColor: faded(color("accent"), .55), borderWidth: 0, pointRadius: many, pointStyle: "circle" }),
       scatter("outside", groups.out, { backgroundColor: "transparent", borderColor: faded(color("faint"), .7), borderWidth: 1, pointRadius: many, pointStyle: "circle" }),

@@ -25,14 +25,14 @@ static void write_results(struct msc_str *out, const cJSON *records) {
         const cJSON *counts = msc_page__get(numbers, "counts");
         const cJSON *first = cJSON_GetArrayItem(msc_page__get(numbers, "objectives"), 0);
         const char *metric = msc_page__text(first, "metric");
-        const cJSON *winner = msc_page__get(numbers, "winner");
+        const cJSON *plan = msc_page__get(record, "delivered");
         msc_page__row(out, NULL);
         msc_str_printf(out, "<th scope=\"row\"><a href=\"#r%d\">", index++);
         msc_html_name(out, msc_page__text(record, "name"));
         msc_str_append(out, "</a></th>");
         write_words(out, msc_page__text(msc_page__get(record, "verdict"), "headline"));
         msc_page__cell(out, metric);
-        msc_page__number_cell(out, msc_page__number(msc_page__get(winner, "metrics"), metric));
+        msc_page__number_cell(out, msc_page__number(msc_page__get(plan, "metrics"), metric));
         msc_page__number_cell(out, msc_page__number(counts, "trials"));
         msc_page__number_cell(out, msc_page__number(counts, "elapsed_s"));
         write_words(out, msc_page__text(msc_page__get(numbers, "agent"), "type"));

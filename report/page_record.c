@@ -8,12 +8,13 @@
 
 // ---- The box ----------------------------------------------------------------------------------
 
-// A number of the winner, large, with those of the uncompressed model and the first uniform plan.
-static void write_tile(struct msc_str *out, const cJSON *numbers, const char *metric) {
-    const cJSON *winner = msc_page__get(numbers, "winner");
+// A number of the delivered plan, large, with those of the uncompressed model and the first uniform plan.
+static void write_tile(struct msc_str *out, const cJSON *record, const char *metric) {
+    const cJSON *numbers = msc_page__get(record, "numbers");
     const cJSON *uniform = cJSON_GetArrayItem(msc_page__get(numbers, "baselines"), 0);
     const cJSON *reference = msc_page__get(numbers, "reference");
-    double value = msc_page__number(msc_page__get(winner, "metrics"), metric);
+    const cJSON *plan = msc_page__get(record, "delivered");
+    double value = msc_page__number(msc_page__get(plan, "metrics"), metric);
     double beside = msc_page__number(msc_page__get(uniform, "metrics"), metric);
     double whole = msc_page__number(msc_page__get(reference, "metrics"), metric);
     if (isnan(value)) {
@@ -40,14 +41,14 @@ static void write_tile(struct msc_str *out, const cJSON *numbers, const char *me
 }
 
 // Objectives, bounds and the accuracy, each once.
-static void write_tiles(struct msc_str *out, const cJSON *numbers) {
+static void write_tiles(struct msc_str *out, const cJSON *record) {
     enum { MOST = 6 };
     static const char *const lists[] = {"objectives", "bounds"};
     const char *shown[MOST] = {0};
     size_t n = 0;
     for (size_t l = 0; l < 2; l++) {
         const cJSON *item = NULL;
-        cJSON_ArrayForEach(item, msc_page__get(numbers, lists[l])) {
+        cJSON_ArrayForEach(item, msc_page__get(msc_page__get(record, "numbers"), lists[l])) {
             if (n < MOST - 1) {
                 shown[n++] = msc_page__text(item, "metric");
             }
@@ -61,7 +62,7 @@ static void write_tiles(struct msc_str *out, const cJSON *numbers) {
             is_new = is_new && strcmp(shown[k], shown[i]) != 0;
         }
         if (is_new) {
-            write_tile(out, numbers, shown[i]);
+            write_tile(out, record, shown[i]);
         }
     }
     msc_str_append(out, "</dl>\n");
@@ -69,7 +70,6 @@ static void write_tiles(struct msc_str *out, const cJSON *numbers) {
 
 static void write_box(struct msc_str *out, const cJSON *record, int index) {
     const cJSON *verdict = msc_page__get(record, "verdict");
-    const cJSON *numbers = msc_page__get(record, "numbers");
     msc_str_printf(
         out,
         "<section class=\"part box box-%s\" id=\"r%d-box\" aria-labelledby=\"r%d-box-h\">\n"
@@ -77,8 +77,8 @@ static void write_box(struct msc_str *out, const cJSON *record, int index) {
         msc_page__text(verdict, "kind"), index, index, index);
     msc_html_text(out, msc_page__text(verdict, "headline"));
     msc_str_append(out, "</h2>\n");
-    if (cJSON_IsObject(msc_page__get(numbers, "winner"))) {
-        write_tiles(out, numbers);
+    if (cJSON_IsObject(msc_page__get(record, "delivered"))) {
+        write_tiles(out, record);
     }
     msc_page__reasons(out, verdict);
     msc_page__end(out);

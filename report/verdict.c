@@ -30,9 +30,9 @@ static void take_objective(struct msc_verdict__state *v) {
 
 static enum msc_status add_infeasible(struct msc_verdict__state *v) {
     msc_str_append(&v->text, "The nearest is ");
-    msc_verdict__write_plan(&v->text, v->winner);
+    msc_verdict__write_plan(&v->text, v->plan);
     msc_str_append(&v->text, ": ");
-    msc_verdict__write_broken(&v->text, v->report, v->winner);
+    msc_verdict__write_broken(&v->text, v->report, v->plan);
     msc_str_char(&v->text, '.');
     MSC_TRY(msc_verdict__end_reason(v));
     msc_str_append(&v->text, "Give the search more trials, cheaper choices or wider bounds.");
@@ -40,12 +40,12 @@ static enum msc_status add_infeasible(struct msc_verdict__state *v) {
 }
 
 static const char *kind_of(const struct msc_verdict__state *v) {
-    return !cJSON_IsObject(v->winner)                                 ? "none"
-           : !msc_verdict__is_in_state(v->winner, MSC_TRIAL_COMPLETE) ? "infeasible"
-           : msc_verdict__is_far(v)                                   ? "far"
-           : msc_verdict__get(v->winner, "label")                     ? "uniform"
-           : msc_report__is_not_better(v->report)                     ? "caution"
-                                                                      : "deploy";
+    return !cJSON_IsObject(v->plan)                                 ? "none"
+           : !msc_verdict__is_in_state(v->plan, MSC_TRIAL_COMPLETE) ? "infeasible"
+           : msc_verdict__is_far(v)                                 ? "far"
+           : msc_verdict__get(v->plan, "label")                     ? "uniform"
+           : msc_report__is_not_better(v->report)                   ? "caution"
+                                                                    : "deploy";
 }
 
 static void write_headline(struct msc_verdict__state *v, const char *kind) {
@@ -55,10 +55,10 @@ static void write_headline(struct msc_verdict__state *v, const char *kind) {
         msc_str_append(&v->text, "There is nothing to deploy: no trial meets every bound.");
     } else if (strcmp(kind, "far") == 0) {
         msc_str_append(&v->text, "The best that was found, ");
-        msc_verdict__write_plan(&v->text, v->winner);
+        msc_verdict__write_plan(&v->text, v->plan);
         msc_str_append(&v->text, ", is far from the model: do not deploy it untried.");
     } else if (strcmp(kind, "caution") == 0) {
-        msc_verdict__write_plan(&v->text, v->winner);
+        msc_verdict__write_plan(&v->text, v->plan);
         v->text.data[0] = 'T'; // "Trial 17"
         msc_str_append(&v->text, " is not better than ");
         msc_verdict__write_plan(&v->text, v->eight);
@@ -67,9 +67,9 @@ static void write_headline(struct msc_verdict__state *v, const char *kind) {
                                      : ", but that does not meet the bounds.");
     } else {
         msc_str_append(&v->text, "Deploy ");
-        msc_verdict__write_plan(&v->text, v->winner);
-        msc_str_append(&v->text,
-                       strcmp(kind, "uniform") == 0 ? ": nothing that was found is better." : ".");
+        msc_verdict__write_plan(&v->text, v->plan);
+        bool is_best = strcmp(kind, "uniform") == 0 && !msc_verdict__get(v->report, "reranked");
+        msc_str_append(&v->text, is_best ? ": nothing that was found is better." : ".");
     }
 }
 
@@ -83,10 +83,10 @@ static enum msc_status fill(cJSON *verdict, struct msc_verdict__state *v) {
     v->reasons = cJSON_CreateArray();
     MSC_TRY(msc_json_add(verdict, "reasons", v->reasons));
     bool is_feasible =
-        cJSON_IsObject(v->winner) && msc_verdict__is_in_state(v->winner, MSC_TRIAL_COMPLETE);
+        cJSON_IsObject(v->plan) && msc_verdict__is_in_state(v->plan, MSC_TRIAL_COMPLETE);
     if (is_feasible) {
         MSC_TRY(msc_verdict__add_reasons(v));
-    } else if (cJSON_IsObject(v->winner)) {
+    } else if (cJSON_IsObject(v->plan)) {
         MSC_TRY(add_infeasible(v));
     }
     MSC_TRY(add_end(v));
@@ -100,12 +100,18 @@ static enum msc_status fill(cJSON *verdict, struct msc_verdict__state *v) {
     return msc_json_add_text(verdict, "command", msc_str_text(&v->text));
 }
 
-enum msc_status msc_verdict_make(struct cJSON **out, const struct cJSON *report, const char *loss) {
+static bool is_relative(const cJSON *record) {
+    const cJSON *params = msc_verdict__get(msc_verdict__get(record, "env"), "params");
+    return strcmp(msc_report__text(params, "loss"), "mse") == 0;
+}
+
+enum msc_status msc_verdict_make(struct cJSON **out, const struct cJSON *record) {
+    const cJSON *report = msc_verdict__get(record, "numbers");
     struct msc_verdict__state v = {.report = report,
-                                   .is_relative = loss && strcmp(loss, "mse") == 0,
-                                   .winner = msc_report__find_delivered(report),
+                                   .plan = msc_verdict__get(record, "delivered"),
                                    .reference = msc_verdict__get(report, "reference"),
-                                   .eight = msc_report__find_uniform_8(report)};
+                                   .eight = msc_report__find_uniform_8(report),
+                                   .is_relative = is_relative(record)};
     cJSON *verdict = cJSON_CreateObject();
     take_objective(&v);
     enum msc_status status =

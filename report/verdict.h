@@ -1,13 +1,14 @@
 // What a report means, in words: what to deploy, and why.
 //
 //     cJSON *verdict;
-//     MSC_TRY(msc_verdict_make(&verdict, report));
+//     MSC_TRY(msc_verdict_make(&verdict, record));
 //
 // An object with
 //
-//     kind      "deploy": the winner; "uniform": a uniform plan that nothing found is better than;
-//               "caution": the winner meets the bounds, but is not worth more than uniform 8 in its
-//               runtime; "far": it does, but its outputs have little to do with the model's; "infeasible": nothing meets the bounds; "none": no trial has a result
+//     kind      "deploy": a trial; "uniform": a uniform plan, which is as good as all that was found, or comes
+//               first in the runtime; "caution": the plan meets the bounds, but is not worth more than
+//               uniform 8 in its runtime; "far": it does, but its outputs have little to do with the
+//               model's; "infeasible": nothing meets the bounds; "none": no trial has a result
 //     headline  one sentence
 //     reasons   a list of sentences, the most important first
 //     command   what exports the plan; absent where there is none to export
@@ -18,8 +19,8 @@
 
 struct cJSON;
 
-// Of a report (search/report.h). `loss` is how distill_loss is measured, as an environment's `loss` says it:
-// "mse"; NULL: nothing can be said of its size. *out is owned by the caller.
-enum msc_status msc_verdict_make(struct cJSON **out, const struct cJSON *report, const char *loss);
+// `record` as of a document (report/document.h): numbers, delivered, trials, env, config. *out is owned by the
+// caller.
+enum msc_status msc_verdict_make(struct cJSON **out, const struct cJSON *record);
 
 #endif

@@ -7,7 +7,6 @@
 #include "env/api/trial.h"
 #include "search/differences.h"
 #include "search/report.h"
-#include "search/report_runtime.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,7 +45,7 @@ static const cJSON *objective_of(const cJSON *record) {
 
 // Of the plan that is delivered; NaN where none meets the bounds.
 static double value_of(const struct comparison *c, const cJSON *record) {
-    const cJSON *plan = msc_report__find_delivered(get(record, "numbers"));
+    const cJSON *plan = get(record, "delivered");
     bool may = strcmp(text_of(plan, "state"), msc_trial_state_name(MSC_TRIAL_COMPLETE)) == 0;
     return may ? number_of(get(plan, "metrics"), c->metric) : NAN;
 }

@@ -12,8 +12,8 @@
 
 struct cJSON;
 
-// `records` as of a document (report/document.h): name, path, numbers, verdict, trials, plan, config. *out is
-// owned by the caller.
+// `records` as of a document (report/document.h): name, path, numbers, delivered, plan, config, verdict. *out
+// is owned by the caller.
 enum msc_status msc_verdict_compare(struct cJSON **out, const struct cJSON *records);
 
 #endif

@@ -8,7 +8,7 @@
 
 struct msc_verdict__state {
     const cJSON *report;
-    const cJSON *winner; // what is delivered
+    const cJSON *plan; // the row of what is delivered, or null
     const cJSON *reference;
     const cJSON *eight;    // the uniform plan of 8 bits, or NULL
     const char *objective; // metric

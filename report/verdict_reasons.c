@@ -20,7 +20,7 @@
 
 static enum msc_status add_standing(struct msc_verdict__state *v) {
     double n = msc_verdict__number(msc_verdict__get(v->report, "counts"), "complete");
-    double value = msc_verdict__metric(v->winner, v->objective);
+    double value = msc_verdict__metric(v->plan, v->objective);
     const cJSON *by = msc_verdict__get(msc_verdict__get(v->report, "reranked"), "by");
     if (by) {
         msc_str_append(&v->text, "Of the best trials, measured once more as exported models, it is "
@@ -49,12 +49,12 @@ static enum msc_status add_standing(struct msc_verdict__state *v) {
 }
 
 bool msc_verdict__is_far(const struct msc_verdict__state *v) {
-    return v->is_relative && msc_verdict__metric(v->winner, "distill_loss") >= FAR_LOSS;
+    return v->is_relative && msc_verdict__metric(v->plan, "distill_loss") >= FAR_LOSS;
 }
 
 // What a loss is, for those who have not seen one.
 static enum msc_status add_size_of_loss(struct msc_verdict__state *v) {
-    double loss = msc_verdict__metric(v->winner, "distill_loss");
+    double loss = msc_verdict__metric(v->plan, "distill_loss");
     if (!v->is_relative || isnan(loss)) {
         return MSC_OK;
     }
@@ -90,8 +90,7 @@ static enum msc_status add_uniform_plans(struct msc_verdict__state *v) {
             msc_verdict__is_in_state(row, MSC_TRIAL_COMPLETE) && !msc_verdict__get(row, "left_out");
         best = is_candidate && (!best || is_better(v, row, best)) ? row : best;
     }
-    if (!first ||
-        (best && msc_verdict__number(best, "id") == msc_verdict__number(v->winner, "id"))) {
+    if (!first || (best && msc_verdict__number(best, "id") == msc_verdict__number(v->plan, "id"))) {
         return MSC_OK;
     }
     if (!best) {
@@ -102,7 +101,7 @@ static enum msc_status add_uniform_plans(struct msc_verdict__state *v) {
         msc_str_char(&v->text, '.');
         return msc_verdict__end_reason(v);
     }
-    double ours = msc_verdict__metric(v->winner, v->objective),
+    double ours = msc_verdict__metric(v->plan, v->objective),
            theirs = msc_verdict__metric(best, v->objective);
     double times = v->is_maximised ? ours / theirs : theirs / ours;
     msc_str_append(&v->text, "The best uniform plan that may be deployed, ");
@@ -127,10 +126,10 @@ static const struct {
 
 static enum msc_status add_savings(struct msc_verdict__state *v) {
     size_t n = 0;
-    double accuracy = msc_verdict__metric(v->winner, "accuracy");
+    double accuracy = msc_verdict__metric(v->plan, "accuracy");
     double whole = msc_verdict__metric(v->reference, "accuracy");
     for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
-        double ratio = msc_verdict__metric(v->winner, ratios[i].metric);
+        double ratio = msc_verdict__metric(v->plan, ratios[i].metric);
         if (ratio < 1.0) {
             msc_str_printf(&v->text, "%s%.3g %% %s", n++ > 0 ? ", " : "Of the model it leaves ",
                            100.0 * ratio, ratios[i].words);
@@ -152,9 +151,9 @@ static enum msc_status add_savings(struct msc_verdict__state *v) {
 }
 
 static enum msc_status add_validation(struct msc_verdict__state *v) {
-    const cJSON *of = msc_verdict__get(msc_verdict__get(v->winner, "examined"), "validation");
+    const cJSON *of = msc_verdict__get(msc_verdict__get(v->plan, "examined"), "validation");
     double loss = msc_verdict__number(of, "distill_loss"),
-           own = msc_verdict__metric(v->winner, "distill_loss");
+           own = msc_verdict__metric(v->plan, "distill_loss");
     double accuracy = msc_verdict__number(of, "accuracy");
     if (!of || isnan(loss)) {
         msc_str_append(&v->text,
@@ -180,7 +179,7 @@ static enum msc_status add_validation(struct msc_verdict__state *v) {
 
 static enum msc_status add_runtime_numbers(struct msc_verdict__state *v) {
     const cJSON *runtime = msc_verdict__get(v->report, "runtime");
-    const cJSON *examined = msc_verdict__get(v->winner, "examined");
+    const cJSON *examined = msc_verdict__get(v->plan, "examined");
     const cJSON *there = msc_verdict__get(examined, "runtime");
     const cJSON *beside = msc_verdict__get(v->reference, "examined");
     double us = msc_verdict__number(there, "latency_us"),
@@ -229,7 +228,7 @@ out:
 }
 
 static enum msc_status add_noise(struct msc_verdict__state *v) {
-    double noise = msc_verdict__number(msc_verdict__get(v->winner, "examined"), "noise");
+    double noise = msc_verdict__number(msc_verdict__get(v->plan, "examined"), "noise");
     if (!(noise > NOISE_TO_MENTION)) {
         return MSC_OK;
     }

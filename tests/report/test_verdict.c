@@ -14,15 +14,20 @@
     "{\"id\":" id "," more "\"state\":\"" state                                                    \
     "\",\"violation\":0,\"metrics\":{\"distill_loss\":" loss ",\"size_ratio\":" size "}"
 
+// Of a record whose winner is delivered.
 static cJSON *verdict_of(const char *members, const char *loss) {
     struct msc_str json = {0};
-    cJSON *report = NULL, *verdict = NULL;
-    msc_str_append(&json, "{" COMMON);
+    cJSON *record = NULL, *verdict = NULL;
+    msc_str_append(&json, "{\"numbers\":{" COMMON);
     msc_str_append(&json, members);
-    msc_str_char(&json, '}');
-    assert_ok(msc_json_parse(&report, json.data, json.length, "report"));
-    assert_ok(msc_verdict_make(&verdict, report, loss));
-    cJSON_Delete(report);
+    msc_str_printf(&json, "},\"env\":{\"params\":{\"loss\":\"%s\"}}}", loss ? loss : "");
+    assert_ok(msc_json_parse(&record, json.data, json.length, "record"));
+    const cJSON *numbers = cJSON_GetObjectItemCaseSensitive(record, "numbers");
+    cJSON_AddItemToObject(
+        record, "delivered",
+        cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(numbers, "winner"), true));
+    assert_ok(msc_verdict_make(&verdict, record));
+    cJSON_Delete(record);
     msc_str_finish(&json);
     return verdict;
 }

@@ -13,8 +13,8 @@
     "5.\",\"reasons\":[\"first\","                                                                 \
     "\"Of " name ".\",\"last\"],\"command\":\"mscgym export x/" name                               \
     ".jsonl\"},\"numbers\":{\"objectives\":[{\"metric\":\"" metric "\",\"maximise\":" maximise     \
-    "}]," more "\"winner\":{\"id\":5,\"state\":\"" state "\",\"metrics\":{\"" metric "\":" value   \
-    "}}}}"
+    "}]," more "\"seed\":\"1\"},\"delivered\":{\"id\":5,\"state\":\"" state                        \
+    "\",\"metrics\":{\"" metric "\":" value "}}}"
 #define RECORD(name, state, loss, choice, config, more)                                            \
     RECORD_FOR("distill_loss", "false", name, state, loss, choice, config, more)
 

@@ -37,6 +37,14 @@ diff <(grep -v '^strategy\|^model' result.txt) <(mscgym show a/tiny.jsonl) && ec
 mscgym search a.json --quiet | cmp - result.txt && echo "the same again"
 measured
 ls a
+# The page is about the plan that is delivered: its box, its tiles, its validation.
+mscgym report a/tiny.jsonl --json >document.json
+jq -c '.records[0] | .delivered.id == .numbers.reranked.plans[0].id,
+    (.delivered.examined | has("score") and has("validation")), .verdict.headline' document.json
+jq -r '.records[0].verdict.reasons[] | select(test("measured|chosen"))' document.json
+mscgym report a/tiny.jsonl -o page.html >/dev/null
+grep -c "<dt>distill_loss</dt><dd><b>$(jq -r '.records[0].delivered.metrics.distill_loss' document.json |
+    xargs printf %.4g)</b>" page.html
 
 cp a/tiny.jsonl.rerank.json old.json
 echo "- more trials, another program, a record set aside"
