@@ -39,12 +39,21 @@ static enum msc_status add_infeasible(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
+// Nothing speaks for it beside the uniform plan of 8 bits.
+static bool is_idle(const struct msc_verdict__state *v) {
+    return msc_report__is_not_better(v->report) && !msc_verdict__get(v->eight, "left_out");
+}
+
+static bool may_deploy_eight(const struct msc_verdict__state *v) {
+    return msc_verdict__is_in_state(v->eight, MSC_TRIAL_COMPLETE);
+}
+
 static const char *kind_of(const struct msc_verdict__state *v) {
     return !cJSON_IsObject(v->plan)                                 ? "none"
            : !msc_verdict__is_in_state(v->plan, MSC_TRIAL_COMPLETE) ? "infeasible"
            : msc_verdict__is_far(v)                                 ? "far"
            : msc_verdict__get(v->plan, "label")                     ? "uniform"
-           : msc_report__is_not_better(v->report)                   ? "caution"
+           : is_idle(v)                                             ? "caution"
                                                                     : "deploy";
 }
 
@@ -58,19 +67,27 @@ static void write_headline(struct msc_verdict__state *v, const char *kind) {
         msc_verdict__write_plan(&v->text, v->plan);
         msc_str_append(&v->text, ", is far from the model: do not deploy it untried.");
     } else if (strcmp(kind, "caution") == 0) {
-        msc_verdict__write_plan(&v->text, v->plan);
-        v->text.data[0] = 'T'; // "Trial 17"
-        msc_str_append(&v->text, " is not better than ");
+        msc_str_printf(&v->text, "Trial %.0f is not better than ",
+                       msc_verdict__number(v->plan, "id"));
         msc_verdict__write_plan(&v->text, v->eight);
-        bool may = msc_verdict__is_in_state(v->eight, MSC_TRIAL_COMPLETE);
-        msc_str_append(&v->text, may ? ": deploy that, which needs no search."
-                                     : ", but that does not meet the bounds.");
+        msc_str_append(&v->text, may_deploy_eight(v) ? ": deploy that, which needs no search."
+                                                     : ", but that does not meet the bounds.");
     } else {
         msc_str_append(&v->text, "Deploy ");
         msc_verdict__write_plan(&v->text, v->plan);
         bool is_best = strcmp(kind, "uniform") == 0 && !msc_verdict__get(v->report, "reranked");
         msc_str_append(&v->text, is_best ? ": nothing that was found is better." : ".");
     }
+}
+
+// What exports the plan that the headline says to deploy.
+static void write_command(struct msc_verdict__state *v, const char *kind) {
+    msc_str_append(&v->text, "mscgym export ");
+    msc_shown_append(&v->text, msc_verdict__get(v->report, "record")->valuestring);
+    if (strcmp(kind, "caution") == 0 && may_deploy_eight(v)) {
+        msc_str_printf(&v->text, " --trial %.0f", msc_verdict__number(v->eight, "id"));
+    }
+    msc_str_append(&v->text, " -o compressed.onnx");
 }
 
 static enum msc_status fill(cJSON *verdict, struct msc_verdict__state *v) {
@@ -93,9 +110,7 @@ static enum msc_status fill(cJSON *verdict, struct msc_verdict__state *v) {
     if (!is_feasible) {
         return MSC_OK;
     }
-    msc_str_append(&v->text, "mscgym export ");
-    msc_shown_append(&v->text, msc_verdict__get(v->report, "record")->valuestring);
-    msc_str_append(&v->text, " -o compressed.onnx");
+    write_command(v, kind);
     MSC_TRY(msc_str_status(&v->text));
     return msc_json_add_text(verdict, "command", msc_str_text(&v->text));
 }

@@ -121,15 +121,27 @@ static void test_report_verdict__a_winner_may_not_be_better_than_uniform_8(void 
     (void)state;
 #define EXAMINED                                                                                   \
     ",\"examined\":{\"file_bytes\":100,\"runtime\":{\"distill_loss\":0.1,\"us_by_round\":[9,9]}}}"
-    cJSON *v = verdict_of(
-        "\"runtime\":{\"name\":\"ort\",\"version\":\"1\",\"processor\":\"chip\","
-        "\"threads\":1,\"rounds\":2},"
-        "\"winner\":" ROW("5", "", "complete", "0.1", "0.15") EXAMINED
-        ",\"baselines\":[" ROW("0", "\"label\":\"8\",", "infeasible", "0.1", "0.27") EXAMINED "]",
-        NULL);
+#define BESIDE_8(state, more)                                                                      \
+    "\"runtime\":{\"name\":\"ort\",\"version\":\"1\",\"processor\":\"chip\","                      \
+    "\"threads\":1,\"rounds\":2},"                                                                 \
+    "\"winner\":" ROW("5", "", "complete", "0.1", "0.15") EXAMINED                                 \
+        ",\"baselines\":[" ROW("0", more "\"label\":\"8\",", state, "0.1", "0.27") EXAMINED "]"
+    cJSON *v = verdict_of(BESIDE_8("infeasible", ""), NULL);
     assert_string_equal(text_of(v, "kind"), "caution");
     assert_string_equal(text_of(v, "headline"),
                         "Trial 5 is not better than uniform 8, but that does not meet the bounds.");
+    assert_string_equal(text_of(v, "command"), "mscgym export a.jsonl -o compressed.onnx");
+    cJSON_Delete(v);
+    v = verdict_of(BESIDE_8("complete", ""), NULL);
+    assert_string_equal(
+        text_of(v, "headline"),
+        "Trial 5 is not better than uniform 8: deploy that, which needs no search.");
+    assert_string_equal(text_of(v, "command"),
+                        "mscgym export a.jsonl --trial 0 -o compressed.onnx");
+    cJSON_Delete(v);
+    // What did not come out again is no measure.
+    v = verdict_of(BESIDE_8("complete", "\"left_out\":true,"), NULL);
+    assert_string_equal(text_of(v, "kind"), "deploy");
     cJSON_Delete(v);
 }
 
