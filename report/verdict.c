@@ -23,7 +23,9 @@ static enum msc_status add_end(struct msc_verdict__state *v) {
 }
 
 static void take_objective(struct msc_verdict__state *v) {
-    const cJSON *first = cJSON_GetArrayItem(msc_verdict__get(v->report, "objectives"), 0);
+    const cJSON *objectives = msc_verdict__get(v->report, "objectives");
+    const cJSON *first = cJSON_GetArrayItem(objectives, 0);
+    v->n_objectives = cJSON_GetArraySize(objectives);
     v->objective = msc_verdict__get(first, "metric")->valuestring;
     v->is_maximised = cJSON_IsTrue(msc_verdict__get(first, "maximise"));
 }
@@ -57,6 +59,20 @@ static const char *kind_of(const struct msc_verdict__state *v) {
                                                                     : "deploy";
 }
 
+// Where it stands among all that was found: behind its name.
+static void write_standing(struct msc_verdict__state *v, const char *kind) {
+    if (msc_verdict__get(v->report, "reranked")) {
+        msc_str_char(&v->text, '.');
+    } else if (v->n_objectives > 1) {
+        msc_str_printf(&v->text, ", which has the %s ", v->is_maximised ? "greatest" : "least");
+        msc_shown_append(&v->text, v->objective);
+        msc_str_char(&v->text, '.');
+    } else {
+        bool is_uniform = strcmp(kind, "uniform") == 0;
+        msc_str_append(&v->text, is_uniform ? ": nothing that was found is better." : ".");
+    }
+}
+
 static void write_headline(struct msc_verdict__state *v, const char *kind) {
     if (strcmp(kind, "none") == 0) {
         msc_str_append(&v->text, "There is nothing to deploy yet: no trial has a result.");
@@ -75,8 +91,7 @@ static void write_headline(struct msc_verdict__state *v, const char *kind) {
     } else {
         msc_str_append(&v->text, "Deploy ");
         msc_verdict__write_plan(&v->text, v->plan);
-        bool is_best = strcmp(kind, "uniform") == 0 && !msc_verdict__get(v->report, "reranked");
-        msc_str_append(&v->text, is_best ? ": nothing that was found is better." : ".");
+        write_standing(v, kind);
     }
 }
 
@@ -122,11 +137,13 @@ static bool is_relative(const cJSON *record) {
 
 enum msc_status msc_verdict_make(struct cJSON **out, const struct cJSON *record) {
     const cJSON *report = msc_verdict__get(record, "numbers");
-    struct msc_verdict__state v = {.report = report,
-                                   .plan = msc_verdict__get(record, "delivered"),
-                                   .reference = msc_verdict__get(report, "reference"),
-                                   .eight = msc_report__find_uniform_8(report),
-                                   .is_relative = is_relative(record)};
+    struct msc_verdict__state v = {
+        .report = report,
+        .plan = msc_verdict__get(record, "delivered"),
+        .reference = msc_verdict__get(report, "reference"),
+        .n_front = msc_verdict__number(msc_verdict__get(record, "trials"), "n_front"),
+        .eight = msc_report__find_uniform_8(report),
+        .is_relative = is_relative(record)};
     cJSON *verdict = cJSON_CreateObject();
     take_objective(&v);
     enum msc_status status =

@@ -11,8 +11,10 @@ struct msc_verdict__state {
     const cJSON *plan; // the row of what is delivered, or null
     const cJSON *reference;
     const cJSON *eight;    // the uniform plan of 8 bits, or NULL
-    const char *objective; // metric
+    const char *objective; // the first one's metric
     bool is_maximised;
+    int n_objectives;
+    double n_front; // plans of the front
     bool is_relative; // distill_loss is a mean square over that of the outputs
     cJSON *reasons;
     struct msc_str text; // the sentence being written

@@ -48,6 +48,23 @@ static enum msc_status add_standing(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
+// Of several objectives: "The front has 5 plans, which trade distill_loss for size_ratio."
+static enum msc_status add_front(struct msc_verdict__state *v) {
+    const cJSON *objectives = msc_verdict__get(v->report, "objectives");
+    if (v->n_objectives < 2 || !(v->n_front > 1.0)) {
+        return MSC_OK;
+    }
+    msc_str_printf(&v->text, "The front has %.0f plans, which trade ", v->n_front);
+    msc_shown_append(&v->text, v->objective);
+    const cJSON *other = objectives->child->next;
+    for (const char *before = " for "; other; other = other->next, before = " and ") {
+        msc_str_append(&v->text, before);
+        msc_shown_append(&v->text, msc_report__text(other, "metric"));
+    }
+    msc_str_char(&v->text, '.');
+    return msc_verdict__end_reason(v);
+}
+
 bool msc_verdict__is_far(const struct msc_verdict__state *v) {
     return v->is_relative && msc_verdict__metric(v->plan, "distill_loss") >= FAR_LOSS;
 }
@@ -251,6 +268,7 @@ static enum msc_status add_distilled(struct msc_verdict__state *v) {
 
 enum msc_status msc_verdict__add_reasons(struct msc_verdict__state *v) {
     MSC_TRY(add_standing(v));
+    MSC_TRY(add_front(v));
     MSC_TRY(add_size_of_loss(v));
     MSC_TRY(add_uniform_plans(v));
     MSC_TRY(add_runtime_words(v));

@@ -5,22 +5,22 @@
 #include "base/str.h"
 #include "tests/msc_test.h"
 
+#define LOSS "{\"metric\":\"distill_loss\",\"maximise\":false}"
+#define SIZE ",{\"metric\":\"size_ratio\",\"maximise\":false}"
 #define COMMON                                                                                     \
-    "\"record\":\"a.jsonl\",\"objectives\":[{\"metric\":\"distill_loss\",\"maximise\":false}],"    \
-    "\"bounds\":[{\"metric\":\"size_ratio\",\"max\":0.2}],"                                        \
+    "\"record\":\"a.jsonl\",\"bounds\":[{\"metric\":\"size_ratio\",\"max\":0.2}],"                 \
     "\"counts\":{\"complete\":7},\"end\":\"trials\","
 
 #define ROW(id, more, state, loss, size)                                                           \
     "{\"id\":" id "," more "\"state\":\"" state                                                    \
     "\",\"violation\":0,\"metrics\":{\"distill_loss\":" loss ",\"size_ratio\":" size "}"
 
-// Of a record whose winner is delivered.
-static cJSON *verdict_of(const char *members, const char *loss) {
+// Of a record whose winner is delivered, and what its document has beside `numbers`.
+static cJSON *verdict_with(const char *objectives, const char *members, const char *beside) {
     struct msc_str json = {0};
     cJSON *record = NULL, *verdict = NULL;
-    msc_str_append(&json, "{\"numbers\":{" COMMON);
-    msc_str_append(&json, members);
-    msc_str_printf(&json, "},\"env\":{\"params\":{\"loss\":\"%s\"}}}", loss ? loss : "");
+    msc_str_printf(&json, "{\"numbers\":{\"objectives\":[%s]," COMMON "%s},%s}", objectives,
+                   members, beside);
     assert_ok(msc_json_parse(&record, json.data, json.length, "record"));
     const cJSON *numbers = cJSON_GetObjectItemCaseSensitive(record, "numbers");
     cJSON_AddItemToObject(
@@ -29,6 +29,14 @@ static cJSON *verdict_of(const char *members, const char *loss) {
     assert_ok(msc_verdict_make(&verdict, record));
     cJSON_Delete(record);
     msc_str_finish(&json);
+    return verdict;
+}
+
+static cJSON *verdict_of(const char *members, const char *loss) {
+    struct msc_str beside = {0};
+    msc_str_printf(&beside, "\"env\":{\"params\":{\"loss\":\"%s\"}}", loss ? loss : "");
+    cJSON *verdict = verdict_with(LOSS, members, msc_str_text(&beside));
+    msc_str_finish(&beside);
     return verdict;
 }
 
@@ -90,6 +98,27 @@ static void test_report_verdict__a_uniform_plan_may_be_best(void **state) {
     assert_string_equal(text_of(v, "kind"), "uniform");
     assert_string_equal(text_of(v, "headline"),
                         "Deploy uniform 4: nothing that was found is better.");
+    cJSON_Delete(v);
+}
+
+// The best by the first of several objectives may be worse by the others.
+static void test_report_verdict__a_front_trades_objectives(void **state) {
+    (void)state;
+    const char *members =
+        "\"winner\":" ROW("1", "\"label\":\"8\",", "complete", "0.0004", "0.19") "}";
+    cJSON *v = verdict_with(LOSS SIZE, members, "\"trials\":{\"n_front\":5}");
+    assert_string_equal(text_of(v, "kind"), "uniform");
+    assert_string_equal(text_of(v, "headline"),
+                        "Deploy uniform 8, which has the least distill_loss.");
+    assert_true(says(v, "The front has 5 plans, which trade distill_loss for size_ratio."));
+    cJSON_Delete(v);
+    v = verdict_with(LOSS SIZE, members, "\"trials\":{\"n_front\":1}");
+    assert_false(says(v, "The front has 1 plans, which trade distill_loss for size_ratio."));
+    cJSON_Delete(v);
+    v = verdict_with(LOSS, members, "\"trials\":{\"n_front\":5}");
+    assert_string_equal(text_of(v, "headline"),
+                        "Deploy uniform 8: nothing that was found is better.");
+    assert_false(says(v, "The front has 5 plans, which trade distill_loss."));
     cJSON_Delete(v);
 }
 
@@ -160,6 +189,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_report_verdict__a_winner_is_deployed),
         cmocka_unit_test(test_report_verdict__no_uniform_plan_may_meet_the_bounds),
         cmocka_unit_test(test_report_verdict__a_uniform_plan_may_be_best),
+        cmocka_unit_test(test_report_verdict__a_front_trades_objectives),
         cmocka_unit_test(test_report_verdict__a_great_loss_is_not_deployed),
         cmocka_unit_test(test_report_verdict__nothing_meets_the_bounds),
         cmocka_unit_test(test_report_verdict__a_winner_may_not_be_better_than_uniform_8),
