@@ -93,6 +93,28 @@ void msc_shown_append_json(struct msc_str *out, const char *text) {
     shown_append(out, text, true, escape_json);
 }
 
+void msc_shown_append_path(struct msc_str *out, const char *path) {
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-";
+    msc_str_append(out, path[0] == '-' ? "./" : "");
+    if (path[0] != '\0' && path[strspn(path, plain)] == '\0') {
+        msc_str_append(out, path);
+        return;
+    }
+    struct msc_str shown = {0};
+    msc_shown_append(&shown, path);
+    msc_str_char(out, '\'');
+    for (const char *c = msc_str_text(&shown); *c; c++) {
+        if (*c == '\'') {
+            msc_str_append(out, "'\\'"); // out of the quotes, one of its own, and in again
+        }
+        msc_str_char(out, *c);
+    }
+    msc_str_char(out, '\'');
+    out->failed |= shown.failed;
+    msc_str_finish(&shown);
+}
+
 size_t msc_shown_copy(char *out, size_t n_bytes, const char *text) {
     size_t length = 0, n_written = 0;
     bool has_room = true;

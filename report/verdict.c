@@ -98,7 +98,7 @@ static void write_headline(struct msc_verdict__state *v, const char *kind) {
 // What exports the plan that the headline says to deploy.
 static void write_command(struct msc_verdict__state *v, const char *kind) {
     msc_str_append(&v->text, "mscgym export ");
-    msc_shown_append(&v->text, msc_verdict__get(v->report, "record")->valuestring);
+    msc_shown_append_path(&v->text, msc_verdict__get(v->report, "record")->valuestring);
     if (strcmp(kind, "caution") == 0 && may_deploy_eight(v)) {
         msc_str_printf(&v->text, " --trial %.0f", msc_verdict__number(v->eight, "id"));
     }
@@ -122,7 +122,8 @@ static enum msc_status fill(cJSON *verdict, struct msc_verdict__state *v) {
         MSC_TRY(add_infeasible(v));
     }
     MSC_TRY(add_end(v));
-    if (!is_feasible) {
+    bool has_model = cJSON_IsString(msc_verdict__get(v->config, "model"));
+    if (!is_feasible || !has_model) {
         return MSC_OK;
     }
     write_command(v, kind);
@@ -139,6 +140,7 @@ enum msc_status msc_verdict_make(struct cJSON **out, const struct cJSON *record)
     const cJSON *report = msc_verdict__get(record, "numbers");
     struct msc_verdict__state v = {
         .report = report,
+        .config = msc_verdict__get(record, "config"),
         .plan = msc_verdict__get(record, "delivered"),
         .reference = msc_verdict__get(report, "reference"),
         .n_front = msc_verdict__number(msc_verdict__get(record, "trials"), "n_front"),

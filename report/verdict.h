@@ -11,7 +11,7 @@
 //               model's; "infeasible": nothing meets the bounds; "none": no trial has a result
 //     headline  one sentence
 //     reasons   a list of sentences, the most important first
-//     command   what exports the plan; absent where there is none to export
+//     command   what exports the plan, for a shell; absent where there is none, or no model to export
 #ifndef MSC_REPORT_VERDICT_H
 #define MSC_REPORT_VERDICT_H
 

@@ -7,7 +7,7 @@
 #include "env/api/trial.h"
 
 struct msc_verdict__state {
-    const cJSON *report;
+    const cJSON *report, *config; // config: NULL in records that lack it
     const cJSON *plan; // the row of what is delivered, or null
     const cJSON *reference;
     const cJSON *eight;    // the uniform plan of 8 bits, or NULL

@@ -167,12 +167,23 @@ static enum msc_status add_savings(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
+// Could samples that nothing was chosen by have been given, and were not?
+static bool lacks_validation(const struct msc_verdict__state *v) {
+    const cJSON *dataset = msc_verdict__get(v->config, "dataset");
+    return msc_verdict__get(v->report, "end") && dataset &&
+           !msc_verdict__get(dataset, "validation");
+}
+
 static enum msc_status add_validation(struct msc_verdict__state *v) {
     const cJSON *of = msc_verdict__get(msc_verdict__get(v->plan, "examined"), "validation");
     double loss = msc_verdict__number(of, "distill_loss"),
            own = msc_verdict__metric(v->plan, "distill_loss");
     double accuracy = msc_verdict__number(of, "accuracy");
-    if (!of || isnan(loss)) {
+    bool was_measured = of && !isnan(loss);
+    if (!was_measured && !lacks_validation(v)) {
+        return MSC_OK;
+    }
+    if (!was_measured) {
         msc_str_append(&v->text,
                        "It was not measured on samples that the search did not choose by: "
                        "give dataset.validation.");

@@ -97,6 +97,27 @@ static void test_base_shown__cut_at_a_character(void **state) {
     assert_string_equal(out, "abcdef");
 }
 
+// POSIX, Shell Command Language, 2.2.2: in single quotes all is literal, but for themselves.
+static void test_base_shown__a_path_is_a_word_of_a_shell(void **state) {
+    (void)state;
+    static const char *const paths[][2] = {
+        {"a/b-1_2.jsonl", "a/b-1_2.jsonl"},
+        {"", "''"},
+        {"--serve", "./--serve"},
+        {"-a b", "./'-a b'"},
+        {"my w/r$(touch pwn) 7.jsonl", "'my w/r$(touch pwn) 7.jsonl'"},
+        {"it's", "'it'\\''s'"},
+        {"\xc3\xb6~*?#", "'\xc3\xb6~*?#'"},
+        {"a\nb", "'a\\nb'"},
+    };
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        struct msc_str out = {0};
+        msc_shown_append_path(&out, paths[i][0]);
+        assert_string_equal(msc_str_text(&out), paths[i][1]);
+        msc_str_finish(&out);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_shown__ordinary_text_stays),
@@ -106,6 +127,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_base_shown__lines),
         cmocka_unit_test(test_base_shown__json),
         cmocka_unit_test(test_base_shown__cut_at_a_character),
+        cmocka_unit_test(test_base_shown__a_path_is_a_word_of_a_shell),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,21 +6,23 @@
 #include "tests/msc_test.h"
 
 #define LOSS "{\"metric\":\"distill_loss\",\"maximise\":false}"
-#define SIZE ",{\"metric\":\"size_ratio\",\"maximise\":false}"
+#define SIZE "{\"metric\":\"size_ratio\",\"maximise\":false}"
+#define OF_LOSS "\"objectives\":[" LOSS "],"
+#define OF_LOSS_AND_SIZE "\"objectives\":[" LOSS "," SIZE "],"
+#define ENDED "\"end\":\"trials\","
 #define COMMON                                                                                     \
     "\"record\":\"a.jsonl\",\"bounds\":[{\"metric\":\"size_ratio\",\"max\":0.2}],"                 \
-    "\"counts\":{\"complete\":7},\"end\":\"trials\","
+    "\"counts\":{\"complete\":7},"
 
 #define ROW(id, more, state, loss, size)                                                           \
     "{\"id\":" id "," more "\"state\":\"" state                                                    \
     "\",\"violation\":0,\"metrics\":{\"distill_loss\":" loss ",\"size_ratio\":" size "}"
 
 // Of a record whose winner is delivered, and what its document has beside `numbers`.
-static cJSON *verdict_with(const char *objectives, const char *members, const char *beside) {
+static cJSON *verdict_with(const char *goal, const char *members, const char *beside) {
     struct msc_str json = {0};
     cJSON *record = NULL, *verdict = NULL;
-    msc_str_printf(&json, "{\"numbers\":{\"objectives\":[%s]," COMMON "%s},%s}", objectives,
-                   members, beside);
+    msc_str_printf(&json, "{\"numbers\":{%s" COMMON "%s},%s}", goal, members, beside);
     assert_ok(msc_json_parse(&record, json.data, json.length, "record"));
     const cJSON *numbers = cJSON_GetObjectItemCaseSensitive(record, "numbers");
     cJSON_AddItemToObject(
@@ -34,8 +36,10 @@ static cJSON *verdict_with(const char *objectives, const char *members, const ch
 
 static cJSON *verdict_of(const char *members, const char *loss) {
     struct msc_str beside = {0};
-    msc_str_printf(&beside, "\"env\":{\"params\":{\"loss\":\"%s\"}}", loss ? loss : "");
-    cJSON *verdict = verdict_with(LOSS, members, msc_str_text(&beside));
+    msc_str_printf(&beside,
+                   "\"config\":{\"model\":\"m.onnx\"},\"env\":{\"params\":{\"loss\":\"%s\"}}",
+                   loss ? loss : "");
+    cJSON *verdict = verdict_with(OF_LOSS ENDED, members, msc_str_text(&beside));
     msc_str_finish(&beside);
     return verdict;
 }
@@ -106,19 +110,48 @@ static void test_report_verdict__a_front_trades_objectives(void **state) {
     (void)state;
     const char *members =
         "\"winner\":" ROW("1", "\"label\":\"8\",", "complete", "0.0004", "0.19") "}";
-    cJSON *v = verdict_with(LOSS SIZE, members, "\"trials\":{\"n_front\":5}");
+    cJSON *v = verdict_with(OF_LOSS_AND_SIZE ENDED, members, "\"trials\":{\"n_front\":5}");
     assert_string_equal(text_of(v, "kind"), "uniform");
     assert_string_equal(text_of(v, "headline"),
                         "Deploy uniform 8, which has the least distill_loss.");
     assert_true(says(v, "The front has 5 plans, which trade distill_loss for size_ratio."));
     cJSON_Delete(v);
-    v = verdict_with(LOSS SIZE, members, "\"trials\":{\"n_front\":1}");
+    v = verdict_with(OF_LOSS_AND_SIZE ENDED, members, "\"trials\":{\"n_front\":1}");
     assert_false(says(v, "The front has 1 plans, which trade distill_loss for size_ratio."));
     cJSON_Delete(v);
-    v = verdict_with(LOSS, members, "\"trials\":{\"n_front\":5}");
+    v = verdict_with(OF_LOSS ENDED, members, "\"trials\":{\"n_front\":5}");
     assert_string_equal(text_of(v, "headline"),
                         "Deploy uniform 8: nothing that was found is better.");
     assert_false(says(v, "The front has 5 plans, which trade distill_loss."));
+    cJSON_Delete(v);
+}
+
+// Samples that nothing was chosen by are asked for where there may be some, and the search has none.
+static void test_report_verdict__validation_is_asked_for(void **state) {
+    (void)state;
+    static const char advice[] =
+        "It was not measured on samples that the search did not choose by: "
+        "give dataset.validation.";
+    const char *members = "\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "}";
+    cJSON *v = verdict_with(OF_LOSS ENDED, members, "\"config\":{\"dataset\":{}}");
+    assert_true(says(v, advice));
+    cJSON_Delete(v);
+    v = verdict_with(OF_LOSS, members, "\"config\":{\"dataset\":{}}"); // it is measured at the end
+    assert_false(says(v, advice));
+    cJSON_Delete(v);
+    v = verdict_with(OF_LOSS ENDED, members, "\"config\":{\"dataset\":{\"validation\":0.2}}");
+    assert_false(says(v, advice));
+    cJSON_Delete(v);
+}
+
+// A table of values has neither samples nor a model.
+static void test_report_verdict__a_search_may_be_of_no_network(void **state) {
+    (void)state;
+    const char *members = "\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "}";
+    cJSON *v = verdict_with(OF_LOSS ENDED, members, "\"config\":{}");
+    assert_string_equal(text_of(v, "headline"), "Deploy trial 5.");
+    assert_null(cJSON_GetObjectItemCaseSensitive(v, "command"));
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(v, "reasons")), 3);
     cJSON_Delete(v);
 }
 
@@ -190,6 +223,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_report_verdict__no_uniform_plan_may_meet_the_bounds),
         cmocka_unit_test(test_report_verdict__a_uniform_plan_may_be_best),
         cmocka_unit_test(test_report_verdict__a_front_trades_objectives),
+        cmocka_unit_test(test_report_verdict__validation_is_asked_for),
+        cmocka_unit_test(test_report_verdict__a_search_may_be_of_no_network),
         cmocka_unit_test(test_report_verdict__a_great_loss_is_not_deployed),
         cmocka_unit_test(test_report_verdict__nothing_meets_the_bounds),
         cmocka_unit_test(test_report_verdict__a_winner_may_not_be_better_than_uniform_8),
