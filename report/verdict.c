@@ -75,7 +75,9 @@ static void write_standing(struct msc_verdict__state *v, const char *kind) {
 
 static void write_headline(struct msc_verdict__state *v, const char *kind) {
     if (strcmp(kind, "none") == 0) {
-        msc_str_append(&v->text, "There is nothing to deploy yet: no trial has a result.");
+        bool has_ended = msc_verdict__get(v->report, "end") != NULL;
+        msc_str_printf(&v->text, "There is nothing to deploy%s: no trial has a result.",
+                       has_ended ? "" : " yet");
     } else if (strcmp(kind, "infeasible") == 0) {
         msc_str_append(&v->text, "There is nothing to deploy: no trial meets every bound.");
     } else if (strcmp(kind, "far") == 0) {

@@ -1,10 +1,8 @@
 #include "report/verdict_compare.h"
 
 #include "base/alloc.h"
-#include "base/json.h"
 #include "base/shown.h"
-#include "base/str.h"
-#include "env/api/trial.h"
+#include "report/verdict_internal.h"
 #include "search/differences.h"
 #include "search/report.h"
 
@@ -117,10 +115,13 @@ static enum msc_status add_other(struct comparison *c, const cJSON *record) {
         msc_str_append(&c->text, ": the same plan.");
     } else if (theirs == ours) {
         msc_str_append(&c->text, ": another plan that is as good.");
-    } else if (isfinite(times) && times > 0.0) {
-        msc_str_printf(&c->text, ": %.3g times as much, %.4g.", times, theirs);
     } else {
-        msc_str_printf(&c->text, ": %.4g.", theirs);
+        msc_str_append(&c->text, ": ");
+        if (isfinite(times) && times > 0.0) {
+            msc_str_printf(&c->text, "%.3g times as much, ", times);
+        }
+        msc_verdict__write_number(&c->text, theirs);
+        msc_str_char(&c->text, '.');
     }
     return end_reason(c);
 }
@@ -128,8 +129,10 @@ static enum msc_status add_other(struct comparison *c, const cJSON *record) {
 static enum msc_status add_standing(struct comparison *c) {
     msc_str_printf(&c->text, "It has the %s ", c->is_maximised ? "greatest" : "least");
     msc_shown_append(&c->text, c->metric);
-    msc_str_printf(&c->text, ", %.4g, of what these %d searches would deploy.",
-                   value_of(c, c->best), cJSON_GetArraySize(c->records));
+    msc_str_append(&c->text, ", ");
+    msc_verdict__write_number(&c->text, value_of(c, c->best));
+    msc_str_printf(&c->text, ", of what these %d searches would deploy.",
+                   cJSON_GetArraySize(c->records));
     return end_reason(c);
 }
 

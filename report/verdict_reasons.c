@@ -18,31 +18,37 @@
 // A mean square of errors over that of the outputs: a third of their size.
 #define FAR_LOSS 0.1
 
+// "Of the best trials, measured once more as exported models, it is the first by latency_us."
+static enum msc_status add_rank(struct msc_verdict__state *v) {
+    msc_str_append(&v->text, "Of the best trials, measured once more as exported models, it is "
+                             "the first by ");
+    msc_shown_append(&v->text, msc_report__text(msc_verdict__get(v->report, "reranked"), "by"));
+    msc_str_char(&v->text, '.');
+    MSC_TRY(msc_verdict__end_reason(v));
+    msc_str_append(&v->text, "The search measured ");
+    msc_shown_append(&v->text, v->objective);
+    msc_str_append(&v->text, " of ");
+    msc_verdict__write_number(&v->text, msc_verdict__metric(v->plan, v->objective));
+    msc_str_char(&v->text, '.');
+    return msc_verdict__end_reason(v);
+}
+
+// "It has the least distill_loss, 0.0001, of the 7 trials that meet the bounds (size_ratio at most 0.2)."
 static enum msc_status add_standing(struct msc_verdict__state *v) {
     double n = msc_verdict__number(msc_verdict__get(v->report, "counts"), "complete");
-    double value = msc_verdict__metric(v->plan, v->objective);
-    const cJSON *by = msc_verdict__get(msc_verdict__get(v->report, "reranked"), "by");
-    if (by) {
-        msc_str_append(&v->text, "Of the best trials, measured once more as exported models, it is "
-                                 "the first by ");
-        msc_shown_append(&v->text, msc_report__text(msc_verdict__get(v->report, "reranked"), "by"));
-        msc_str_char(&v->text, '.');
-        MSC_TRY(msc_verdict__end_reason(v));
-    }
-    msc_str_printf(&v->text, "%s ", by ? "The search measured" : "It has");
-    if (!by) {
-        msc_str_printf(&v->text, "the %s ", v->is_maximised ? "greatest" : "least");
-    }
+    bool has_bounds = cJSON_GetArraySize(msc_verdict__get(v->report, "bounds")) > 0;
+    msc_str_printf(&v->text, "It has the %s ", v->is_maximised ? "greatest" : "least");
     msc_shown_append(&v->text, v->objective);
-    msc_str_printf(&v->text, "%s %.4g", by ? " of" : ",", value);
-    if (!by) {
-        msc_str_printf(&v->text, ", of the %.0f trial%s that ", n, n == 1.0 ? "" : "s");
-        bool has_bounds = cJSON_GetArraySize(msc_verdict__get(v->report, "bounds")) > 0;
-        msc_str_append(&v->text, has_bounds ? "meet the bounds (" : "came to a result");
-        if (has_bounds) {
-            msc_verdict__write_bounds(&v->text, v->report);
-            msc_str_char(&v->text, ')');
-        }
+    msc_str_append(&v->text, ", ");
+    msc_verdict__write_number(&v->text, msc_verdict__metric(v->plan, v->objective));
+    msc_str_printf(&v->text, n == 1.0 ? ", of the %.0f trial that " : ", of the %.0f trials that ",
+                   n);
+    if (has_bounds) {
+        msc_str_append(&v->text, n == 1.0 ? "meets the bounds (" : "meet the bounds (");
+        msc_verdict__write_bounds(&v->text, v->report);
+        msc_str_char(&v->text, ')');
+    } else {
+        msc_str_append(&v->text, "came to a result");
     }
     msc_str_char(&v->text, '.');
     return msc_verdict__end_reason(v);
@@ -96,38 +102,54 @@ static bool is_uniform(const cJSON *row) {
     return label && msc_baseline_kind(label->valuestring)[0] != '\0';
 }
 
-static enum msc_status add_uniform_plans(struct msc_verdict__state *v) {
-    const cJSON *row = NULL, *best = NULL, *first = NULL;
+static const cJSON *find_best_uniform(const struct msc_verdict__state *v) {
+    const cJSON *row = NULL, *best = NULL;
     cJSON_ArrayForEach(row, msc_verdict__get(v->report, "baselines")) {
-        if (!is_uniform(row)) {
-            continue;
+        bool may = is_uniform(row) && msc_verdict__is_in_state(row, MSC_TRIAL_COMPLETE) &&
+                   !msc_verdict__get(row, "left_out");
+        best = may && (!best || is_better(v, row, best)) ? row : best;
+    }
+    return best;
+}
+
+static const cJSON *find_broken_uniform(const struct msc_verdict__state *v) {
+    const cJSON *row = NULL;
+    cJSON_ArrayForEach(row, msc_verdict__get(v->report, "baselines")) {
+        if (is_uniform(row) && msc_verdict__is_broken(v->report, row)) {
+            return row;
         }
-        first = first ? first : row;
-        bool is_candidate =
-            msc_verdict__is_in_state(row, MSC_TRIAL_COMPLETE) && !msc_verdict__get(row, "left_out");
-        best = is_candidate && (!best || is_better(v, row, best)) ? row : best;
     }
-    if (!first || (best && msc_verdict__number(best, "id") == msc_verdict__number(v->plan, "id"))) {
-        return MSC_OK;
-    }
-    if (!best) {
-        msc_str_append(&v->text, "No uniform plan meets the bounds: with ");
-        msc_verdict__write_plan(&v->text, first);
-        msc_str_char(&v->text, ' ');
-        msc_verdict__write_broken(&v->text, v->report, first);
-        msc_str_char(&v->text, '.');
-        return msc_verdict__end_reason(v);
-    }
-    double ours = msc_verdict__metric(v->plan, v->objective),
-           theirs = msc_verdict__metric(best, v->objective);
-    double times = v->is_maximised ? ours / theirs : theirs / ours;
+    return NULL;
+}
+
+static enum msc_status add_best_uniform(struct msc_verdict__state *v, const cJSON *best) {
+    double ours = msc_verdict__metric(v->plan, v->objective);
+    double theirs = msc_verdict__metric(best, v->objective);
+    bool is_worse = v->is_maximised ? theirs < ours : theirs > ours;
     msc_str_append(&v->text, "The best uniform plan that may be deployed, ");
     msc_verdict__write_plan(&v->text, best);
-    msc_str_printf(&v->text, ", has %.4g", theirs);
-    if (isfinite(times) && times > 1.0) {
-        msc_str_printf(&v->text, ": %.3g times as %s", v->is_maximised ? 1.0 / times : times,
-                       "much");
+    msc_str_append(&v->text, ", has ");
+    msc_verdict__write_number(&v->text, theirs);
+    if (is_worse && ours > 0.0 && theirs > 0.0) {
+        msc_str_printf(&v->text, ": %.3g times as much", theirs / ours);
     }
+    msc_str_char(&v->text, '.');
+    return msc_verdict__end_reason(v);
+}
+
+static enum msc_status add_uniform_plans(struct msc_verdict__state *v) {
+    const cJSON *best = find_best_uniform(v), *broken = find_broken_uniform(v);
+    if (best) {
+        bool is_plan = msc_verdict__number(best, "id") == msc_verdict__number(v->plan, "id");
+        return is_plan ? MSC_OK : add_best_uniform(v, best);
+    }
+    if (!broken) {
+        return MSC_OK;
+    }
+    msc_str_append(&v->text, "No uniform plan meets the bounds: with ");
+    msc_verdict__write_plan(&v->text, broken);
+    msc_str_char(&v->text, ' ');
+    msc_verdict__write_broken(&v->text, v->report, broken);
     msc_str_char(&v->text, '.');
     return msc_verdict__end_reason(v);
 }
@@ -189,8 +211,9 @@ static enum msc_status add_validation(struct msc_verdict__state *v) {
                        "give dataset.validation.");
         return msc_verdict__end_reason(v);
     }
-    msc_str_printf(&v->text, "On %.0f samples that nothing was chosen by, distill_loss is %.4g",
-                   msc_verdict__number(of, "samples"), loss);
+    msc_str_printf(&v->text, "On %.0f samples that nothing was chosen by, distill_loss is ",
+                   msc_verdict__number(of, "samples"));
+    msc_verdict__write_number(&v->text, loss);
     if (!isnan(accuracy)) {
         msc_str_printf(&v->text, " and accuracy %.4g %%, uncompressed %.4g %%", 100.0 * accuracy,
                        100.0 * msc_verdict__number(of, "float_accuracy"));
@@ -278,7 +301,7 @@ static enum msc_status add_distilled(struct msc_verdict__state *v) {
 }
 
 enum msc_status msc_verdict__add_reasons(struct msc_verdict__state *v) {
-    MSC_TRY(add_standing(v));
+    MSC_TRY(msc_verdict__get(v->report, "reranked") ? add_rank(v) : add_standing(v));
     MSC_TRY(add_front(v));
     MSC_TRY(add_size_of_loss(v));
     MSC_TRY(add_uniform_plans(v));

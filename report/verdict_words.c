@@ -42,15 +42,22 @@ enum msc_status msc_verdict__end_reason(struct msc_verdict__state *v) {
     return MSC_OK;
 }
 
+void msc_verdict__write_number(struct msc_str *out, double value) {
+    bool is_whole = fabs(value) < 1e15 && value == floor(value);
+    msc_str_printf(out, is_whole ? "%.0f" : "%.4g", value);
+}
+
 // ---- Bounds -----------------------------------------------------------------------------------
 
 static void write_limit(struct msc_str *out, const cJSON *bound) {
     const cJSON *min = msc_verdict__get(bound, "min"), *max = msc_verdict__get(bound, "max");
     if (max) {
-        msc_str_printf(out, "at most %.4g", max->valuedouble);
+        msc_str_append(out, "at most ");
+        msc_str_double(out, max->valuedouble);
     }
     if (min) {
-        msc_str_printf(out, "%sat least %.4g", max ? " and " : "", min->valuedouble);
+        msc_str_append(out, max ? " and at least " : "at least ");
+        msc_str_double(out, min->valuedouble);
     }
 }
 
@@ -66,20 +73,49 @@ void msc_verdict__write_bounds(struct msc_str *out, const cJSON *report) {
     }
 }
 
-static bool breaks(const cJSON *row, const cJSON *bound) {
-    double value = msc_verdict__metric(row, msc_verdict__get(bound, "metric")->valuestring);
+static bool breaks(double value, const cJSON *bound) {
     return value > msc_verdict__number(bound, "max") || value < msc_verdict__number(bound, "min");
+}
+
+// The row's value of what is bounded.
+static double bounded_of(const cJSON *row, const cJSON *bound) {
+    return msc_verdict__metric(row, msc_verdict__get(bound, "metric")->valuestring);
+}
+
+bool msc_verdict__is_broken(const cJSON *report, const cJSON *row) {
+    const cJSON *bound = NULL;
+    cJSON_ArrayForEach(bound, msc_verdict__get(report, "bounds")) {
+        if (breaks(bounded_of(row, bound), bound)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// With as many digits as it takes to see that it breaks the bound.
+static void write_breaking(struct msc_str *out, double value, const cJSON *bound) {
+    struct msc_str text = {0};
+    double read = NAN;
+    msc_verdict__write_number(&text, value);
+    if (msc_parse_double(&read, msc_str_text(&text)) && !breaks(read, bound)) {
+        msc_str_clear(&text);
+        msc_str_double(&text, value);
+    }
+    msc_str_append(out, msc_str_text(&text));
+    out->failed |= text.failed;
+    msc_str_finish(&text);
 }
 
 void msc_verdict__write_broken(struct msc_str *out, const cJSON *report, const cJSON *row) {
     const cJSON *bound = NULL;
     const char *before = "";
     cJSON_ArrayForEach(bound, msc_verdict__get(report, "bounds")) {
-        if (breaks(row, bound)) {
-            const char *metric = msc_verdict__get(bound, "metric")->valuestring;
+        if (breaks(bounded_of(row, bound), bound)) {
             msc_str_append(out, before);
-            msc_shown_append(out, metric);
-            msc_str_printf(out, " is %.4g, allowed is ", msc_verdict__metric(row, metric));
+            msc_shown_append(out, msc_verdict__get(bound, "metric")->valuestring);
+            msc_str_append(out, " is ");
+            write_breaking(out, bounded_of(row, bound), bound);
+            msc_str_append(out, ", allowed is ");
             write_limit(out, bound);
             before = "; ";
         }

@@ -7,12 +7,11 @@
 
 #define LOSS "{\"metric\":\"distill_loss\",\"maximise\":false}"
 #define SIZE "{\"metric\":\"size_ratio\",\"maximise\":false}"
-#define OF_LOSS "\"objectives\":[" LOSS "],"
-#define OF_LOSS_AND_SIZE "\"objectives\":[" LOSS "," SIZE "],"
+#define OF(objectives, n_complete)                                                                 \
+    "\"objectives\":[" objectives "],\"counts\":{\"complete\":" n_complete "},"
+#define OF_LOSS OF(LOSS, "7")
 #define ENDED "\"end\":\"trials\","
-#define COMMON                                                                                     \
-    "\"record\":\"a.jsonl\",\"bounds\":[{\"metric\":\"size_ratio\",\"max\":0.2}],"                 \
-    "\"counts\":{\"complete\":7},"
+#define COMMON "\"record\":\"a.jsonl\",\"bounds\":[{\"metric\":\"size_ratio\",\"max\":0.2}],"
 
 #define ROW(id, more, state, loss, size)                                                           \
     "{\"id\":" id "," more "\"state\":\"" state                                                    \
@@ -110,13 +109,13 @@ static void test_report_verdict__a_front_trades_objectives(void **state) {
     (void)state;
     const char *members =
         "\"winner\":" ROW("1", "\"label\":\"8\",", "complete", "0.0004", "0.19") "}";
-    cJSON *v = verdict_with(OF_LOSS_AND_SIZE ENDED, members, "\"trials\":{\"n_front\":5}");
+    cJSON *v = verdict_with(OF(LOSS "," SIZE, "7") ENDED, members, "\"trials\":{\"n_front\":5}");
     assert_string_equal(text_of(v, "kind"), "uniform");
     assert_string_equal(text_of(v, "headline"),
                         "Deploy uniform 8, which has the least distill_loss.");
     assert_true(says(v, "The front has 5 plans, which trade distill_loss for size_ratio."));
     cJSON_Delete(v);
-    v = verdict_with(OF_LOSS_AND_SIZE ENDED, members, "\"trials\":{\"n_front\":1}");
+    v = verdict_with(OF(LOSS "," SIZE, "7") ENDED, members, "\"trials\":{\"n_front\":1}");
     assert_false(says(v, "The front has 1 plans, which trade distill_loss for size_ratio."));
     cJSON_Delete(v);
     v = verdict_with(OF_LOSS ENDED, members, "\"trials\":{\"n_front\":5}");
@@ -155,6 +154,41 @@ static void test_report_verdict__a_search_may_be_of_no_network(void **state) {
     cJSON_Delete(v);
 }
 
+// A plan that failed, or is left out, breaks no bound.
+static void test_report_verdict__a_uniform_plan_may_have_failed(void **state) {
+    (void)state;
+#define FAILED "{\"id\":0,\"label\":\"8\",\"state\":\"failed\",\"metrics\":{}}"
+    cJSON *v = verdict_of("\"winner\":" ROW("5", "", "complete", "0.0001",
+                                            "0.15") "},"
+                                                    "\"baselines\":[" FAILED
+                                                    "," ROW("1", "\"label\":\"6\",", "infeasible",
+                                                            "0.0001", "0.25") "}]",
+                          NULL);
+    assert_true(says(v, "No uniform plan meets the bounds: with uniform 6 size_ratio is 0.25, "
+                        "allowed is at most 0.2."));
+    cJSON_Delete(v);
+    v = verdict_of("\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "},"
+                                                                            "\"baselines\":[" FAILED
+                                                                            "]",
+                   NULL);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(v, "reasons")), 3);
+    cJSON_Delete(v);
+}
+
+// As many digits as tell it from the bound; whole numbers whole; one trial is one.
+static void test_report_verdict__numbers(void **state) {
+    (void)state;
+    cJSON *v = verdict_of("\"winner\":" ROW("2", "", "infeasible", "0.5", "0.20000125") "}", NULL);
+    assert_true(
+        says(v, "The nearest is trial 2: size_ratio is 0.20000125, allowed is at most 0.2."));
+    cJSON_Delete(v);
+    v = verdict_with(OF(LOSS, "1") ENDED,
+                     "\"winner\":" ROW("5", "", "complete", "1234567", "0.15") "}", "\"env\":{}");
+    assert_true(says(v, "It has the least distill_loss, 1234567, of the 1 trial that meets the "
+                        "bounds (size_ratio at most 0.2)."));
+    cJSON_Delete(v);
+}
+
 // A loss of 1 is what outputs of zeros have.
 static void test_report_verdict__a_great_loss_is_not_deployed(void **state) {
     (void)state;
@@ -173,8 +207,18 @@ static void test_report_verdict__nothing_meets_the_bounds(void **state) {
     assert_true(says(v, "The nearest is trial 2: size_ratio is 0.25, allowed is at most 0.2."));
     assert_string_equal(text_of(v, "command"), "");
     cJSON_Delete(v);
-    v = verdict_of("\"winner\":null", NULL);
+}
+
+static void test_report_verdict__no_trial_has_a_result(void **state) {
+    (void)state;
+    cJSON *v = verdict_with(OF_LOSS, "\"winner\":null", "\"env\":{}");
     assert_string_equal(text_of(v, "kind"), "none");
+    assert_string_equal(text_of(v, "headline"),
+                        "There is nothing to deploy yet: no trial has a result.");
+    cJSON_Delete(v);
+    v = verdict_with(OF_LOSS ENDED, "\"winner\":null", "\"env\":{}");
+    assert_string_equal(text_of(v, "headline"),
+                        "There is nothing to deploy: no trial has a result.");
     cJSON_Delete(v);
 }
 
@@ -225,6 +269,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_report_verdict__a_front_trades_objectives),
         cmocka_unit_test(test_report_verdict__validation_is_asked_for),
         cmocka_unit_test(test_report_verdict__a_search_may_be_of_no_network),
+        cmocka_unit_test(test_report_verdict__a_uniform_plan_may_have_failed),
+        cmocka_unit_test(test_report_verdict__numbers),
+        cmocka_unit_test(test_report_verdict__no_trial_has_a_result),
         cmocka_unit_test(test_report_verdict__a_great_loss_is_not_deployed),
         cmocka_unit_test(test_report_verdict__nothing_meets_the_bounds),
         cmocka_unit_test(test_report_verdict__a_winner_may_not_be_better_than_uniform_8),
