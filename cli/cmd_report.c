@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "pipeline/output.h"
 #include "report/document.h"
 #include "report/page.h"
 
@@ -52,17 +53,27 @@ static char *name_output(struct msc_arena *arena, const char *record) {
     return msc_arena_printf(arena, "%.*s.html", (int)(has_end ? n - m : n), record);
 }
 
+static enum msc_status claim_page(struct msc_file_set *files, const struct report_values *v,
+                                  const char *path) {
+    for (size_t i = 0; i < v->records.n; i++) {
+        MSC_TRY(msc_file_set_read(files, "a record", v->records.items[i]));
+    }
+    return msc_output_claim(files, MSC_OUTPUT_PAGE, "the page", path);
+}
+
 static enum msc_status write_report(const struct msc_cli_call *call,
                                     const struct report_values *v) {
     const struct msc_document_options o = {
         .paths = v->records.items, .n = v->records.n, .log = &call->console->log};
     const char *path = v->output ? v->output : name_output(call->arena, v->records.items[0]);
     struct msc_str page = {0}, said = {0};
+    struct msc_file_set files = {0};
     cJSON *document = NULL;
     enum msc_status status = MSC_OK;
     if (!path) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the name of a page");
     }
+    MSC_TRY_OUT(claim_page(&files, v, path));
     MSC_TRY_OUT(msc_document_create(&document, &o));
     MSC_TRY_OUT(msc_page_write(&page, document, &(struct msc_page_options){0}));
     MSC_TRY_OUT(msc_file_write(path, msc_str_text(&page), page.length));
@@ -72,6 +83,7 @@ static enum msc_status write_report(const struct msc_cli_call *call,
     status = msc_cli_print_str(&said);
 out:
     cJSON_Delete(document);
+    msc_file_set_finish(&files);
     msc_str_finish(&said);
     msc_str_finish(&page);
     return status;

@@ -125,6 +125,12 @@ static enum msc_status looks_like_journal(bool *out, const char *data, size_t n_
     return MSC_OK;
 }
 
+static enum msc_status looks_like_page(bool *out, const char *data, size_t n_bytes) {
+    static const char beginning[] = MSC_OUTPUT_PAGE_BEGINNING;
+    *out = n_bytes >= sizeof beginning - 1 && memcmp(data, beginning, sizeof beginning - 1) == 0;
+    return MSC_OK;
+}
+
 static const struct kind {
     const char *name;
     enum msc_status (*looks)(bool *out, const char *data, size_t n_bytes);
@@ -134,6 +140,7 @@ static const struct kind {
     [MSC_OUTPUT_GRAPH] = {"MSCGraph", looks_like_graph},
     [MSC_OUTPUT_LOG] = {"log of a search", looks_like_log},
     [MSC_OUTPUT_JOURNAL] = {"journal that mscgym alone has written", looks_like_journal},
+    [MSC_OUTPUT_PAGE] = {"page of a report", looks_like_page},
 };
 
 // What is no regular file is for who writes it to refuse, or to take (a log may go to a terminal).

@@ -16,8 +16,14 @@ enum msc_output {
     MSC_OUTPUT_GRAPH,    // MSCGraph JSON; its weights go beside it
     MSC_OUTPUT_LOG,      // log file
     MSC_OUTPUT_JOURNAL,  // of Optuna, with nothing in it that others have added
+    MSC_OUTPUT_PAGE,     // HTML of a report
     MSC_OUTPUT_ANY,
 };
+
+// What pages of reports begin with, and hardly any other.
+#define MSC_OUTPUT_PAGE_BEGINNING                                                                  \
+    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"                      \
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src "
 
 // A model is read, and with it the files that hold its weights.
 enum msc_status msc_output_read_model(struct msc_file_set *files, const char *path);

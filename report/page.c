@@ -1,14 +1,13 @@
 #include "report/page.h"
 
+#include "pipeline/output.h"
 #include "report/assets.h"
 #include "report/page_internal.h"
 
 // ---- Head -------------------------------------------------------------------------------------
 
+// The rest of the policy, whose beginning the page begins with.
 static void write_policy(struct msc_str *out, bool is_live) {
-    msc_str_append(out,
-                   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                   "script-src ");
     msc_str_printf(out, "'sha256-%s'", msc_asset_script.sha256);
     if (msc_asset_charts.n_bytes > 0) {
         msc_str_printf(out, " 'sha256-%s'", msc_asset_charts.sha256);
@@ -20,7 +19,7 @@ static void write_policy(struct msc_str *out, bool is_live) {
 }
 
 static void write_head(struct msc_str *out, const char *title, bool is_live) {
-    msc_str_append(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    msc_str_append(out, MSC_OUTPUT_PAGE_BEGINNING);
     write_policy(out, is_live);
     msc_str_append(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                         "<meta name=\"referrer\" content=\"no-referrer\">\n"

@@ -49,6 +49,17 @@ cp "$FILES/../../graph/files/external.onnx" "$FILES/../../graph/files/external.b
 try mscgym export --model external.onnx -o external.bin
 rm external.*
 
+echo "== report"
+for target in a/tiny.jsonl ./a/../a/tiny.jsonl a/tiny.jsonl.params tiny.onnx notes.txt; do
+    try mscgym report a/tiny.jsonl -o $target
+done
+cp notes.txt a/tiny.html
+try mscgym report a/tiny.jsonl
+rm a/tiny.html
+mscgym report a/tiny.jsonl
+try mscgym report a/tiny.jsonl # in place of a page
+rm a/tiny.html
+
 echo "== search"
 mv a aside
 with() { # more of the top, more of quantize
