@@ -30,13 +30,15 @@
 struct page {
     char *key; // what it shows: an address of the list, "", "all"
     struct MHD_Response *response;
-    struct msc_workspace_stamp stamp;
-    double made_s, rest_s;
+    struct msc_workspace_stamp stamp; // of its files then
+    char failure[256]; // why it could not be made when that was last tried; "": it could
+    double tried_s, rest_s;
 };
 
 struct msc_server {
     const char *const *paths;
     size_t n;
+    bool is_of_one; // a record, which may go and come again; else there is a list
     char token[2 * TOKEN_BYTES + 1];
     char url[96];
     char hosts[2][32]; // "127.0.0.1:PORT", "localhost:PORT"
@@ -126,28 +128,23 @@ static enum msc_status refresh_list(struct msc_server *s) {
 static enum msc_status make_page(struct page *page, const struct msc_server *s,
                                  const char *const paths[], size_t n) {
     struct msc_str text = {0};
-    double begin_s = msc_clock_seconds();
-    bool is_single = page->key[0] == '\0' && n == 1;
-    enum msc_status status = n > 0 ? write_records(&text, paths, n, is_single ? NULL : "./")
+    struct MHD_Response *response = NULL;
+    enum msc_status status = n > 0 ? write_records(&text, paths, n, s->is_of_one ? NULL : "./")
                                    : msc_page_write_list(&text, s->list, has_all(s) ? "all" : NULL);
     if (status == MSC_OK) {
-        struct MHD_Response *response =
-            make_response(msc_str_text(&text), text.length, "text/html; charset=utf-8");
-        if (page->response) {
-            MHD_destroy_response(page->response);
-        }
-        page->response = response;
+        response = make_response(msc_str_text(&text), text.length, "text/html; charset=utf-8");
         status = response ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a page");
     }
-    page->made_s = msc_clock_seconds();
-    page->rest_s = REST_TIMES * (page->made_s - begin_s);
-    page->rest_s = page->rest_s > LEAST_REST_S ? page->rest_s : LEAST_REST_S;
+    if (status == MSC_OK && page->response) {
+        MHD_destroy_response(page->response);
+    }
+    page->response = status == MSC_OK ? response : page->response;
     msc_str_finish(&text);
     return status;
 }
 
-// Have the files of a page changed since it was made? It notes how they are now.
-static bool has_changed(struct page *page, const char *const paths[], size_t n) {
+// How the files of a page are now.
+static struct msc_workspace_stamp stamp_of_files(const char *const paths[], size_t n) {
     static const char *const beside[] = {"", ".result.json", ".rerank.json", ".distill.json"};
     struct msc_workspace_stamp sum = {0};
     struct msc_str path = {0};
@@ -162,39 +159,54 @@ static bool has_changed(struct page *page, const char *const paths[], size_t n) 
         }
     }
     msc_str_finish(&path);
-    bool has = !page->response || n == 0 || sum.n_bytes != page->stamp.n_bytes ||
-               sum.time_ns != page->stamp.time_ns;
-    page->stamp = sum;
-    return has;
+    return sum;
+}
+
+static bool is_as_made(const struct page *page, const struct msc_workspace_stamp *now) {
+    return page->response && page->failure[0] == '\0' && now->n_bytes == page->stamp.n_bytes &&
+           now->time_ns == page->stamp.time_ns;
+}
+
+// Makes a page anew where its files have changed; the list always.
+static void refresh_page(struct page *page, struct msc_server *s, const char *const paths[],
+                         size_t n) {
+    const struct msc_workspace_stamp now = stamp_of_files(paths, n);
+    double begin_s = msc_clock_seconds();
+    if (n > 0 && is_as_made(page, &now)) {
+        return;
+    }
+    enum msc_status status = n > 0 ? MSC_OK : refresh_list(s);
+    if (status == MSC_OK) {
+        status = make_page(page, s, paths, n);
+    }
+    page->failure[0] = '\0';
+    if (status != MSC_OK) {
+        snprintf(page->failure, sizeof page->failure, "%s\n", msc_status_message());
+    }
+    page->stamp = now;
+    page->tried_s = msc_clock_seconds();
+    page->rest_s = REST_TIMES * (page->tried_s - begin_s);
+    page->rest_s = page->rest_s > LEAST_REST_S ? page->rest_s : LEAST_REST_S;
 }
 
 static enum MHD_Result answer_page(struct msc_server *s, struct MHD_Connection *connection,
                                    const char *key, const char *const paths[], size_t n) {
     struct page *page = find_page(s, key);
-    enum msc_status status = page ? MSC_OK : MSC_E_NOMEM;
-    bool rests = page && page->response && msc_clock_seconds() - page->made_s < page->rest_s;
-    if (page && !rests && n == 0) {
-        status = refresh_list(s);
+    if (!page) {
+        return answer_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
     }
-    if (status == MSC_OK && !rests && has_changed(page, paths, n)) {
-        status = make_page(page, s, paths, n);
+    if (msc_clock_seconds() - page->tried_s >= page->rest_s) {
+        refresh_page(page, s, paths, n);
     }
-    if (status != MSC_OK) {
-        return answer_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
-                           page ? msc_status_message() : "out of memory");
-    }
-    return MHD_queue_response(connection, MHD_HTTP_OK, page->response);
-}
-
-static bool is_one_record(const struct msc_server *s) {
-    struct stat info;
-    return s->n == 1 && stat(s->paths[0], &info) == 0 && !S_ISDIR(info.st_mode);
+    return page->failure[0] == '\0'
+               ? MHD_queue_response(connection, MHD_HTTP_OK, page->response)
+               : answer_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, page->failure);
 }
 
 static enum MHD_Result answer_address(struct msc_server *s, struct MHD_Connection *connection,
                                       const char *rest) {
     if (rest[0] == '\0') {
-        return answer_page(s, connection, rest, s->paths, is_one_record(s) ? 1 : 0);
+        return answer_page(s, connection, rest, s->paths, s->is_of_one ? 1 : 0);
     }
     if (strcmp(rest, "all") == 0 && has_all(s)) {
         return answer_page(s, connection, rest, s->paths, s->n);
@@ -307,6 +319,12 @@ static enum msc_status listen_at(struct msc_server *s, uint16_t port) {
     return MSC_OK;
 }
 
+// What is not there yet may become a folder.
+static bool is_one_record(const struct msc_server_options *o) {
+    struct stat info;
+    return o->n == 1 && stat(o->paths[0], &info) == 0 && !S_ISDIR(info.st_mode);
+}
+
 enum msc_status msc_server_start(struct msc_server **out,
                                  const struct msc_server_options *options) {
     struct msc_server *s = msc_alloc_zero(1, sizeof *s);
@@ -315,6 +333,7 @@ enum msc_status msc_server_start(struct msc_server **out,
     }
     s->paths = options->paths;
     s->n = options->n;
+    s->is_of_one = is_one_record(options);
     enum msc_status status = choose_token(s);
     if (status == MSC_OK) {
         status = listen_at(s, options->port);

@@ -10,7 +10,8 @@
 // answered; a request must name one Host, that of the server, so that no page from elsewhere reaches it by a
 // name that leads here (DNS rebinding). Nothing in an address becomes the path of a file: records are
 // asked for by the hash of their path in the list. One thread of its own answers; it makes a page anew when
-// the record has changed, and rests for twenty times as long as that took.
+// the record has changed, and rests for twenty times as long as that took. One that cannot be made is an error
+// (500) each time, until it can be.
 //
 //     /TOKEN/             the record, where one file was given; else the list
 //     /TOKEN/all          all that were given, side by side
