@@ -1,7 +1,8 @@
 # cmake -DIN=page.css -DNAME=style -DOUT=asset_style.c -P msc_embed.cmake
 #
-# Writes a file's bytes as a struct msc_asset (report/assets.h), with the SHA-256 of the bytes as
-# base64, the form in which a content-security policy names a script. IN empty: an asset without bytes.
+# Writes the bytes of files, one behind the other, as a struct msc_asset (report/assets.h), with the SHA-256
+# of all of them as base64, the form in which a content-security policy names a script. IN, a list, empty: an
+# asset without bytes.
 function(msc_base64 out hex)
     set(alphabet "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
     set(text "")
@@ -27,8 +28,13 @@ function(msc_base64 out hex)
 endfunction()
 
 if(IN)
-    file(READ "${IN}" bytes HEX)
-    file(SHA256 "${IN}" digest)
+    file(WRITE "${OUT}.bytes" "")
+    foreach(file IN LISTS IN)
+        file(READ "${file}" text)
+        file(APPEND "${OUT}.bytes" "${text}")
+    endforeach()
+    file(READ "${OUT}.bytes" bytes HEX)
+    file(SHA256 "${OUT}.bytes" digest)
     msc_base64(hash "${digest}")
     string(LENGTH "${bytes}" length)
     math(EXPR length "${length} / 2")

@@ -1,0 +1,75 @@
+// Charts of a plan: each task of it, and what choices do.
+
+// More tasks than bars have room for: means over stretches of them.
+const MOST_BARS = 160, STRETCHES = 80;
+
+function stretchesOf(rows, each) {
+  const groups = new Map();
+  rows.forEach((row) => {
+    const at = Math.floor(row.x / each);
+    groups.set(at, (groups.get(at) || []).concat(row));
+  });
+  return [...groups.entries()].sort((a, b) => a[0] - b[0]).map(([at, group]) => ({
+    x: at * each + (each - 1) / 2, y: group.reduce((sum, row) => sum + row.y, 0) / group.length,
+    task: group.length === 1 ? group[0].task : short(group[0].task, 40) + " to " + short(group[group.length - 1].task, 40),
+    choice: shown(Math.min(...group.map((row) => row.y))) + " to " + shown(Math.max(...group.map((row) => row.y))) }));
+}
+
+function drawLayers(figure, record) {
+  const plan = record.plan;
+  const each = plan.length > MOST_BARS ? Math.ceil(plan.length / STRETCHES) : 1;
+  if (!plan.some((row) => row.bits !== undefined || row.density !== undefined)) {
+    return;
+  }
+  const kinds = [["weight", "bits of weights", "accent", "bits"], ["activation", "bits of activations", "second", "bits"],
+                 ["joint", "bits of joints", "accent", "bits"], ["task", "bits", "accent", "bits"],
+                 ["channels", "channels that stay", "third", "density"], ["sparsity", "elements that stay", "third", "density"]];
+  const sets = [];
+  kinds.forEach(([kind, label, name, what]) => {
+    const rows = plan.map((row, i) => ({ x: i, y: row[what], task: row.task, choice: row.choice, kind: row.kind }))
+      .filter((row) => row.kind === kind && row.y !== undefined);
+    if (rows.length > 0) {
+      sets.push({ label: label, data: each > 1 ? stretchesOf(rows, each) : rows, borderColor: color(name), borderWidth: 2,
+                  pointRadius: 2, backgroundColor: color(name), yAxisID: what === "bits" ? "y" : "y2",
+                  barPercentage: .9, categoryPercentage: .9, maxBarThickness: 32, grouped: false, pointStyle: "rect", minBarLength: 2 });
+    }
+  });
+  const title = "tasks, in the network's order" + (each > 1 ? ": means over " + each + " at a time" : "");
+  const scales = { x: scale(title, { type: "linear", min: -.5, max: plan.length - .5, offset: false }) };
+  scales.x.ticks.display = false;
+  scales.x.grid = { display: false };
+  const has = (axis) => sets.some((set) => set.yAxisID === axis);
+  if (has("y")) {
+    scales.y = scale("bits", { min: 0, suggestedMax: 8 });
+    scales.y.ticks.stepSize = 2;
+  }
+  if (has("y2")) {
+    scales.y2 = scale("density", { min: 0, max: 1, position: has("y") ? "right" : "left" });
+    scales.y2.grid = { display: !has("y"), color: color("line") };
+  }
+  draw(figure, each > 1 ? "line" : "bar", sets, scales, { label: (item) => short(item.raw.task, 90) + ": " + item.raw.choice,
+    options: { interaction: { mode: "nearest", axis: "x", intersect: false } } });
+}
+
+function drawEffects(figure, record) {
+  const most = new Map();
+  record.effects.alone.forEach((row) => {
+    if (!most.has(row.task) || Math.abs(most.get(row.task).difference) < Math.abs(row.difference)) {
+      most.set(row.task, row);
+    }
+  });
+  const rows = [...most.values()].sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference)).slice(0, 15);
+  if (rows.length === 0) {
+    return;
+  }
+  const set = { label: "difference", data: rows.map((row, i) => ({ y: i, x: row.difference, task: row.task, choice: row.choice })),
+                backgroundColor: color("accent"), barPercentage: .75, maxBarThickness: 22 };
+  const y = scale("", { type: "category", labels: rows.map((row) => short(row.task, 30)) });
+  y.title.display = false;
+  y.grid = { display: false };
+  y.ticks.autoSkip = false;
+  y.ticks.maxTicksLimit = 20;
+  draw(figure, "bar", [set], { x: scale("difference in " + record.effects.metric, { type: "linear" }), y: y }, {
+    label: (item) => short(item.raw.task, 60) + ", " + item.raw.choice + ": " + shown(item.raw.x),
+    options: { indexAxis: "y", interaction: { mode: "nearest", axis: "y", intersect: false } } });
+}

@@ -1,0 +1,160 @@
+// Charts of trials: the best so far, loss against cost, speed; of one record and of several.
+
+function uniform(record) {
+  const goal = objective(record);
+  const rows = record.numbers.baselines.filter((row) => row.state === "complete" && !row.left_out &&
+    row.label !== undefined && isFinite(row.metrics[goal.metric]));
+  rows.sort((a, b) => (goal.maximise ? -1 : 1) * (a.metrics[goal.metric] - b.metrics[goal.metric]));
+  return rows[0];
+}
+
+function drawBest(figure, record, axis) {
+  const name = objective(record).metric;
+  const unit = clock(record.trials.elapsed_s);
+  const points = steps(record, axis, unit[1]);
+  const end = points.length > 0 ? points[points.length - 1].x : 0;
+  if (!(end > 0)) { // nothing yet, or within no time that was noted
+    figure.hidden = true;
+    return;
+  }
+  const sets = [line("best so far", points, "accent")];
+  const plain = uniform(record);
+  const values = points.map((p) => p.y);
+  if (plain) {
+    sets.push(level("uniform " + short(plain.label, 24), plain.metrics[name], points[0].x, points[points.length - 1].x));
+    values.push(plain.metrics[name]);
+  }
+  const title = axis === "trial" ? "trials" : unit[0] + " of search";
+  draw(figure, "line", sets, { x: scale(title, { type: "linear", min: 0, max: end }), y: scaleOf(name, values) }, {
+    label: (item) => item.raw.trial === undefined ? item.dataset.label + ": " + shown(item.raw.y)
+      : "trial " + item.raw.trial + ": " + shown(item.raw.y) });
+}
+
+const COLORS = ["accent", "second", "third", "bits-4", "good", "bad"];
+
+function drawCompared(figure, records) {
+  const usable = records.filter((r) => r.trials.best.value.length > 0);
+  const sets = usable.map((r, i) => line(r.name, steps(r, "trial", 1), COLORS[i % COLORS.length]));
+  const values = usable.flatMap((r) => r.trials.best.value);
+  if (sets.length > 0) {
+    const most = Math.max(...usable.map((r) => r.trials.n));
+    draw(figure, "line", sets, { x: scale("trials", { type: "linear", min: 0, max: most }), y: scaleOf(objective(usable[0]).metric, values) }, {
+      label: (item) => item.dataset.label + ", trial " + item.raw.trial + ": " + shown(item.raw.y) });
+  }
+}
+
+function drawFronts(figure, records) {
+  const first = records[0], cost = first.trials.cost, name = objective(first).metric;
+  const sets = [], values = [];
+  records.forEach((r, i) => {
+    const points = r.trials.front.map((row) => ({ x: row.metrics[cost], y: row.metrics[name], trial: row.id }))
+      .filter((p) => isFinite(p.x) && isFinite(p.y)).sort((a, b) => a.x - b.x);
+    points.forEach((p) => values.push(p.y));
+    const set = line(r.name, points, COLORS[i % COLORS.length]);
+    set.pointRadius = 3;
+    set.pointStyle = ["circle", "triangle", "rect", "rectRot"][i % 4];
+    set.stepped = "before";
+    if (points.length > 0) {
+      sets.push(set);
+    }
+  });
+  if (cost && values.length > 0) {
+    draw(figure, "line", sets, { x: scale(cost, { type: "linear" }), y: scaleOf(name, values) }, {
+      label: (item) => item.dataset.label + ", trial " + item.raw.trial + ": " + shown(item.raw.y) + " at " + shown(item.raw.x) });
+  }
+}
+
+function scatter(label, points, more) {
+  return Object.assign({ label: label, data: points, type: "scatter", pointHitRadius: 4 }, more);
+}
+
+function tradeoffSets(record, cost) {
+  const name = objective(record).metric, points = record.trials.points;
+  const delivered = record.delivered ? record.delivered.id : -1;
+  const groups = { kept: [], out: [], uniform: [], delivered: [] };
+  points.id.forEach((id, i) => {
+    const point = { x: points.metrics[cost][i], y: points.metrics[name][i], trial: id, baseline: points.baseline[i] };
+    if (point.x === null || point.y === null) {
+      return;
+    }
+    const group = id === delivered ? "delivered" : point.baseline >= 0 ? "uniform" : points.state[i] === 0 ? "kept" : "out";
+    groups[group].push(point);
+  });
+  const many = groups.kept.length > 800 ? 1.6 : 2.6;
+  const sets = [
+    scatter("delivered", groups.delivered, { backgroundColor: color("second"), borderColor: color("card"), borderWidth: 1.5, pointRadius: 7, pointStyle: "rectRot" }),
+    scatter("uniform plans", groups.uniform, { backgroundColor: color("third"), borderColor: color("card"), borderWidth: 1, pointRadius: 6, pointStyle: "triangle" }),
+    scatter("trials within the bounds", groups.kept, { backgroundColor: faded(color("accent"), .55), borderWidth: 0, pointRadius: many, pointStyle: "circle" }),
+    scatter("outside", groups.out, { backgroundColor: "transparent", borderColor: faded(color("faint"), .7), borderWidth: 1, pointRadius: many, pointStyle: "circle" }),
+  ];
+  const front = record.trials.front.map((row) => ({ x: row.metrics[cost], y: row.metrics[name], trial: row.id }))
+    .filter((p) => isFinite(p.x) && isFinite(p.y)).sort((a, b) => a.x - b.x);
+  if (front.length > 1 && cost === record.trials.cost) {
+    const set = line("front", front, "accent");
+    set.pointRadius = 0;
+    set.stepped = "before";
+    sets.push(set);
+  }
+  return sets.filter((set) => set.data.length > 0);
+}
+
+function limitSet(record, cost, values) {
+  const bound = record.numbers.bounds && record.numbers.bounds.find((b) => b.metric === cost);
+  const limit = bound && (bound.max !== undefined ? bound.max : bound.min);
+  if (limit === undefined || !isFinite(limit)) {
+    return null;
+  }
+  const set = level("bound", 0, 0, 0);
+  set.data = [{ x: limit, y: Math.min(...values) }, { x: limit, y: Math.max(...values) }];
+  return set;
+}
+
+function drawTradeoff(figure, record, chosen) {
+  const name = objective(record).metric, metrics = record.trials.points.metrics;
+  const costs = Object.keys(metrics).filter((m) => m !== name && new Set(metrics[m].filter((v) => v !== null)).size > 1);
+  const cost = chosen || record.trials.cost || costs[0];
+  if (!cost || record.trials.points.id.length === 0 || typeof Chart === "undefined") {
+    return;
+  }
+  const select = make("select", {});
+  costs.forEach((m) => {
+    const option = make("option", { value: m }, m);
+    option.selected = m === cost;
+    select.append(option);
+  });
+  select.addEventListener("change", () => {
+    charts = charts.filter((c) => figure.contains(c.canvas) ? c.destroy() : true);
+    figure.replaceChildren();
+    drawTradeoff(figure, record, select.value);
+    figure.querySelector("select").focus();
+  });
+  figure.append(make("label", {}, "Cost", select));
+  const sets = tradeoffSets(record, cost);
+  const values = sets.flatMap((set) => set.data.map((p) => p.y));
+  const bound = limitSet(record, cost, values);
+  const label = (item) => {
+    const raw = item.raw;
+    const baseline = record.numbers.baselines[raw.baseline];
+    return raw.trial === undefined ? "bound: " + shown(raw.x)
+      : (baseline ? "uniform " + baseline.label : "trial " + raw.trial) + ": " + shown(raw.y) + " at " + shown(raw.x);
+  };
+  draw(figure, "scatter", bound ? sets.concat(bound) : sets,
+       { x: scaleOf(cost, sets.flatMap((set) => set.data.map((p) => p.x))), y: scaleOf(name, values) }, { label: label });
+}
+
+function drawSpeed(figure, record, what, title) {
+  const speed = record.trials.speed, unit = clock(record.trials.elapsed_s);
+  const points = speed.seconds.map((s, i) => ({ x: s / unit[1], y: speed[what][i] })).filter((p) => p.y !== null);
+  if (points.length === 0) {
+    return;
+  }
+  const set = line(title, points, what === "reuse" ? "third" : "accent");
+  set.stepped = false;
+  set.pointStyle = "circle";
+  const y = scale(title, { type: "linear", beginAtZero: true });
+  if (what === "reuse") {
+    y.max = 1;
+  }
+  draw(figure, "line", [set], { x: scale(unit[0] + " of search", { type: "linear" }), y: y },
+       { label: (item) => shown(item.raw.y) });
+}
