@@ -80,7 +80,8 @@ static void write_top(struct msc_str *out, bool is_live) {
         "<p class=\"brand\">mscgym <span>report</span></p>\n",
         is_live ? " data-live=\"1\"" : "");
     if (is_live) {
-        msc_str_append(out, "<p class=\"live\" id=\"live\" role=\"status\">live</p>\n");
+        msc_str_append(out, "<p class=\"live\"><span id=\"live\" role=\"status\">live</span> "
+                            "<span id=\"live-at\"></span></p>\n");
     }
 }
 

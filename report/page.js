@@ -1,4 +1,4 @@
-// The page: its figures, its tables, what it is on paper, and following what is served.
+// The page: its figures, its tables, what it is on paper.
 
 function drawFigure(figure, record) {
   const drawers = {
@@ -67,68 +67,7 @@ function paper(is) {
   }
 }
 
-// ---- A page that is served --------------------------------------------------------------------
-
-// Takes the sections of a newer page; what the reader has opened, scrolled and moved stays.
-function take(newer) {
-  document.querySelectorAll("main > article").forEach((article) => {
-    const other = newer.getElementById(article.id);
-    if (!other) {
-      return;
-    }
-    const opened = [...article.querySelectorAll("details")].map((d) => d.open);
-    const places = [...article.querySelectorAll(".scroll")].map((s) => [s.scrollLeft, s.scrollTop]);
-    const network = article.querySelector(".network");
-    const fresh = document.importNode(other, true);
-    const room = fresh.querySelector(".network");
-    if (network && room && JSON.stringify(take.plan) === JSON.stringify(data.records.map((r) => r.plan))) {
-      room.replaceWith(network);
-    }
-    article.replaceWith(fresh);
-    closeTables(fresh);
-    fresh.querySelectorAll("details").forEach((d, i) => {
-      d.open = i < opened.length ? opened[i] : d.open;
-    });
-    fresh.querySelectorAll(".scroll").forEach((s, i) => {
-      if (places[i]) {
-        [s.scrollLeft, s.scrollTop] = places[i];
-      }
-    });
-  });
-}
-
-async function follow(text) {
-  const live = document.getElementById("live");
-  for (let wait = 1500; ; ) {
-    await new Promise((done) => setTimeout(done, document.hidden ? 5000 : wait));
-    try {
-      const answer = await fetch(location.href.split("#")[0], { cache: "no-store" });
-      if (!answer.ok) {
-        throw new Error(answer.statusText);
-      }
-      const newer = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const now = read(newer) || newer.querySelector("main").textContent;
-      live.classList.remove("lost");
-      live.textContent = "live, " + new Date().toLocaleTimeString();
-      if (now !== text) {
-        text = now;
-        take.plan = data && data.records.map((r) => r.plan);
-        data = read(newer) ? JSON.parse(read(newer)) : null;
-        take(newer);
-        if (data) {
-          charts.forEach((chart) => chart.destroy());
-          charts = [];
-          drawAll(false);
-        }
-      }
-      wait = 1500;
-    } catch (error) {
-      live.classList.add("lost");
-      live.textContent = "the server does not answer";
-      wait = 5000;
-    }
-  }
-}
+// ---- Start ------------------------------------------------------------------------------------
 
 const text = read(document);
 document.documentElement.classList.toggle("scripted", typeof Chart !== "undefined");
@@ -141,5 +80,5 @@ if (text) {
 window.addEventListener("beforeprint", () => paper(true));
 window.addEventListener("afterprint", () => paper(false));
 if (document.body.dataset.live) {
-  follow(text || document.querySelector("main").textContent);
+  follow();
 }

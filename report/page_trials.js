@@ -1,5 +1,6 @@
 // Charts of trials: the best so far, loss against cost, speed; of one record and of several.
 
+// The best uniform plan that keeps the bounds.
 function uniform(record) {
   const goal = objective(record);
   const rows = record.numbers.baselines.filter((row) => row.state === "complete" && !row.left_out &&
@@ -109,10 +110,14 @@ function limitSet(record, cost, values) {
   return set;
 }
 
-function drawTradeoff(figure, record, chosen) {
+// What the reader has chosen, by the id of the article: it stays when the chart is drawn anew.
+const chosenCosts = new Map();
+
+function drawTradeoff(figure, record) {
   const name = objective(record).metric, metrics = record.trials.points.metrics;
   const costs = Object.keys(metrics).filter((m) => m !== name && new Set(metrics[m].filter((v) => v !== null)).size > 1);
-  const cost = chosen || record.trials.cost || costs[0];
+  const article = figure.closest("article").id, chosen = chosenCosts.get(article);
+  const cost = costs.includes(chosen) ? chosen : record.trials.cost || costs[0];
   if (!cost || record.trials.points.id.length === 0 || typeof Chart === "undefined") {
     return;
   }
@@ -125,7 +130,8 @@ function drawTradeoff(figure, record, chosen) {
   select.addEventListener("change", () => {
     charts = charts.filter((c) => figure.contains(c.canvas) ? c.destroy() : true);
     figure.replaceChildren();
-    drawTradeoff(figure, record, select.value);
+    chosenCosts.set(article, select.value);
+    drawTradeoff(figure, record);
     figure.querySelector("select").focus();
   });
   figure.append(make("label", {}, "Cost", select));

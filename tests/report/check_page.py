@@ -175,18 +175,62 @@ def check_hostile(port):
     check("no error", tab.errors == [])
 
 
-def check_live(mscgym, port):
+def wait_for_trials(tab, n):
+    tab.wait(f"document.querySelector('.meta').textContent.includes('{n} trials')")
+
+
+def check_followed(tab, mscgym, has_charts):
+    """What the reader has opened, chosen and gone to stays; a list that they are at is not taken away."""
+    tab.ask("window.mark = 1; document.querySelector('details').open = true;"
+            "window.said = 0; new MutationObserver(() => said++).observe(document.querySelector('[role=status]'),"
+            " {childList: true, characterData: true, subtree: true});"
+            "window.table = document.querySelectorAll('.scroll')[1]; table.focus()")
+    if has_charts:
+        tab.ask("window.select = document.querySelector('.chart select'); select.selectedIndex = 1;"
+                "window.chosen = select.value; select.dispatchEvent(new Event('change')); table.focus()")
+    search(mscgym, "live", 60)
+    wait_for_trials(tab, 63)
+    check("follows its record without being loaded again",
+          tab.ask("window.mark === 1 && document.querySelector('details').open"))
+    check("the focus stays", tab.ask("document.activeElement === document.querySelectorAll('.scroll')[1]"
+                                     " && document.activeElement !== table"))
+    check("nothing is said while nothing changes but numbers", tab.ask("said === 0"))
+    if has_charts:
+        check("a chosen cost stays",
+              tab.ask("document.querySelector('.chart select').value === chosen && chosen !== ''"))
+        tab.ask("document.querySelector('.chart select').focus();"
+                "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {bubbles: true}))")
+        search(mscgym, "live", 80)
+        time.sleep(4)
+        check("a list that is in use is not taken away",
+              tab.ask("document.querySelector('.meta').textContent.includes('63 trials')"))
+        tab.ask("document.activeElement.blur()")
+        wait_for_trials(tab, 83)
+
+
+def check_lost(tab, server, record):
+    """A page that cannot be made, and a server that is gone."""
+    state = "document.querySelector('[role=status]').textContent"
+    whole = Path(record).read_bytes()
+    Path(record).write_bytes(b"no record" + whole)
+    tab.wait(f"{state} === 'the page could not be made'")
+    check("a page that cannot be made is not live", tab.ask("document.querySelector('.live.lost') !== null"))
+    Path(record).write_bytes(whole)
+    tab.wait(f"{state} === 'live' && document.querySelector('.live.lost') === null")
+    server.terminate()
+    tab.wait(f"{state} === 'the server does not answer'")
+    check("a server that is gone is told", tab.ask("document.querySelector('.live.lost') !== null"))
+
+
+def check_live(mscgym, port, has_charts):
     record = search(mscgym, "live", 20)
     server = subprocess.Popen([mscgym, "report", record, "--serve"], stdout=subprocess.PIPE, text=True)
     try:
         tab = Tab(port, server.stdout.readline().split("page: ")[1].strip())
         check("begins as it is", "23 trials" in tab.ask("document.querySelector('.meta').textContent"))
-        tab.ask("window.mark = 1; document.querySelector('details').open = true")
-        search(mscgym, "live", 60)
-        tab.wait("document.querySelector('.meta').textContent.includes('63 trials')")
-        check("follows its record without being loaded again",
-              tab.ask("window.mark === 1 && document.querySelector('details').open"))
+        check_followed(tab, mscgym, has_charts)
         check("no error", tab.errors == [])
+        check_lost(tab, server, record)
     finally:
         server.terminate()
         server.wait()
@@ -226,7 +270,7 @@ def main():
             check_charts(port, "both.html", has_charts)
             make_hostile(mscgym, files)
             check_hostile(port)
-            check_live(mscgym, port)
+            check_live(mscgym, port, has_charts)
         finally:
             browser.terminate()
             browser.wait()
