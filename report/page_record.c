@@ -2,20 +2,21 @@
 #include "report/page_internal.h"
 
 #include "base/shown.h"
+#include "env/api/space.h"
 
 #include <stdio.h>
 #include <string.h>
 
 // ---- The box ----------------------------------------------------------------------------------
 
-// A number of the delivered plan, large, with those of the uncompressed model and the first uniform plan.
+// A number of the delivered plan, large, with those of the uncompressed model and the first baseline.
 static void write_tile(struct msc_str *out, const cJSON *record, const char *metric) {
     const cJSON *numbers = msc_page__get(record, "numbers");
-    const cJSON *uniform = cJSON_GetArrayItem(msc_page__get(numbers, "baselines"), 0);
+    const cJSON *baseline = cJSON_GetArrayItem(msc_page__get(numbers, "baselines"), 0);
     const cJSON *reference = msc_page__get(numbers, "reference");
     const cJSON *plan = msc_page__get(record, "delivered");
     double value = msc_page__number(msc_page__get(plan, "metrics"), metric);
-    double beside = msc_page__number(msc_page__get(uniform, "metrics"), metric);
+    double beside = msc_page__number(msc_page__get(baseline, "metrics"), metric);
     double whole = msc_page__number(msc_page__get(reference, "metrics"), metric);
     if (isnan(value)) {
         return;
@@ -25,9 +26,10 @@ static void write_tile(struct msc_str *out, const cJSON *record, const char *met
     msc_str_append(out, "</dt><dd><b>");
     msc_page__value(out, value);
     msc_str_append(out, "</b>");
-    if (!isnan(beside) && msc_page__get(uniform, "label")) {
-        msc_str_append(out, "<span>uniform ");
-        msc_html_name(out, msc_page__text(uniform, "label"));
+    if (!isnan(beside) && msc_page__get(baseline, "label")) {
+        const char *label = msc_page__text(baseline, "label");
+        msc_str_printf(out, "<span>%s", msc_baseline_kind(label));
+        msc_html_name(out, label);
         msc_str_append(out, ": ");
         msc_page__value(out, beside);
         msc_str_append(out, "</span>");

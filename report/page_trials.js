@@ -1,10 +1,19 @@
 // Charts of trials: the best so far, loss against cost, speed; of one record and of several.
 
+// Labels that begin so are of plans that are not uniform: "the quickest".
+function isUniform(label) {
+  return !label.startsWith("the ");
+}
+
+function planName(label) {
+  return (isUniform(label) ? "uniform " : "") + label;
+}
+
 // The best uniform plan that keeps the bounds.
 function uniform(record) {
   const goal = objective(record);
   const rows = record.numbers.baselines.filter((row) => row.state === "complete" && !row.left_out &&
-    row.label !== undefined && isFinite(row.metrics[goal.metric]));
+    row.label !== undefined && isUniform(row.label) && isFinite(row.metrics[goal.metric]));
   rows.sort((a, b) => (goal.maximise ? -1 : 1) * (a.metrics[goal.metric] - b.metrics[goal.metric]));
   return rows[0];
 }
@@ -22,7 +31,7 @@ function drawBest(figure, record, axis) {
   const plain = uniform(record);
   const values = points.map((p) => p.y);
   if (plain) {
-    sets.push(level("uniform " + short(plain.label, 24), plain.metrics[name], points[0].x, points[points.length - 1].x));
+    sets.push(level(planName(short(plain.label, 24)), plain.metrics[name], points[0].x, points[points.length - 1].x));
     values.push(plain.metrics[name]);
   }
   const title = axis === "trial" ? "trials" : unit[0] + " of search";
@@ -31,11 +40,28 @@ function drawBest(figure, record, axis) {
       : "trial " + item.raw.trial + ": " + shown(item.raw.y) });
 }
 
+// Records are told apart by color and dashes: no pair of them comes twice in 30.
 const COLORS = ["accent", "second", "third", "bits-4", "good", "bad"];
+const DASHES = [[], [8, 3], [2, 2], [8, 3, 2, 3], [4, 4]];
+
+function recordLine(record, points, i) {
+  return Object.assign(line(record.name, points, COLORS[i % COLORS.length]), { borderDash: DASHES[i % DASHES.length] });
+}
+
+// Of records those that an axis can hold: the first one's objective is theirs. The others are named.
+function takeAlike(figure, records) {
+  const first = records.length > 0 ? objective(records[0]) : null;
+  const isAlike = (r) => objective(r).metric === first.metric && objective(r).maximise === first.maximise;
+  const others = records.filter((r) => !isAlike(r));
+  if (others.length > 0 && typeof Chart !== "undefined") {
+    figure.append(make("p", { class: "note" }, "Of another objective, and not drawn here: " + others.map((r) => r.name).join(", ") + "."));
+  }
+  return records.filter(isAlike);
+}
 
 function drawCompared(figure, records) {
-  const usable = records.filter((r) => r.trials.best.value.length > 0);
-  const sets = usable.map((r, i) => line(r.name, steps(r, "trial", 1), COLORS[i % COLORS.length]));
+  const usable = takeAlike(figure, records.filter((r) => r.trials.best.value.length > 0));
+  const sets = usable.map((r, i) => recordLine(r, steps(r, "trial", 1), i));
   const values = usable.flatMap((r) => r.trials.best.value);
   if (sets.length > 0) {
     const most = Math.max(...usable.map((r) => r.trials.n));
@@ -47,11 +73,11 @@ function drawCompared(figure, records) {
 function drawFronts(figure, records) {
   const first = records[0], cost = first.trials.cost, name = objective(first).metric;
   const sets = [], values = [];
-  records.forEach((r, i) => {
+  takeAlike(figure, records).forEach((r, i) => {
     const points = r.trials.front.map((row) => ({ x: row.metrics[cost], y: row.metrics[name], trial: row.id }))
       .filter((p) => isFinite(p.x) && isFinite(p.y)).sort((a, b) => a.x - b.x);
     points.forEach((p) => values.push(p.y));
-    const set = line(r.name, points, COLORS[i % COLORS.length]);
+    const set = recordLine(r, points, i);
     set.pointRadius = 3;
     set.pointStyle = ["circle", "triangle", "rect", "rectRot"][i % 4];
     set.stepped = "before";
@@ -73,12 +99,13 @@ function tradeoffSets(record, cost) {
   const name = objective(record).metric, points = record.trials.points;
   const delivered = record.delivered ? record.delivered.id : -1;
   const groups = { kept: [], out: [], uniform: [], delivered: [] };
+  const isOfUniform = (i) => record.numbers.baselines[i] !== undefined && isUniform(record.numbers.baselines[i].label);
   points.id.forEach((id, i) => {
     const point = { x: points.metrics[cost][i], y: points.metrics[name][i], trial: id, baseline: points.baseline[i] };
     if (point.x === null || point.y === null) {
       return;
     }
-    const group = id === delivered ? "delivered" : point.baseline >= 0 ? "uniform" : points.state[i] === 0 ? "kept" : "out";
+    const group = id === delivered ? "delivered" : isOfUniform(point.baseline) ? "uniform" : points.state[i] === 0 ? "kept" : "out";
     groups[group].push(point);
   });
   const many = groups.kept.length > 800 ? 1.6 : 2.6;
@@ -142,7 +169,7 @@ function drawTradeoff(figure, record) {
     const raw = item.raw;
     const baseline = record.numbers.baselines[raw.baseline];
     return raw.trial === undefined ? "bound: " + shown(raw.x)
-      : (baseline ? "uniform " + baseline.label : "trial " + raw.trial) + ": " + shown(raw.y) + " at " + shown(raw.x);
+      : (baseline ? planName(baseline.label) : "trial " + raw.trial) + ": " + shown(raw.y) + " at " + shown(raw.x);
   };
   draw(figure, "scatter", bound ? sets.concat(bound) : sets,
        { x: scaleOf(cost, sets.flatMap((set) => set.data.map((p) => p.x))), y: scaleOf(name, values) }, { label: label });

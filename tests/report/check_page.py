@@ -24,7 +24,7 @@ from pathlib import Path
 
 WAIT_S = 120  # far more than anything takes
 TOY = """{{"workspace": "{name}", "verbose": "error", "gym": [{{"record": "toy.jsonl",
-  "env": {{"type": "toy", "tasks": 6, "choices": 3, "seed": 1, "interaction": 0.5, "delay_us": 500}},
+  "env": {{"type": "toy", "tasks": 6, "choices": 3, "seed": 1, "interaction": 0.5, "delay_us": 500{more}}},
   "agent": {{"type": "evolutionary", "population": 8}}, "budget": {{"trials": {trials}}},
   "seed": {seed}, "parallel": 4}}]}}"""
 
@@ -103,8 +103,8 @@ def run(*command):
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
 
 
-def search(mscgym, name, trials, seed=3):
-    Path(f"{name}.json").write_text(TOY.format(name=name, trials=trials, seed=seed), encoding="utf-8")
+def search(mscgym, name, trials, seed=3, more=""):
+    Path(f"{name}.json").write_text(TOY.format(name=name, trials=trials, seed=seed, more=more), encoding="utf-8")
     run(mscgym, "search", f"{name}.json")
     return f"{name}/toy.jsonl"
 
@@ -138,6 +138,23 @@ def check_charts(port, page, has_charts):
     check("without scripts every table is open",
           tab.ask("[...document.querySelectorAll('details')].every(d => d.open)") and
           tab.ask("document.querySelectorAll('td').length") > 50)
+
+
+def check_compared(port, page, n_lines, note):
+    """Lines are told apart without their colors; records of another objective are named, not drawn."""
+    tab = Tab(port, url_of(page))
+    figure = "document.querySelector('[data-chart=compare-trials]')"
+    dashes = f"Chart.getChart({figure}.querySelector('canvas')).data.datasets.map(s => s.borderDash.join())"
+    check("a line for each record of one objective", tab.ask(f"{dashes}.length") == n_lines)
+    check("lines have dashes of their own", tab.ask(f"new Set({dashes}).size") == n_lines)
+    check("records of another objective are named",
+          tab.ask(f"[...{figure}.querySelectorAll('.note')].map(p => p.textContent).join()") == note)
+    check("the quickest is not uniform", tab.ask(
+        "uniform({numbers: {objectives: [{metric: 'x'}], baselines: ["
+        "{state: 'complete', label: 'the quickest', metrics: {x: 1}},"
+        "{state: 'complete', label: '8', metrics: {x: 2}}]}}).label") == "8" and
+        tab.ask("planName('the quickest') + ', ' + planName('8')") == "the quickest, uniform 8")
+    check("no error", tab.errors == [])
 
 
 def make_hostile(mscgym, files):
@@ -268,6 +285,11 @@ def main():
             check_charts(port, "a/toy.html", has_charts)
             run(mscgym, "report", first, second, "-o", "both.html")
             check_charts(port, "both.html", has_charts)
+            other = search(mscgym, "c", 40, 5, ', "objectives": ["size_bytes"]')
+            run(mscgym, "report", first, second, other, "-o", "three.html")
+            if has_charts:
+                check_compared(port, "both.html", 2, "")
+                check_compared(port, "three.html", 2, "Of another objective, and not drawn here: toy.")
             make_hostile(mscgym, files)
             check_hostile(port)
             check_live(mscgym, port, has_charts)
