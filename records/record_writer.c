@@ -1,8 +1,11 @@
 #include "records/record_writer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #define MOST_DESCRIPTORS 4096
 
@@ -39,6 +42,31 @@ static size_t count_threads(long process) {
     return n;
 }
 
+// When a process began stands behind its name, which may hold anything, as the 22nd field: in ticks since the
+// system did.
+static double seconds_run(long process) {
+    char text[1024];
+    unsigned long long begin = 0;
+    struct timespec now;
+    snprintf(text, sizeof text, "/proc/%ld/stat", process);
+    FILE *file = fopen(text, "re");
+    size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    text[n] = '\0';
+    if (file) {
+        fclose(file);
+    }
+    const char *behind = strrchr(text, ')');
+    bool is_told = behind && sscanf(behind + 1,
+                                    "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                                    "%*s %*s %*s %*s %llu",
+                                    &begin) == 1;
+    if (!is_told || clock_gettime(CLOCK_BOOTTIME, &now) != 0) {
+        return NAN;
+    }
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec -
+           (double)begin / (double)sysconf(_SC_CLK_TCK);
+}
+
 // A line is "1: FLOCK  ADVISORY  WRITE 1234 00:1b:5678 0 EOF"; one that waits has "->" behind "1:".
 static bool read_lock(long *process, unsigned long *inode, const char *line) {
     char mode[16];
@@ -50,8 +78,8 @@ void msc_record_find_writer(struct msc_record_writer *out, const char *path) {
     struct stat file;
     char line[256];
     FILE *locks = fopen("/proc/locks", "re");
-    *out = (struct msc_record_writer){.is_written = locks ? MSC_RECORD_WRITTEN_NO
-                                                          : MSC_RECORD_WRITTEN_UNKNOWN};
+    *out = (struct msc_record_writer){
+        .is_written = locks ? MSC_RECORD_WRITTEN_NO : MSC_RECORD_WRITTEN_UNKNOWN, .run_s = NAN};
     bool is_there = stat(path, &file) == 0;
     while (locks && is_there && out->is_written == MSC_RECORD_WRITTEN_NO &&
            fgets(line, sizeof line, locks)) {
@@ -62,6 +90,7 @@ void msc_record_find_writer(struct msc_record_writer *out, const char *path) {
             out->is_written = MSC_RECORD_WRITTEN_YES;
             out->process = process > 0 ? process : 0;
             out->n_threads = process > 0 ? count_threads(process) : 0;
+            out->run_s = process > 0 ? seconds_run(process) : NAN;
         }
     }
     if (locks) {

@@ -15,6 +15,7 @@ struct msc_record_writer {
     enum msc_record_written is_written;
     long process;     // 0: not known
     size_t n_threads; // of the process; 0: not known
+    double run_s;     // since the process began; NaN: not known
 };
 
 void msc_record_find_writer(struct msc_record_writer *out, const char *path);

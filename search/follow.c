@@ -112,11 +112,17 @@ static double number_of(const cJSON *object, const char *key) {
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
-static double seconds_left(const struct msc_follow_state *s) {
-    double by_trials = fmax(0.0, s->max_trials - (double)s->counts.n_budgeted) / s->trials_per_s;
-    double by_time = fmax(0.0, s->max_s - s->counts.elapsed_s - s->since_s);
+// Until so much of a budget is used; NaN: there is no such budget.
+static double left_of(double budget, double used) {
+    return isnan(budget) ? NAN : fmax(0.0, budget - used);
+}
+
+// Of a search that was resumed, the time before its process began is not search.
+static double seconds_left(const struct msc_follow_state *s, double run_s) {
+    double by_trials = left_of(s->max_trials, (double)s->counts.n_budgeted) / s->trials_per_s;
+    double by_time = left_of(s->max_s, s->counts.elapsed_s + fmin(s->since_s, run_s));
     // fmin passes over what is not known; what would never end is not known either.
-    double left_s = fmin(isfinite(by_trials) ? by_trials : NAN, isnan(s->max_s) ? NAN : by_time);
+    double left_s = fmin(isfinite(by_trials) ? by_trials : NAN, by_time);
     return s->is_running == MSC_RECORD_WRITTEN_NO ? NAN : left_s;
 }
 
@@ -147,7 +153,7 @@ enum msc_status msc_follow_now(struct msc_follow_state *out, struct msc_follow *
         .best_id = history->n_last > 0 ? history->last[0].trial : -1,
         .best = history->n_last > 0 ? history->last[0].value : NAN,
     };
-    out->left_s = seconds_left(out);
+    out->left_s = seconds_left(out, writer.run_s);
     return MSC_OK;
 }
 

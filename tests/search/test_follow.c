@@ -4,7 +4,10 @@
 #include "base/json.h"
 #include "search/follow.h"
 
+#include <fcntl.h>
 #include <math.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static void append(const struct fixture *f, int64_t first, int64_t end) {
@@ -68,6 +71,33 @@ static void test_search_follow__running(void **state) {
     msc_follow_close(follow);
 }
 
+// The hours between two launches are not time of search.
+static void test_search_follow__resumed(void **state) {
+    const struct fixture *f = *state;
+    enum { HOURS = 10 };
+    struct msc_follow *follow = NULL;
+    struct msc_follow_state now;
+    struct msc_record *record = NULL;
+    cJSON *budget = cJSON_CreateObject();
+    cJSON_AddNumberToObject(budget, "time", 3600);
+    cJSON_ReplaceItemInObjectCaseSensitive(f->header, "budget", budget);
+    fixture_write(f, 6);
+    assert_ok(msc_record_open(&record, f->path, MSC_RECORD_APPEND, NULL));
+    const time_t then = time(NULL) - HOURS * 3600;
+    const struct timespec times[] = {{.tv_sec = then}, {.tv_sec = then}};
+    assert_int_equal(utimensat(AT_FDCWD, f->path, times, 0), 0);
+    assert_ok(msc_follow_open(&follow, f->path, NULL));
+    assert_ok(msc_follow_read(follow));
+    assert_ok(msc_follow_now(&now, follow));
+    assert_true(now.since_s >= HOURS * 3600 - 1);
+    if (now.is_running != MSC_RECORD_WRITTEN_UNKNOWN) {
+        assert_true(now.left_s <= 3600 - 1.25);
+        assert_true(now.left_s > 1800); // this program has not run so long
+    }
+    msc_record_close(record);
+    msc_follow_close(follow);
+}
+
 // A record that was set aside goes on under its name as another one.
 static void test_search_follow__restarted(void **state) {
     const struct fixture *f = *state;
@@ -96,6 +126,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(test_search_follow__reads_on, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_search_follow__running, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_search_follow__resumed, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_search_follow__restarted, fixture_setup,
                                         fixture_teardown),
