@@ -95,15 +95,12 @@ describe_improvement(const char *entry, const struct msc_search_progress *progre
 
 // ---- The thread -------------------------------------------------------------------------------
 
-static void run_hook(struct msc_hooks *hooks, const char *const argv[], const char *option,
-                     const struct values *v, const struct msc_cancel *cancel) {
+static enum msc_status run_hook(const char *const argv[], const struct values *v,
+                                const struct msc_cancel *cancel) {
     enum msc_status status = v && !v->failed
                                  ? msc_process_call(argv, v->list, MSC_HOOK_SECONDS, cancel, 2)
                                  : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", argv[0]);
-    if (status != MSC_OK && status != MSC_E_CANCELLED) {
-        msc_log(hooks->log, MSC_LOG_WARNING, "%s: %s; the search goes on", option,
-                msc_status_message());
-    }
+    return status == MSC_E_CANCELLED ? MSC_OK : status;
 }
 
 static void *run_improvements(void *payload) {
@@ -120,7 +117,10 @@ static void *run_improvements(void *payload) {
         hooks->waiting = NULL;
         hooks->is_running = true;
         pthread_mutex_unlock(&hooks->lock);
-        run_hook(hooks, hooks->on_improve, "--on-improve", v, &hooks->cut);
+        if (run_hook(hooks->on_improve, v, &hooks->cut) != MSC_OK) {
+            msc_log(hooks->log, MSC_LOG_WARNING, "--on-improve: %s; the search goes on",
+                    msc_status_message());
+        }
         drop_values(v);
         pthread_mutex_lock(&hooks->lock);
         hooks->is_running = false;
@@ -304,7 +304,9 @@ void msc_hooks_end(struct msc_hooks *hooks, const struct cJSON *report, const ch
         add_value(v, "MSCGYM_END", "failed");
         add_value(v, "MSCGYM_MESSAGE", failure);
     }
-    run_hook(hooks, hooks->on_end, "--on-end", v, NULL);
+    if (run_hook(hooks->on_end, v, NULL) != MSC_OK) {
+        msc_log(hooks->log, MSC_LOG_WARNING, "--on-end: %s", msc_status_message());
+    }
     drop_values(v);
 }
 

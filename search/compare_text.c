@@ -446,44 +446,55 @@ static void write_values(struct msc_str *out, const cJSON *values) {
     msc_str_char(out, '\n');
 }
 
-// A row of what each record has at a path of up to three keys.
+// What a record has at a path of one or two keys.
+static const cJSON *object_at(const cJSON *record, const char *const path[2]) {
+    const cJSON *object = get(record, path[0]);
+    return path[1] ? get(object, path[1]) : object;
+}
+
+// A row of what each record has in the object at a path by a key, which the row calls `name`.
 static void write_member(struct msc_str *out, const cJSON *records, const char *part,
-                         const char *const path[3], const char *key) {
+                         const char *const path[2], const char *key, const char *name) {
     const cJSON *record = NULL;
-    begin_row(out, part, key);
+    begin_row(out, part, name);
     cJSON_ArrayForEach(record, records) {
-        const cJSON *value = record;
-        for (size_t i = 0; i < 3 && path[i]; i++) {
-            value = get(value, path[i]);
-        }
-        write_value(out, value);
+        write_value(out, get(object_at(record, path), key));
     }
     msc_str_char(out, '\n');
 }
 
-static void write_csv_results(struct msc_str *out, const cJSON *records) {
-    const cJSON *item = NULL, *record = NULL, *earlier = NULL;
-    write_member(out, records, "result", (const char *const[3]){"agent", "type"}, "agent");
-    cJSON_ArrayForEach(item, get(records->child, "counts")) {
-        write_member(out, records, "result", (const char *const[3]){"counts", item->string},
-                     item->string);
+// Do records before this one have that member of the object at a path?
+static bool is_known(const cJSON *records, const cJSON *record, const char *const path[2],
+                     const char *key) {
+    for (const cJSON *earlier = records->child; earlier != record; earlier = earlier->next) {
+        if (get(object_at(earlier, path), key)) {
+            return true;
+        }
     }
-    write_member(out, records, "winner", (const char *const[3]){"winner", "id"}, "trial");
-    write_member(out, records, "winner", (const char *const[3]){"winner", "state"}, "state");
+    return false;
+}
+
+// A row for each member of an object, whichever records have it.
+static void write_members(struct msc_str *out, const cJSON *records, const char *part,
+                          const char *const path[2]) {
+    const cJSON *record = NULL, *item = NULL;
     cJSON_ArrayForEach(record, records) {
-        cJSON_ArrayForEach(item, get(get(record, "winner"), "metrics")) {
-            bool was_written = false;
-            for (earlier = records->child; earlier != record; earlier = earlier->next) {
-                was_written =
-                    was_written || get(get(get(earlier, "winner"), "metrics"), item->string);
-            }
-            if (!was_written) {
-                write_member(out, records, "winner",
-                             (const char *const[3]){"winner", "metrics", item->string},
-                             item->string);
+        cJSON_ArrayForEach(item, object_at(record, path)) {
+            if (!is_known(records, record, path, item->string)) {
+                write_member(out, records, part, path, item->string, item->string);
             }
         }
     }
+}
+
+static void write_csv_results(struct msc_str *out, const cJSON *records) {
+    static const char *const agent[2] = {"agent"}, *const counts[2] = {"counts"};
+    static const char *const winner[2] = {"winner"}, *const metrics[2] = {"winner", "metrics"};
+    write_member(out, records, "result", agent, "type", "agent");
+    write_members(out, records, "result", counts);
+    write_member(out, records, "winner", winner, "id", "trial");
+    write_member(out, records, "winner", winner, "state", "state");
+    write_members(out, records, "winner", metrics);
 }
 
 static void write_csv_differences(struct msc_str *out, const cJSON *comparison) {

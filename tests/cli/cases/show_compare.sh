@@ -75,6 +75,10 @@ grep -vE 'seconds|elapsed' ab.csv | head -30
 jq -r '.best_over_trials[] | "best after trials,\(.trials // "end"),\(.values | map(. // "") | join(","))"' ab.json |
     cmp - <(grep '^best after trials' ab.csv) && echo "the same"
 mscgym show c/toy.jsonl --csv | grep -c '^front'
+# What the first record has nothing of.
+toy w 20 "$slow, $bounds"
+mscgym search w.json --warm-from b/toy.jsonl --quiet >/dev/null
+mscgym show b/toy.jsonl w/toy.jsonl --csv | grep '^result,\(trials\|told\)'
 
 echo "== what cannot be compared"
 tiny t
