@@ -166,18 +166,23 @@ static void tell_end(const struct msc_cli_call *call, const struct msc_config *c
     struct msc_console *console = call->console;
     const char *record = NULL;
     const cJSON *report = NULL;
+    struct msc_str path = {0}; // in a command
     cJSON_ArrayForEach(report, result->reports) {
         record = text_of(report, "record") ? text_of(report, "record") : record;
     }
+    msc_shown_append_path(&path, record ? record : "");
     if (result->was_cancelled && record) {
-        msc_log(&console->log, MSC_LOG_INFO, "stopped; mscgym resume %s%s goes on", record,
-                config->names_code ? " --allow-plugins" : "");
-    } else if (!result->is_feasible && record) {
+        msc_log(&console->log, MSC_LOG_INFO, "stopped; mscgym resume %s%s goes on",
+                msc_str_text(&path), config->names_code ? " --allow-plugins" : "");
+    } else if (!result->is_feasible && record && config->model) {
         msc_log(&console->log, MSC_LOG_ERROR,
                 "%s: no trial meets every bound, so nothing was exported; mscgym export %s -o "
                 "MODEL.onnx writes the nearest all the same",
-                record, record);
+                record, msc_str_text(&path));
+    } else if (!result->is_feasible && record) {
+        msc_log(&console->log, MSC_LOG_ERROR, "%s: no trial meets every bound", record);
     }
+    msc_str_finish(&path);
     if (result->export_status != MSC_OK) {
         msc_console_error(console, result->export_message);
     }

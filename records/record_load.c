@@ -1,6 +1,7 @@
 // Reading a record file, and which part of it counts.
 #include "base/file.h"
 #include "base/json.h"
+#include "base/shown.h"
 #include "records/record_internal.h"
 #include "records/record_reader.h"
 
@@ -139,13 +140,21 @@ static enum msc_status next_line(struct msc_record_line **out, struct msc_record
     return MSC_OK;
 }
 
+// What is before the damage is not lost.
+static enum msc_status fail_damaged(const struct msc_record *record) {
+    struct msc_str path = {0};
+    msc_shown_append_path(&path, record->path);
+    enum msc_status status =
+        MSC_FAIL(MSC_E_FORMAT, "%s; mscgym salvage %s -o NEW saves what is before it",
+                 msc_status_message(), msc_str_text(&path));
+    msc_str_finish(&path);
+    return status;
+}
+
 enum msc_status msc_record__next_line(struct msc_record_line **out, struct msc_record *record,
                                       struct msc_record_reader *reader) {
     enum msc_status status = next_line(out, record, reader);
-    return status == MSC_E_FORMAT
-               ? MSC_FAIL(status, "%s; mscgym salvage %s -o NEW saves what is before it",
-                          msc_status_message(), record->path)
-               : status;
+    return status == MSC_E_FORMAT ? fail_damaged(record) : status;
 }
 
 static enum msc_status load_lines(struct msc_record *record, struct msc_record_reader *reader) {

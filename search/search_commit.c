@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/shown.h"
+#include "base/str.h"
 #include "search/pool.h"
 
 #include <math.h>
@@ -200,11 +202,17 @@ enum msc_status msc_search__commit(struct msc_search *s, bool is_inside) {
 }
 
 enum msc_status msc_search__check_record(const struct msc_search *s) {
-    return !msc_record_is_elsewhere(s->record)
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_IO,
-                          "%s: the record was taken away while the search wrote it; all %zu trials "
-                          "are in %s: mscgym resume %s goes on",
-                          s->options->record_path, msc_record_n_trials(s->record),
-                          msc_record_path(s->record), msc_record_path(s->record));
+    struct msc_str path = {0};
+    if (!msc_record_is_elsewhere(s->record)) {
+        return MSC_OK;
+    }
+    msc_shown_append_path(&path, msc_record_path(s->record));
+    enum msc_status status =
+        MSC_FAIL(MSC_E_IO,
+                 "%s: the record was taken away while the search wrote it; all %zu trials are in "
+                 "%s: mscgym resume %s goes on",
+                 s->options->record_path, msc_record_n_trials(s->record),
+                 msc_record_path(s->record), msc_str_text(&path));
+    msc_str_finish(&path);
+    return status;
 }

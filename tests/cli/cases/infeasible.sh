@@ -11,6 +11,8 @@ try mscgym search c.json | grep -v '^uniform\|^winner\|^ \|^uncompressed'
 ls c
 mscgym export c/tiny.jsonl -o nearest.onnx 2>&1 | sed 's/trial [0-9]*/trial N/'
 ls nearest.onnx
+sed 's|"workspace": "c"|"workspace": "c d"|' c.json >cd.json
+mscgym search cd.json 2>&1 | grep -o 'mscgym export.*'
 toy d 8 '"bounds": {"size": {"max": 3}}'
 try mscgym search d.json
 toy e 8 '"objectives": ["loss"]'

@@ -14,6 +14,10 @@ try mscgym search a.json
 cmp a/toy.jsonl damaged.jsonl && echo "left as it was"
 try mscgym salvage a/toy.jsonl -o a/none.jsonl
 
+# The command is one that a shell takes as it stands.
+cp damaged.jsonl "it's \$HOME.jsonl"
+try mscgym show "it's \$HOME.jsonl"
+
 # A line in the middle.
 sed '30s/"state":/"state": /' whole.jsonl >a/toy.jsonl
 cp a/toy.jsonl damaged.jsonl
