@@ -99,7 +99,7 @@ static bool is_better(const struct msc_verdict__state *v, const cJSON *a, const 
 
 static bool is_uniform(const cJSON *row) {
     const cJSON *label = msc_verdict__get(row, "label");
-    return label && msc_baseline_kind(label->valuestring)[0] != '\0';
+    return cJSON_IsString(label) && msc_baseline_kind(label->valuestring)[0] != '\0';
 }
 
 static const cJSON *find_best_uniform(const struct msc_verdict__state *v) {

@@ -27,7 +27,7 @@ bool msc_verdict__is_in_state(const cJSON *row, enum msc_trial_state state) {
 
 void msc_verdict__write_plan(struct msc_str *out, const cJSON *row) {
     const cJSON *label = msc_verdict__get(row, "label");
-    if (label) {
+    if (cJSON_IsString(label)) {
         msc_str_append(out, msc_baseline_kind(label->valuestring));
         msc_shown_append(out, label->valuestring);
     } else {

@@ -187,6 +187,16 @@ def check_hostile(port):
             "i.dispatchEvent(new Event('input')); i.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'}))")
     check("a name is found", tab.ask("document.querySelectorAll('.node.found').length") == 1 and
           "onerror" in tab.ask("document.querySelector('.picked-text').textContent"))
+    tab.ask("const page = document.documentElement.cloneNode(true);"
+            "page.querySelectorAll('figure').forEach(figure => figure.replaceChildren());"
+            "const newer = new DOMParser().parseFromString(page.outerHTML, 'text/html');"
+            "const other = JSON.parse(newer.getElementById('data').textContent);"
+            "other.records[0].plan[0].choice = 'another';"
+            "newer.getElementById('data').textContent = JSON.stringify(other);"
+            "window.old = document.querySelector('.network input'); take(newer)")
+    check("and found again in a newer plan",
+          tab.ask("document.querySelector('.network input') !== old && "
+                  "document.querySelectorAll('.node.found').length") == 1)
     check("no part is wider than the page",
           tab.ask("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
     check("no error", tab.errors == [])
