@@ -90,11 +90,12 @@ static enum msc_status make_terms(struct msc_pool_job *job) {
     return MSC_OK;
 }
 
-static enum msc_status open_job(struct msc_pool_job *job, const struct msc_pool *pool,
-                                const struct msc_evaluation *e, const struct msc_env_part *part) {
+enum msc_status msc_pool__open_job(struct msc_pool_job *job, const struct msc_env *env,
+                                   const struct msc_evaluation *e,
+                                   const struct msc_env_part *part) {
     size_t n = e->n;
-    *job = (struct msc_pool_job){
-        .e = e, .part = part, .batches = msc_env_batches(pool->options.env), .n_open = n};
+    *job =
+        (struct msc_pool_job){.e = e, .part = part, .batches = msc_env_batches(env), .n_open = n};
     if (job->batches.n_sums > 0) {
         job->first = part ? part->first : 0;
         job->end = part ? part->end : job->batches.n;
@@ -108,11 +109,9 @@ static enum msc_status open_job(struct msc_pool_job *job, const struct msc_pool 
     job->trials = msc_arena_array(&job->arena, n, sizeof *job->trials);
     job->terms = msc_arena_array(&job->arena, n, sizeof *job->terms);
     job->is_there = msc_arena_array(&job->arena, n * job->batches.n + 1, 1);
-    if (!job->order || !job->trials || !job->terms || !job->is_there) {
+    job->stops = msc_arena_array(&job->arena, n * job->batches.n + 1, sizeof *job->stops);
+    if (!job->order || !job->trials || !job->terms || !job->is_there || !job->stops) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
-    }
-    for (size_t i = 0; i < n; i++) {
-        job->trials[i].stop = SIZE_MAX;
     }
     return job->end > 0 ? make_terms(job) : MSC_OK;
 }
@@ -166,7 +165,7 @@ static enum msc_status pool_measure(void *payload, const struct msc_evaluation *
     struct msc_pool *pool = payload;
     struct msc_pool_job job;
     pool->n_deaths = 0;
-    enum msc_status status = open_job(&job, pool, e, part);
+    enum msc_status status = msc_pool__open_job(&job, pool->options.env, e, part);
     pool->job = &job;
     if (status == MSC_OK) {
         status = run_job(pool);

@@ -36,12 +36,15 @@ struct msc_pool_shard {
     int32_t answered_by;
 };
 
+// Why somebody did not measure a batch of a trial, nor what comes behind it.
+struct msc_pool_stop {
+    enum msc_trial_cause cause; // MSC_CAUSE_NONE: its bound
+    char reason[MSC_REASON_BYTES];
+};
+
 // What has come of a trial so far.
 struct msc_pool_trial {
     bool is_done;
-    size_t stop; // the batch that one did not get beyond; SIZE_MAX: none
-    enum msc_trial_cause cause;
-    char reason[MSC_REASON_BYTES];
     double reuse_sum; // over batches
     uint64_t time_us;
 };
@@ -57,6 +60,8 @@ struct msc_pool_job {
     struct msc_pool_trial *trials; // [n]
     double **terms;                // [n]
     uint8_t *is_there;             // [n][batches.n]
+    // [n][batches.n], NULL: nobody has stopped there. What another one has measured counts instead.
+    const struct msc_pool_stop **stops;
     size_t n_open;
     struct msc_pool_shard *shards;
     size_t n_shards, capacity;
@@ -85,6 +90,9 @@ struct msc_pool {
 
 // pool.c
 double msc_pool__now_s(const struct msc_pool *pool);
+// Shards and arena of *job are the caller's to free, also on failure.
+enum msc_status msc_pool__open_job(struct msc_pool_job *job, const struct msc_env *env,
+                                   const struct msc_evaluation *e, const struct msc_env_part *part);
 
 // pool_plan.c
 // Sorts the job's trials and makes its shards, each with the worker that should have it.

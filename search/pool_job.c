@@ -26,7 +26,9 @@ static void close_trial(struct msc_pool_job *job, size_t i) {
     job->n_open--;
 }
 
-static enum msc_status fold_trial(struct msc_pool *pool, size_t i, size_t n_there) {
+// `stop` NULL: all batches are there.
+static enum msc_status fold_trial(struct msc_pool *pool, size_t i, size_t n_there,
+                                  const struct msc_pool_stop *stop) {
     struct msc_pool_job *job = pool->job;
     const struct msc_pool_trial *t = &job->trials[i];
     struct one one = {.job = job, .index = i};
@@ -35,11 +37,10 @@ static enum msc_status fold_trial(struct msc_pool *pool, size_t i, size_t n_ther
                                      .finished = finish_one,
                                      .payload = &one,
                                      .bounds = &job->e->bounds[i]};
-    bool is_whole = n_there == job->end - job->first;
     const struct msc_part_found found = {
         .n_batches = n_there,
-        .cause = is_whole ? MSC_CAUSE_NONE : t->cause,
-        .reason = is_whole ? "" : t->reason,
+        .cause = stop ? stop->cause : MSC_CAUSE_NONE,
+        .reason = stop ? stop->reason : "",
         .time_us = t->time_us,
         .reuse_ratio = t->reuse_sum / (double)(job->end - job->first),
     };
@@ -69,26 +70,27 @@ static enum msc_status ask_for_rest(struct msc_pool *pool, size_t i, size_t batc
     while (job->order[shard.first_trial] != i) {
         shard.first_trial++;
     }
-    job->trials[i].stop = SIZE_MAX;
+    job->stops[i * job->batches.n + batch] = NULL;
     return msc_pool__add_shard(pool, &shard);
 }
 
 // Ends a trial of which enough is there.
 static enum msc_status settle(struct msc_pool *pool, size_t i) {
     struct msc_pool_job *job = pool->job;
-    const struct msc_pool_trial *t = &job->trials[i];
     const uint8_t *is_there = job->is_there + i * job->batches.n;
     size_t batch = job->first;
     while (batch < job->end && is_there[batch]) {
         batch++;
     }
-    if (t->is_done || (batch < job->end && t->stop != batch)) {
+    const struct msc_pool_stop *stop =
+        batch < job->end ? job->stops[i * job->batches.n + batch] : NULL;
+    if (job->trials[i].is_done || (batch < job->end && !stop)) {
         return MSC_OK;
     }
-    if (batch < job->end && t->cause == MSC_CAUSE_NONE && !is_over(pool, i, batch)) {
+    if (stop && stop->cause == MSC_CAUSE_NONE && !is_over(pool, i, batch)) {
         return ask_for_rest(pool, i, batch);
     }
-    return fold_trial(pool, i, batch - job->first);
+    return fold_trial(pool, i, batch - job->first, stop);
 }
 
 // ---- Answers ----------------------------------------------------------------------------------
@@ -111,18 +113,32 @@ static enum msc_status fail_difference(const struct msc_pool *pool,
                     other, worker->name, (long long)trial);
 }
 
+static enum msc_status note_stop(struct msc_pool_job *job, size_t i, size_t batch,
+                                 const struct msc_node_outcome *o) {
+    struct msc_pool_stop *stop = msc_arena_array(&job->arena, 1, sizeof *stop);
+    if (!stop) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an answer");
+    }
+    stop->cause = o->state == MSC_TRIAL_FAILED ? o->cause : MSC_CAUSE_NONE;
+    snprintf(stop->reason, sizeof stop->reason, "%s", o->reason);
+    job->stops[i * job->batches.n + batch] = stop;
+    return MSC_OK;
+}
+
 // Batches of a trial. What is there already must be the same.
 static enum msc_status take_batches(bool *differs, struct msc_pool_job *job, size_t i,
                                     const struct msc_pool_shard *shard,
                                     const struct msc_node_outcome *o) {
     size_t n_sums = job->batches.n_sums, nb = job->batches.n;
     struct msc_pool_trial *t = &job->trials[i];
+    if (o->n_batches > shard->range.n) {
+        return MSC_FAIL(MSC_E_FORMAT, "outcome: %zu batches of %zu", o->n_batches, shard->range.n);
+    }
     double *values = msc_arena_array(&job->arena, o->n_batches * n_sums + 1, sizeof *values);
     if (!values) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an answer");
     }
-    if (o->n_batches > shard->range.n ||
-        !msc_node_read_doubles(values, o->n_batches * n_sums, o->values)) {
+    if (!msc_node_read_doubles(values, o->n_batches * n_sums, o->values)) {
         return MSC_FAIL(MSC_E_FORMAT, "outcome: values");
     }
     for (size_t k = 0; k < o->n_batches; k++) {
@@ -136,14 +152,9 @@ static enum msc_status take_batches(bool *differs, struct msc_pool_job *job, siz
         t->reuse_sum += job->is_there[i * nb + batch] ? 0 : o->reuse_ratio;
         job->is_there[i * nb + batch] = 1;
     }
-    size_t stop = shard->range.first + o->n_batches;
-    if (o->n_batches < shard->range.n && stop < t->stop) {
-        t->stop = stop;
-        t->cause = o->state == MSC_TRIAL_FAILED ? o->cause : MSC_CAUSE_NONE;
-        snprintf(t->reason, sizeof t->reason, "%s", o->reason);
-    }
-    t->time_us += o->time_us;
-    return MSC_OK;
+    t->time_us += shard->is_done ? 0 : o->time_us; // a copy is not the trial's
+    return o->n_batches < shard->range.n ? note_stop(job, i, shard->range.first + o->n_batches, o)
+                                         : MSC_OK;
 }
 
 static enum msc_status take_whole(bool *differs, struct msc_pool *pool, size_t i,

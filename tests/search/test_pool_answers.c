@@ -1,0 +1,137 @@
+// What comes of a trial does not hang on the order in which workers answer.
+#include "../msc_test.h"
+#include "base/str.h"
+#include "batch_env.h"
+#include "search/pool_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define N_BATCHES 6
+#define N_WORKERS 4
+
+// A trial whose batches are in parts, each with who measures it: the second part has a copy.
+struct answer {
+    int32_t worker;
+    size_t part, n_batches;
+    const char *end; // more of the outcome
+};
+static const struct answer answers[] = {
+    {0, 0, 2, ""},
+    {1, 1, 0, ",\"state\":\"failed\",\"cause\":\"environment\",\"reason\":\"out of memory\""},
+    {2, 1, 2, ""},
+    {3, 2, 1, ",\"state\":\"pruned\",\"cause\":\"none\",\"reason\":\"over its bound\""},
+};
+#define N_ANSWERS (sizeof answers / sizeof answers[0])
+
+struct scene {
+    struct msc_pool pool;
+    struct msc_pool_job job;
+    struct msc_evaluation evaluation;
+    struct msc_pool_worker workers[N_WORKERS];
+    struct msc_arena arena; // of the trial
+    struct msc_trial trial;
+    struct msc_trial *trials;
+    double bound;
+};
+
+static void begin_scene(struct scene *s, struct msc_env *env, double bound) {
+    struct msc_pool_job *job = &s->job;
+    *s = (struct scene){.bound = bound, .trials = &s->trial};
+    assert_ok(msc_trial_init(&s->trial, &s->arena, msc_env_space(env)));
+    s->trial.id = 3;
+    s->evaluation = (struct msc_evaluation){.trials = &s->trials, .n = 1, .bounds = &s->bound};
+    assert_ok(msc_pool__open_job(job, env, &s->evaluation, NULL));
+    s->pool.options.env = env;
+    s->pool.job = job;
+    for (int32_t w = 0; w < N_WORKERS; w++) {
+        s->workers[w] = (struct msc_pool_worker){.number = w, .state = MSC_POOL_READY};
+    }
+    s->pool.workers = s->workers;
+    s->pool.n_workers = N_WORKERS;
+    for (size_t i = 0; i < N_BATCHES / 2; i++) {
+        const struct msc_pool_shard shard = {.range = {2 * i, 2}, .n_trials = 1};
+        assert_ok(msc_pool__add_shard(&s->pool, &shard));
+    }
+    for (size_t i = 0; i < N_ANSWERS; i++) {
+        struct msc_pool_shard *shard = &job->shards[answers[i].part];
+        bool is_copy = i > 0 && answers[i - 1].part == answers[i].part;
+        *(is_copy ? &shard->second : &shard->worker) = answers[i].worker;
+    }
+}
+
+static void end_scene(struct scene *s) {
+    msc_free(s->job.shards);
+    msc_arena_finish(&s->job.arena);
+    msc_arena_finish(&s->arena);
+}
+
+static void take(struct scene *s, const struct answer *a) {
+    const double halves[2 * N_BATCHES] = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5,
+                                          0.5, 0.5, 0.5, 0.5, 0.5, 0.5};
+    struct msc_str line = {0}, values = {0};
+    msc_node_write_doubles(&values, halves, 2 * a->n_batches);
+    msc_str_printf(&line,
+                   "{\"id\":%zu,\"outcomes\":[{\"id\":3,\"n\":%zu,\"values\":\"%s\",\"reuse\":0,"
+                   "\"time_us\":1%s}]}",
+                   a->part, a->n_batches, msc_str_text(&values), a->end);
+    cJSON *answer = cJSON_Parse(msc_str_text(&line));
+    assert_ok(msc_pool__take_answer(&s->pool, &s->workers[a->worker], answer));
+    cJSON_Delete(answer);
+    msc_str_finish(&values);
+    msc_str_finish(&line);
+}
+
+// The trial has ended, or somebody is still to be asked.
+static bool goes_on(const struct scene *s) {
+    bool is_asked = false;
+    for (size_t i = 0; i < s->job.n_shards; i++) {
+        is_asked |= !s->job.shards[i].is_done;
+    }
+    return s->job.trials[0].is_done || is_asked;
+}
+
+// The k-th order of n things.
+static void order_of(size_t order[], size_t n, size_t k) {
+    for (size_t i = 0; i < n; i++) {
+        order[i] = i;
+    }
+    for (size_t i = n; i > 1; k /= i, i--) {
+        size_t j = k % i, kept = order[i - 1];
+        order[i - 1] = order[j];
+        order[j] = kept;
+    }
+}
+
+// One has no memory for a part that its copy's worker measures, and another one stops at the bound: the sum
+// of all exceeds it, or does not.
+static void test_search_pool_answers__end_every_trial(void **state) {
+    static const double bounds[] = {0.1, 100.0};
+    const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
+    cJSON *config = cJSON_Parse("{\"batches\":6}");
+    struct msc_env *env = NULL;
+    (void)state;
+    assert_ok(msc_env_create(&env, &msc_env_batch, config, &host));
+    for (size_t k = 0; k < 2 * 24; k++) {
+        struct scene s;
+        size_t order[N_ANSWERS];
+        order_of(order, N_ANSWERS, k / 2);
+        begin_scene(&s, env, bounds[k % 2]);
+        for (size_t i = 0; i < N_ANSWERS; i++) {
+            take(&s, &answers[order[i]]);
+            assert_true(goes_on(&s));
+        }
+        end_scene(&s);
+    }
+    msc_env_destroy(env);
+    cJSON_Delete(config);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_search_pool_answers__end_every_trial),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
