@@ -1,7 +1,5 @@
 #include "search/pool_internal.h"
 
-#include "base/clock.h"
-
 #include <string.h>
 
 #define POLL_S 0.1
@@ -66,10 +64,6 @@ struct msc_pool_figures msc_pool_figures(const struct msc_pool *pool) {
     return figures;
 }
 
-double msc_pool__now_s(const struct msc_pool *pool) {
-    return pool->options.now_s ? pool->options.now_s(pool->options.payload) : msc_clock_seconds();
-}
-
 // ---- One evaluation ---------------------------------------------------------------------------
 
 static enum msc_status check_stop(const struct msc_pool *pool) {
@@ -122,12 +116,13 @@ static size_t n_asked(const struct msc_pool *pool) {
 
 // At the start those are waited for that are on their way; later one is enough.
 static enum msc_status gather(struct msc_pool *pool) {
-    double first_s = 0;
+    MSC_TRY(msc_pool__pump(pool, 0.0)); // what was said since the last evaluation
+    double nobody_s = pool->now_s;      // when nobody was ready yet
     for (;;) {
         size_t n_ready = msc_pool__n_ready(pool);
-        double now_s = msc_pool__now_s(pool);
-        first_s = n_ready > 0 && first_s == 0 ? now_s : first_s;
-        if (n_ready > 0 && (pool->is_begun || n_asked(pool) == 0 || now_s - first_s > GATHER_S)) {
+        nobody_s = n_ready > 0 ? nobody_s : pool->now_s;
+        if (n_ready > 0 &&
+            (pool->is_begun || n_asked(pool) == 0 || pool->now_s - nobody_s > GATHER_S)) {
             pool->is_begun = true;
             return MSC_OK;
         }

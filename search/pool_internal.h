@@ -82,6 +82,10 @@ struct msc_pool {
     struct msc_pool_death *deaths;
     size_t n_deaths, deaths_capacity;
     struct msc_pool_figures figures;
+    // Seconds in which what workers say was read, as of the last event: while this process does something else,
+    // or is stopped, nobody is late.
+    double now_s;
+    double clock_s;     // of the clock, then
     double looked_s;    // after workers
     double said_s;      // when it was last said that nobody is there
     char refusal[1024]; // of the last worker that was refused
@@ -89,7 +93,6 @@ struct msc_pool {
 };
 
 // pool.c
-double msc_pool__now_s(const struct msc_pool *pool);
 // Shards and arena of *job are the caller's to free, also on failure.
 enum msc_status msc_pool__open_job(struct msc_pool_job *job, const struct msc_env *env,
                                    const struct msc_evaluation *e, const struct msc_env_part *part);
@@ -114,7 +117,7 @@ struct msc_pool_worker *msc_pool__find_worker(struct msc_pool *pool, int32_t num
 size_t msc_pool__n_ready(const struct msc_pool *pool);
 // Sends shards that nobody has, and copies of what is late.
 enum msc_status msc_pool__send(struct msc_pool *pool);
-// Takes what happens next.
+// Takes what happens next, and all that has happened; looks after workers then.
 enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s);
 
 #endif

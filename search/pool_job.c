@@ -211,7 +211,7 @@ static void note_time(struct msc_pool *pool, const struct msc_pool_worker *worke
     double begin_s = worker->answered_s > shard->sent_s ? worker->answered_s : shard->sent_s;
     double units = (double)(shard->n_trials * (shard->range.n > 0 ? shard->range.n : 1));
     size_t n = sizeof pool->unit_s / sizeof pool->unit_s[0];
-    pool->unit_s[pool->n_units++ % n] = (msc_pool__now_s(pool) - begin_s) / units;
+    pool->unit_s[pool->n_units++ % n] = (pool->now_s - begin_s) / units;
 }
 
 static struct msc_pool_shard *find_shard(struct msc_pool *pool, int64_t id) {
@@ -260,7 +260,7 @@ enum msc_status msc_pool__take_answer(struct msc_pool *pool, struct msc_pool_wor
     struct msc_pool_shard *shard = find_shard(pool, id);
     worker->n_open -= worker->n_open > 0;
     if (!shard || (shard->worker != worker->number && shard->second != worker->number)) {
-        worker->answered_s = msc_pool__now_s(pool);
+        worker->answered_s = pool->now_s;
         return MSC_OK; // of an evaluation that is over, or given to somebody else since
     }
     status = take_outcomes(pool, worker, shard, list);
@@ -275,7 +275,7 @@ enum msc_status msc_pool__take_answer(struct msc_pool *pool, struct msc_pool_wor
     shard->is_done = true;
     shard->worker = shard->worker == worker->number ? MSC_POOL_NOBODY : shard->worker;
     shard->second = shard->second == worker->number ? MSC_POOL_NOBODY : shard->second;
-    worker->answered_s = msc_pool__now_s(pool);
+    worker->answered_s = pool->now_s;
     return settle_shard(pool, shard->first_trial, shard->n_trials);
 }
 

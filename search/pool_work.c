@@ -1,6 +1,7 @@
 // Workers: who is there, what they are sent, and what happens to them.
 #include "search/pool_internal.h"
 
+#include "base/clock.h"
 #include "base/shown.h"
 
 #include <math.h>
@@ -20,6 +21,7 @@
 #define MAX_LOST 3 // times that a part is sent again before its trials run one by one
 #define SAY_EVERY_S 60.0
 #define LOOK_EVERY_S 1.0
+#define LONGEST_GAP_S 2.0 // between two events, which are looked for ten times a second
 
 struct msc_pool_worker *msc_pool__find_worker(struct msc_pool *pool, int32_t number) {
     for (size_t i = 0; i < pool->n_workers; i++) {
@@ -55,7 +57,7 @@ static enum msc_status send_init(struct msc_pool *pool, struct msc_pool_worker *
                    pool->options.init[0] ? "," : "", pool->options.init);
     MSC_TRY(msc_str_status(m));
     worker->state = MSC_POOL_ASKED;
-    worker->answered_s = msc_pool__now_s(pool);
+    worker->answered_s = pool->now_s;
     worker->n_open = 0;
     return msc_bridge_send(pool->options.bridge, worker->number, m->data, m->length);
 }
@@ -83,7 +85,7 @@ static enum msc_status send_parts(struct msc_pool *pool, struct msc_pool_worker 
     for (size_t k = 0; k < n; k++) {
         ids[k] = shards[k]->id;
         ranges[k] = shards[k]->range;
-        shards[k]->sent_s = msc_pool__now_s(pool);
+        shards[k]->sent_s = pool->now_s;
         worker->n_open++;
     }
     msc_str_clear(&pool->message);
@@ -154,7 +156,7 @@ static double median_unit(const struct msc_pool *pool) {
 static double waited_s(const struct msc_pool *pool, const struct msc_pool_worker *worker,
                        const struct msc_pool_shard *shard) {
     double begin_s = worker->answered_s > shard->sent_s ? worker->answered_s : shard->sent_s;
-    return msc_pool__now_s(pool) - begin_s;
+    return pool->now_s - begin_s;
 }
 
 // NaN: not known.
@@ -164,7 +166,7 @@ static double expected_s(const struct msc_pool_shard *shard, double unit_s) {
 
 static bool is_late(const struct msc_pool *pool, const struct msc_pool_worker *worker,
                     const struct msc_pool_shard *shard, double unit_s) {
-    return msc_pool__now_s(pool) - worker->heard_s > SILENT_S ||
+    return pool->now_s - worker->heard_s > SILENT_S ||
            waited_s(pool, worker, shard) >
                LATE_RATIO * expected_s(shard, unit_s) + LATE_LEAST_S; // false for NaN
 }
@@ -302,7 +304,7 @@ static enum msc_status add_worker(struct msc_pool *pool, int32_t number, const c
     MSC_TRY(msc_grow(&pool->workers, &pool->workers_capacity, pool->n_workers + 1,
                      sizeof *pool->workers));
     struct msc_pool_worker *worker = &pool->workers[pool->n_workers++];
-    *worker = (struct msc_pool_worker){.number = number, .heard_s = msc_pool__now_s(pool)};
+    *worker = (struct msc_pool_worker){.number = number, .heard_s = pool->now_s};
     msc_shown_append(&shown, where);
     if (shown.length > 0) {
         snprintf(worker->name, sizeof worker->name, "%s", msc_str_text(&shown));
@@ -352,7 +354,7 @@ static enum msc_status take_hello(struct msc_pool *pool, struct msc_pool_worker 
         snprintf(pool->canary, sizeof pool->canary, "%s", text_of(hello, "canary"));
     }
     worker->state = MSC_POOL_READY;
-    worker->answered_s = msc_pool__now_s(pool);
+    worker->answered_s = pool->now_s;
     return MSC_OK;
 }
 
@@ -429,7 +431,7 @@ static enum msc_status take_line(struct msc_pool *pool, const struct msc_bridge_
     if (!worker || event->length == 0) {
         return MSC_OK;
     }
-    worker->heard_s = msc_pool__now_s(pool);
+    worker->heard_s = pool->now_s;
     if (msc_json_parse(&message, event->text, event->length, "message") != MSC_OK ||
         !cJSON_IsObject(message)) {
         cJSON_Delete(message);
@@ -440,13 +442,22 @@ static enum msc_status take_line(struct msc_pool *pool, const struct msc_bridge_
     return status;
 }
 
+// ---- Time -------------------------------------------------------------------------------------
+
+static void look_at_clock(struct msc_pool *pool) {
+    const struct msc_pool_options *o = &pool->options;
+    double clock_s = o->now_s ? o->now_s(o->payload) : msc_clock_seconds();
+    double gap_s = clock_s - pool->clock_s;
+    pool->now_s += gap_s < LONGEST_GAP_S ? gap_s : LONGEST_GAP_S;
+    pool->clock_s = clock_s;
+}
+
 static void say_that_nobody_is_there(struct msc_pool *pool) {
-    double now_s = msc_pool__now_s(pool);
-    pool->said_s = msc_pool__n_ready(pool) > 0 || pool->said_s == 0 ? now_s : pool->said_s;
-    if (now_s - pool->said_s > SAY_EVERY_S) {
+    pool->said_s = msc_pool__n_ready(pool) > 0 ? pool->now_s : pool->said_s;
+    if (pool->now_s - pool->said_s > SAY_EVERY_S) {
         msc_log(pool->options.log, MSC_LOG_WARNING,
                 "no worker is ready, %zu are on their way; waiting", pool->n_workers);
-        pool->said_s = now_s;
+        pool->said_s = pool->now_s;
     }
 }
 
@@ -455,7 +466,7 @@ static bool is_mute(const struct msc_pool *pool, const struct msc_pool_worker *w
     const struct msc_pool_job *job = pool->job;
     double unit_s = median_unit(pool);
     if (worker->state == MSC_POOL_ASKED) {
-        return msc_pool__now_s(pool) - worker->answered_s > MUTE_UNKNOWN_S;
+        return pool->now_s - worker->answered_s > MUTE_UNKNOWN_S;
     }
     for (size_t i = 0; i < job->n_shards; i++) {
         const struct msc_pool_shard *shard = &job->shards[i];
@@ -470,14 +481,14 @@ static bool is_mute(const struct msc_pool *pool, const struct msc_pool_worker *w
 }
 
 static enum msc_status look_after_workers(struct msc_pool *pool) {
-    if (msc_pool__now_s(pool) - pool->looked_s < LOOK_EVERY_S) {
+    if (pool->now_s - pool->looked_s < LOOK_EVERY_S) {
         return MSC_OK;
     }
-    pool->looked_s = msc_pool__now_s(pool);
+    pool->looked_s = pool->now_s;
     say_that_nobody_is_there(pool);
     for (size_t i = pool->n_workers; i-- > 0;) {
         const struct msc_pool_worker *worker = &pool->workers[i];
-        if (msc_pool__now_s(pool) - worker->heard_s > GONE_S) {
+        if (pool->now_s - worker->heard_s > GONE_S) {
             MSC_TRY(drop_worker(pool, worker->number, "nothing was heard of it for 20 s"));
         } else if (is_mute(pool, worker)) {
             MSC_TRY(drop_worker(pool, worker->number, "it does not answer"));
@@ -486,25 +497,31 @@ static enum msc_status look_after_workers(struct msc_pool *pool) {
     return MSC_OK;
 }
 
-enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s) {
-    struct msc_bridge_event event;
-    enum msc_status status = msc_bridge_next(pool->options.bridge, &event, timeout_s);
-    if (status == MSC_E_STATE && pool->refusal[0]) {
-        return MSC_FAIL(MSC_E_STATE, "no worker is left: %s", pool->refusal);
-    }
-    MSC_TRY(status);
-    switch (event.kind) {
+static enum msc_status take_event(struct msc_pool *pool, const struct msc_bridge_event *event) {
+    switch (event->kind) {
     case MSC_BRIDGE_UP:
-        MSC_TRY(add_worker(pool, event.worker, event.text ? event.text : ""));
-        break;
+        return add_worker(pool, event->worker, event->text ? event->text : "");
     case MSC_BRIDGE_DOWN:
-        MSC_TRY(lose_worker(pool, event.worker, event.text));
-        break;
+        return lose_worker(pool, event->worker, event->text);
     case MSC_BRIDGE_LINE:
-        MSC_TRY(take_line(pool, &event));
-        break;
+        return take_line(pool, event);
     case MSC_BRIDGE_NOTHING:
         break;
     }
+    return MSC_OK;
+}
+
+enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s) {
+    struct msc_bridge_event event;
+    do {
+        enum msc_status status = msc_bridge_next(pool->options.bridge, &event, timeout_s);
+        if (status == MSC_E_STATE && pool->refusal[0]) {
+            return MSC_FAIL(MSC_E_STATE, "no worker is left: %s", pool->refusal);
+        }
+        MSC_TRY(status);
+        look_at_clock(pool);
+        MSC_TRY(take_event(pool, &event));
+        timeout_s = 0.0;
+    } while (event.kind != MSC_BRIDGE_NOTHING);
     return look_after_workers(pool);
 }

@@ -13,6 +13,8 @@
 #define MAX_WORKERS 64
 #define BEAT_S 2.0
 #define PAUSE_S 1.0
+#define START_S 1000.0
+#define LONGEST_S 1e6 // of a search
 
 struct worker {
     struct fake_bridge *fake;
@@ -292,9 +294,20 @@ static bool happen(struct fake_bridge *f, struct msc_bridge_event *event, const 
     return false;
 }
 
+// Does the coordinator do something else now? What workers say meanwhile waits.
+static void pass_time(struct fake_bridge *f) {
+    if (f->options.gap_s > 0.0 && draw(f) < 0.02) {
+        f->now_s += f->options.gap_s;
+        f->figures.n_gaps++;
+    }
+    // It would go on for ever.
+    assert_true(f->now_s < START_S + LONGEST_S);
+}
+
 static enum msc_status fake_next(struct msc_bridge *bridge, struct msc_bridge_event *event,
                                  double timeout_s) {
     struct fake_bridge *f = (struct fake_bridge *)bridge;
+    pass_time(f);
     double until_s = f->now_s + timeout_s;
     struct event e;
     *event = (struct msc_bridge_event){.kind = MSC_BRIDGE_NOTHING};
@@ -326,6 +339,7 @@ static void fake_close(struct msc_bridge *bridge) {
         f->total->n_twice += own->n_twice;
         f->total->n_garbage += own->n_garbage;
         f->total->n_joins += own->n_joins;
+        f->total->n_gaps += own->n_gaps;
     }
     for (int i = 0; i < f->n_workers; i++) {
         end_worker(&f->workers[i]);
@@ -347,7 +361,7 @@ struct fake_bridge *fake_bridge_open(const struct fake_bridge_options *options) 
     f->bridge.def = &fake_def;
     f->options = *options;
     f->n_faults_left = options->n_faults;
-    f->now_s = 1000.0;
+    f->now_s = START_S;
     msc_rng_seed(&f->rng, options->seed, 7);
     for (int i = 0; i < options->n_workers; i++) {
         add_worker(f, delay_s(f));

@@ -122,6 +122,7 @@ static void test_search_pool_answers__end_every_trial(void **state) {
             take(&s, &answers[order[i]]);
             assert_true(goes_on(&s));
         }
+        assert_int_equal(s.job.trials[0].time_us, N_BATCHES / 2); // a copy's is not the trial's
         end_scene(&s);
     }
     msc_env_destroy(env);
