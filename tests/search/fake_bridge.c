@@ -294,9 +294,13 @@ static bool happen(struct fake_bridge *f, struct msc_bridge_event *event, const 
     return false;
 }
 
-// Does the coordinator do something else now? What workers say meanwhile waits.
+// Does the coordinator do something else now? What workers say meanwhile waits. Or are all stopped?
 static void pass_time(struct fake_bridge *f) {
     if (f->options.gap_s > 0.0 && draw(f) < 0.02) {
+        bool are_all_stopped = draw(f) < 0.5;
+        for (size_t i = 0; i < f->n_events && are_all_stopped; i++) {
+            f->events[i].at_s += f->options.gap_s;
+        }
         f->now_s += f->options.gap_s;
         f->figures.n_gaps++;
     }
