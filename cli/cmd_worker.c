@@ -15,9 +15,9 @@ struct worker_values {
 static const struct msc_cli_option options[] = {{0}};
 
 // The parent lives, whatever its child does. What cannot be told now is told the next time.
-static void beat(void) {
-    static const char line[] = "{\"beat\":1}\n";
-    msc_node_write_line(STDOUT_FILENO, line, sizeof line - 1, false);
+static void beat(bool is_busy) {
+    const char *line = is_busy ? "{\"beat\":1,\"busy\":true}\n" : "{\"beat\":1,\"busy\":false}\n";
+    msc_node_write_line(STDOUT_FILENO, line, strlen(line), false);
 }
 
 static int serve(const struct msc_cli_call *call) {

@@ -137,7 +137,8 @@ static bool is_over(const struct msc_pool *pool) {
     for (size_t i = 0; job->n_open == 0 && i < job->n_shards; i++) {
         const struct msc_pool_shard *shard = &job->shards[i];
         if (msc_pool__is_check(shard) && shard->answered_by != MSC_POOL_NOBODY &&
-            (shard->worker != MSC_POOL_NOBODY || shard->second != MSC_POOL_NOBODY)) {
+            (shard->holders[0].worker != MSC_POOL_NOBODY ||
+             shard->holders[1].worker != MSC_POOL_NOBODY)) {
             return false;
         }
     }

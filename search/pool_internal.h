@@ -19,8 +19,16 @@ struct msc_pool_worker {
     enum msc_pool_worker_state state;
     char name[128];    // "host 123"
     double heard_s;    // its last line
+    double busy_s;     // when it last said that it measures
     double answered_s; // its last answer
     size_t n_open;     // parts that it has
+};
+
+// Who has a part.
+struct msc_pool_holder {
+    int32_t worker; // MSC_POOL_NOBODY: none
+    bool is_sent;
+    double sent_s;
 };
 
 // A part: some batches of some trials.
@@ -29,8 +37,7 @@ struct msc_pool_shard {
     struct msc_node_range range;  // n 0: trials as a whole
     size_t first_trial, n_trials; // in the job's order
     bool is_unbounded;
-    int32_t worker, second; // who has it, and who a copy of it; MSC_POOL_NOBODY
-    double sent_s;
+    struct msc_pool_holder holders[2]; // the second has a copy
     int n_lost;
     bool is_done; // answered, by `answered_by`
     int32_t answered_by;
@@ -76,6 +83,7 @@ struct msc_pool {
     struct msc_pool_worker *workers;
     size_t n_workers, workers_capacity;
     struct msc_pool_job *job; // NULL: none
+    bool has_news;            // a part that nobody was sent, or a worker that may have one
     uint64_t next_shard;
     double unit_s[64]; // what a trial took on a batch, of the last parts
     size_t n_units;
@@ -87,6 +95,7 @@ struct msc_pool {
     double now_s;
     double clock_s;     // of the clock, then
     double looked_s;    // after workers
+    double copied_s;    // when what is late was last looked for
     double said_s;      // when it was last said that nobody is there
     char refusal[1024]; // of the last worker that was refused
     struct msc_str message;
@@ -112,11 +121,19 @@ enum msc_status msc_pool__take_answer(struct msc_pool *pool, struct msc_pool_wor
 enum msc_status msc_pool__give_up(struct msc_pool *pool, size_t index, bool was_alone,
                                   enum msc_worker_death death, int signal_number);
 
-// pool_work.c
-struct msc_pool_worker *msc_pool__find_worker(struct msc_pool *pool, int32_t number);
-size_t msc_pool__n_ready(const struct msc_pool *pool);
+// pool_send.c
+enum msc_status msc_pool__send_init(struct msc_pool *pool, struct msc_pool_worker *worker);
+void msc_pool__give(struct msc_pool_holder *holder, struct msc_pool_worker *worker);
+// The holder has answered.
+void msc_pool__note_time(struct msc_pool *pool, const struct msc_pool_worker *worker,
+                         const struct msc_pool_shard *shard, const struct msc_pool_holder *holder);
 // Sends shards that nobody has, and copies of what is late.
 enum msc_status msc_pool__send(struct msc_pool *pool);
+
+// pool_work.c
+struct msc_pool_holder *msc_pool__find_holder(struct msc_pool_shard *shard, int32_t number);
+struct msc_pool_worker *msc_pool__find_worker(struct msc_pool *pool, int32_t number);
+size_t msc_pool__n_ready(const struct msc_pool *pool);
 // Takes what happens next, and all that has happened; looks after workers then.
 enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s);
 

@@ -66,7 +66,7 @@ static enum msc_status ask_for_rest(struct msc_pool *pool, size_t i, size_t batc
     struct msc_pool_shard shard = {.range = {batch, job->end - batch},
                                    .n_trials = 1,
                                    .is_unbounded = true,
-                                   .worker = MSC_POOL_NOBODY};
+                                   .holders[0].worker = MSC_POOL_NOBODY};
     while (job->order[shard.first_trial] != i) {
         shard.first_trial++;
     }
@@ -206,14 +206,6 @@ static enum msc_status take_outcome(struct msc_pool *pool, const struct msc_pool
     return MSC_OK;
 }
 
-static void note_time(struct msc_pool *pool, const struct msc_pool_worker *worker,
-                      const struct msc_pool_shard *shard) {
-    double begin_s = worker->answered_s > shard->sent_s ? worker->answered_s : shard->sent_s;
-    double units = (double)(shard->n_trials * (shard->range.n > 0 ? shard->range.n : 1));
-    size_t n = sizeof pool->unit_s / sizeof pool->unit_s[0];
-    pool->unit_s[pool->n_units++ % n] = (pool->now_s - begin_s) / units;
-}
-
 static struct msc_pool_shard *find_shard(struct msc_pool *pool, int64_t id) {
     struct msc_pool_job *job = pool->job;
     for (size_t i = 0; job && i < job->n_shards; i++) {
@@ -258,8 +250,9 @@ enum msc_status msc_pool__take_answer(struct msc_pool *pool, struct msc_pool_wor
         return fail_answer(worker);
     }
     struct msc_pool_shard *shard = find_shard(pool, id);
+    struct msc_pool_holder *holder = shard ? msc_pool__find_holder(shard, worker->number) : NULL;
     worker->n_open -= worker->n_open > 0;
-    if (!shard || (shard->worker != worker->number && shard->second != worker->number)) {
+    if (!holder) {
         worker->answered_s = pool->now_s;
         return MSC_OK; // of an evaluation that is over, or given to somebody else since
     }
@@ -269,12 +262,11 @@ enum msc_status msc_pool__take_answer(struct msc_pool *pool, struct msc_pool_wor
     }
     MSC_TRY(status);
     if (!shard->is_done) {
-        note_time(pool, worker, shard);
+        msc_pool__note_time(pool, worker, shard, holder);
         shard->answered_by = worker->number;
     }
     shard->is_done = true;
-    shard->worker = shard->worker == worker->number ? MSC_POOL_NOBODY : shard->worker;
-    shard->second = shard->second == worker->number ? MSC_POOL_NOBODY : shard->second;
+    holder->worker = MSC_POOL_NOBODY;
     worker->answered_s = pool->now_s;
     return settle_shard(pool, shard->first_trial, shard->n_trials);
 }

@@ -76,8 +76,13 @@ enum msc_status msc_pool__add_shard(struct msc_pool *pool, const struct msc_pool
     struct msc_pool_shard *own = &job->shards[job->n_shards++];
     *own = *shard;
     own->id = pool->next_shard++;
-    own->second = MSC_POOL_NOBODY;
+    own->holders[1].worker = MSC_POOL_NOBODY;
     own->answered_by = MSC_POOL_NOBODY;
+    struct msc_pool_worker *worker = msc_pool__find_worker(pool, own->holders[0].worker);
+    if (worker) {
+        msc_pool__give(&own->holders[0], worker);
+    }
+    pool->has_news = true;
     return MSC_OK;
 }
 
@@ -119,7 +124,7 @@ static enum msc_status plan_by_trials(struct msc_pool *pool, size_t loads[], siz
         shard.first_trial = cut_at(job, n_tasks, k, n_pieces);
         shard.n_trials = cut_at(job, n_tasks, k + 1, n_pieces) - shard.first_trial;
         if (shard.n_trials > 0) {
-            shard.worker = choose_worker(pool, loads, 1, 0, k);
+            shard.holders[0].worker = choose_worker(pool, loads, 1, 0, k);
             MSC_TRY(msc_pool__add_shard(pool, &shard));
         }
     }
@@ -131,8 +136,8 @@ static enum msc_status plan_by_trials(struct msc_pool *pool, size_t loads[], siz
 static enum msc_status add_batch(struct msc_pool *pool, const struct msc_pool_shard *shard) {
     struct msc_pool_job *job = pool->job;
     struct msc_pool_shard *last = job->n_shards > 0 ? &job->shards[job->n_shards - 1] : NULL;
-    if (last && last->worker == shard->worker && last->first_trial == shard->first_trial &&
-        last->n_trials == shard->n_trials &&
+    if (last && last->holders[0].worker == shard->holders[0].worker &&
+        last->first_trial == shard->first_trial && last->n_trials == shard->n_trials &&
         last->range.first + last->range.n == shard->range.first) {
         last->range.n++;
         return MSC_OK;
@@ -154,7 +159,7 @@ static enum msc_status plan_by_batches(struct msc_pool *pool, size_t loads[], si
             shard.first_trial = cut_at(job, n_tasks, k, n_own);
             shard.n_trials = cut_at(job, n_tasks, k + 1, n_own) - shard.first_trial;
             if (shard.n_trials > 0) {
-                shard.worker = choose_worker(pool, loads, most, job->first + b, k);
+                shard.holders[0].worker = choose_worker(pool, loads, most, job->first + b, k);
                 MSC_TRY(add_batch(pool, &shard));
             }
         }
@@ -172,9 +177,9 @@ static void choose_checks(struct msc_pool *pool) {
     for (size_t i = 0; i < job->n_shards && msc_pool__n_ready(pool) > 1; i++) {
         struct msc_pool_shard *shard = &job->shards[i];
         for (size_t w = 0; w < pool->n_workers && msc_pool__is_check(shard); w++) {
-            const struct msc_pool_worker *worker = &pool->workers[w];
-            if (worker->state == MSC_POOL_READY && worker->number != shard->worker) {
-                shard->second = worker->number;
+            struct msc_pool_worker *worker = &pool->workers[w];
+            if (worker->state == MSC_POOL_READY && worker->number != shard->holders[0].worker) {
+                msc_pool__give(&shard->holders[1], worker);
                 break;
             }
         }

@@ -4,24 +4,24 @@
 #include "base/clock.h"
 #include "base/shown.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define SILENT_S 10.0 // without a beat: somebody else does the same
-#define GONE_S 20.0   // it is given up
-#define LATE_RATIO 3.0
-#define LATE_LEAST_S 1.0
-// A worker that lives and does not answer is given up, too: after so many times what a part should take
-// and a minute more, or after so long where that is not known; and where it does not come to be one.
-#define MUTE_RATIO 20.0
-#define MUTE_LEAST_S 60.0
-#define MUTE_UNKNOWN_S 3600.0
+#define GONE_S 20.0 // without a line: it is given up
+// So is a worker that lives and has not answered, though for so long nothing was in flight; and one that does not
+// come to be ready.
+#define MUTE_S 60.0
+#define UNREADY_S 3600.0
 #define MAX_LOST 3 // times that a part is sent again before its trials run one by one
 #define SAY_EVERY_S 60.0
 #define LOOK_EVERY_S 1.0
 #define LONGEST_GAP_S 2.0 // between two events, which are looked for ten times a second
+
+struct msc_pool_holder *msc_pool__find_holder(struct msc_pool_shard *shard, int32_t number) {
+    return shard->holders[0].worker == number   ? &shard->holders[0]
+           : shard->holders[1].worker == number ? &shard->holders[1]
+                                                : NULL;
+}
 
 struct msc_pool_worker *msc_pool__find_worker(struct msc_pool *pool, int32_t number) {
     for (size_t i = 0; i < pool->n_workers; i++) {
@@ -40,230 +40,44 @@ size_t msc_pool__n_ready(const struct msc_pool *pool) {
     return n;
 }
 
-// ---- Sending ----------------------------------------------------------------------------------
-
-static enum msc_status name_files(struct msc_pool *pool) {
-    const struct msc_pool_options *o = &pool->options;
-    bool is_due = o->name_files && !pool->has_named_files;
-    pool->has_named_files = true;
-    return is_due ? o->name_files(o->payload, o->bridge) : MSC_OK;
-}
-
-static enum msc_status send_init(struct msc_pool *pool, struct msc_pool_worker *worker) {
-    struct msc_str *m = &pool->message;
-    MSC_TRY(name_files(pool));
-    msc_str_clear(m);
-    msc_str_printf(m, "{\"method\":\"init\",\"protocol\":%d%s%s}\n", MSC_NODE_PROTOCOL,
-                   pool->options.init[0] ? "," : "", pool->options.init);
-    MSC_TRY(msc_str_status(m));
-    worker->state = MSC_POOL_ASKED;
-    worker->answered_s = pool->now_s;
-    worker->n_open = 0;
-    return msc_bridge_send(pool->options.bridge, worker->number, m->data, m->length);
-}
-
-// Parts [n] of the same trials, in one message.
-static enum msc_status send_parts(struct msc_pool *pool, struct msc_pool_worker *worker,
-                                  struct msc_pool_shard *const shards[], size_t n) {
-    struct msc_pool_job *job = pool->job;
-    struct msc_arena arena = {0};
-    size_t n_trials = shards[0]->n_trials;
-    struct msc_trial **trials = msc_arena_array(&arena, n_trials, sizeof *trials);
-    double *bounds = msc_arena_array(&arena, n_trials, sizeof *bounds);
-    uint64_t *ids = msc_arena_array(&arena, n, sizeof *ids);
-    struct msc_node_range *ranges = msc_arena_array(&arena, n, sizeof *ranges);
-    enum msc_status status = MSC_OK;
-    if (!trials || !bounds || !ids || !ranges) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for a message");
-        goto out;
-    }
-    for (size_t k = 0; k < n_trials; k++) {
-        size_t i = job->order[shards[0]->first_trial + k];
-        trials[k] = job->e->trials[i];
-        bounds[k] = shards[0]->is_unbounded ? INFINITY : job->e->bounds[i];
-    }
-    for (size_t k = 0; k < n; k++) {
-        ids[k] = shards[k]->id;
-        ranges[k] = shards[k]->range;
-        shards[k]->sent_s = pool->now_s;
-        worker->n_open++;
-    }
-    msc_str_clear(&pool->message);
-    msc_node_write_evaluate(&pool->message, msc_env_space(pool->options.env), ids, ranges, n,
-                            trials, bounds, n_trials);
-    MSC_TRY_OUT(msc_str_status(&pool->message));
-    status = msc_bridge_send(pool->options.bridge, worker->number, pool->message.data,
-                             pool->message.length);
-out:
-    msc_arena_finish(&arena);
-    return status;
-}
-
-static bool is_same_trials(const struct msc_pool_shard *a, const struct msc_pool_shard *b) {
-    return a->first_trial == b->first_trial && a->n_trials == b->n_trials &&
-           a->is_unbounded == b->is_unbounded;
-}
-
-// All that the worker is to have and was not sent yet.
-static enum msc_status send_to(struct msc_pool *pool, struct msc_pool_worker *worker,
-                               struct msc_pool_shard *group[]) {
-    struct msc_pool_job *job = pool->job;
-    size_t n = 0;
-    for (size_t i = 0; i < job->n_shards; i++) {
-        struct msc_pool_shard *shard = &job->shards[i];
-        bool is_due = shard->sent_s == 0 && !shard->is_done && shard->worker == worker->number;
-        if (!is_due) {
-            continue;
-        }
-        if (n > 0 && !is_same_trials(group[0], shard)) {
-            MSC_TRY(send_parts(pool, worker, group, n));
-            n = 0;
-        }
-        group[n++] = shard;
-    }
-    return n > 0 ? send_parts(pool, worker, group, n) : MSC_OK;
-}
-
-static struct msc_pool_worker *least_busy(struct msc_pool *pool,
-                                          const struct msc_pool_shard *shard) {
-    struct msc_pool_worker *best = NULL;
-    for (size_t i = 0; i < pool->n_workers; i++) {
-        struct msc_pool_worker *worker = &pool->workers[i];
-        if (worker->state == MSC_POOL_READY && worker->number != shard->worker &&
-            worker->number != shard->second && (!best || worker->n_open < best->n_open)) {
-            best = worker;
-        }
-    }
-    return best;
-}
-
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-// What a trial takes on a batch; NaN: not known yet.
-static double median_unit(const struct msc_pool *pool) {
-    double sorted[sizeof pool->unit_s / sizeof pool->unit_s[0]];
-    size_t most = sizeof sorted / sizeof sorted[0];
-    size_t n = pool->n_units < most ? pool->n_units : most;
-    memcpy(sorted, pool->unit_s, n * sizeof sorted[0]);
-    qsort(sorted, n, sizeof sorted[0], compare_doubles);
-    return n > 0 ? sorted[n / 2] : NAN;
-}
-
-// How long the worker has had nothing else to do than this part, or those before it.
-static double waited_s(const struct msc_pool *pool, const struct msc_pool_worker *worker,
-                       const struct msc_pool_shard *shard) {
-    double begin_s = worker->answered_s > shard->sent_s ? worker->answered_s : shard->sent_s;
-    return pool->now_s - begin_s;
-}
-
-// NaN: not known.
-static double expected_s(const struct msc_pool_shard *shard, double unit_s) {
-    return unit_s * (double)(shard->n_trials * (shard->range.n > 0 ? shard->range.n : 1));
-}
-
-static bool is_late(const struct msc_pool *pool, const struct msc_pool_worker *worker,
-                    const struct msc_pool_shard *shard, double unit_s) {
-    return pool->now_s - worker->heard_s > SILENT_S ||
-           waited_s(pool, worker, shard) >
-               LATE_RATIO * expected_s(shard, unit_s) + LATE_LEAST_S; // false for NaN
-}
-
-static enum msc_status send_copy(struct msc_pool *pool, struct msc_pool_shard *shard,
-                                 struct msc_pool_worker *worker) {
-    double sent_s = shard->sent_s;
-    shard->second = worker->number;
-    MSC_TRY(send_parts(pool, worker, &shard, 1));
-    shard->sent_s = sent_s;
-    pool->figures.n_retried++;
-    return MSC_OK;
-}
-
-// A copy of what is late, for who has nothing to do.
-static enum msc_status copy_late(struct msc_pool *pool) {
-    struct msc_pool_job *job = pool->job;
-    double unit_s = median_unit(pool);
-    for (size_t i = 0; i < job->n_shards; i++) {
-        struct msc_pool_shard *shard = &job->shards[i];
-        const struct msc_pool_worker *worker = msc_pool__find_worker(pool, shard->worker);
-        if (shard->is_done || !worker || shard->sent_s == 0 || shard->second != MSC_POOL_NOBODY ||
-            !is_late(pool, worker, shard, unit_s)) {
-            continue;
-        }
-        struct msc_pool_worker *idle = least_busy(pool, shard);
-        if (idle && idle->n_open == 0) {
-            MSC_TRY(send_copy(pool, shard, idle));
-        }
-    }
-    return MSC_OK;
-}
-
-// Copies that were planned, for comparison.
-static enum msc_status send_checks(struct msc_pool *pool) {
-    struct msc_pool_job *job = pool->job;
-    for (size_t i = 0; i < job->n_shards; i++) {
-        struct msc_pool_shard *shard = &job->shards[i];
-        struct msc_pool_worker *worker = msc_pool__find_worker(pool, shard->second);
-        if (shard->sent_s == 0 && worker && !shard->is_done) {
-            MSC_TRY(send_parts(pool, worker, &shard, 1));
-            shard->sent_s = 0;
-        }
-    }
-    return MSC_OK;
-}
-
-enum msc_status msc_pool__send(struct msc_pool *pool) {
-    struct msc_pool_job *job = pool->job;
-    MSC_TRY(send_checks(pool));
-    for (size_t i = 0; i < job->n_shards; i++) {
-        struct msc_pool_shard *shard = &job->shards[i];
-        if (!shard->is_done && shard->worker == MSC_POOL_NOBODY) {
-            struct msc_pool_worker *worker = least_busy(pool, shard);
-            shard->sent_s = 0;
-            shard->worker = worker ? worker->number : MSC_POOL_NOBODY;
-        }
-    }
-    struct msc_pool_shard **group = msc_alloc_zero(job->n_shards + 1, sizeof *group);
-    enum msc_status status =
-        group ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu parts", job->n_shards);
-    for (size_t i = 0; status == MSC_OK && i < pool->n_workers; i++) {
-        if (pool->workers[i].state == MSC_POOL_READY) {
-            status = send_to(pool, &pool->workers[i], group);
-        }
-    }
-    msc_free(group);
-    return status == MSC_OK ? copy_late(pool) : status;
-}
-
 // ---- What happens to workers ------------------------------------------------------------------
+
+// It has the part no more; who has a copy has it then. True: so it is sent to nobody who could answer.
+static bool leave_part(struct msc_pool_shard *shard, int32_t number) {
+    static const struct msc_pool_holder nobody = {.worker = MSC_POOL_NOBODY};
+    struct msc_pool_holder *own = msc_pool__find_holder(shard, number);
+    bool is_lost = own == &shard->holders[0] && own->is_sent && !shard->is_done;
+    if (own == &shard->holders[0]) {
+        shard->holders[0] = shard->holders[1];
+    }
+    if (own) {
+        shard->holders[1] = nobody;
+    }
+    return is_lost;
+}
 
 // Its parts are somebody else's. `is_blamed`: it was lost with them.
 static enum msc_status take_parts_back(struct msc_pool *pool, int32_t number, bool is_blamed) {
     struct msc_pool_job *job = pool->job;
+    pool->has_news = true;
     for (size_t i = 0; job && i < job->n_shards; i++) {
         struct msc_pool_shard *shard = &job->shards[i];
-        if (shard->second == number) {
-            shard->second = MSC_POOL_NOBODY;
-        }
-        if (shard->worker != number) {
+        if (!leave_part(shard, number)) {
             continue;
         }
-        shard->worker = shard->is_done ? MSC_POOL_NOBODY : shard->second;
-        shard->second = MSC_POOL_NOBODY;
-        if (shard->is_done || shard->sent_s == 0) {
-            continue;
-        }
+        bool is_alone = job->e->n == 1, has_copy = shard->holders[0].worker != MSC_POOL_NOBODY;
         shard->n_lost += is_blamed;
-        pool->figures.n_retried += shard->worker == MSC_POOL_NOBODY;
+        pool->figures.n_retried += !has_copy;
         // One that runs alone is not sent again: who asked decides.
-        if (is_blamed && shard->worker == MSC_POOL_NOBODY &&
-            (job->e->n == 1 || shard->n_lost >= MAX_LOST)) {
-            MSC_TRY(msc_pool__give_up(pool, i, job->e->n == 1, MSC_WORKER_DEATH_NONE, 0));
+        if (is_blamed && !has_copy && (is_alone || shard->n_lost >= MAX_LOST)) {
+            MSC_TRY(msc_pool__give_up(pool, i, is_alone, MSC_WORKER_DEATH_NONE, 0));
         }
     }
     return MSC_OK;
+}
+
+static void forget_worker(struct msc_pool *pool, struct msc_pool_worker *worker) {
+    *worker = pool->workers[--pool->n_workers];
 }
 
 static enum msc_status lose_worker(struct msc_pool *pool, int32_t number, const char *why) {
@@ -273,7 +87,7 @@ static enum msc_status lose_worker(struct msc_pool *pool, int32_t number, const 
     }
     pool->figures.n_lost++;
     msc_log(pool->options.log, MSC_LOG_WARNING, "worker %s is lost: %s", worker->name, why);
-    *worker = pool->workers[--pool->n_workers];
+    forget_worker(pool, worker);
     return take_parts_back(pool, number, true);
 }
 
@@ -284,7 +98,7 @@ static enum msc_status drop_worker(struct msc_pool *pool, int32_t number, const 
 
 // It does not compute what we do, or cannot.
 static enum msc_status refuse_worker(struct msc_pool *pool, int32_t number, const char *why) {
-    const struct msc_pool_worker *worker = msc_pool__find_worker(pool, number);
+    struct msc_pool_worker *worker = msc_pool__find_worker(pool, number);
     char count[64] = "";
     if (++pool->figures.n_refused > 1) {
         snprintf(count, sizeof count, ", as were %zu before it", pool->figures.n_refused - 1);
@@ -293,8 +107,7 @@ static enum msc_status refuse_worker(struct msc_pool *pool, int32_t number, cons
              why);
     msc_log(pool->options.log, MSC_LOG_WARNING, "%s", pool->refusal);
     msc_bridge_drop(pool->options.bridge, number, true);
-    pool->workers[worker - pool->workers] = pool->workers[pool->n_workers - 1];
-    pool->n_workers--;
+    forget_worker(pool, worker);
     return take_parts_back(pool, number, false);
 }
 
@@ -312,7 +125,7 @@ static enum msc_status add_worker(struct msc_pool *pool, int32_t number, const c
         snprintf(worker->name, sizeof worker->name, "%d", (int)number);
     }
     msc_str_finish(&shown);
-    return send_init(pool, worker);
+    return msc_pool__send_init(pool, worker);
 }
 
 // ---- What they say ----------------------------------------------------------------------------
@@ -355,6 +168,7 @@ static enum msc_status take_hello(struct msc_pool *pool, struct msc_pool_worker 
     }
     worker->state = MSC_POOL_READY;
     worker->answered_s = pool->now_s;
+    pool->has_news = true;
     return MSC_OK;
 }
 
@@ -376,14 +190,14 @@ static enum msc_status take_crash(struct msc_pool *pool, struct msc_pool_worker 
     msc_log(pool->options.log, MSC_LOG_WARNING, "worker %s: its process died (%s)", worker->name,
             how);
     for (size_t i = 0; job && i < job->n_shards; i++) {
-        const struct msc_pool_shard *shard = &job->shards[i];
-        bool is_own = shard->worker == worker->number || shard->second == worker->number;
+        struct msc_pool_shard *shard = &job->shards[i];
+        bool is_own = msc_pool__find_holder(shard, worker->number) != NULL;
         if (!shard->is_done && is_own && part->valuedouble == (double)shard->id) {
             MSC_TRY(msc_pool__give_up(pool, i, shard->n_trials == 1, death_of(how), signal_number));
         }
     }
     MSC_TRY(take_parts_back(pool, worker->number, false));
-    return send_init(pool, worker);
+    return msc_pool__send_init(pool, worker);
 }
 
 static enum msc_status take_error(struct msc_pool *pool, struct msc_pool_worker *worker,
@@ -412,6 +226,8 @@ static enum msc_status take_message(struct msc_pool *pool, struct msc_pool_worke
         return take_crash(pool, worker, message, crashed);
     }
     if (cJSON_GetObjectItemCaseSensitive(message, "beat")) {
+        bool is_busy = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(message, "busy"));
+        worker->busy_s = is_busy ? pool->now_s : worker->busy_s;
         return MSC_OK;
     }
     enum msc_status status = worker->state == MSC_POOL_READY
@@ -461,19 +277,16 @@ static void say_that_nobody_is_there(struct msc_pool *pool) {
     }
 }
 
-// Does it live, and do nothing of what it was asked?
+// Does it live, and not answer? What takes long is in flight meanwhile, and its parent's to end.
 static bool is_mute(const struct msc_pool *pool, const struct msc_pool_worker *worker) {
     const struct msc_pool_job *job = pool->job;
-    double unit_s = median_unit(pool);
+    double idle_s = worker->busy_s > worker->answered_s ? worker->busy_s : worker->answered_s;
     if (worker->state == MSC_POOL_ASKED) {
-        return pool->now_s - worker->answered_s > MUTE_UNKNOWN_S;
+        return pool->now_s - worker->answered_s > UNREADY_S;
     }
-    for (size_t i = 0; i < job->n_shards; i++) {
-        const struct msc_pool_shard *shard = &job->shards[i];
-        double most_s = MUTE_RATIO * expected_s(shard, unit_s) + MUTE_LEAST_S;
-        bool is_own = shard->worker == worker->number || shard->second == worker->number;
-        if (is_own && shard->sent_s > 0 &&
-            waited_s(pool, worker, shard) > (isnan(most_s) ? MUTE_UNKNOWN_S : most_s)) {
+    for (size_t i = 0; pool->now_s - idle_s > MUTE_S && i < job->n_shards; i++) {
+        const struct msc_pool_holder *own = msc_pool__find_holder(&job->shards[i], worker->number);
+        if (own && own->is_sent && pool->now_s - own->sent_s > MUTE_S) {
             return true;
         }
     }

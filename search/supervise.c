@@ -247,7 +247,7 @@ static void tell_alive(struct supervisor *s) {
     uint64_t now_ns = msc_clock_ns();
     if (s->options->beat && (double)(now_ns - s->last_beat_ns) * 1e-9 >= MSC_SUPERVISE_BEAT_S) {
         s->last_beat_ns = now_ns;
-        s->options->beat();
+        s->options->beat(atomic_load(&s->page->is_busy) != 0);
     }
 }
 

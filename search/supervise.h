@@ -48,7 +48,8 @@ struct msc_supervise_options {
     double kill_after_s; // after a second signal; <= 0: 5 seconds
     // Optional: gets the lines of `log` too, for the log file that the worker named.
     void (*append)(const char *path, enum msc_log_level level, const char *line);
-    void (*beat)(void); // optional: called every MSC_SUPERVISE_BEAT_S, whatever the worker does
+    // Optional: called every MSC_SUPERVISE_BEAT_S, whatever the worker does. Are trials in flight?
+    void (*beat)(bool is_busy);
 };
 
 #define MSC_SUPERVISE_BEAT_S 2.0

@@ -143,6 +143,10 @@ static bool say(void *payload, const char *line, size_t length) {
     struct worker *w = payload;
     struct fake_bridge *f = w->fake;
     w->busy_until_s += 0.05 * draw(f);
+    if (f->options.slow_s > 0.0 && draw(f) < 0.1) {
+        w->busy_until_s += f->options.slow_s;
+        f->figures.n_slow++;
+    }
     double in_s = w->busy_until_s - f->now_s;
     if (goes_wrong(f, 0.01, &f->figures.n_drops)) {
         return true;
@@ -262,7 +266,8 @@ static void tell(struct fake_bridge *f, struct msc_bridge_event *event,
 
 // True: the coordinator hears of it.
 static bool happen(struct fake_bridge *f, struct msc_bridge_event *event, const struct event *e) {
-    static const char beat[] = "{\"beat\":1}";
+    static const char *const beats[] = {"{\"beat\":1,\"busy\":false}",
+                                        "{\"beat\":1,\"busy\":true}"};
     struct worker *w = &f->workers[e->worker];
     if (e->what == HAPPENS_DOWN) {
         tell(f, event, MSC_BRIDGE_DOWN, e, e->text);
@@ -285,7 +290,7 @@ static bool happen(struct fake_bridge *f, struct msc_bridge_event *event, const 
     case HAPPENS_BEAT:
         if (!w->is_silent) {
             add_event(f, HAPPENS_BEAT, BEAT_S, e->worker, NULL, 0);
-            tell(f, event, MSC_BRIDGE_LINE, e, beat);
+            tell(f, event, MSC_BRIDGE_LINE, e, beats[w->busy_until_s > f->now_s]);
         }
         return !w->is_silent;
     case HAPPENS_DOWN:
@@ -344,6 +349,7 @@ static void fake_close(struct msc_bridge *bridge) {
         f->total->n_garbage += own->n_garbage;
         f->total->n_joins += own->n_joins;
         f->total->n_gaps += own->n_gaps;
+        f->total->n_slow += own->n_slow;
     }
     for (int i = 0; i < f->n_workers; i++) {
         end_worker(&f->workers[i]);

@@ -24,13 +24,14 @@ struct fake_bridge_options {
     int n_faults;        // at most
     enum fake_flaw flaw; // of the first worker
     bool are_all_flawed; // of all
+    double slow_s;       // at times a part takes so long; 0: never
     double gap_s;        // at times the coordinator does something else for so long; 0: never
     const struct msc_env_def *def;
     const char *env; // its configuration
 };
 
 struct fake_figures {
-    int n_kills, n_crashes, n_silences, n_drops, n_twice, n_garbage, n_joins, n_gaps;
+    int n_kills, n_crashes, n_silences, n_drops, n_twice, n_garbage, n_joins, n_gaps, n_slow;
 };
 
 struct fake_bridge *fake_bridge_open(const struct fake_bridge_options *options);

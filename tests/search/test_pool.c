@@ -191,6 +191,30 @@ static void test_search_pool__keeps_whom_it_did_not_hear(void **state) {
     assert_true(total.n_gaps > 40);
 }
 
+// What takes very long is the worker's parent's to end, by the limits of the search.
+static void test_search_pool__waits_for_what_takes_long(void **state) {
+    struct fixture *f = *state;
+    char paths[N_SUBJECTS][FIXTURE_PATH_BYTES];
+    struct fake_figures total = {0};
+    make_references(f, paths);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct subject s = subject_of(seed);
+        struct msc_pool_figures figures;
+        const struct fake_bridge_options o = {.seed = seed,
+                                              .n_workers = 1 + (int)(seed % 2),
+                                              .slow_s = 1000.0,
+                                              .def = s.def,
+                                              .env = s.env};
+        struct fake_bridge *bridge = fake_bridge_open(&o);
+        fake_bridge_count(bridge, &total);
+        assert_ok(run(f->path, &s, bridge, &figures));
+        assert_int_equal(figures.n_lost, 0);
+        assert_same_record(f->path, paths[seed % N_SUBJECTS]);
+        remove_record(f->path);
+    }
+    assert_true(total.n_slow > 10);
+}
+
 // A machine that cannot be trusted is found out, though it knows the canary: of some thousand parts a
 // hundredth is measured twice.
 static void test_search_pool__finds_a_difference(void **state) {
@@ -300,6 +324,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(test_search_pool__outlives_faults, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_search_pool__keeps_whom_it_did_not_hear, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_search_pool__waits_for_what_takes_long, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_search_pool__finds_a_difference, fixture_setup,
                                         fixture_teardown),

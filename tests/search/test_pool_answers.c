@@ -51,13 +51,14 @@ static void begin_scene(struct scene *s, struct msc_env *env, double bound) {
     s->pool.workers = s->workers;
     s->pool.n_workers = N_WORKERS;
     for (size_t i = 0; i < N_BATCHES / 2; i++) {
-        const struct msc_pool_shard shard = {.range = {2 * i, 2}, .n_trials = 1};
+        const struct msc_pool_shard shard = {
+            .range = {2 * i, 2}, .n_trials = 1, .holders[0].worker = MSC_POOL_NOBODY};
         assert_ok(msc_pool__add_shard(&s->pool, &shard));
     }
     for (size_t i = 0; i < N_ANSWERS; i++) {
         struct msc_pool_shard *shard = &job->shards[answers[i].part];
         bool is_copy = i > 0 && answers[i - 1].part == answers[i].part;
-        *(is_copy ? &shard->second : &shard->worker) = answers[i].worker;
+        msc_pool__give(&shard->holders[is_copy], &s->workers[answers[i].worker]);
     }
 }
 
