@@ -124,6 +124,16 @@ enum msc_status msc_node_read_outcome(struct msc_node_outcome *out, int64_t *id,
 
 // ---- The canary -------------------------------------------------------------------------------
 
+// What is measured is another number every time.
+static void write_computed(struct msc_str *out, const struct msc_space *space,
+                           const double metrics[]) {
+    for (size_t i = 0; i < space->n_metrics; i++) {
+        if (!space->metrics[i].is_measured) {
+            msc_node_write_doubles(out, &metrics[i], 1);
+        }
+    }
+}
+
 static enum msc_status measure_canary(struct msc_str *out, struct msc_env *env,
                                       struct msc_arena *arena) {
     const struct msc_space *space = msc_env_space(env);
@@ -148,7 +158,7 @@ static enum msc_status measure_canary(struct msc_str *out, struct msc_env *env,
     if (batches.n_sums > 0) {
         msc_node_write_doubles(out, terms, batches.n_terms);
     } else {
-        msc_node_write_doubles(out, trial.outcome.metrics, space->n_metrics);
+        write_computed(out, space, trial.outcome.metrics);
     }
     return msc_str_status(out);
 }

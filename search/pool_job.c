@@ -157,11 +157,22 @@ static enum msc_status take_batches(bool *differs, struct msc_pool_job *job, siz
                                          : MSC_OK;
 }
 
+// What is measured may differ.
+static bool is_same(const struct msc_space *space, const double a[], const double b[]) {
+    for (size_t i = 0; i < space->n_metrics; i++) {
+        if (!space->metrics[i].is_measured && memcmp(&a[i], &b[i], sizeof a[i]) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static enum msc_status take_whole(bool *differs, struct msc_pool *pool, size_t i,
                                   const struct msc_node_outcome *o) {
     struct msc_pool_job *job = pool->job;
     struct msc_outcome *outcome = &job->e->trials[i]->outcome;
-    size_t n = msc_env_space(pool->options.env)->n_metrics;
+    const struct msc_space *space = msc_env_space(pool->options.env);
+    size_t n = space->n_metrics;
     double *values = msc_arena_array(&job->arena, n + 1, sizeof *values);
     if (!values) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an answer");
@@ -171,7 +182,7 @@ static enum msc_status take_whole(bool *differs, struct msc_pool *pool, size_t i
     }
     if (job->trials[i].is_done) {
         *differs = o->state == MSC_TRIAL_COMPLETE && msc_trial_state_is_result(outcome->state) &&
-                   memcmp(outcome->metrics, values, n * sizeof *values) != 0;
+                   !is_same(space, outcome->metrics, values);
         return MSC_OK;
     }
     memcpy(outcome->metrics, values, n * sizeof *values);

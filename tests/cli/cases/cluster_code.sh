@@ -58,6 +58,16 @@ ray in/program.json --node-path "$PWD/nodes/good"
 same out/program.jsonl 'a program of the nodes'
 ray in/program.json --node-path "$PWD/nodes/other"
 ray in/program.json --node-path "$PWD/nodes/none" | cut -c1-90
+# One whose speed is measured: that it differs is no fault of a worker's.
+sed 's/\({"name": "distill_loss"}\)/\1, {"name": "speed", "measured": True}/; s/"distill_loss": loss/&, "speed": time.perf_counter()/
+    s/import json/&, time/' in/env.py >in/timed.py
+sed 's/env.py/timed.py/; s/program/timed/' in/program.json >in/timed.json
+loss() { mscgym show "$1" --canonical | grep -o '"choices":[^]]*\|"distill_loss":[0-9.e+-]*' | sed 1d; }
+mscgym search in/timed.json --quiet >/dev/null
+loss out/timed.jsonl >alone.txt
+mscgym search in/timed.json --restart --quiet --cluster local:2 >/dev/null
+loss out/timed.jsonl >own.txt
+cmp alone.txt own.txt && [ "$(wc -l <own.txt)" -ge 80 ] && echo 'measured: the same'
 # A library.
 sed 's|{"type": "process".*},$|{"type": "./coin.so"},|; s/program/library/' in/program.json >in/library.json
 cp "$COIN" in/coin.so
