@@ -66,9 +66,11 @@ struct msc_pool_figures msc_pool_figures(const struct msc_pool *pool) {
 
 // ---- One evaluation ---------------------------------------------------------------------------
 
-static enum msc_status check_stop(const struct msc_pool *pool) {
-    return msc_cancel_now(pool->options.cancel) ? MSC_FAIL(MSC_E_CANCELLED, "stopped on request")
-                                                : MSC_OK;
+// What is being measured is finished first, unless it is to stop at once.
+static enum msc_status check_stop(const struct msc_pool *pool, bool is_measuring) {
+    return msc_cancel_reached(pool->options.cancel, is_measuring ? 2 : 1)
+               ? MSC_FAIL(MSC_E_CANCELLED, "stopped on request")
+               : MSC_OK;
 }
 
 static enum msc_status make_terms(struct msc_pool_job *job) {
@@ -126,7 +128,7 @@ static enum msc_status gather(struct msc_pool *pool) {
             pool->is_begun = true;
             return MSC_OK;
         }
-        MSC_TRY(check_stop(pool));
+        MSC_TRY(check_stop(pool, false));
         MSC_TRY(msc_pool__pump(pool, POLL_S));
     }
 }
@@ -149,7 +151,7 @@ static enum msc_status run_job(struct msc_pool *pool) {
     MSC_TRY(gather(pool));
     MSC_TRY(msc_pool__plan(pool));
     while (!is_over(pool)) {
-        MSC_TRY(check_stop(pool));
+        MSC_TRY(check_stop(pool, msc_pool__n_ready(pool) > 0));
         MSC_TRY(msc_pool__send(pool));
         MSC_TRY(msc_pool__pump(pool, POLL_S));
     }

@@ -309,6 +309,9 @@ static void pass_time(struct fake_bridge *f) {
         f->now_s += f->options.gap_s;
         f->figures.n_gaps++;
     }
+    if (f->options.cancel && f->now_s > START_S + f->options.stop_s) {
+        msc_cancel_raise(f->options.cancel, 1);
+    }
     // It would go on for ever.
     assert_true(f->now_s < START_S + LONGEST_S);
 }

@@ -4,6 +4,7 @@
 #ifndef MSC_TESTS_SEARCH_FAKE_BRIDGE_H
 #define MSC_TESTS_SEARCH_FAKE_BRIDGE_H
 
+#include "base/cancel.h"
 #include "search/bridge.h"
 #include "search/node.h"
 
@@ -21,11 +22,13 @@ enum fake_flaw {
 struct fake_bridge_options {
     uint64_t seed;
     int n_workers;
-    int n_faults;        // at most
-    enum fake_flaw flaw; // of the first worker
-    bool are_all_flawed; // of all
-    double slow_s;       // at times a part takes so long; 0: never
-    double gap_s;        // at times the coordinator does something else for so long; 0: never
+    int n_faults;              // at most
+    enum fake_flaw flaw;       // of the first worker
+    bool are_all_flawed;       // of all
+    double slow_s;             // at times a part takes so long; 0: never
+    double gap_s;              // at times the coordinator does something else for so long; 0: never
+    struct msc_cancel *cancel; // a first request to stop comes after stop_s; NULL: none
+    double stop_s;
     const struct msc_env_def *def;
     const char *env; // its configuration
 };

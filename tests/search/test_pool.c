@@ -22,6 +22,7 @@ struct subject {
     uint32_t parallel;
     int64_t n_trials;     // 0: forty
     const char *numerics; // of workers; NULL: as here, "test"
+    const struct msc_cancel *cancel;
 };
 
 // A search, by a pool unless `bridge` is NULL. The text of a failure is the thread's.
@@ -42,6 +43,7 @@ static enum msc_status run(const char *path, const struct subject *s, struct fak
                                    .seed = 5,
                                    .race = &rungs,
                                    .parallel = s->parallel,
+                                   .cancel = s->cancel,
                                    .budget = {.trials = s->n_trials > 0 ? s->n_trials : 40}};
     assert_ok(msc_env_create(&env, s->def, config, &host));
     assert_ok(msc_env_read_goal(&goal, msc_env_space(env), config));
@@ -57,6 +59,7 @@ static enum msc_status run(const char *path, const struct subject *s, struct fak
                                               .build = "test",
                                               .numerics = o.numerics,
                                               .is_foreign = s->numerics != NULL,
+                                              .cancel = s->cancel,
                                               .now_s = fake_bridge_now_s,
                                               .payload = bridge};
         assert_ok(msc_pool_open(&o.pool, &pool));
@@ -64,6 +67,7 @@ static enum msc_status run(const char *path, const struct subject *s, struct fak
     enum msc_status status = msc_search_run(&result, &o);
     char message[512];
     snprintf(message, sizeof message, "%s", msc_status_message());
+    status = status == MSC_OK && result.end == MSC_SEARCH_END_CANCELLED ? MSC_E_CANCELLED : status;
     msc_search_result_finish(&result);
     if (bridge && figures) {
         *figures = msc_pool_figures(o.pool);
@@ -215,6 +219,24 @@ static void test_search_pool__waits_for_what_takes_long(void **state) {
     assert_true(total.n_slow > 10);
 }
 
+// There is nothing to finish where nobody measures.
+static void test_search_pool__stops_while_nobody_is_there(void **state) {
+    struct fixture *f = *state;
+    struct msc_cancel cancel = {0};
+    struct subject s = subject_of(0);
+    s.cancel = &cancel;
+    const struct fake_bridge_options o = {.seed = 1,
+                                          .n_workers = 2,
+                                          .flaw = FLAW_DEAF,
+                                          .are_all_flawed = true,
+                                          .cancel = &cancel,
+                                          .stop_s = 5.0,
+                                          .def = s.def,
+                                          .env = s.env};
+    assert_int_equal(run(f->path, &s, fake_bridge_open(&o), NULL), MSC_E_CANCELLED);
+    remove_record(f->path);
+}
+
 // A machine that cannot be trusted is found out, though it knows the canary: of some thousand parts a
 // hundredth is measured twice.
 static void test_search_pool__finds_a_difference(void **state) {
@@ -327,6 +349,8 @@ int main(int argc, char **argv) {
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_search_pool__waits_for_what_takes_long, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_search_pool__stops_while_nobody_is_there,
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_search_pool__finds_a_difference, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_search_pool__says_why_nobody_is_left, fixture_setup,
