@@ -269,11 +269,9 @@ enum msc_status msc_process__fail_ended(struct msc_process *process) {
                     process->death.si_status);
 }
 
-// What it started itself ends with it: everything in its group. A program that has left the group
-// (setsid) wants to be on its own.
-static void end_group(struct msc_process *process) {
-    double deadline_s = msc_clock_seconds() + TERM_GRACE_S;
-    kill(-process->pid, SIGTERM);
+// What it started itself ends with it: everything in its group, which was told to. A program that has left the
+// group (setsid) wants to be on its own.
+static void end_group(struct msc_process *process, double deadline_s) {
     if (!msc_process__has_ended(process, deadline_s)) {
         kill(process->pid, SIGKILL);
         msc_process__has_ended(process, msc_clock_seconds() + 10.0);
@@ -470,21 +468,47 @@ enum msc_status msc_process_answer(struct msc_process *process, struct cJSON **a
     return MSC_OK;
 }
 
-void msc_process_stop(struct msc_process *process, double grace_s) {
-    if (!process) {
-        return;
-    }
-    if (process->input >= 0) {
-        close(process->input);
-    }
-    if (process->pid > 0) {
-        msc_process__has_ended(process, msc_clock_seconds() + grace_s);
-        end_group(process);
-    }
-    if (process->output >= 0) {
+static bool is_started(const struct msc_process *process) {
+    return process && process->pid > 0;
+}
+
+static void free_process(struct msc_process *process) {
+    if (process && process->output >= 0) {
         close(process->output);
     }
-    msc_free(process->buffer);
-    msc_free(process->name);
+    if (process) {
+        msc_free(process->buffer);
+        msc_free(process->name);
+    }
     msc_free(process);
+}
+
+void msc_process_stop_all(struct msc_process *const processes[], size_t n, double grace_s) {
+    for (size_t i = 0; i < n; i++) {
+        if (processes[i] && processes[i]->input >= 0) {
+            close(processes[i]->input);
+        }
+    }
+    double deadline_s = msc_clock_seconds() + grace_s;
+    for (size_t i = 0; i < n; i++) {
+        if (is_started(processes[i])) {
+            msc_process__has_ended(processes[i], deadline_s);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (is_started(processes[i])) {
+            kill(-processes[i]->pid, SIGTERM);
+        }
+    }
+    deadline_s = msc_clock_seconds() + TERM_GRACE_S;
+    for (size_t i = 0; i < n; i++) {
+        if (is_started(processes[i])) {
+            end_group(processes[i], deadline_s);
+        }
+        free_process(processes[i]);
+    }
+}
+
+void msc_process_stop(struct msc_process *process, double grace_s) {
+    msc_process_stop_all(&process, 1, grace_s);
 }

@@ -64,5 +64,7 @@ enum msc_status msc_process_call(const char *const argv[], const char *const env
 // Closes its input, waits `grace_s` for its end, then ends by signals what is left of it and of the
 // programs in its group. Accepts NULL.
 void msc_process_stop(struct msc_process *process, double grace_s);
+// The same for n of them, in the time that one takes.
+void msc_process_stop_all(struct msc_process *const processes[], size_t n, double grace_s);
 
 #endif

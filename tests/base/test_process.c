@@ -98,12 +98,30 @@ static void test_base_process__waits_are_stopped_on_request(void **state) {
     msc_str_finish(&last);
 }
 
+// Six that do not want to end take no longer than one of them.
+static void test_base_process__many_are_stopped_at_once(void **state) {
+    static const char *const argv[] = {
+        "/bin/sh", "-c", "trap '' TERM; echo here; while :; do sleep 1000; done", NULL};
+    struct msc_process *processes[7] = {NULL};
+    const char *line;
+    size_t length;
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        assert_ok(msc_process_start(&processes[i], argv, NULL));
+        assert_ok(msc_process_receive(processes[i], &line, &length, PATIENCE_S));
+    }
+    double began_s = msc_clock_seconds();
+    msc_process_stop_all(processes, 7, 0.5);
+    assert_true(msc_clock_seconds() - began_s < 6.0);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_process__run_takes_the_last_line),
         cmocka_unit_test(test_base_process__run_says_what_went_wrong),
         cmocka_unit_test(test_base_process__run_ends_what_takes_too_long),
         cmocka_unit_test(test_base_process__waits_are_stopped_on_request),
+        cmocka_unit_test(test_base_process__many_are_stopped_at_once),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
