@@ -2,9 +2,12 @@
 // one is gone. What the lines say is nothing to it (search/pool.h).
 //
 //     struct msc_bridge *bridge;
-//     MSC_TRY(msc_bridge_open_local(&bridge, argv, n_workers, cancel));
-//     MSC_TRY(msc_bridge_next(bridge, &event, 0.1));   // MSC_BRIDGE_UP, worker 0
+//     const struct msc_bridge_local_options options = {.argv = argv, .n_workers = 2};
+//     MSC_TRY(msc_bridge_open_local(&bridge, &options));
+//     MSC_TRY(msc_bridge_next(bridge, &event, 0.1)); // MSC_BRIDGE_UP, worker 0
 //     MSC_TRY(msc_bridge_send(bridge, event.worker, line, length));
+//     MSC_TRY(msc_bridge_next(bridge, &event, 0.1)); // MSC_BRIDGE_LINE: it is who it should be
+//     msc_bridge_ready(bridge, event.worker);
 //     ...
 //     msc_bridge_close(bridge);
 #ifndef MSC_SEARCH_BRIDGE_H
@@ -23,8 +26,8 @@ struct msc_bridge;
 enum msc_bridge_event_kind {
     MSC_BRIDGE_NOTHING, // in the time given
     MSC_BRIDGE_UP,      // a worker is there, and can be sent to
-    MSC_BRIDGE_DOWN,    // it is gone; `text` says why. Its number is not used again
-    MSC_BRIDGE_LINE,    // it said `text`
+    MSC_BRIDGE_DOWN, // it is gone, or could not be started; `text` says why. Its number is not used again
+    MSC_BRIDGE_LINE, // it said `text`
 };
 
 struct msc_bridge_event {
@@ -38,6 +41,8 @@ struct msc_bridge_event {
 struct msc_bridge_def {
     enum msc_status (*send)(struct msc_bridge *bridge, int32_t worker, const char *line,
                             size_t length);
+    // optional: default nothing, what is sent to a worker tells
+    void (*ready)(struct msc_bridge *bridge, int32_t worker);
     void (*drop)(struct msc_bridge *bridge, int32_t worker, bool for_good);
     // optional: default nothing, workers find files where this process does
     enum msc_status (*file)(struct msc_bridge *bridge, const char *path, bool is_head);
@@ -53,6 +58,12 @@ struct msc_bridge {
 static inline enum msc_status msc_bridge_send(struct msc_bridge *bridge, int32_t worker,
                                               const char *line, size_t length) {
     return bridge->def->send(bridge, worker, line, length);
+}
+// A worker does what it is there for. Where one after another ends before, no more are started.
+static inline void msc_bridge_ready(struct msc_bridge *bridge, int32_t worker) {
+    if (bridge->def->ready) {
+        bridge->def->ready(bridge, worker);
+    }
 }
 // Ends a worker, of which nothing more is heard. Another one comes in its place unless `for_good`.
 static inline void msc_bridge_drop(struct msc_bridge *bridge, int32_t worker, bool for_good) {
@@ -76,7 +87,8 @@ static inline void msc_bridge_close(struct msc_bridge *bridge) { // accepts NULL
 }
 
 // Workers that are children of this process: n_workers times the program `argv`, `mscgym worker` here. One
-// that ends is started again; a program that ends three times in a row without a word is given up.
+// that ends is started again, but not after three in a row that ended before they were ready or could not be
+// started. Raises this process's limit on open files for their pipes where that is needed.
 struct msc_bridge_local_options {
     const char *const *argv; // NULL-terminated, borrowed until close, as is all text here
     size_t n_workers;

@@ -9,12 +9,14 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
-#define MAX_MUTE 3  // ends in a row without a word
-#define PAUSE_S 1.0 // before the next start
-#define GRACE_S 0.5 // for a worker whose input was closed
+#define MAX_FAILED 3 // workers in a row that were never ready
+#define PAUSE_S 1.0  // before the next start
+#define GRACE_S 0.5  // for a worker whose input was closed
 #define END_JOBS_S 10.0
 #define MAX_WORDS 32
+#define OTHER_FILES 64 // that this process may have open, beside workers' pipes
 
 // A place for a worker: one after another is in it.
 struct place {
@@ -22,8 +24,8 @@ struct place {
     int32_t worker;
     bool is_told; // that it is up
     bool is_given_up;
-    bool has_spoken;
-    int n_mute;
+    bool is_ready;
+    int n_failed;       // in a row
     double start_s;     // not before
     struct msc_str out; // not yet written
     size_t n_written;
@@ -34,12 +36,20 @@ struct local {
     struct msc_bridge_local_options options;
     bool is_begun; // nothing is left of one before
     size_t n;
-    struct place *places;  // [n]
-    struct pollfd *polled; // [2 * n]
-    int32_t n_workers;     // there ever were
-    size_t turn;           // whose line is next
-    char why[256];         // the last end
+    struct place *places;         // [n]
+    struct pollfd *polled;        // [2 * n]
+    struct msc_process **stopped; // [n]
+    int32_t n_workers;            // there ever were
+    size_t turn;                  // whose line is next
+    char why[256];                // the last end
 };
+
+static void free_local(struct local *l) {
+    msc_free(l->places);
+    msc_free(l->polled);
+    msc_free(l->stopped);
+    msc_free(l);
+}
 
 static struct place *find_place(struct local *l, int32_t worker) {
     for (size_t i = 0; i < l->n; i++) {
@@ -97,42 +107,62 @@ static enum msc_status start_job(struct local *l, struct msc_process **out, int3
     if (!replace_word(argv, o->argv, o->name_at, word)) {
         return MSC_FAIL(MSC_E_INVALID, "%s: too many words", o->argv[0]);
     }
-    if (!l->is_begun) {
-        end_jobs(l, o->job_name);
-        MSC_TRY(o->begin ? o->begin(o->payload) : MSC_OK);
-    }
-    l->is_begun = true;
     return msc_process_start_gently(out, argv);
+}
+
+static enum msc_status begin_jobs(struct local *l) {
+    const struct msc_bridge_local_options *o = &l->options;
+    if (!o->are_jobs || l->is_begun) {
+        return MSC_OK;
+    }
+    end_jobs(l, o->job_name);
+    MSC_TRY(o->begin ? o->begin(o->payload) : MSC_OK);
+    l->is_begun = true;
+    return MSC_OK;
 }
 
 // ---- Places -----------------------------------------------------------------------------------
 
-static void empty_place(struct place *place, double grace_s) {
-    msc_process_stop(place->process, grace_s);
+static void empty_place(struct place *place) {
+    msc_process_stop(place->process, 0.0);
     place->process = NULL;
     msc_str_finish(&place->out);
     place->n_written = 0;
     place->start_s = msc_clock_seconds() + PAUSE_S;
 }
 
-static enum msc_status start_worker(struct local *l, struct place *place) {
-    MSC_TRY(l->options.are_jobs ? start_job(l, &place->process, l->n_workers)
-                                : msc_process_start(&place->process, l->options.argv, NULL));
-    place->worker = l->n_workers++;
-    place->is_told = false;
-    place->has_spoken = false;
-    return MSC_OK;
-}
-
-// The program has ended.
+// The program has ended, or could not be started.
 static void note_end(struct local *l, struct place *place, struct msc_bridge_event *event) {
     snprintf(l->why, sizeof l->why, "%s", msc_status_message());
-    place->n_mute = place->has_spoken ? 0 : place->n_mute + 1;
-    place->is_given_up = place->n_mute >= MAX_MUTE;
+    place->n_failed = place->is_ready ? 0 : place->n_failed + 1;
+    place->is_given_up = place->n_failed >= MAX_FAILED;
     *event = (struct msc_bridge_event){
         .kind = MSC_BRIDGE_DOWN, .worker = place->worker, .text = l->why, .length = strlen(l->why)};
-    empty_place(place, 0.0);
+    empty_place(place);
     end_job(l, place->worker);
+}
+
+static enum msc_status start_worker(struct local *l, struct place *place) {
+    place->worker = l->n_workers++;
+    place->is_told = false;
+    place->is_ready = false;
+    return l->options.are_jobs ? start_job(l, &place->process, place->worker)
+                               : msc_process_start(&place->process, l->options.argv, NULL);
+}
+
+// True: one could not be started.
+static bool start_due(struct local *l, struct msc_bridge_event *event, double *until_s) {
+    for (size_t i = 0; i < l->n; i++) {
+        struct place *place = &l->places[i];
+        bool is_open = !place->process && !place->is_given_up;
+        if (is_open && place->start_s > msc_clock_seconds()) {
+            *until_s = place->start_s < *until_s ? place->start_s : *until_s;
+        } else if (is_open && start_worker(l, place) != MSC_OK) {
+            note_end(l, place, event);
+            return true;
+        }
+    }
+    return false;
 }
 
 static void flush(struct place *place) {
@@ -163,12 +193,19 @@ static enum msc_status local_send(struct msc_bridge *bridge, int32_t worker, con
     return MSC_OK;
 }
 
+static void local_ready(struct msc_bridge *bridge, int32_t worker) {
+    struct place *place = find_place((struct local *)bridge, worker);
+    if (place) {
+        place->is_ready = true;
+    }
+}
+
 static void local_drop(struct msc_bridge *bridge, int32_t worker, bool for_good) {
     struct local *l = (struct local *)bridge;
     struct place *place = find_place(l, worker);
     if (place) {
         place->is_given_up = for_good;
-        empty_place(place, 0.0);
+        empty_place(place);
         end_job(l, worker);
     }
 }
@@ -196,7 +233,6 @@ static bool take_event(struct local *l, struct msc_bridge_event *event) {
             return true;
         }
         if (event->text) {
-            place->has_spoken = true;
             // Its first word is a beat, which says no more than that, and not who it is.
             if (!place->is_told) {
                 event->text = NULL;
@@ -211,23 +247,12 @@ static bool take_event(struct local *l, struct msc_bridge_event *event) {
     return false;
 }
 
-static enum msc_status start_due(struct local *l, double *until_s) {
-    size_t n_open = 0;
+static bool is_over(const struct local *l) {
+    size_t n_given_up = 0;
     for (size_t i = 0; i < l->n; i++) {
-        struct place *place = &l->places[i];
-        n_open += !place->is_given_up;
-        if (place->process || place->is_given_up) {
-            continue;
-        }
-        if (place->start_s <= msc_clock_seconds()) {
-            MSC_TRY(start_worker(l, place));
-        } else if (place->start_s < *until_s) {
-            *until_s = place->start_s;
-        }
+        n_given_up += l->places[i].is_given_up;
     }
-    return n_open > 0
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_STATE, "no worker is left%s%s", l->why[0] ? ": " : "", l->why);
+    return n_given_up == l->n;
 }
 
 static void wait_for_something(struct local *l, double until_s) {
@@ -254,42 +279,69 @@ static enum msc_status local_next(struct msc_bridge *bridge, struct msc_bridge_e
     struct local *l = (struct local *)bridge;
     double end_s = msc_clock_seconds() + timeout_s;
     *event = (struct msc_bridge_event){.kind = MSC_BRIDGE_NOTHING};
+    MSC_TRY(begin_jobs(l));
     for (;;) {
         double until_s = end_s;
-        MSC_TRY(start_due(l, &until_s));
-        if (take_event(l, event) || msc_clock_seconds() >= end_s) {
+        if (is_over(l)) {
+            return MSC_FAIL(MSC_E_STATE, "no worker is left%s%s", l->why[0] ? ": " : "", l->why);
+        }
+        if (start_due(l, event, &until_s) || take_event(l, event) || msc_clock_seconds() >= end_s) {
             return MSC_OK;
         }
         wait_for_something(l, until_s);
     }
 }
 
+// All at once: who has asked twice for an end does not wait for long.
+static void stop_workers(struct local *l) {
+    for (size_t i = 0; i < l->n; i++) {
+        l->stopped[i] = l->places[i].process;
+        msc_str_finish(&l->places[i].out);
+    }
+    msc_process_stop_all(l->stopped, l->n, GRACE_S);
+}
+
 static void local_close(struct msc_bridge *bridge) {
     struct local *l = (struct local *)bridge;
-    for (size_t i = 0; l->places && i < l->n; i++) {
-        empty_place(&l->places[i], GRACE_S);
-    }
+    stop_workers(l);
     if (l->is_begun) {
         end_jobs(l, l->options.job_name);
     }
     if (l->is_begun && l->options.end) {
         l->options.end(l->options.payload);
     }
-    msc_free(l->places);
-    msc_free(l->polled);
-    msc_free(l);
+    free_local(l);
 }
 
 static const struct msc_bridge_def bridge_local = {
     .send = local_send,
+    .ready = local_ready,
     .drop = local_drop,
     .next = local_next,
     .close = local_close,
 };
 
+// Two for each worker's pipes.
+static enum msc_status allow_files(size_t n_workers) {
+    struct rlimit limit;
+    rlim_t wanted = 2 * (rlim_t)n_workers + OTHER_FILES;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
+        return MSC_OK;
+    }
+    limit.rlim_cur = wanted;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_STATE,
+                          "%zu workers need %llu open files, of which this process may have %llu "
+                          "(ulimit -Hn)",
+                          n_workers, (unsigned long long)wanted,
+                          (unsigned long long)limit.rlim_max);
+}
+
 enum msc_status msc_bridge_open_local(struct msc_bridge **out,
                                       const struct msc_bridge_local_options *options) {
     size_t n = options->n_workers;
+    MSC_TRY(allow_files(n));
     struct local *l = msc_alloc_zero(1, sizeof *l);
     if (!l) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for workers");
@@ -299,8 +351,9 @@ enum msc_status msc_bridge_open_local(struct msc_bridge **out,
     l->n = n;
     l->places = msc_alloc_zero(n, sizeof *l->places);
     l->polled = msc_alloc_zero(2 * n, sizeof *l->polled);
-    if (!l->places || !l->polled) {
-        local_close(&l->bridge);
+    l->stopped = msc_alloc_zero(n, sizeof *l->stopped);
+    if (!l->places || !l->polled || !l->stopped) {
+        free_local(l);
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu workers", n);
     }
     *out = &l->bridge;

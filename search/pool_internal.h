@@ -97,6 +97,7 @@ struct msc_pool {
     double looked_s;    // after workers
     double copied_s;    // when what is late was last looked for
     double said_s;      // when it was last said that nobody is there
+    char absence[256];  // why the last worker did not come
     char refusal[1024]; // of the last worker that was refused
     struct msc_str message;
 };

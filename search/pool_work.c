@@ -80,9 +80,18 @@ static void forget_worker(struct msc_pool *pool, struct msc_pool_worker *worker)
     *worker = pool->workers[--pool->n_workers];
 }
 
+// A worker has not come to be there. Others may follow for the same reason.
+static void note_absence(struct msc_pool *pool, const char *why) {
+    if (strcmp(pool->absence, why) != 0) {
+        snprintf(pool->absence, sizeof pool->absence, "%s", why);
+        msc_log(pool->options.log, MSC_LOG_WARNING, "a worker did not come: %s", pool->absence);
+    }
+}
+
 static enum msc_status lose_worker(struct msc_pool *pool, int32_t number, const char *why) {
     struct msc_pool_worker *worker = msc_pool__find_worker(pool, number);
     if (!worker) {
+        note_absence(pool, why);
         return MSC_OK;
     }
     pool->figures.n_lost++;
@@ -166,6 +175,7 @@ static enum msc_status take_hello(struct msc_pool *pool, struct msc_pool_worker 
     if (!pool->canary[0]) {
         snprintf(pool->canary, sizeof pool->canary, "%s", text_of(hello, "canary"));
     }
+    msc_bridge_ready(pool->options.bridge, worker->number);
     worker->state = MSC_POOL_READY;
     worker->answered_s = pool->now_s;
     pool->has_news = true;

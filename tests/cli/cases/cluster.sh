@@ -54,6 +54,11 @@ while [ $killed -lt 3 ] && kill -0 $search 2>/dev/null; do
 done
 wait $search
 same e/toy.jsonl "killed $killed"
+alone a a/toy.jsonl
+# Pipes of more workers than this shell lets a program open; and of more than it may have.
+(ulimit -Sn 40 && mscgym search a.json --restart --quiet --cluster local:12 >/dev/null)
+same a/toy.jsonl 'few open files'
+(ulimit -n 100 && try mscgym search a.json --restart --quiet --cluster local:50)
 # What there is not, and what nobody may run.
 try mscgym search a.json --cluster mpi:4
 try mscgym search a.json --cluster local:0
@@ -95,6 +100,14 @@ PATH=$PWD/nothing try "$program" search a.json --restart --cluster slurm:1 2>&1 
 PATH=$PWD/bin:$PATH mscgym search a.json --restart --quiet --cluster slurm:night --worker-program "$program" >/dev/null
 same a/toy.jsonl 'slurm, as many as there are nodes'
 cat sinfo.txt
+# A worker that dies before it is ready, again and again; and srun, which is not there for a moment.
+printf '#!/bin/sh\necho "{\\"beat\\":1,\\"busy\\":false}"\nread line\nexit 7\n' >bin/dying
+chmod +x bin/dying
+PATH=$PWD/bin:$PATH try mscgym search a.json --restart --quiet --cluster slurm:2 --worker-program "$PWD/bin/dying"
+mv bin/srun bin/gone
+(sleep 0.5 && mv bin/gone bin/srun) &
+PATH=$PWD/bin "$program" search a.json --restart --quiet --cluster slurm:1 --worker-program "$program" >/dev/null
+same a/toy.jsonl 'slurm, after a moment'
 printf '#!/bin/sh\n' >bin/sinfo
 PATH=$PWD/bin:$PATH try mscgym search a.json --restart --cluster slurm
 try mscgym search a.json --cluster slurm:night:0
