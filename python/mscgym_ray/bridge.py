@@ -16,7 +16,7 @@ from .files import Files
 LOOK_S = 1.0  # for nodes that come and go
 HEAD_S = 30.0  # without an answer of the cluster's head
 PAUSE_S = 1.0  # before a worker is started anew
-MAX_MUTE = 3  # ends in a row without a word
+MAX_FAILED = 3  # ends in a row before a worker was asked to measure
 MAX_CUT = 30  # and those that were the node's or the network's
 READ_BYTES = 1 << 26  # of one request, at most
 
@@ -38,19 +38,18 @@ class Slot:
     threads: int
     memory: int
     is_closed: bool = False
-    n_mute: int = 0
+    n_failed: int = 0
     n_cut: int = 0
     task: asyncio.Task[None] | None = None
 
     def is_hopeless(self) -> bool:
-        return self.n_mute >= MAX_MUTE or self.n_cut >= MAX_CUT
+        return self.n_failed >= MAX_FAILED or self.n_cut >= MAX_CUT
 
 
 @dataclass
 class Worker:
     actor: Any
     slot: Slot
-    is_told: bool = False  # it has been sent the request init
     error: BaseException | None = None  # it cannot be gone on with
     ended: asyncio.Event = field(default_factory=asyncio.Event)  # by an error, or it was dropped
 
@@ -87,13 +86,15 @@ class Bridge:
         elif "drop" in request:
             worker = self.workers.pop(request["drop"]["w"], None)
             if worker:
-                worker.slot.is_closed = request["drop"]["for_good"]
+                worker.slot.is_closed |= request["drop"]["for_good"]
                 worker.ended.set()
 
     def send(self, worker: Worker, line: str) -> None:
         if '"method":"init"' in line:
             call = self.init(worker, line)
         else:
+            # Who is asked to measure has answered before: what the node has is good.
+            worker.slot.n_failed = worker.slot.n_cut = 0
             call = self.put(worker, worker.actor.put.remote([line]))
         self.begin(call)
 
@@ -123,7 +124,6 @@ class Bridge:
             missing = await worker.actor.missing.remote(files)
             chunks = {digest: await asyncio.to_thread(self.files.put, digest) for digest in missing}
             await worker.actor.init.remote(line, files, chunks)
-            worker.is_told = True
         except self.ray.exceptions.RayError as error:  # an OSError, too, where that was the node's
             worker.fail(error)
         except OSError as error:
@@ -160,10 +160,8 @@ class Bridge:
                 lines, why = taking.result()
                 for line in lines:
                     say(self.output, "line", {"w": number, "line": line})
-                if lines and worker.is_told:
-                    worker.slot.n_mute = worker.slot.n_cut = 0
                 if why:
-                    worker.slot.n_mute += 1
+                    worker.slot.n_failed += 1
                     return str(why)
         finally:
             ended.cancel()
@@ -180,7 +178,7 @@ class Bridge:
             say(self.output, "up", {"w": number, "node": name})
             why = await self.carry(number, worker)
         except self.ray.exceptions.RayTaskError as error:  # the node's own words
-            slot.n_mute += 1
+            slot.n_failed += 1
             why = words_of(error)
         except self.ray.exceptions.RayError as error:
             slot.n_cut += 1

@@ -47,9 +47,11 @@ def is_here(file: File) -> bool:
 
 def home() -> str:
     folder = os.path.join(tempfile.gettempdir(), f"mscgym-{os.getuid()}")
-    os.makedirs(os.path.join(folder, "blobs"), mode=0o700, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, mode=0o700)
     if os.stat(folder, follow_symlinks=False).st_uid != os.getuid():
         raise OSError(f"{folder} is somebody else's")
+    os.makedirs(os.path.join(folder, "blobs"), exist_ok=True)
     return folder
 
 
@@ -86,6 +88,8 @@ def keep(digest: str, write: Callable[[BinaryIO], None]) -> None:
     try:
         with os.fdopen(handle, "wb") as stream:
             write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
         os.chmod(new, 0o400)
         os.rename(new, path)
     except BaseException:

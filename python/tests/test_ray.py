@@ -219,7 +219,27 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
         await self.begin(("/nowhere/mscgym",))
         with self.assertRaisesRegex(BridgeError, "no worker is left: .*/nowhere/mscgym is not installed on this node"):
             await self.watching
-        self.assertEqual(len(ray.actors), bridge.MAX_MUTE)
+        self.assertEqual(len(ray.actors), bridge.MAX_FAILED)
+
+    async def test_gives_up_who_dies_before_it_measures(self):
+        """Whose parent beats at once, whatever becomes of it."""
+        await self.begin(("sh", "-c", 'echo "{\\"beat\\":1}"; read init; exit 7'))
+        for number in range(bridge.MAX_FAILED):
+            await self.up(number + 1)
+            self.send(number, '{"method":"init","record":"/r"}')
+            await self.until(lambda number=number: len(self.output.of("down")) > number)
+        with self.assertRaisesRegex(BridgeError, "no worker is left: the worker ended with status 7"):
+            await asyncio.wait_for(self.watching, 5)
+
+    async def test_leaves_closed_who_was_dropped_last(self):
+        """A node that is gone has closed its places, whatever is said of their workers later."""
+        await self.begin()
+        await self.up()
+        ray.listed = []
+        await self.until(lambda: not self.bridge.slots)
+        self.bridge.take_request({"drop": {"w": 0, "for_good": False}})
+        await asyncio.sleep(0.2)
+        self.assertEqual(len(self.output.of("up")), 1)
 
     async def test_tells_of_a_head_that_is_lost(self):
         await self.begin()
@@ -330,6 +350,11 @@ class TestStore(unittest.TestCase):
         root = store.lay_out([self.file])
         self.assertEqual(store.look_at(root + self.path, False).digest, self.file.digest)
         self.assertEqual(store.lay_out([self.file]), root)
+
+    def test_keeps_files_to_itself(self):
+        before = os.umask(0)
+        self.addCleanup(os.umask, before)
+        self.assertEqual(os.stat(store.home()).st_mode & 0o777, 0o700)
 
     def test_leaves_nothing_half_written(self):
         with self.assertRaises(ZeroDivisionError):
