@@ -339,7 +339,7 @@ enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s) {
     do {
         enum msc_status status = msc_bridge_next(pool->options.bridge, &event, timeout_s);
         if (status == MSC_E_STATE && pool->refusal[0]) {
-            return MSC_FAIL(MSC_E_STATE, "no worker is left: %s", pool->refusal);
+            return MSC_FAIL(MSC_E_STATE, "%s; %s", msc_status_message(), pool->refusal);
         }
         MSC_TRY(status);
         look_at_clock(pool);

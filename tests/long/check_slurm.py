@@ -306,7 +306,7 @@ def check_copied(options):
                                   text=True, check=False)
             line = (bare.stderr.strip().splitlines() or [""])[-1]  # after what Slurm says of jobs that it ends
             print(f"without copies: {line}", flush=True)
-            good = bare.returncode == 1 and "no worker is left: worker " in line and "cannot open" in line
+            good = bare.returncode == 1 and "no worker is left" in line and "; worker " in line and "cannot open" in line
             os.unlink(record)
             good &= check(options.mscgym, config, record, [*workers, "--copy-to", there], None, 0)
             good &= cluster.is_empty()

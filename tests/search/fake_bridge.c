@@ -299,6 +299,10 @@ static bool happen(struct fake_bridge *f, struct msc_bridge_event *event, const 
     return false;
 }
 
+static bool is_stopped(const struct fake_bridge *f) {
+    return f->now_s > START_S + f->options.stop_s;
+}
+
 // Does the coordinator do something else now? What workers say meanwhile waits. Or are all stopped?
 static void pass_time(struct fake_bridge *f) {
     if (f->options.gap_s > 0.0 && draw(f) < 0.02) {
@@ -309,7 +313,7 @@ static void pass_time(struct fake_bridge *f) {
         f->now_s += f->options.gap_s;
         f->figures.n_gaps++;
     }
-    if (f->options.cancel && f->now_s > START_S + f->options.stop_s) {
+    if (f->options.cancel && is_stopped(f)) {
         msc_cancel_raise(f->options.cancel, 1);
     }
     // It would go on for ever.
@@ -323,6 +327,9 @@ static enum msc_status fake_next(struct msc_bridge *bridge, struct msc_bridge_ev
     double until_s = f->now_s + timeout_s;
     struct event e;
     *event = (struct msc_bridge_event){.kind = MSC_BRIDGE_NOTHING};
+    if (f->options.error && is_stopped(f)) {
+        return MSC_FAIL(MSC_E_STATE, "%s", f->options.error);
+    }
     if (n_alive(f) == 0 && f->n_events == 0) {
         return MSC_FAIL(MSC_E_STATE, "no worker is left");
     }

@@ -28,6 +28,7 @@ struct fake_bridge_options {
     double slow_s;             // at times a part takes so long; 0: never
     double gap_s;              // at times the coordinator does something else for so long; 0: never
     struct msc_cancel *cancel; // a first request to stop comes after stop_s; NULL: none
+    const char *error;         // what the bridge ends with then; NULL: it does not
     double stop_s;
     const struct msc_env_def *def;
     const char *env; // its configuration

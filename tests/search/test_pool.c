@@ -156,7 +156,7 @@ static void test_search_pool__outlives_faults(void **state) {
         fake_bridge_count(bridge, &total);
         enum msc_status status = run(f->path, &s, bridge, NULL);
         if (status == MSC_E_STATE && o.n_workers == 1 && o.flaw != FLAW_NONE) {
-            assert_message("no worker is left: worker");
+            assert_message("no worker is left; worker");
             assert_message(o.flaw == FLAW_NUMERICS ? "its results would differ in the last bits"
                                                    : "it computes a trial that is known "
                                                      "differently");
@@ -273,10 +273,27 @@ static void test_search_pool__says_why_nobody_is_left(void **state) {
                                               .def = s.def,
                                               .env = s.env};
         assert_int_equal(run(f->path, &s, fake_bridge_open(&o), NULL), MSC_E_STATE);
-        assert_message("no worker is left: worker");
+        assert_message("no worker is left; worker");
         assert_message(rows[i].message);
         remove_record(f->path);
     }
+}
+
+// That one was refused long ago is not why the search ends.
+static void test_search_pool__says_what_ended_it(void **state) {
+    struct fixture *f = *state;
+    const struct subject s = subject_of(0);
+    const struct fake_bridge_options o = {.seed = 2,
+                                          .n_workers = 2,
+                                          .flaw = FLAW_NUMERICS,
+                                          .error = "the head is lost",
+                                          .stop_s = 0.5,
+                                          .def = s.def,
+                                          .env = s.env};
+    assert_int_equal(run(f->path, &s, fake_bridge_open(&o), NULL), MSC_E_STATE);
+    assert_message("the head is lost; worker ");
+    assert_message(" is refused: its results would differ");
+    remove_record(f->path);
 }
 
 // Of mixed machines those are taken that were asked for; here nothing is measured.
@@ -354,6 +371,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(test_search_pool__finds_a_difference, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_search_pool__says_why_nobody_is_left, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_search_pool__says_what_ended_it, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_search_pool__takes_other_numerics, fixture_setup,
                                         fixture_teardown),

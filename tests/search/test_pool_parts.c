@@ -1,4 +1,4 @@
-// What comes of a trial does not hang on the order in which workers answer.
+// Parts: who is sent them, and what comes of the answers, in whatever order.
 #include "../msc_test.h"
 #include "base/str.h"
 #include "batch_env.h"
@@ -50,13 +50,16 @@ static void begin_scene(struct scene *s, struct msc_env *env, double bound) {
     }
     s->pool.workers = s->workers;
     s->pool.n_workers = N_WORKERS;
+}
+
+static void give_parts(struct scene *s) {
     for (size_t i = 0; i < N_BATCHES / 2; i++) {
         const struct msc_pool_shard shard = {
             .range = {2 * i, 2}, .n_trials = 1, .holders[0].worker = MSC_POOL_NOBODY};
         assert_ok(msc_pool__add_shard(&s->pool, &shard));
     }
     for (size_t i = 0; i < N_ANSWERS; i++) {
-        struct msc_pool_shard *shard = &job->shards[answers[i].part];
+        struct msc_pool_shard *shard = &s->job.shards[answers[i].part];
         bool is_copy = i > 0 && answers[i - 1].part == answers[i].part;
         msc_pool__give(&shard->holders[is_copy], &s->workers[answers[i].worker]);
     }
@@ -107,7 +110,7 @@ static void order_of(size_t order[], size_t n, size_t k) {
 
 // One has no memory for a part that its copy's worker measures, and another one stops at the bound: the sum
 // of all exceeds it, or does not.
-static void test_search_pool_answers__end_every_trial(void **state) {
+static void test_search_pool_parts__end_every_trial(void **state) {
     static const double bounds[] = {0.1, 100.0};
     const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
     cJSON *config = cJSON_Parse("{\"batches\":6}");
@@ -119,6 +122,7 @@ static void test_search_pool_answers__end_every_trial(void **state) {
         size_t order[N_ANSWERS];
         order_of(order, N_ANSWERS, k / 2);
         begin_scene(&s, env, bounds[k % 2]);
+        give_parts(&s);
         for (size_t i = 0; i < N_ANSWERS; i++) {
             take(&s, &answers[order[i]]);
             assert_true(goes_on(&s));
@@ -130,9 +134,52 @@ static void test_search_pool_answers__end_every_trial(void **state) {
     cJSON_Delete(config);
 }
 
+struct counting_bridge {
+    struct msc_bridge bridge;
+    size_t n_sent[N_WORKERS];
+};
+
+static enum msc_status count_parts(struct msc_bridge *bridge, int32_t worker, const char *line,
+                                   size_t length) {
+    struct counting_bridge *counting = (struct counting_bridge *)bridge;
+    (void)length;
+    for (const char *at = line; (at = strstr(at, "\"first\":")) != NULL; at++) {
+        counting->n_sent[worker]++;
+    }
+    return MSC_OK;
+}
+
+// What a lost worker had is shared by all that are left.
+static void test_search_pool_parts__are_spread_over_all(void **state) {
+    static const struct msc_bridge_def def = {.send = count_parts};
+    struct counting_bridge counting = {.bridge = {.def = &def}};
+    const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
+    cJSON *config = cJSON_Parse("{\"batches\":16}");
+    struct msc_env *env = NULL;
+    struct scene s;
+    (void)state;
+    assert_ok(msc_env_create(&env, &msc_env_batch, config, &host));
+    begin_scene(&s, env, INFINITY);
+    s.pool.options.bridge = &counting.bridge;
+    for (size_t i = 0; i < 16; i++) {
+        const struct msc_pool_shard shard = {
+            .range = {i, 1}, .n_trials = 1, .holders[0].worker = MSC_POOL_NOBODY};
+        assert_ok(msc_pool__add_shard(&s.pool, &shard));
+    }
+    assert_ok(msc_pool__send(&s.pool));
+    assert_ok(msc_pool__send(&s.pool)); // nothing is sent twice
+    for (size_t w = 0; w < N_WORKERS; w++) {
+        assert_int_equal(counting.n_sent[w], 16 / N_WORKERS);
+    }
+    end_scene(&s);
+    msc_env_destroy(env);
+    cJSON_Delete(config);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_search_pool_answers__end_every_trial),
+        cmocka_unit_test(test_search_pool_parts__end_every_trial),
+        cmocka_unit_test(test_search_pool_parts__are_spread_over_all),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
