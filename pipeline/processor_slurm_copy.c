@@ -99,14 +99,16 @@ const char msc_processor__copy_script[] =
     "exec srun --quiet --nodes=1 --ntasks=1 ${cpus:+\"$cpus\"} \\\n"
     "    sh -c \"$on_node\" sh \"$folder\" \"$name\" \"$@\"\n";
 
-// On its node, which loses what nobody has looked at for a week.
+// On its node, which loses what nobody has looked at for a week, unless a job still runs in it: that holds a lock
+// on its folder, whatever the age that its archive gives to that.
 const char msc_processor__node_script[] =
     "folder=$1 root=$1/$2$SLURM_JOB_ID\n"
     "shift 2\n"
     "find \"$folder\" -maxdepth 1 -name 'mscgym-*' -user \"$(id -un)\" -mtime +7 \\\n"
-    "    -exec rm -rf {} + 2>/dev/null\n"
+    "    -exec flock --nonblock {} rm -rf {} \\; 2>/dev/null\n"
     "trap 'rm -rf \"$root\" \"$root.tar\"' EXIT\n"
     "trap 'exit 1' HUP INT TERM\n"
-    "mkdir -m 700 \"$root\" && tar -xf \"$root.tar\" -C \"$root\" || exit 1\n"
+    "mkdir -m 700 \"$root\" && exec 9<\"$root\" && flock 9 || exit 1\n"
+    "tar -xf \"$root.tar\" -C \"$root\" || exit 1\n"
     "rm -f \"$root.tar\"\n"
     "MSCGYM_NODE_ROOT=$root \"$@\"\n";

@@ -25,6 +25,7 @@ cat >bin/worker <<END
 #!/bin/sh
 here=\$MSCGYM_NODE_ROOT$PWD/d
 [ -f "\$here/tiny.jsonl.params" ] && [ "\$(wc -l <"\$here/tiny.jsonl")" = 1 ] && echo there >>there.txt
+flock --nonblock "\$MSCGYM_NODE_ROOT" true || echo locked >>there.txt
 exec "$program" "\$@"
 END
 chmod +x bin/*
@@ -32,6 +33,11 @@ export PATH=$PWD/bin:$PATH
 tiny d
 mscgym search d.json --quiet >/dev/null
 mscgym show d/tiny.jsonl --canonical >alone.txt
+# What jobs have left behind long ago, one of which still runs.
+mkdir node/mscgym-left-1 node/mscgym-runs-2
+touch -d '8 days ago' node/mscgym-left-1 node/mscgym-left-1.tar node/mscgym-runs-2
+exec 8<node/mscgym-runs-2
+flock 8
 mscgym search d.json --restart --quiet --cluster slurm:night:2 --threads 1 --copy-to "$PWD/node" \
     --worker-program "$PWD/bin/worker" >/dev/null
 mscgym show d/tiny.jsonl --canonical >own.txt
@@ -39,6 +45,7 @@ cmp alone.txt own.txt && echo 'the same'
 sort -u there.txt words.txt
 cat packed.txt
 find node tmp -type f -o -path '*/mscgym-*-*'
+rmdir node/mscgym-runs-2
 # What cannot be.
 sed -i 's/exec cp/false/' bin/sbcast
 try mscgym search d.json --restart --quiet --cluster slurm:1 --copy-to "$PWD/node" --worker-program "$PWD/bin/worker"
