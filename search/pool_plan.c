@@ -171,17 +171,32 @@ bool msc_pool__is_check(const struct msc_pool_shard *shard) {
     return shard->id == 0 || msc_hash_bytes(&shard->id, sizeof shard->id).low % CHECK_EVERY == 0;
 }
 
-// Another worker has the same, so that both can be compared.
+// Another worker, by the same rule as parts are given: all check, and all are checked.
+static struct msc_pool_worker *choose_checker(struct msc_pool *pool,
+                                              const struct msc_pool_shard *shard) {
+    struct msc_pool_worker *best = NULL;
+    uint64_t best_affinity = 0;
+    for (size_t w = 0; w < pool->n_workers; w++) {
+        struct msc_pool_worker *worker = &pool->workers[w];
+        uint64_t own = affinity(worker, shard->id, SIZE_MAX);
+        if (worker->state == MSC_POOL_READY && worker->number != shard->holders[0].worker &&
+            (!best || own > best_affinity)) {
+            best = worker;
+            best_affinity = own;
+        }
+    }
+    return best;
+}
+
+// Some parts have a copy from the start, so that both can be compared.
 static void choose_checks(struct msc_pool *pool) {
     struct msc_pool_job *job = pool->job;
-    for (size_t i = 0; i < job->n_shards && msc_pool__n_ready(pool) > 1; i++) {
+    for (size_t i = 0; i < job->n_shards; i++) {
         struct msc_pool_shard *shard = &job->shards[i];
-        for (size_t w = 0; w < pool->n_workers && msc_pool__is_check(shard); w++) {
-            struct msc_pool_worker *worker = &pool->workers[w];
-            if (worker->state == MSC_POOL_READY && worker->number != shard->holders[0].worker) {
-                msc_pool__give(&shard->holders[1], worker);
-                break;
-            }
+        struct msc_pool_worker *checker =
+            msc_pool__is_check(shard) ? choose_checker(pool, shard) : NULL;
+        if (checker) {
+            msc_pool__give(&shard->holders[1], checker);
         }
     }
 }

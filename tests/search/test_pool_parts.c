@@ -32,16 +32,16 @@ struct scene {
     struct msc_pool_worker workers[N_WORKERS];
     struct msc_arena arena; // of the trial
     struct msc_trial trial;
-    struct msc_trial *trials;
-    double bound;
+    struct msc_trial *trials[2]; // twice the same
+    double bounds[2];
 };
 
 static void begin_scene(struct scene *s, struct msc_env *env, double bound) {
     struct msc_pool_job *job = &s->job;
-    *s = (struct scene){.bound = bound, .trials = &s->trial};
+    *s = (struct scene){.bounds = {bound, bound}, .trials = {&s->trial, &s->trial}};
     assert_ok(msc_trial_init(&s->trial, &s->arena, msc_env_space(env)));
     s->trial.id = 3;
-    s->evaluation = (struct msc_evaluation){.trials = &s->trials, .n = 1, .bounds = &s->bound};
+    s->evaluation = (struct msc_evaluation){.trials = s->trials, .n = 2, .bounds = s->bounds};
     assert_ok(msc_pool__open_job(job, env, &s->evaluation, NULL));
     s->pool.options.env = env;
     s->pool.job = job;
@@ -176,10 +176,40 @@ static void test_search_pool_parts__are_spread_over_all(void **state) {
     cJSON_Delete(config);
 }
 
+// All check others' parts, and about one part in a hundred is checked.
+static void test_search_pool_parts__are_checked_by_all(void **state) {
+    const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
+    cJSON *config = cJSON_Parse("{\"batches\":16}");
+    struct msc_env *env = NULL;
+    size_t n_checks[N_WORKERS] = {0};
+    uint64_t next_shard = 0;
+    (void)state;
+    assert_ok(msc_env_create(&env, &msc_env_batch, config, &host));
+    while (next_shard < 40000) {
+        struct scene s;
+        begin_scene(&s, env, INFINITY);
+        s.pool.next_shard = next_shard;
+        assert_ok(msc_pool__plan(&s.pool));
+        next_shard = s.pool.next_shard;
+        for (size_t i = 0; i < s.job.n_shards; i++) {
+            const struct msc_pool_holder *holders = s.job.shards[i].holders;
+            n_checks[holders[1].worker >= 0 ? holders[1].worker : 0] += holders[1].worker >= 0;
+            assert_int_not_equal(holders[0].worker, holders[1].worker);
+        }
+        end_scene(&s);
+    }
+    for (size_t w = 0; w < N_WORKERS; w++) {
+        assert_in_range(n_checks[w], 50, 150);
+    }
+    msc_env_destroy(env);
+    cJSON_Delete(config);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_search_pool_parts__end_every_trial),
         cmocka_unit_test(test_search_pool_parts__are_spread_over_all),
+        cmocka_unit_test(test_search_pool_parts__are_checked_by_all),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
