@@ -69,6 +69,7 @@ static void end_scene(struct scene *s) {
     msc_free(s->job.shards);
     msc_arena_finish(&s->job.arena);
     msc_arena_finish(&s->arena);
+    msc_str_finish(&s->pool.message);
 }
 
 static void take(struct scene *s, const struct answer *a) {
