@@ -303,20 +303,22 @@ static bool is_mute(const struct msc_pool *pool, const struct msc_pool_worker *w
     return false;
 }
 
+// One at a time: until a worker has ended may take seconds, in which others are to be read.
 static enum msc_status look_after_workers(struct msc_pool *pool) {
     if (pool->now_s - pool->looked_s < LOOK_EVERY_S) {
         return MSC_OK;
     }
-    pool->looked_s = pool->now_s;
     say_that_nobody_is_there(pool);
-    for (size_t i = pool->n_workers; i-- > 0;) {
+    for (size_t i = 0; i < pool->n_workers; i++) {
         const struct msc_pool_worker *worker = &pool->workers[i];
         if (pool->now_s - worker->heard_s > GONE_S) {
-            MSC_TRY(drop_worker(pool, worker->number, "nothing was heard of it for 20 s"));
-        } else if (is_mute(pool, worker)) {
-            MSC_TRY(drop_worker(pool, worker->number, "it does not answer"));
+            return drop_worker(pool, worker->number, "nothing was heard of it for 20 s");
+        }
+        if (is_mute(pool, worker)) {
+            return drop_worker(pool, worker->number, "it does not answer");
         }
     }
+    pool->looked_s = pool->now_s;
     return MSC_OK;
 }
 
