@@ -54,6 +54,12 @@ while [ $killed -lt 3 ] && kill -0 $search 2>/dev/null; do
 done
 wait $search
 same e/toy.jsonl "killed $killed"
+# A worker's parent says whether trials are in flight.
+{
+    echo '{"method":"init","protocol":1,"record":"'"$PWD"'/e/toy.jsonl","threads":1}'
+    trials=$(seq 1000 | sed 's/.*/{"id":&,"choices":[0,0,0,0,0,0]}/' | paste -sd,)
+    echo '{"method":"evaluate","parts":[{"id":7,"first":0,"n":0}],"trials":['"$trials"']}'
+} | mscgym worker --quiet | grep -o '"busy":true\|{"id":7' | uniq
 alone a a/toy.jsonl
 # Pipes of more workers than this shell lets a program open; and of more than it may have.
 (ulimit -Sn 40 && mscgym search a.json --restart --quiet --cluster local:12 >/dev/null)
