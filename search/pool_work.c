@@ -42,7 +42,7 @@ size_t msc_pool__n_ready(const struct msc_pool *pool) {
 
 // ---- What happens to workers ------------------------------------------------------------------
 
-// It has the part no more; who has a copy has it then. True: so it is sent to nobody who could answer.
+// It has the part no more; who has a copy has it then. True: the part was lost with it.
 static bool leave_part(struct msc_pool_shard *shard, int32_t number) {
     static const struct msc_pool_holder nobody = {.worker = MSC_POOL_NOBODY};
     struct msc_pool_holder *own = msc_pool__find_holder(shard, number);
