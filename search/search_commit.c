@@ -175,7 +175,7 @@ enum msc_status msc_search__announce_best(struct msc_search *s) {
     return callbacks->best(callbacks->payload, &best.trial);
 }
 
-enum msc_status msc_search__commit(struct msc_search *s, bool is_inside) {
+static enum msc_status commit_finished(struct msc_search *s) {
     size_t n_before = s->n_new;
     double elapsed_s = msc_search__elapsed_s(s);
     while (s->n_written < s->n_items - s->n_extra) {
@@ -198,7 +198,13 @@ enum msc_status msc_search__commit(struct msc_search *s, bool is_inside) {
         msc_attempt_committed(s->attempt, (int64_t)msc_record_n_trials(s->record));
         report_progress(s, elapsed_s);
     }
-    return is_inside ? MSC_OK : msc_search__announce_best(s);
+    return MSC_OK;
+}
+
+enum msc_status msc_search__commit(struct msc_search *s, bool is_inside) {
+    enum msc_status status = commit_finished(s);
+    s->is_commit_failed = status != MSC_OK;
+    return status != MSC_OK || is_inside ? status : msc_search__announce_best(s);
 }
 
 enum msc_status msc_search__check_record(const struct msc_search *s) {

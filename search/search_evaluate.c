@@ -161,9 +161,10 @@ enum msc_status msc_search__evaluate(struct msc_search *s, bool *is_over) {
     if (status == MSC_OK) {
         return msc_search__commit(s, false);
     }
-    // What was finished before the failure is kept; the failure is what gets reported.
+    // What was finished before the failure is kept, unless the record took no more; the failure is
+    // what gets reported.
     snprintf(message, sizeof message, "%s", msc_status_message());
-    if (s->batch_status == MSC_OK) {
+    if (!s->is_commit_failed) {
         MSC_TRY(msc_search__commit(s, false));
     }
     return msc_status_restore(status, message);

@@ -81,6 +81,7 @@ struct msc_search {
     struct msc_rate lines;      // of the record, with all that is done between two parts
     uint64_t paced_ns;          // when they were last noted
     int n_environment_failures; // in a row
+    bool is_commit_failed;      // the record takes no more lines
 
     // What was found.
     int64_t best_id;      // -1: none

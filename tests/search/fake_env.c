@@ -126,7 +126,14 @@ static enum msc_status fake_evaluate(struct msc_env *env, const struct msc_evalu
             return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
         }
         if (trial->id >= c->fail_from && trial->id < c->fail_to) {
-            return MSC_FAIL(MSC_E_DEVICE, "the device is lost");
+            if (!c->fails_softly) {
+                return MSC_FAIL(MSC_E_DEVICE, "the device is lost");
+            }
+            msc_outcome_fail(outcome, MSC_CAUSE_ENVIRONMENT, "the device is lost");
+            if (e->finished) {
+                e->finished(e->payload, i);
+            }
+            continue;
         }
         wait_us(c->delay_us);
         c->n_trials++;

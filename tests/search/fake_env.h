@@ -15,6 +15,7 @@ struct fake_control {
     size_t short_to;            // up to here
     int64_t fail_from;          // trials from this id on fail alone, too
     int64_t fail_to;            // up to here
+    bool fails_softly;          // they alone, and not the call that they are in
     int64_t stop_at;            // raise the cancel level before this trial
     struct msc_cancel *cancel;
     int stop_level;

@@ -259,32 +259,32 @@ static void test_search_recover__warm_start(void **state) {
     unsetenv("MSC_SCRIPTED_SKIP");
 }
 
-static int search_on_full_disk(const struct fixture *f) {
-    struct search_run run;
-    struct launch one = fake_launch(f, 200);
-    const struct rlimit limit = {6000, 6000};
-    signal(SIGXFSZ, SIG_IGN);
-    setrlimit(RLIMIT_FSIZE, &limit);
-    run_launch(&run, &one);
-    bool is_said = run.status == MSC_E_IO && strstr(msc_status_message(), "trials are safe") &&
-                   strstr(msc_status_message(), f->path);
-    run_finish(&run);
-    return is_said ? 0 : 1;
+// A launch in a process of its own, whose disk is full once a file has so many bytes.
+static void launch_on_full_disk(const struct launch *one, size_t n_bytes) {
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        struct search_run run;
+        const struct rlimit limit = {n_bytes, n_bytes};
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        run_launch(&run, one);
+        bool is_said = run.status == MSC_E_IO && strstr(msc_status_message(), "trials are safe") &&
+                       strstr(msc_status_message(), one->path);
+        run_finish(&run);
+        _exit(is_said ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void test_search_recover__full_disk(void **state) {
     const struct fixture *f = *state;
     char whole[FIXTURE_PATH_BYTES];
-    int status = 0;
     fixture_join(whole, f, "whole.jsonl");
-    pid_t child = fork();
-    if (child == 0) {
-        _exit(search_on_full_disk(f));
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
     struct launch one = fake_launch(f, 200);
+    launch_on_full_disk(&one, 6000);
     struct msc_record *record = NULL;
     assert_ok(msc_record_open(&record, f->path, MSC_RECORD_READ, NULL));
     assert_true(msc_record_n_trials(record) >= 2 && msc_record_n_trials(record) < 60);
@@ -293,6 +293,51 @@ static void test_search_recover__full_disk(void **state) {
     one.path = whole;
     launch(&one);
     assert_same_record(f->path, whole);
+}
+
+static enum msc_status ignore_best(void *payload, const struct msc_trial *best) {
+    (void)payload;
+    (void)best;
+    return MSC_OK;
+}
+
+// What is left of a round is written at once, for its first trial has failed and all the others are
+// done: the trials that the disk has no room for are not looked at.
+static void test_search_recover__full_disk_at_once(void **state) {
+    const struct fixture *f = *state;
+    struct stat file;
+    struct launch one = fake_launch(f, 8);
+    one.env = "{\"tasks\":6,\"choices\":4}"; // without a baseline that no trial beats
+    launch(&one);
+    assert_int_equal(stat(f->path, &file), 0);
+    remove_record(f->path);
+    one.options.budget.trials = 40;
+    one.options.commit_seconds = 1e-6;
+    one.options.callbacks.best = ignore_best;
+    fake_control.fail_from = 8;
+    fake_control.fail_to = 9;
+    fake_control.fails_softly = true;
+    launch_on_full_disk(&one, (size_t)file.st_size + 100);
+    assert_int_equal(launch(&one), MSC_SEARCH_END_TRIALS);
+}
+
+// The same of more trials than one write has lines: 24 are done again, in parts of 1, 4 and 19.
+static void test_search_recover__full_disk_while_retrying(void **state) {
+    const struct fixture *f = *state;
+    struct stat file;
+    struct launch one = fake_launch(f, 24);
+    one.env = "{\"tasks\":6,\"choices\":4,\"baselines\":1}";
+    fake_control.fail_from = 1;
+    fake_control.fail_to = 25;
+    fake_control.fails_softly = true;
+    launch(&one);
+    assert_int_equal(stat(f->path, &file), 0);
+    fake_control.fail_from = 30;
+    fake_control.fail_to = 31;
+    one.options.commit_seconds = 1e-6;
+    one.options.retry_failed = true;
+    launch_on_full_disk(&one, (size_t)file.st_size / 25 * 33);
+    assert_int_equal(launch(&one), MSC_SEARCH_END_TRIALS);
 }
 
 int main(int argc, char **argv) {
@@ -308,6 +353,8 @@ int main(int argc, char **argv) {
         CASE(other_numerics),
         CASE(warm_start),
         CASE(full_disk),
+        CASE(full_disk_at_once),
+        CASE(full_disk_while_retrying),
     };
 #undef CASE
     msc_test_select(argc, argv);
