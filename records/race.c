@@ -101,7 +101,7 @@ static enum msc_status read_rungs(struct msc_race *out, const cJSON *list, size_
 
 static bool is_key(const char *key, bool is_header) {
     return strcmp(key, "rungs") == 0 || strcmp(key, "keep") == 0 || strcmp(key, "margin") == 0 ||
-           (is_header && strcmp(key, "batches") == 0);
+           (is_header && (strcmp(key, "batches") == 0 || strcmp(key, "repeats_estimated") == 0));
 }
 
 static enum msc_status check_members(const cJSON *value, bool is_header, const char *where) {
@@ -124,7 +124,7 @@ static enum msc_status check_members(const cJSON *value, bool is_header, const c
 enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, size_t n_batches,
                               const char *where) {
     const cJSON *rungs = cJSON_GetObjectItemCaseSensitive(value, "rungs");
-    *out = (struct msc_race){.n_batches = n_batches};
+    *out = (struct msc_race){.n_batches = n_batches, .repeats_estimated = true};
     MSC_TRY(check_members(value, false, where));
     MSC_TRY(read_keep(out, cJSON_GetObjectItemCaseSensitive(value, "keep"), where));
     MSC_TRY(
@@ -146,7 +146,9 @@ enum msc_status msc_race_read_header(struct msc_race *out, const struct cJSON *v
                                      const char *where) {
     const cJSON *batches = cJSON_GetObjectItemCaseSensitive(value, "batches");
     double n = cJSON_IsNumber(batches) ? batches->valuedouble : 0.0;
-    *out = (struct msc_race){.n_batches = n >= 2.0 && n <= UINT32_MAX ? (size_t)n : 0};
+    const cJSON *repeats = cJSON_GetObjectItemCaseSensitive(value, "repeats_estimated");
+    *out = (struct msc_race){.n_batches = n >= 2.0 && n <= UINT32_MAX ? (size_t)n : 0,
+                             .repeats_estimated = cJSON_IsTrue(repeats)};
     MSC_TRY(check_members(value, true, where));
     MSC_TRY(read_keep(out, cJSON_GetObjectItemCaseSensitive(value, "keep"), where));
     MSC_TRY(read_margin(out, cJSON_GetObjectItemCaseSensitive(value, "margin"), 0.0, where));
@@ -170,6 +172,9 @@ struct cJSON *msc_race_write(const struct msc_race *race) {
     if (is_written && race->margin > 0.0) {
         is_written = cJSON_AddNumberToObject(object, "margin", race->margin) &&
                      cJSON_AddNumberToObject(object, "batches", (double)race->n_batches);
+    }
+    if (is_written && race->repeats_estimated) {
+        is_written = cJSON_AddTrueToObject(object, "repeats_estimated");
     }
     if (!is_written) {
         cJSON_Delete(object);
@@ -343,12 +348,24 @@ static double whole_over_sum(const struct msc_race_known *known, const struct ms
 }
 
 struct msc_trial msc_race_told(const struct msc_race_known *known, const struct msc_race *race,
-                               const struct msc_goal *goal, const struct msc_record_line *line) {
+                               const struct msc_goal *goal, const struct msc_record_line *line,
+                               const struct msc_record_line *measured) {
     struct msc_trial told = line->trial;
-    size_t n = line->n_rungs;
+    size_t n = measured->n_rungs;
     if (n > 0 && msc_goal_is_estimate(goal, &told)) {
-        told.outcome.objectives[0] =
-            line->rungs[n - 1] * whole_over_sum(known, race, n - 1, line->rungs[n - 1]);
+        double sum = measured->rungs[n - 1];
+        told.outcome.objectives[0] = sum * whole_over_sum(known, race, n - 1, sum);
     }
     return told;
+}
+
+struct msc_trial msc_race_told_of(const struct msc_race_known *known,
+                                  const struct msc_record *record,
+                                  const struct msc_record_line *line) {
+    const struct msc_race *race = msc_record_race(record);
+    struct msc_record_line measured = *line;
+    if (line->repeat_of >= 0 && race->repeats_estimated) {
+        measured = msc_record_trial(record, (size_t)line->repeat_of);
+    }
+    return msc_race_told(known, race, msc_record_goal(record), line, &measured);
 }

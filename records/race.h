@@ -22,8 +22,8 @@
 // left out. MSC_E_INVALID, beginning with `where`.
 enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, size_t n_batches,
                               const char *where);
-// For a record: reads what msc_race_write made, owned by the caller (NULL: no memory). Records of
-// former versions have no margin there, and none is used.
+// For a record: reads what msc_race_write made, owned by the caller (NULL: no memory). What records of
+// former versions do not have there is not used: a margin, and estimates of repeats.
 enum msc_status msc_race_read_header(struct msc_race *out, const struct cJSON *value,
                                      const char *where);
 struct cJSON *msc_race_write(const struct msc_race *race);
@@ -65,8 +65,14 @@ double msc_race_error(const struct msc_race *race, const struct msc_race_known *
 size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
                       const double sums[], size_t n, bool can_win);
 // The trial as its agent is told it, once its round is noted: of one that was raced out the
-// objective is an estimate of the whole (docs/agents.md).
+// objective is an estimate of the whole (docs/agents.md). `measured`: the line that it repeats, or
+// itself.
 struct msc_trial msc_race_told(const struct msc_race_known *known, const struct msc_race *race,
-                               const struct msc_goal *goal, const struct msc_record_line *line);
+                               const struct msc_goal *goal, const struct msc_record_line *line,
+                               const struct msc_record_line *measured);
+// The same of a line of a record, or of one behind its last; what that repeats is in the record.
+struct msc_trial msc_race_told_of(const struct msc_race_known *known,
+                                  const struct msc_record *record,
+                                  const struct msc_record_line *line);
 
 #endif

@@ -39,9 +39,7 @@ static struct msc_record_line line_at(const struct replay *r, size_t i) {
 // Tells what the search told, its round being noted.
 static enum msc_status tell_line(const struct replay *r, size_t i) {
     const struct msc_record_line line = line_at(r, i);
-    const struct msc_record *record = r->options->record;
-    const struct msc_trial told =
-        msc_race_told(&r->known, msc_record_race(record), msc_record_goal(record), &line);
+    const struct msc_trial told = msc_race_told_of(&r->known, r->options->record, &line);
     return msc_agent_tell(r->agent, &told);
 }
 

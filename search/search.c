@@ -55,8 +55,7 @@ static void begin_round(struct msc_search *s) {
 
 static enum msc_status tell_round(struct msc_search *s) {
     for (size_t i = 0; i < s->n_items; i++) {
-        const struct msc_trial told =
-            msc_race_told(&s->known, &s->race, s->goal, &s->items[i].line);
+        const struct msc_trial told = msc_race_told_of(&s->known, s->record, &s->items[i].line);
         MSC_TRY(msc_agent_tell(s->agent, &told));
     }
     return MSC_OK;

@@ -52,6 +52,7 @@ static void test_records_race__what_is_refused(void **state) {
         {"false", "gym[0].race: expected true"},
         {"{\"rung\":[1]}", "gym[0].race: there is no key \"rung\""},
         {"{\"batches\":16}", "gym[0].race: there is no key \"batches\""},
+        {"{\"repeats_estimated\":false}", "gym[0].race: there is no key \"repeats_estimated\""},
         {"{\"margin\":0}", "gym[0].race: margin is a number of standard errors"},
         {"{\"margin\":true}", "gym[0].race: margin is a number of standard errors"},
         {"{\"margin\":1e9}", "gym[0].race: margin is a number of standard errors"},
@@ -90,14 +91,16 @@ static void test_records_race__comes_back(void **state) {
     write_and_read(&again, &race);
     assert_memory_equal(again.rungs, race.rungs, sizeof race.rungs);
     assert_true(again.n_rungs == 3 && again.keep == 0.3 && again.margin == 1.5);
+    assert_true(again.repeats_estimated);
     assert_int_equal(again.n_batches, 27);
     assert_ok(read_text(&race, "{\"margin\":2.5}", 4));
     write_and_read(&again, &race);
     assert_true(again.margin == 2.5);
-    // Headers of former versions say nothing of a margin.
+    // Headers of former versions say nothing of a margin, or of repeats.
     assert_ok(read_text(&race, "{\"rungs\":[1,3,9],\"margin\":false}", 27));
+    race.repeats_estimated = false;
     write_and_read(&again, &race);
-    assert_true(again.margin == 0.0);
+    assert_true(again.margin == 0.0 && !again.repeats_estimated);
 }
 
 static void test_records_race__what_headers_are_refused(void **state) {
@@ -288,14 +291,15 @@ static void test_records_race__what_agents_are_told(void **state) {
         line.trial.outcome.objectives[0] = loss;
         line.trial.outcome.state = i == 0 ? MSC_TRIAL_COMPLETE : MSC_TRIAL_INFEASIBLE;
         msc_race_note(&known, &race, &goal, &line);
-        assert_true(msc_race_told(&known, &race, &goal, &line).outcome.objectives[0] == loss);
+        assert_true(msc_race_told(&known, &race, &goal, &line, &line).outcome.objectives[0] ==
+                    loss);
     }
     loss = line.rungs[0] = line.trial.outcome.objectives[0] = 4;
     line.trial.outcome.state = MSC_TRIAL_PRUNED;
     msc_race_note(&known, &race, &goal, &line);
-    assert_true(msc_race_told(&known, &race, &goal, &line).outcome.objectives[0] == 10);
+    assert_true(msc_race_told(&known, &race, &goal, &line, &line).outcome.objectives[0] == 10);
     line.trial.proposal.bound = 3; // which has stopped it
-    assert_true(msc_race_told(&known, &race, &goal, &line).outcome.objectives[0] == 4);
+    assert_true(msc_race_told(&known, &race, &goal, &line, &line).outcome.objectives[0] == 4);
 }
 
 // With a margin sums go on as the best trial's did: after 1 of 16 batches to twice as much, after 4 to 4/3.
@@ -314,9 +318,11 @@ static void test_records_race__what_agents_are_told_beside_the_best(void **state
     assert_ok(read_text(&race, "{\"rungs\":[1,4]}", 16));
     note(&known, &race, 1, 1.5, 2);
     note(&known, &race, 1, 3, 9);
-    assert_float_equal(msc_race_told(&known, &race, &goal, &line).outcome.objectives[0], 6, 1e-12);
+    assert_float_equal(msc_race_told(&known, &race, &goal, &line, &line).outcome.objectives[0], 6,
+                       1e-12);
     line.n_rungs = 2;
-    assert_float_equal(msc_race_told(&known, &race, &goal, &line).outcome.objectives[0], 4, 1e-12);
+    assert_float_equal(msc_race_told(&known, &race, &goal, &line, &line).outcome.objectives[0], 4,
+                       1e-12);
 }
 
 int main(void) {

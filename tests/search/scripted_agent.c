@@ -5,7 +5,8 @@
 //      "script": [[{"choices": [0, 1], "bound": 0.5, "probe": true}], …]}       one list a round
 //
 // With MSC_SCRIPTED_SKIP set it leaves the first round out: an agent that does not repeat itself.
-// The log has a line "ask" for each ask and "tell <id> <state> <first metric>" for each outcome.
+// The log has a line "ask" for each ask and "tell <id> <state> <first metric>" for each outcome, of an
+// estimate with " for <the objective>".
 #include "agents/agent.h"
 
 #include <cjson/cJSON.h>
@@ -80,9 +81,12 @@ static enum msc_status scripted_ask(struct msc_agent *agent, struct msc_proposal
 static enum msc_status scripted_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     struct scripted *s = msc_agent_state(agent);
     const struct msc_outcome *outcome = &trial->outcome;
-    char line[128];
-    snprintf(line, sizeof line, "tell %lld %s %.3g", (long long)trial->id,
-             msc_trial_state_name(outcome->state), outcome->metrics[0]);
+    char line[128], estimate[32] = "";
+    if (outcome->objectives[0] > outcome->metrics[0]) {
+        snprintf(estimate, sizeof estimate, " for %.3g", outcome->objectives[0]);
+    }
+    snprintf(line, sizeof line, "tell %lld %s %.3g%s", (long long)trial->id,
+             msc_trial_state_name(outcome->state), outcome->metrics[0], estimate);
     note(s, line);
     return MSC_OK;
 }

@@ -61,8 +61,8 @@ for version in 4 5; do
 done
 
 # Races: one whose rungs were those by default then, and are no longer, and in which the best trial so far had no
-# part; and one in which it has.
-for race in race_1 race_2; do
+# part; one in which it has; and one whose agent was told repeats otherwise than a new one is.
+for race in race_1 race_2 race_3; do
     cp -r "$FILES/../../records/files/$race" .
     cp $race/tiny.jsonl.params $race/tiny_stopped.jsonl.params
     grep -o '"race":{[^}]*}' $race/tiny_stopped.jsonl

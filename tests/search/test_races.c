@@ -1,0 +1,125 @@
+// What agents are told in a race. The agent proposes what a script says.
+#include "../msc_test.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "batch_env.h"
+#include "records/race.h"
+#include "search_fixture.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+// Two rounds of the same points: those that were raced out are repeats then.
+#define ROUND                                                                                      \
+    "[{\"choices\":[0,1,2,0,1]},{\"choices\":[1,1,1,2,2]},{\"choices\":[2,0,2,0,2]},"              \
+    "{\"choices\":[0,0,0,1,1]}]"
+
+struct told {
+    char log[FIXTURE_PATH_BYTES];
+    char agent[FIXTURE_PATH_BYTES * 2 + 1024];
+    struct msc_race race;
+    struct launch launch;
+};
+
+// `is_estimated`: by the rule of today.
+static void prepare(struct told *t, const struct fixture *f, bool is_estimated) {
+    cJSON *race = NULL;
+    const char text[] = "{\"rungs\":[1],\"margin\":false}";
+    fixture_join(t->log, f, "told.txt");
+    snprintf(t->agent, sizeof t->agent,
+             "{\"type\":\"library\",\"path\":\"%s\",\"log\":\"%s\",\"script\":[" ROUND "," ROUND
+             "]}",
+             MSC_SCRIPTED_AGENT, t->log);
+    assert_ok(msc_json_parse(&race, text, strlen(text), "race"));
+    assert_ok(msc_race_read(&t->race, race, 6, "race"));
+    cJSON_Delete(race);
+    t->race.repeats_estimated = is_estimated;
+    t->launch = (struct launch){.path = f->path,
+                                .env = "{}",
+                                .def = &msc_env_batch,
+                                .agent = t->agent,
+                                .options = LAUNCH_TRIALS(-1)};
+    t->launch.options.parallel = 4;
+    t->launch.options.race = &t->race;
+}
+
+// What the agent is told of a trial: behind its id.
+static void read_told(char out[64], const struct told *t, int id) {
+    char *text = NULL;
+    char start[16];
+    size_t n_bytes = 0;
+    assert_ok(msc_file_read(&text, &n_bytes, t->log));
+    snprintf(start, sizeof start, "tell %d ", id);
+    const char *line = strstr(text, start);
+    assert_non_null(line);
+    assert_int_equal(sscanf(line + strlen(start), "%63[^\n]", out), 1);
+    msc_free(text);
+}
+
+// Of the four two are raced out, and told as what the whole may be; so they are again, or as what they
+// had come to.
+static void assert_repeats_told(const struct told *t, bool is_estimated) {
+    int n_estimates = 0;
+    for (int id = 0; id < 4; id++) {
+        char first[64], again[64];
+        read_told(first, t, id);
+        read_told(again, t, id + 4);
+        bool is_estimate = strstr(first, " for ") != NULL;
+        n_estimates += is_estimate;
+        if (is_estimate && !is_estimated) {
+            *strstr(first, " for ") = '\0';
+        }
+        assert_string_equal(again, first);
+    }
+    assert_int_equal(n_estimates, 2);
+}
+
+// At once; stopped within the second round, and gone on with; the points of the second round are
+// repeats of the first, and their lines have no rungs.
+static void launch_thrice(struct told *t, bool is_estimated) {
+    struct search_run run;
+    for (int n = 0; n < 3; n++) {
+        unlink(t->log);
+        t->launch.options.budget.trials = n == 1 ? 6 : -1;
+        run_launch(&run, &t->launch);
+        assert_ok(run.status);
+        for (size_t id = 4; id < msc_record_n_trials(run.result.record); id++) {
+            const struct msc_record_line line = msc_record_trial(run.result.record, id);
+            assert_int_equal(line.repeat_of, id - 4);
+            assert_int_equal(line.n_rungs, 0);
+        }
+        run_finish(&run);
+        if (n != 1) {
+            assert_repeats_told(t, is_estimated);
+        }
+        if (n == 0) {
+            remove_record(t->launch.path);
+        }
+    }
+}
+
+static void test_search_races__repeats_are_told_as_estimates(void **state) {
+    struct told t;
+    prepare(&t, *state, true);
+    launch_thrice(&t, true);
+}
+
+// The record that it began with says so, and not the version of today.
+static void test_search_races__as_the_record_began(void **state) {
+    struct told t;
+    prepare(&t, *state, false);
+    launch_thrice(&t, false);
+}
+
+int main(int argc, char **argv) {
+#define CASE(name)                                                                                 \
+    cmocka_unit_test_setup_teardown(test_search_races__##name, fixture_setup, fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(repeats_are_told_as_estimates),
+        CASE(as_the_record_began),
+    };
+#undef CASE
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
