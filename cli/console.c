@@ -94,8 +94,9 @@ void msc_console_progress(struct msc_console *console, const char *name,
     if (!isnan(best)) {
         msc_str_printf(&line, ", best %.5g", best);
     }
-    if (progress->n_front > 0) {
-        msc_str_printf(&line, ", front of %zu", progress->n_front);
+    size_t n_front = msc_search_front_size(progress);
+    if (n_front > 0) {
+        msc_str_printf(&line, ", front of %zu", n_front);
     }
     msc_str_printf(&line, ", reuse %.0f%%", 100 * progress->reuse_ratio);
     if (progress->has_pool) {

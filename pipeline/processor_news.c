@@ -44,8 +44,9 @@ static void write_progress(struct msc_str *out, const struct msc_search_progress
     if (progress->best) {
         msc_str_printf(out, ", best %.5g (trial %lld)", best, (long long)progress->best->trial.id);
     }
-    if (progress->n_front > 0) {
-        msc_str_printf(out, ", front of %zu", progress->n_front);
+    size_t n_front = msc_search_front_size(progress);
+    if (n_front > 0) {
+        msc_str_printf(out, ", front of %zu", n_front);
     }
     if (isfinite(progress->trials_per_s)) {
         msc_str_printf(out, ", %.3g/s", progress->trials_per_s);

@@ -37,6 +37,9 @@ enum msc_status msc_record_front_offer(struct msc_record_front *front,
 
 enum msc_status msc_record_front_settle(struct msc_record_front *front) {
     const size_t n = front->n;
+    if (n == front->n_settled) {
+        return MSC_OK; // nothing was offered since
+    }
     struct msc_arena arena = {0};
     const struct msc_outcome **outcomes = msc_arena_array(&arena, n + 1, sizeof *outcomes);
     size_t *kept = msc_arena_array(&arena, n + 1, sizeof *kept);

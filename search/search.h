@@ -32,6 +32,7 @@ MSC_PUBLIC_BEGIN
 #define MSC_SEARCH_MAX_REPEATS 1000
 
 struct msc_pool;
+struct msc_record_front;
 struct msc_worker;
 
 // What ends a search that has not come to its own end. Checked between rounds; trials and time also
@@ -54,7 +55,7 @@ struct msc_search_progress {
     size_t n_repeats;
     const struct msc_record_line *best; // NULL: none yet; for the time of the call
     const struct msc_record *record;    // with all these trials
-    size_t n_front;                     // size of the Pareto front; 0 with one objective
+    struct msc_record_front *front;     // of them (msc_search_front_size); NULL with one objective
     double reuse_ratio;                 // mean over the trials evaluated in this launch
     double trials_per_s;                // of late, in this launch; NaN: not known
     double elapsed_s;                   // over all launches
@@ -65,6 +66,9 @@ struct msc_search_progress {
     bool has_pool;
     size_t n_workers, n_lost, n_refused, n_retried;
 };
+
+// Size of the Pareto front, which takes a while to find where it is large; 0 with one objective.
+size_t msc_search_front_size(const struct msc_search_progress *progress);
 
 struct msc_search_callbacks {
     void *payload;

@@ -1,7 +1,6 @@
 // Writing the round to the record, and what is known of the search so far.
 #include "search/search_internal.h"
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/shown.h"
 #include "base/str.h"
@@ -19,36 +18,13 @@ bool msc_search__is_time_over(const struct msc_search *s) {
     return limit_s > 0.0 && msc_search__elapsed_s(s) >= limit_s;
 }
 
-static enum msc_status add_to_front(struct msc_search *s, const struct msc_trial *trial) {
-    struct msc_search_front *front = &s->front;
-    size_t n = s->goal->n_objectives;
-    size_t n_kept = 0;
-    for (size_t i = 0; i < front->n; i++) {
-        const struct msc_record_line member = msc_record_trial(s->record, (size_t)front->ids[i]);
-        if (msc_outcome_covers(&member.trial.outcome, &trial->outcome, n)) {
-            return MSC_OK; // members do not cover each other, so none was taken out before
-        }
-        if (!msc_outcome_covers(&trial->outcome, &member.trial.outcome, n)) {
-            front->ids[n_kept++] = front->ids[i];
-        }
-    }
-    front->n = n_kept;
-    MSC_TRY(msc_grow(&front->ids, &front->capacity, front->n + 1, sizeof *front->ids));
-    front->ids[front->n++] = trial->id;
-    return MSC_OK;
-}
-
-// A trial that may be the best or stand on the front.
-static enum msc_status note_result(struct msc_search *s, const struct msc_trial *trial) {
+static void note_best(struct msc_search *s, const struct msc_trial *trial) {
     if (s->best_id < 0) {
         s->best_id = trial->id;
     } else {
         const struct msc_record_line best = msc_record_trial(s->record, (size_t)s->best_id);
         s->best_id = msc_trial_compare(trial, &best.trial) < 0 ? trial->id : s->best_id;
     }
-    return s->goal->n_objectives > 1 && trial->outcome.state == MSC_TRIAL_COMPLETE
-               ? add_to_front(s, trial)
-               : MSC_OK;
 }
 
 enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_line *line) {
@@ -65,8 +41,10 @@ enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_l
                           msc_point_hash(line->trial.proposal.choices, s->space->n_tasks));
     }
     msc_race_note(&s->known, &s->race, s->goal, line);
-    bool is_result = msc_trial_state_is_result(state);
-    return line->repeat_of < 0 && is_result ? note_result(s, &line->trial) : MSC_OK;
+    if (line->repeat_of < 0 && msc_trial_state_is_result(state)) {
+        note_best(s, &line->trial);
+    }
+    return s->front.n_objectives > 1 ? msc_record_front_offer(&s->front, line) : MSC_OK;
 }
 
 static void copy_outcome(struct msc_search *s, struct msc_search_item *item) {
@@ -125,6 +103,11 @@ static double seconds_left(const struct msc_search *s, double elapsed_s, double 
     return left_s;
 }
 
+size_t msc_search_front_size(const struct msc_search_progress *progress) {
+    struct msc_record_front *front = progress->front;
+    return front && msc_record_front_settle(front) == MSC_OK ? front->n : 0;
+}
+
 static void report_progress(struct msc_search *s, double elapsed_s) {
     const struct msc_search_callbacks *callbacks = &s->options->callbacks;
     if (!callbacks->progress) {
@@ -154,7 +137,7 @@ static void report_progress(struct msc_search *s, double elapsed_s) {
         .n_repeats = s->n_repeats,
         .best = s->best_id >= 0 ? &best : NULL,
         .record = s->record,
-        .n_front = s->front.n,
+        .front = s->front.n_objectives > 1 ? &s->front : NULL,
         .reuse_ratio = s->n_evaluated > 0 ? s->reuse_sum / (double)s->n_evaluated : 0.0,
         .trials_per_s = 1.0 / msc_rate_seconds(&s->lines),
         .elapsed_s = elapsed_s,

@@ -5,6 +5,7 @@
 #include "agents/agent.h"
 #include "env/env.h"
 #include "records/race.h"
+#include "records/record_front.h"
 #include "search/attempt.h"
 #include "search/pace.h"
 #include "search/points.h"
@@ -24,12 +25,6 @@ struct msc_search_item {
 static inline bool msc_search__may_succeed_later(const struct msc_outcome *outcome) {
     return outcome->state == MSC_TRIAL_FAILED && outcome->cause == MSC_CAUSE_ENVIRONMENT;
 }
-
-struct msc_search_front { // the Pareto front
-    int64_t *ids;
-    size_t n;
-    size_t capacity;
-};
 
 struct msc_search {
     const struct msc_search_options *options;
@@ -84,9 +79,9 @@ struct msc_search {
     bool is_commit_failed;      // the record takes no more lines
 
     // What was found.
-    int64_t best_id;      // -1: none
-    int64_t announced_id; // the best that the callback knows
-    struct msc_search_front front;
+    int64_t best_id;               // -1: none
+    int64_t announced_id;          // the best that the callback knows
+    struct msc_record_front front; // of more than one objective; settled when it is looked at
     int64_t n_repeats_in_row;
     size_t n_budgeted;
     size_t n_repeats;

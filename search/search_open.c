@@ -154,6 +154,7 @@ enum msc_status msc_search__open(struct msc_search *s) {
     }
     s->space = msc_env_space(o->env);
     s->goal = o->goal;
+    s->front.n_objectives = o->goal->n_objectives;
     s->n_space_points = msc_space_n_points(s->space);
     MSC_TRY(msc_goal_check(o->goal, s->space));
     MSC_TRY(msc_search__open_race(s));
@@ -195,7 +196,7 @@ void msc_search__close(struct msc_search *s) {
     msc_free(s->batch_terms);
     msc_free(s->places);
     msc_free(s->sums);
-    msc_free(s->front.ids);
+    msc_record_front_finish(&s->front);
     msc_arena_finish(&s->arena);
     msc_arena_finish(&s->warm_arena);
     msc_record_close(s->record);

@@ -296,6 +296,31 @@ static void test_search_search__refuses(void **state) {
     run_finish(&run);
 }
 
+// After every commit, in launches that begin and that go on, the front is as large as the record's.
+static void compare_front(void *payload, const struct msc_search_progress *progress) {
+    int64_t *ids = NULL;
+    size_t n = 0;
+    assert_ok(msc_record_front(&ids, &n, progress->record));
+    assert_int_equal(msc_search_front_size(progress), n);
+    msc_free(ids);
+    *(size_t *)payload = n;
+}
+
+static void test_search_search__front_so_far(void **state) {
+    const struct fixture *f = *state;
+    size_t n = 0;
+    struct launch one = {
+        .path = f->path,
+        .env = "{\"tasks\":8,\"choices\":3,\"objectives\":[\"distill_loss\",\"size_bytes\"],"
+               "\"bounds\":{\"size_ratio\":{\"max\":0.07}}}",
+        .options = LAUNCH_TRIALS(60)};
+    one.options.callbacks = (struct msc_search_callbacks){.payload = &n, .progress = compare_front};
+    launch(&one);
+    one.options.budget.trials = 300;
+    launch(&one);
+    assert_true(n > 10);
+}
+
 int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_search_search__##name, fixture_setup, fixture_teardown)
@@ -307,6 +332,7 @@ int main(int argc, char **argv) {
         CASE(ends),
         CASE(time_adds_up),
         CASE(callbacks),
+        CASE(front_so_far),
         CASE(commits_within_a_round),
         CASE(restart),
         CASE(refuses),
