@@ -1,5 +1,6 @@
 #include "search/search_internal.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "search/estimate.h"
@@ -76,32 +77,44 @@ static enum msc_status take_next_recorded(struct msc_search *s) {
     return take_recorded(s, &line);
 }
 
-// The last attempt at a trial that failed for the environment's sake, if it is the latest word on
-// it: a later retry that came out well settles it.
-static bool wants_retry(const struct msc_search *s, size_t id) {
-    const struct msc_record_line line = msc_record_trial(s->record, id);
-    if (!msc_search__may_succeed_later(&line.trial.outcome) || line.repeat_of >= 0 ||
-        line.retry_of >= 0) {
-        return false;
-    }
-    for (size_t i = id + 1; i < s->n_recorded; i++) {
-        const struct msc_record_line later = msc_record_trial(s->record, i);
-        if (later.retry_of == (int64_t)id && !msc_search__may_succeed_later(&later.trial.outcome)) {
-            return false;
+// Has it failed for the environment's sake? Retries do not count: they are done again with the trial.
+static bool wants_retry(const struct msc_record_line *line) {
+    return msc_search__may_succeed_later(&line->trial.outcome) && line->repeat_of < 0 &&
+           line->retry_of < 0;
+}
+
+// Marks trials that a later retry has settled, which came out well.
+static void mark_settled(bool is_settled[], const struct msc_search *s) {
+    for (size_t i = 0; i < s->n_recorded; i++) {
+        const struct msc_record_line line = msc_record_trial(s->record, i);
+        if (line.retry_of >= 0 && !msc_search__may_succeed_later(&line.trial.outcome)) {
+            is_settled[line.retry_of] = true;
         }
     }
-    return true;
+}
+
+static enum msc_status add_retries(struct msc_search *s) {
+    enum msc_status status = MSC_OK;
+    bool *is_settled = msc_alloc_zero(s->n_recorded + 1, sizeof *is_settled);
+    if (!is_settled) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", s->n_recorded);
+    }
+    mark_settled(is_settled, s);
+    for (size_t id = 0; id < s->n_recorded; id++) {
+        const struct msc_record_line line = msc_record_trial(s->record, id);
+        if (wants_retry(&line) && !is_settled[id]) {
+            MSC_TRY_OUT(msc_search__add_retry(s, &line));
+        }
+    }
+out:
+    msc_free(is_settled);
+    return status;
 }
 
 // Adds the failed trials to the round once more, as new lines, and evaluates them.
 static enum msc_status retry_failed(struct msc_search *s) {
     s->is_retried = true;
-    for (size_t id = 0; s->options->retry_failed && id < s->n_recorded; id++) {
-        if (wants_retry(s, id)) {
-            const struct msc_record_line line = msc_record_trial(s->record, id);
-            MSC_TRY(msc_search__add_retry(s, &line));
-        }
-    }
+    MSC_TRY(s->options->retry_failed ? add_retries(s) : MSC_OK);
     return msc_search__evaluate(s, NULL);
 }
 
