@@ -9,7 +9,7 @@
 // ---- The torn end -----------------------------------------------------------------------------
 
 // Adds a text to a file, which then ends in a newline.
-static enum msc_status keep_good_lines(const char *path, const char *text, size_t length) {
+static enum msc_status append_to_file(const char *path, const char *text, size_t length) {
     struct msc_str whole = {0};
     char *old = NULL;
     size_t n_old = 0;
@@ -41,7 +41,7 @@ enum msc_status msc_record__cut_tail(const struct msc_record *record) {
     }
     MSC_TRY_OUT(msc_file_map(&text, &length, record->path));
     if (length > n_good) {
-        status = keep_good_lines(path, (const char *)text + n_good, length - n_good);
+        status = append_to_file(path, (const char *)text + n_good, length - n_good);
         if (status != MSC_OK) {
             status = msc_status_prefix(
                 status, "%s: its damaged end cannot be kept, so it is not cut", record->path);

@@ -151,9 +151,12 @@ static struct msc_trial origin_of(const struct msc_record *record, int64_t id) {
     return origin_line(record, id).trial;
 }
 
-static bool has_other_numerics(const struct msc_verify_options *o, int64_t id) {
-    const char *recorded = msc_record_numerics(o->record, origin_of(o->record, id).id);
+static bool is_other_numerics(const struct msc_verify_options *o, const char *recorded) {
     return strcmp(recorded, o->numerics ? o->numerics : "") != 0;
+}
+
+static bool has_other_numerics(const struct msc_verify_options *o, int64_t id) {
+    return is_other_numerics(o, msc_record_numerics(o->record, origin_of(o->record, id).id));
 }
 
 // What the environment says of the record's best, or what is usual.
@@ -368,7 +371,7 @@ static enum msc_status compare_distilled(struct msc_verify_result *result,
     const cJSON *numerics = cJSON_GetObjectItemCaseSensitive(distilled, "numerics");
     const cJSON *metrics = cJSON_GetObjectItemCaseSensitive(distilled, "metrics");
     struct msc_verify_line *line = &result->distilled;
-    bool is_other = !cJSON_IsString(numerics) || strcmp(numerics->valuestring, o->numerics) != 0;
+    bool is_other = !cJSON_IsString(numerics) || is_other_numerics(o, numerics->valuestring);
     if (is_other && isnan(result->noise_ratio)) {
         MSC_TRY(measure_noise(&result->noise_ratio, o));
     }
