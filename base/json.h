@@ -24,6 +24,15 @@ struct msc_str;
 // ...". Duplicate keys, trailing text and nesting beyond 200 are errors.
 enum msc_status msc_json_parse(cJSON **out, const char *text, size_t length, const char *name);
 enum msc_status msc_json_load(cJSON **out, const char *path);
+// The same of an object whose member `key` has lists that may be long: these stay text (cJSON_Raw), as
+// sound as all else.
+enum msc_status msc_json_parse_lists(cJSON **out, const char *text, size_t length, const char *name,
+                                     const char *key);
+// Reads a list and hands its elements over one by one, each for the time of the call. An error of the
+// call ends it.
+enum msc_status msc_json_each(const char *text, size_t length, const char *name,
+                              enum msc_status (*take)(void *payload, const cJSON *element),
+                              void *payload);
 
 // Appends compact JSON (no spaces, no newline). Numbers that are whole and below 2^53 print as
 // integers; others shortest round-trip; nan and infinities print as null.

@@ -29,6 +29,11 @@ struct parser {
     struct key_place *keys;      // of all open objects, inner ones last
     size_t n_keys;
     size_t key_capacity;
+    const char *lists_key; // lists in this member of the outermost object stay text; or NULL
+    bool is_in_lists;      // it is being read
+    // What becomes of elements that are not kept, or NULL.
+    enum msc_status (*take)(void *payload, const cJSON *element);
+    void *payload;
 };
 
 static enum msc_status parse_value(struct parser *p, cJSON **out);
@@ -315,6 +320,13 @@ static enum msc_status parse_separator(struct parser *p, char close, bool *more)
     return MSC_OK;
 }
 
+static enum msc_status take_element(const struct parser *p, cJSON *item) {
+    enum msc_status status = p->take ? p->take(p->payload, item) : MSC_OK;
+    cJSON_Delete(item);
+    return status;
+}
+
+// `array` NULL: its elements are not kept.
 static enum msc_status parse_array(struct parser *p, cJSON *array) {
     bool more = true;
     p->at++;
@@ -326,10 +338,26 @@ static enum msc_status parse_array(struct parser *p, cJSON *array) {
     while (more) {
         cJSON *item = NULL;
         MSC_TRY(parse_value(p, &item));
-        cJSON_AddItemToArray(array, item);
+        if (array) {
+            cJSON_AddItemToArray(array, item);
+        } else {
+            MSC_TRY(take_element(p, item));
+        }
         MSC_TRY(parse_separator(p, ']', &more));
     }
     return MSC_OK;
+}
+
+static enum msc_status parse_list_as_text(struct parser *p, cJSON **out) {
+    size_t start = p->at;
+    p->depth++;
+    enum msc_status status = parse_array(p, NULL);
+    p->depth--;
+    MSC_TRY(status);
+    msc_str_clear(&p->scratch);
+    msc_str_append_n(&p->scratch, p->text + start, p->at - start);
+    *out = p->scratch.failed ? NULL : cJSON_CreateRaw(msc_str_text(&p->scratch));
+    return *out ? MSC_OK : fail_memory(p);
 }
 
 static int compare_keys(const void *a, const void *b) {
@@ -357,6 +385,16 @@ static enum msc_status check_duplicates(struct parser *p, size_t first_key) {
     return duplicate ? fail_at(p, duplicate->offset, "duplicate key ", duplicate->key) : MSC_OK;
 }
 
+static enum msc_status parse_member_value(struct parser *p, const char *key, cJSON **out) {
+    skip_space(p);
+    if (p->depth == 2 && p->is_in_lists && json_parse_peek(p) == '[') {
+        return parse_list_as_text(p, out);
+    }
+    bool is_outermost = p->depth == 1 && p->lists_key;
+    p->is_in_lists = is_outermost ? strcmp(key, p->lists_key) == 0 : p->is_in_lists;
+    return parse_value(p, out);
+}
+
 static enum msc_status parse_member(struct parser *p, cJSON *object) {
     skip_space(p);
     size_t offset = p->at;
@@ -377,7 +415,7 @@ static enum msc_status parse_member(struct parser *p, cJSON *object) {
     }
     p->at++;
     cJSON *value = NULL;
-    MSC_TRY(parse_value(p, &value));
+    MSC_TRY(parse_member_value(p, member->string, &value));
     value->string = member->string;
     member->string = NULL;
     cJSON_ReplaceItemViaPointer(object, member, value);
@@ -437,18 +475,39 @@ static enum msc_status parse_value(struct parser *p, cJSON **out) {
     return parse_word(p, out);
 }
 
-enum msc_status msc_json_parse(cJSON **out, const char *text, size_t length, const char *name) {
-    struct parser p = {.text = text, .length = length, .name = name};
-    cJSON *tree = NULL;
-    enum msc_status status = parse_value(&p, &tree);
+// Once the value was read.
+static enum msc_status end_parser(struct parser *p, enum msc_status status) {
     if (status == MSC_OK) {
-        skip_space(&p);
-        if (p.at < p.length) {
-            status = fail_at(&p, p.at, "text after the end of the value", "");
+        skip_space(p);
+        if (p->at < p->length) {
+            status = fail_at(p, p->at, "text after the end of the value", "");
         }
     }
-    msc_str_finish(&p.scratch);
-    msc_free(p.keys);
+    msc_str_finish(&p->scratch);
+    msc_free(p->keys);
+    return status;
+}
+
+enum msc_status msc_json_parse(cJSON **out, const char *text, size_t length, const char *name) {
+    return msc_json_parse_lists(out, text, length, name, NULL);
+}
+
+enum msc_status msc_json_each(const char *text, size_t length, const char *name,
+                              enum msc_status (*take)(void *payload, const cJSON *element),
+                              void *payload) {
+    struct parser p = {
+        .text = text, .length = length, .name = name, .take = take, .payload = payload};
+    skip_space(&p);
+    bool is_list = json_parse_peek(&p) == '[';
+    return end_parser(&p, is_list ? parse_array(&p, NULL) : fail_expected(&p, "a list"));
+}
+
+enum msc_status msc_json_parse_lists(cJSON **out, const char *text, size_t length, const char *name,
+                                     const char *key) {
+    struct parser p = {.text = text, .length = length, .name = name, .lists_key = key};
+    cJSON *tree = NULL;
+    enum msc_status status = parse_value(&p, &tree);
+    status = end_parser(&p, status);
     if (status != MSC_OK) {
         cJSON_Delete(tree);
         return status;

@@ -92,7 +92,8 @@ bool msc_record__check_line(size_t *n_body, const char *line, size_t length);
 // True when the line ends as it should and its sum, if it has one, fits; *n_measured is the length
 // of what that covers.
 bool msc_record__check_end(size_t *n_measured, int schema, const char *line, size_t length);
-// A header or segment without checksum and `measured`. *out is owned by the caller.
+// A header or segment without checksum and `measured`; what a search took of others stays text
+// (msc_json_parse_lists). *out is owned by the caller.
 enum msc_status msc_record__parse_body(struct cJSON **out, const char *line, size_t n_body,
                                        const char *name);
 enum msc_record_line_kind msc_record__line_kind(const char *line, size_t length);

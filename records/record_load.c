@@ -35,7 +35,7 @@ enum msc_status msc_record__read_header(struct msc_record *record, const char *l
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", record->path);
     }
     bool is_good = msc_record__check_end(&n_measured, record->schema, line, length) &&
-                   msc_json_parse(&whole, line, length, record->path) == MSC_OK;
+                   msc_json_parse_lists(&whole, line, length, record->path, "warm") == MSC_OK;
     cJSON *measured = cJSON_DetachItemFromObjectCaseSensitive(whole, "measured");
     cJSON_Delete(whole);
     if (is_good && measured) {

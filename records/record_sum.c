@@ -115,7 +115,7 @@ enum msc_status msc_record__parse_body(struct cJSON **out, const char *line, siz
     msc_str_char(&text, '}');
     enum msc_status status = msc_str_status(&text);
     if (status == MSC_OK) {
-        status = msc_json_parse(out, text.data, text.length, name);
+        status = msc_json_parse_lists(out, text.data, text.length, name, "warm");
     }
     msc_str_finish(&text);
     return status;

@@ -25,36 +25,41 @@ int64_t msc_warm__find_choice(const struct msc_task *task, const char *label) {
     return -1;
 }
 
-static enum msc_status add_choices(cJSON *list, const uint32_t choices[], size_t n_tasks) {
+// Points are written down at once: as trees they would take a hundred times as much.
+static void write_choices(struct msc_str *out, const uint32_t choices[], size_t n_tasks) {
     for (size_t t = 0; t < n_tasks; t++) {
-        MSC_TRY(msc_json_push(list, cJSON_CreateNumber(choices[t])));
+        msc_str_char(out, t == 0 ? '[' : ',');
+        msc_str_u64(out, choices[t]);
     }
-    return MSC_OK;
+    msc_str_char(out, ']');
 }
 
-static enum msc_status add_told(struct msc_warm_taking *w, const uint32_t choices[],
-                                const double metrics[]) {
-    cJSON *object = cJSON_CreateObject(), *list = cJSON_CreateArray();
-    cJSON *values = cJSON_CreateObject();
-    enum msc_status status = msc_json_push(w->told, object);
-    if (status != MSC_OK) {
-        cJSON_Delete(list);
-        cJSON_Delete(values);
-        return status;
-    }
-    status = msc_json_add(object, "choices", list);
-    if (status != MSC_OK) {
-        cJSON_Delete(values);
-        return status;
-    }
-    MSC_TRY(msc_json_add(object, "metrics", values));
-    MSC_TRY(add_choices(list, choices, w->space->n_tasks));
+static void begin_element(struct msc_str *list) {
+    msc_str_char(list, list->length == 0 ? '[' : ',');
+}
+
+static void end_list(struct msc_str *list) {
+    msc_str_append(list, list->length == 0 ? "[]" : "]");
+}
+
+static void write_told(struct msc_warm_taking *w, const uint32_t choices[],
+                       const double metrics[]) {
+    struct msc_str *out = &w->told;
+    const char *before = "";
+    begin_element(out);
+    msc_str_append(out, "{\"choices\":");
+    write_choices(out, choices, w->space->n_tasks);
+    msc_str_append(out, ",\"metrics\":{");
     for (size_t i = 0; i < w->space->n_metrics; i++) {
         if (!w->space->metrics[i].is_exact) {
-            MSC_TRY(msc_json_add_number(values, w->space->metrics[i].name, metrics[i]));
+            msc_str_append(out, before);
+            msc_json_write_text(out, w->space->metrics[i].name);
+            msc_str_char(out, ':');
+            msc_json_write_number(out, metrics[i]);
+            before = ",";
         }
     }
-    return MSC_OK;
+    msc_str_append(out, "}}");
 }
 
 bool msc_warm__is_new(const struct msc_warm_taking *w, const struct msc_warm_source *source) {
@@ -72,12 +77,13 @@ enum msc_status msc_warm__take(struct msc_warm_taking *w, struct msc_warm_source
     MSC_TRY(msc_points_set(&w->points, msc_point_hash(source->choices, n_tasks), 0));
     if (metrics) {
         source->n_told++;
-        return add_told(w, source->choices, metrics);
+        write_told(w, source->choices, metrics);
+        return msc_str_status(&w->told);
     }
-    cJSON *list = cJSON_CreateArray();
     source->n_tried++;
-    MSC_TRY(msc_json_push(w->tried, list));
-    return add_choices(list, source->choices, n_tasks);
+    begin_element(&w->tried);
+    write_choices(&w->tried, source->choices, n_tasks);
+    return msc_str_status(&w->tried);
 }
 
 // ---- Files ------------------------------------------------------------------------------------
@@ -160,8 +166,7 @@ static enum msc_status note_baselines(struct msc_warm_taking *w) {
     return MSC_OK;
 }
 
-// Of a member with empty lists.
-static enum msc_status fill_member(cJSON *sources, struct msc_warm_taking *w) {
+static enum msc_status take_files(cJSON *sources, struct msc_warm_taking *w) {
     MSC_TRY(note_baselines(w));
     for (size_t i = 0; i < w->options->n_paths; i++) {
         struct msc_warm_source source = {.path = w->options->paths[i]};
@@ -175,15 +180,27 @@ static enum msc_status fill_member(cJSON *sources, struct msc_warm_taking *w) {
     return MSC_OK;
 }
 
+static enum msc_status add_list(cJSON *member, const char *key, struct msc_str *list) {
+    end_list(list);
+    MSC_TRY(msc_str_status(list));
+    return msc_json_add(member, key, cJSON_CreateRaw(msc_str_text(list)));
+}
+
+static enum msc_status fill_member(cJSON *member, struct msc_warm_taking *w) {
+    cJSON *sources = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(member, "from", sources));
+    MSC_TRY(take_files(sources, w));
+    MSC_TRY(add_list(member, "told", &w->told));
+    return add_list(member, "tried", &w->tried);
+}
+
 enum msc_status msc_warm_collect(struct cJSON **out, const struct msc_warm_options *options) {
     struct msc_warm_taking w = {.options = options, .space = msc_env_space(options->env)};
     cJSON *member = cJSON_CreateObject();
-    cJSON *sources = member ? cJSON_AddArrayToObject(member, "from") : NULL;
-    w.told = member ? cJSON_AddArrayToObject(member, "told") : NULL;
-    w.tried = member ? cJSON_AddArrayToObject(member, "tried") : NULL;
-    enum msc_status status =
-        sources && w.told && w.tried ? fill_member(sources, &w) : no_warm_memory();
+    enum msc_status status = member ? fill_member(member, &w) : no_warm_memory();
     msc_points_finish(&w.points);
+    msc_str_finish(&w.told);
+    msc_str_finish(&w.tried);
     msc_arena_finish(&w.arena);
     if (status != MSC_OK) {
         cJSON_Delete(member);
@@ -195,17 +212,41 @@ enum msc_status msc_warm_collect(struct cJSON **out, const struct msc_warm_optio
 
 // ---- Going on ---------------------------------------------------------------------------------
 
-static bool has_source(const cJSON *warm, struct msc_hash hash) {
-    char text[MSC_HASH_TEXT_BYTES];
-    const cJSON *source = NULL;
-    msc_hash_format(text, hash);
-    cJSON_ArrayForEach(source, cJSON_GetObjectItemCaseSensitive(warm, "from")) {
-        const cJSON *item = cJSON_GetObjectItemCaseSensitive(source, "hash");
-        if (cJSON_IsString(item) && strcmp(item->valuestring, text) == 0) {
-            return true;
-        }
+// Goes over a list of the member, which is text in a header that was read.
+static enum msc_status each_of(const cJSON *warm, const char *key, const char *where,
+                               enum msc_status (*take)(void *payload, const cJSON *element),
+                               void *payload) {
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(warm, key);
+    if (cJSON_IsRaw(list)) {
+        return msc_json_each(list->valuestring, strlen(list->valuestring), where, take, payload);
     }
-    return false;
+    const cJSON *item = NULL;
+    MSC_TRY(msc_json_get_array(&list, warm, key, where));
+    cJSON_ArrayForEach(item, list) {
+        MSC_TRY(take(payload, item));
+    }
+    return MSC_OK;
+}
+
+struct source_search {
+    char hash[MSC_HASH_TEXT_BYTES];
+    bool is_found;
+};
+
+static enum msc_status compare_source(void *payload, const cJSON *source) {
+    struct source_search *s = payload;
+    const cJSON *hash = cJSON_GetObjectItemCaseSensitive(source, "hash");
+    s->is_found = s->is_found || (cJSON_IsString(hash) && strcmp(hash->valuestring, s->hash) == 0);
+    return MSC_OK;
+}
+
+static enum msc_status has_source(bool *out, const cJSON *warm, struct msc_hash hash,
+                                  const char *where) {
+    struct source_search s = {.is_found = false};
+    msc_hash_format(s.hash, hash);
+    MSC_TRY(warm ? each_of(warm, "from", where, compare_source, &s) : MSC_OK);
+    *out = s.is_found;
+    return MSC_OK;
 }
 
 enum msc_status msc_warm_check(const struct cJSON *warm, const char *const paths[], size_t n_paths,
@@ -221,7 +262,9 @@ enum msc_status msc_warm_check(const struct cJSON *warm, const char *const paths
         MSC_TRY(msc_record_is_file(&is_record, paths[i]));
         MSC_TRY(is_record ? msc_warm__hash_record(&hash, paths[i])
                           : msc_warm__hash_strategy(&hash, paths[i]));
-        if (!has_source(warm, hash)) {
+        bool is_known = false;
+        MSC_TRY(has_source(&is_known, warm, hash, record_path));
+        if (!is_known) {
             return MSC_FAIL(MSC_E_STATE,
                             "%s: it did not begin with %s; go on without --warm-from, name another "
                             "record, or start afresh with --restart",
@@ -258,47 +301,62 @@ static void read_warm_metrics(double metrics[], const cJSON *object,
     }
 }
 
-static enum msc_status read_warm_points(struct msc_warm_point points[], struct msc_arena *arena,
-                                        const cJSON *list, const struct msc_space *space,
-                                        const char *where) {
-    const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, list) {
-        bool is_told = cJSON_IsObject(item);
-        uint32_t *choices = msc_arena_array(arena, space->n_tasks, sizeof *choices);
-        double *metrics =
-            is_told ? msc_arena_array(arena, space->n_metrics, sizeof *metrics) : NULL;
-        if (!choices || (is_told && !metrics)) {
+struct warm_reading {
+    struct msc_arena *arena;
+    const struct msc_space *space;
+    const char *where;
+    bool is_told;
+    struct msc_warm_point *points;
+    size_t n, capacity;
+};
+
+static enum msc_status add_point(struct warm_reading *r, const struct msc_warm_point *point) {
+    if (r->n == r->capacity) {
+        size_t capacity = 2 * r->capacity + 16;
+        struct msc_warm_point *points = msc_arena_array(r->arena, capacity, sizeof *points);
+        if (!points) {
             return no_warm_memory();
         }
-        const cJSON *of = is_told ? cJSON_GetObjectItemCaseSensitive(item, "choices") : item;
-        MSC_TRY(read_warm_choices(choices, of, space, where));
-        if (is_told) {
-            read_warm_metrics(metrics, cJSON_GetObjectItemCaseSensitive(item, "metrics"), space);
+        if (r->n > 0) {
+            memcpy(points, r->points, r->n * sizeof *points);
         }
-        *points++ = (struct msc_warm_point){.choices = choices, .metrics = metrics};
+        r->points = points;
+        r->capacity = capacity;
     }
+    r->points[r->n++] = *point;
     return MSC_OK;
+}
+
+static enum msc_status read_warm_point(void *payload, const cJSON *item) {
+    struct warm_reading *r = payload;
+    const struct msc_space *space = r->space;
+    uint32_t *choices = msc_arena_array(r->arena, space->n_tasks, sizeof *choices);
+    double *metrics =
+        r->is_told ? msc_arena_array(r->arena, space->n_metrics, sizeof *metrics) : NULL;
+    if (!choices || (r->is_told && !metrics)) {
+        return no_warm_memory();
+    }
+    const cJSON *of = r->is_told ? cJSON_GetObjectItemCaseSensitive(item, "choices") : item;
+    MSC_TRY(read_warm_choices(choices, of, space, r->where));
+    if (r->is_told) {
+        read_warm_metrics(metrics, cJSON_GetObjectItemCaseSensitive(item, "metrics"), space);
+    }
+    return add_point(r, &(struct msc_warm_point){.choices = choices, .metrics = metrics});
 }
 
 enum msc_status msc_warm_read(struct msc_warm *out, struct msc_arena *arena,
                               const struct cJSON *warm, const struct msc_space *space,
                               const char *where) {
-    const cJSON *told = NULL, *tried = NULL;
+    struct warm_reading r = {.arena = arena, .space = space, .where = where, .is_told = true};
     *out = (struct msc_warm){0};
     if (!warm) {
         return MSC_OK;
     }
-    MSC_TRY(msc_json_get_array(&told, warm, "told", where));
-    MSC_TRY(msc_json_get_array(&tried, warm, "tried", where));
-    out->n_told = (size_t)cJSON_GetArraySize(told);
-    out->n_tried = (size_t)cJSON_GetArraySize(tried);
-    struct msc_warm_point *points =
-        msc_arena_array(arena, out->n_told + out->n_tried + 1, sizeof *points);
-    if (!points) {
-        return no_warm_memory();
-    }
-    MSC_TRY(read_warm_points(points, arena, told, space, where));
-    MSC_TRY(read_warm_points(points + out->n_told, arena, tried, space, where));
-    out->points = points;
+    MSC_TRY(each_of(warm, "told", where, read_warm_point, &r));
+    out->n_told = r.n;
+    r.is_told = false;
+    MSC_TRY(each_of(warm, "tried", where, read_warm_point, &r));
+    out->n_tried = r.n - out->n_told;
+    out->points = r.points;
     return MSC_OK;
 }

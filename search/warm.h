@@ -38,7 +38,7 @@ struct msc_warm_options {
     const struct msc_log *log;
 };
 
-// *out, owned by the caller, is the header's member `warm`; `log` is told in one line of each file what
+// *out, owned by the caller, is the header's member `warm`, its points as text (cJSON_Raw); `log` is told in one line of each file what
 // was taken and which tasks it does not know. MSC_E_INVALID: a file has no task of this space, or is
 // neither a record nor a strategy file.
 enum msc_status msc_warm_collect(struct cJSON **out, const struct msc_warm_options *options);

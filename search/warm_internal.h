@@ -13,8 +13,8 @@ struct msc_warm_taking {
     const struct msc_warm_options *options;
     const struct msc_space *space;
     struct msc_arena arena;
-    struct msc_points points; // baselines and what was taken
-    cJSON *told, *tried;      // of the member that is made
+    struct msc_points points;   // baselines and what was taken
+    struct msc_str told, tried; // lists of the member that is made, of which the end is to come
 };
 
 // What one file gave.

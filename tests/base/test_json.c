@@ -315,6 +315,60 @@ static void test_base_json__add(void **state) {
     cJSON_Delete(tree);
 }
 
+// Lists in one member stay text, wherever they are in it as members; they are as sound as all else.
+static void test_base_json__lists_as_text(void **state) {
+    static const char text[] =
+        "{\"a\":[1],\"w\":{\"l\":[{\"x\":[1,\"]\",{}]},2],\"n\":1,\"o\":{\"l\":[3]},\"e\":[]},"
+        "\"b\":{\"l\":[4]}}";
+    static const char *const bad[] = {
+        "{\"w\":{\"l\":[1,]}}", "{\"w\":{\"l\":[1 2]}}",     "{\"w\":{\"l\":[01]}}",
+        "{\"w\":{\"l\":[1}}",   "{\"w\":{\"l\":[\"\\q\"]}}", "{\"w\":{\"l\":[{\"a\":1,\"a\":1}]}}",
+        "{\"w\":{\"l\":[1",
+    };
+    (void)state;
+    cJSON *tree = NULL;
+    struct msc_str s = {0};
+    assert_ok(msc_json_parse_lists(&tree, text, strlen(text), "a", "w"));
+    const cJSON *member = cJSON_GetObjectItem(tree, "w");
+    assert_true(cJSON_IsRaw(cJSON_GetObjectItem(member, "l")));
+    assert_string_equal(cJSON_GetObjectItem(member, "e")->valuestring, "[]");
+    assert_true(cJSON_IsArray(cJSON_GetObjectItem(cJSON_GetObjectItem(member, "o"), "l")));
+    assert_true(cJSON_IsArray(cJSON_GetObjectItem(cJSON_GetObjectItem(tree, "b"), "l")));
+    assert_true(cJSON_IsArray(cJSON_GetObjectItem(tree, "a")));
+    msc_json_write(&s, tree);
+    assert_string_equal(msc_str_text(&s), text);
+    msc_str_finish(&s);
+    cJSON_Delete(tree);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(msc_json_parse_lists(&tree, bad[i], strlen(bad[i]), "a", "w"),
+                         MSC_E_FORMAT);
+    }
+}
+
+static enum msc_status add_up(void *payload, const cJSON *element) {
+    *(double *)payload += element->valuedouble;
+    return element->valuedouble < 100 ? MSC_OK : MSC_FAIL(MSC_E_INVALID, "too much");
+}
+
+static void test_base_json__each(void **state) {
+    static const struct {
+        const char *text;
+        enum msc_status status;
+        double sum;
+    } rows[] = {
+        {" [1, 2,3] ", MSC_OK, 6},  {"[]", MSC_OK, 0},       {"[1,100,2]", MSC_E_INVALID, 101},
+        {"[1,2", MSC_E_FORMAT, 3},  {"{}", MSC_E_FORMAT, 0}, {"", MSC_E_FORMAT, 0},
+        {"[1] 2", MSC_E_FORMAT, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        double sum = 0;
+        assert_int_equal(msc_json_each(rows[i].text, strlen(rows[i].text), "a", add_up, &sum),
+                         rows[i].status);
+        assert_true(sum == rows[i].sum);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_json__round_trips),
@@ -330,6 +384,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_base_json__texts),
         cmocka_unit_test(test_base_json__check_keys),
         cmocka_unit_test(test_base_json__add),
+        cmocka_unit_test(test_base_json__lists_as_text),
+        cmocka_unit_test(test_base_json__each),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,13 @@ static enum msc_status collect(cJSON **out, struct told_log *kept, const struct 
 }
 
 static int count(const cJSON *member, const char *key) {
-    return cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(member, key));
+    const cJSON *points = cJSON_GetObjectItemCaseSensitive(member, key);
+    cJSON *list = NULL;
+    assert_true(cJSON_IsRaw(points));
+    assert_ok(msc_json_parse(&list, points->valuestring, strlen(points->valuestring), key));
+    int n = cJSON_GetArraySize(list);
+    cJSON_Delete(list);
+    return n;
 }
 
 static struct msc_record *open_record(const char *path) {
@@ -336,6 +342,32 @@ static void test_search_warm__knows_its_files(void **state) {
     cJSON_Delete(warm);
 }
 
+// Members that no search wrote: a point without values among those that are told.
+static void test_search_warm__refuses(void **state) {
+    const struct fixture *f = *state;
+    static const char *const bad[] = {
+        "{\"from\":[],\"told\":[[0,0,0,0,0,0]],\"tried\":[]}",
+        "{\"from\":[],\"told\":[],\"tried\":[[0,0,0,0,0]]}",
+        "{\"from\":[],\"told\":[],\"tried\":[[0,0,0,0,0,3]]}",
+        "{\"from\":[],\"told\":1,\"tried\":[]}",
+        "{\"from\":[],\"told\":[]}",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct search_run run;
+        cJSON *warm = NULL;
+        struct launch one = {.path = f->path, .env = toy, .options = LAUNCH_TRIALS(1)};
+        assert_ok(msc_json_parse(&warm, bad[i], strlen(bad[i]), "warm"));
+        one.options.warm = warm;
+        for (int launch = 0; launch < 2; launch++) { // that begins, and that goes on
+            run_launch(&run, &one);
+            assert_int_equal(run.status, MSC_E_FORMAT);
+            run_finish(&run);
+        }
+        cJSON_Delete(warm);
+        remove_record(f->path);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_search_warm__tells_what_holds, fixture_setup,
@@ -352,6 +384,7 @@ int main(int argc, char **argv) {
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_search_warm__knows_its_files, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_search_warm__refuses, fixture_setup, fixture_teardown),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
