@@ -36,6 +36,7 @@ struct msc_distill_options {
     enum msc_loss_kind kind;
     int kl_axis; // of the whole output; negative counts from the end
     bool kl_is_logits;
+    bool kl_is_by_libm;         // as environments up to version 2 had it
     const char *const *tensors; // names or aliases of what is compared; n_tensors 0: the outputs
     size_t n_tensors;
     const double *weights;    // [n_tensors], or NULL: equal

@@ -39,13 +39,16 @@ int64_t msc_sample_label(const struct msc_sample *s) {
 // Weighted mean over what is compared.
 static double sample_loss(const struct msc_sample *s) {
     const struct msc_distill *d = s->distill;
+    const struct msc_loss loss = {.kind = d->options.kind,
+                                  .is_logits = d->options.kl_is_logits,
+                                  .is_by_libm = d->options.kl_is_by_libm};
     double sum = 0;
     double weights = 0;
     for (size_t i = 0; i < d->n_compared; i++) {
         const struct msc_distill_tensor *c = &d->compared[i];
         struct msc_sample_tensor t = msc_sample_tensor(s, i);
-        sum += c->weight * msc_loss_sample(d->options.kind, d->options.kl_is_logits, t.y, t.z,
-                                           c->parts[s->batch].shape, c->mean_square);
+        sum +=
+            c->weight * msc_loss_sample(&loss, t.y, t.z, c->parts[s->batch].shape, c->mean_square);
         weights += c->weight;
     }
     return sum / weights;

@@ -114,11 +114,6 @@ enum msc_status msc_env_create(struct msc_env **out, const struct msc_env_def *d
     return msc_env_create_version(out, def, 0, config, host);
 }
 
-// The oldest version whose results are still computed.
-static unsigned oldest_version(const struct msc_env_def *def) {
-    return msc_trial_runs_has(def) ? MSC_TRIAL_RUNS_OLDEST : def->version;
-}
-
 enum msc_status msc_env_create_version(struct msc_env **out, const struct msc_env_def *def,
                                        unsigned version, const struct cJSON *config,
                                        const struct msc_env_host *host) {
@@ -134,8 +129,7 @@ enum msc_status msc_env_create_version(struct msc_env **out, const struct msc_en
         return MSC_FAIL(MSC_E_NOMEM, "environment %s: out of memory", def->name);
     }
     env->def = def;
-    env->version =
-        version >= oldest_version(def) && version < def->version ? version : def->version;
+    env->version = msc_trial_runs_has(def) ? msc_trial_runs_version(version, config) : def->version;
     env->config = config;
     env->host = *host;
     env->host.abi = MSC_ENV_ABI;

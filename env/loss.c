@@ -1,5 +1,7 @@
 #include "env/loss.h"
 
+#include "base/maths.h"
+
 #include <math.h>
 
 enum { LANES = 8 }; // independent sums, so that the additions can overlap; always added up alike
@@ -34,19 +36,19 @@ static double sum_squared_differences(const float y[], const float z[], int64_t 
 }
 
 // The functions of the table take what msc_loss_sample does; no sample is empty.
-static double loss_mse(bool is_logits, const float y[], const float z[],
+static double loss_mse(const struct msc_loss *loss, const float y[], const float z[],
                        struct msc_loss_shape shape, double mean_square) {
     int64_t n = shape.outer * shape.axis * shape.inner;
     double error = sum_squared_differences(y, z, n) / (double)n;
-    (void)is_logits;
+    (void)loss;
     // A float output that is zero throughout has no scale of its own.
     return mean_square > 0 ? error / mean_square : error;
 }
 
-static double loss_cosine(bool is_logits, const float y[], const float z[],
+static double loss_cosine(const struct msc_loss *loss, const float y[], const float z[],
                           struct msc_loss_shape shape, double mean_square) {
     int64_t n = shape.outer * shape.axis * shape.inner;
-    (void)is_logits;
+    (void)loss;
     (void)mean_square;
     double dots[LANES] = {0};
     for (int64_t i = 0; i < n; i++) {
@@ -61,35 +63,41 @@ static double loss_cosine(bool is_logits, const float y[], const float z[],
     return distance > 0 || isnan(distance) ? distance : 0.0;
 }
 
+struct maths {
+    double (*exp)(double x);
+    double (*log)(double x);
+};
+
 // log of the sum of exponentials of n values `stride` apart.
-static double log_sum_exp(const float x[], int64_t n, int64_t stride) {
+static double log_sum_exp(const struct maths *m, const float x[], int64_t n, int64_t stride) {
     double top = -INFINITY;
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
         top = (double)x[i * stride] > top ? (double)x[i * stride] : top;
     }
     for (int64_t i = 0; i < n; i++) {
-        sum += exp((double)x[i * stride] - top);
+        sum += m->exp((double)x[i * stride] - top);
     }
-    return top + log(sum);
+    return top + m->log(sum);
 }
 
-static double divergence_of_logits(const float y[], const float z[], int64_t n, int64_t stride) {
-    double norm_y = log_sum_exp(y, n, stride);
-    double norm_z = log_sum_exp(z, n, stride);
+static double divergence_of_logits(const struct maths *m, const float y[], const float z[],
+                                   int64_t n, int64_t stride) {
+    double norm_y = log_sum_exp(m, y, n, stride);
+    double norm_z = log_sum_exp(m, z, n, stride);
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
         double log_p = (double)y[i * stride] - norm_y;
         double log_q = (double)z[i * stride] - norm_z;
-        sum += exp(log_p) * (log_p - log_q);
+        sum += m->exp(log_p) * (log_p - log_q);
     }
     return sum;
 }
 
 // Probabilities below the smallest normal float count as it: a network that rounds one to 0 is far
 // off, not infinitely far.
-static double divergence_of_probabilities(const float y[], const float z[], int64_t n,
-                                          int64_t stride) {
+static double divergence_of_probabilities(const struct maths *m, const float y[], const float z[],
+                                          int64_t n, int64_t stride) {
     const double least = 1.1754943508222875e-38;
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -99,21 +107,24 @@ static double divergence_of_probabilities(const float y[], const float z[], int6
             return NAN;
         }
         if (p > 0) {
-            sum += p * log(p / (q > least ? q : least));
+            sum += p * m->log(p / (q > least ? q : least));
         }
     }
     return sum;
 }
 
-static double loss_kl(bool is_logits, const float y[], const float z[], struct msc_loss_shape s,
-                      double mean_square) {
+static double loss_kl(const struct msc_loss *loss, const float y[], const float z[],
+                      struct msc_loss_shape s, double mean_square) {
+    static const struct maths own = {msc_maths_exp, msc_maths_log}, libm = {exp, log};
+    const struct maths *m = loss->is_by_libm ? &libm : &own;
     double sum = 0;
     (void)mean_square;
     for (int64_t o = 0; o < s.outer; o++) {
         for (int64_t i = 0; i < s.inner; i++) {
             int64_t at = o * s.axis * s.inner + i;
-            double d = is_logits ? divergence_of_logits(y + at, z + at, s.axis, s.inner)
-                                 : divergence_of_probabilities(y + at, z + at, s.axis, s.inner);
+            double d = loss->is_logits
+                           ? divergence_of_logits(m, y + at, z + at, s.axis, s.inner)
+                           : divergence_of_probabilities(m, y + at, z + at, s.axis, s.inner);
             // Rounding can leave a hair below zero, which no divergence is.
             sum += d > 0 || isnan(d) ? d : 0;
         }
@@ -121,14 +132,14 @@ static double loss_kl(bool is_logits, const float y[], const float z[], struct m
     return sum / (double)(s.outer * s.inner);
 }
 
-double msc_loss_sample(enum msc_loss_kind kind, bool is_logits, const float y[], const float z[],
+double msc_loss_sample(const struct msc_loss *loss, const float y[], const float z[],
                        struct msc_loss_shape shape, double mean_square) {
-    static double (*const losses[MSC_LOSS_COUNT])(bool, const float[], const float[],
-                                                  struct msc_loss_shape, double) = {
+    static double (*const losses[MSC_LOSS_COUNT])(const struct msc_loss *, const float[],
+                                                  const float[], struct msc_loss_shape, double) = {
         [MSC_LOSS_MSE] = loss_mse,
         [MSC_LOSS_KL] = loss_kl,
         [MSC_LOSS_COSINE] = loss_cosine,
     };
     int64_t n = shape.outer * shape.axis * shape.inner;
-    return n > 0 ? losses[kind](is_logits, y, z, shape, mean_square) : 0;
+    return n > 0 ? losses[loss->kind](loss, y, z, shape, mean_square) : 0;
 }

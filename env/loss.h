@@ -38,7 +38,14 @@ struct msc_loss_shape {
     int64_t outer, axis, inner; // elements before, along and after the axis of kl
 };
 
-double msc_loss_sample(enum msc_loss_kind kind, bool is_logits, const float y[], const float z[],
+struct msc_loss {
+    enum msc_loss_kind kind;
+    // Of kl.
+    bool is_logits;
+    bool is_by_libm; // with the exponentials and logarithms of the C library, as once
+};
+
+double msc_loss_sample(const struct msc_loss *loss, const float y[], const float z[],
                        struct msc_loss_shape shape, double mean_square);
 // Sum of squares, for the mean that normalises mse.
 double msc_loss_sum_squares(const float y[], int64_t n);

@@ -75,3 +75,21 @@ done
 sed -e 's|"budget": {"trials": 12}, "parallel": 4|"parallel": 8, "race": true|' -e 's|"batch": 2|"batch": 1|' fresh.json >new.json
 mscgym search new.json --restart --trials 0 --quiet >/dev/null
 grep -o '"race":{[^}]*}' fresh/tiny.jsonl
+
+# The loss kl, with the exponentials of the C library; new records have others, and where there is no kl nothing is new.
+cp -r "$FILES/../../records/files/kl_2" .
+cp kl_2/tiny.jsonl.params kl_2/tiny_stopped.jsonl.params
+options=
+[ "$(numerics fresh/tiny.jsonl)" = "$(numerics kl_2/tiny.jsonl)" ] || options=--accept-new-numerics
+mscgym verify kl_2/tiny.jsonl >/dev/null && echo "kl: verified"
+mscgym resume kl_2/tiny_stopped.jsonl --trials 12 $options --quiet >/dev/null
+[ -n "$options" ] || cmp <(lines kl_2/tiny.jsonl) <(lines kl_2/tiny_stopped.jsonl) && echo "resumed to the same lines"
+version() {
+    grep -o '"env":{"type":"[a-z]*","version":[0-9]*' "$1"
+}
+version kl_2/tiny_stopped.jsonl
+tiny kl '"loss": "kl"'
+mscgym search kl.json --quiet >/dev/null
+version kl/tiny.jsonl
+mscgym verify kl/tiny.jsonl >/dev/null && echo "kl: verified"
+version fresh/tiny.jsonl
