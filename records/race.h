@@ -22,8 +22,12 @@
 // left out. MSC_E_INVALID, beginning with `where`.
 enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, size_t n_batches,
                               const char *where);
-// For a record: reads what msc_race_write made, owned by the caller (NULL: no memory). What records of
-// former versions do not have there is not used: a margin, and estimates of repeats.
+// From version 2 on agents are told repeats of what was raced out as estimates, too, and not as what
+// the loss had come to; logarithms and exponentials are our own (base/maths.h), not the C library's.
+#define MSC_RACE_VERSION 2
+
+// For a record: reads what msc_race_write made, owned by the caller (NULL: no memory). Where there is
+// no margin none is used, and where there is no version it is 1.
 enum msc_status msc_race_read_header(struct msc_race *out, const struct cJSON *value,
                                      const char *where);
 struct cJSON *msc_race_write(const struct msc_race *race);

@@ -51,9 +51,7 @@ struct msc_race {
     double keep;
     double margin;    // standard errors; 0: trials are compared with those of their round alone
     size_t n_batches; // of the samples; 0: not known
-    // Agents are told repeats of what was raced out as estimates, too, and not as what the loss had
-    // come to.
-    bool repeats_estimated;
+    unsigned version; // of its rules (records/race.h)
 };
 
 // One trial line: the trial, and what a line adds to it. A baseline is a probe, and its line does

@@ -52,7 +52,7 @@ static void test_records_race__what_is_refused(void **state) {
         {"false", "gym[0].race: expected true"},
         {"{\"rung\":[1]}", "gym[0].race: there is no key \"rung\""},
         {"{\"batches\":16}", "gym[0].race: there is no key \"batches\""},
-        {"{\"repeats_estimated\":false}", "gym[0].race: there is no key \"repeats_estimated\""},
+        {"{\"version\":2}", "gym[0].race: there is no key \"version\""},
         {"{\"margin\":0}", "gym[0].race: margin is a number of standard errors"},
         {"{\"margin\":true}", "gym[0].race: margin is a number of standard errors"},
         {"{\"margin\":1e9}", "gym[0].race: margin is a number of standard errors"},
@@ -91,16 +91,16 @@ static void test_records_race__comes_back(void **state) {
     write_and_read(&again, &race);
     assert_memory_equal(again.rungs, race.rungs, sizeof race.rungs);
     assert_true(again.n_rungs == 3 && again.keep == 0.3 && again.margin == 1.5);
-    assert_true(again.repeats_estimated);
+    assert_int_equal(again.version, MSC_RACE_VERSION);
     assert_int_equal(again.n_batches, 27);
     assert_ok(read_text(&race, "{\"margin\":2.5}", 4));
     write_and_read(&again, &race);
     assert_true(again.margin == 2.5);
     // Headers of former versions say nothing of a margin, or of repeats.
     assert_ok(read_text(&race, "{\"rungs\":[1,3,9],\"margin\":false}", 27));
-    race.repeats_estimated = false;
+    race.version = 1;
     write_and_read(&again, &race);
-    assert_true(again.margin == 0.0 && !again.repeats_estimated);
+    assert_true(again.margin == 0.0 && again.version == 1);
 }
 
 static void test_records_race__what_headers_are_refused(void **state) {
@@ -112,6 +112,9 @@ static void test_records_race__what_headers_are_refused(void **state) {
         "{\"rungs\":[1],\"margin\":1,\"batches\":1e300}",
         "{\"rungs\":[1,2],\"margin\":1,\"batches\":2}",
         "{\"rungs\":[1],\"margin\":-1,\"batches\":4}",
+        "{\"rungs\":[1],\"version\":0}",
+        "{\"rungs\":[1],\"version\":1000}",
+        "{\"rungs\":[1],\"version\":\"2\"}",
     };
     struct msc_race race;
     (void)state;

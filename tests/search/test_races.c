@@ -34,7 +34,7 @@ static void prepare(struct told *t, const struct fixture *f, bool is_estimated) 
     assert_ok(msc_json_parse(&race, text, strlen(text), "race"));
     assert_ok(msc_race_read(&t->race, race, 6, "race"));
     cJSON_Delete(race);
-    t->race.repeats_estimated = is_estimated;
+    t->race.version = is_estimated ? MSC_RACE_VERSION : 1;
     t->launch = (struct launch){.path = f->path,
                                 .env = "{}",
                                 .def = &msc_env_batch,
