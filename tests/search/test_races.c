@@ -47,7 +47,7 @@ static void prepare(struct told *t, const struct fixture *f, bool is_estimated) 
 // What the agent is told of a trial: behind its id.
 static void read_told(char out[64], const struct told *t, int id) {
     char *text = NULL;
-    char start[16];
+    char start[32];
     size_t n_bytes = 0;
     assert_ok(msc_file_read(&text, &n_bytes, t->log));
     snprintf(start, sizeof start, "tell %d ", id);
