@@ -62,8 +62,10 @@ static int json_parse_peek(const struct parser *p) {
 }
 
 static void skip_space(struct parser *p) {
-    while (p->at < p->length && strchr(" \t\r\n", p->text[p->at]) && p->text[p->at] != '\0') {
+    int c = json_parse_peek(p);
+    while (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
         p->at++;
+        c = json_parse_peek(p);
     }
 }
 
@@ -252,8 +254,33 @@ static size_t skip_digits(struct parser *p) {
     return p->at - start;
 }
 
+// Numbers of so many digits are exact in double, and so is each step to them.
+#define EXACT_DIGITS 15
+
+static double whole_number(const char *text, size_t length) {
+    bool is_negative = text[0] == '-';
+    double value = 0.0;
+    for (size_t i = is_negative; i < length; i++) {
+        value = 10.0 * value + (text[i] - '0');
+    }
+    return is_negative ? -value : value;
+}
+
+// Of the text from `start` to here.
+static enum msc_status convert_number(double *out, struct parser *p, size_t start) {
+    msc_str_clear(&p->scratch);
+    msc_str_append_n(&p->scratch, p->text + start, p->at - start);
+    if (p->scratch.failed) {
+        return fail_memory(p);
+    }
+    return msc_parse_double(out, msc_str_text(&p->scratch))
+               ? MSC_OK
+               : fail_at(p, start, "this number is too large", "");
+}
+
 static enum msc_status parse_number(struct parser *p, cJSON **out) {
     size_t start = p->at;
+    bool is_whole = true;
     p->at += json_parse_peek(p) == '-';
     bool leading_zero = json_parse_peek(p) == '0';
     size_t n_digits = skip_digits(p);
@@ -261,26 +288,25 @@ static enum msc_status parse_number(struct parser *p, cJSON **out) {
         return fail_at(p, start, "malformed number", "");
     }
     if (json_parse_peek(p) == '.') {
+        is_whole = false;
         p->at++;
         if (skip_digits(p) == 0) {
             return fail_at(p, start, "malformed number", "");
         }
     }
     if (json_parse_peek(p) == 'e' || json_parse_peek(p) == 'E') {
+        is_whole = false;
         p->at++;
         p->at += json_parse_peek(p) == '+' || json_parse_peek(p) == '-';
         if (skip_digits(p) == 0) {
             return fail_at(p, start, "malformed number", "");
         }
     }
-    msc_str_clear(&p->scratch);
-    msc_str_append_n(&p->scratch, p->text + start, p->at - start);
     double value = 0;
-    if (p->scratch.failed) {
-        return fail_memory(p);
-    }
-    if (!msc_parse_double(&value, msc_str_text(&p->scratch))) {
-        return fail_at(p, start, "this number is too large", "");
+    if (is_whole && n_digits <= EXACT_DIGITS) {
+        value = whole_number(p->text + start, p->at - start);
+    } else {
+        MSC_TRY(convert_number(&value, p, start));
     }
     *out = cJSON_CreateNumber(value);
     return *out ? MSC_OK : fail_memory(p);

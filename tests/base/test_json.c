@@ -6,6 +6,7 @@
 #include "tests/msc_test.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static cJSON *parse(const char *text) {
     cJSON *tree = NULL;
@@ -315,6 +316,32 @@ static void test_base_json__add(void **state) {
     cJSON_Delete(tree);
 }
 
+// Short whole numbers are read as any other.
+static void test_base_json__whole_numbers(void **state) {
+    static const char *const texts[] = {
+        "0",
+        "-0",
+        "7",
+        "-7",
+        "123456789012345",
+        "-999999999999999",
+        "1234567890123456",
+        "9007199254740993",
+        "123456789012345678901234567890",
+        "100",
+        "1e2",
+        "1.0",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        cJSON *number = NULL;
+        assert_ok(msc_json_parse(&number, texts[i], strlen(texts[i]), "a"));
+        double expected = strtod(texts[i], NULL);
+        assert_memory_equal(&number->valuedouble, &expected, sizeof expected); // -0, too
+        cJSON_Delete(number);
+    }
+}
+
 // Lists in one member stay text, wherever they are in it as members; they are as sound as all else.
 static void test_base_json__lists_as_text(void **state) {
     static const char text[] =
@@ -384,6 +411,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_base_json__texts),
         cmocka_unit_test(test_base_json__check_keys),
         cmocka_unit_test(test_base_json__add),
+        cmocka_unit_test(test_base_json__whole_numbers),
         cmocka_unit_test(test_base_json__lists_as_text),
         cmocka_unit_test(test_base_json__each),
     };
