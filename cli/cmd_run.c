@@ -18,6 +18,7 @@ struct run_values {
     const char *model, *output, *strategy, *dataset;
     struct msc_cli_list inputs, states, tensors;
     int64_t repeat, samples;
+    bool allow_plugins;
 };
 
 #define RUN(member) offsetof(struct run_values, member)
@@ -71,6 +72,10 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_COUNT,
      .help = "runs to measure (default: 10; 0: none)",
      .offset = RUN(repeat)},
+    {.name = "allow-plugins",
+     .type = MSC_CLI_FLAG,
+     .help = "trust records: libraries and programs that they name may run",
+     .offset = RUN(allow_plugins)},
     {0},
 };
 
@@ -472,6 +477,7 @@ static enum msc_status run_open_subject(struct msc_subject *out, const struct ms
                                         const struct run_values *v) {
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
     MSC_TRY(msc_cli_fill_options(&o, call, &v->common));
+    o.allow_plugins = v->allow_plugins;
     MSC_TRY(msc_subject_open(out, v->model, &o));
     if (!out->model) {
         return MSC_FAIL(MSC_E_INVALID,

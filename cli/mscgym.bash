@@ -68,7 +68,7 @@ _mscgym() {
         options="--trial --model --weights --strategy --recalibrate --dataset --save-strategy --output
             --optuna --tensorboard --allow-plugins $models"
         ;;
-    run) options="--inputs --samples --input --output --state --tensor --strategy --repeat $models" ;;
+    run) options="--inputs --samples --input --output --state --tensor --strategy --repeat --allow-plugins $models" ;;
     bench) options="--runtime --input --batch --rounds --threads --bind" ;;
     track) options="--inputs --samples --strategy --from --allow-plugins $models" ;;
     graph) options="--prototxt --placement --sites --channels --weights --target --output $models" ;;

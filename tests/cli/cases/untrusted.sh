@@ -54,6 +54,20 @@ for name in agent env; do
 done
 mscgym config --show env.json --allow-plugins | grep -c coin.so
 
+echo "== run and track, which compress as a record says, ask likewise"
+tiny net
+sed -i 's|"agent": .*|"agent": {"type": "process", "command": ["bin/agent.sh"]}, "folder": ".",|' net.json
+mscgym search net.json --quiet >/dev/null
+started
+for word in net/tiny.jsonl net.json:quantize; do
+    for command in "run $word -o outputs.npz" "track $word"; do
+        echo "-- $command"
+        try mscgym $command --inputs "$FILES/inputs.npz" --quiet
+        try mscgym $command --inputs "$FILES/inputs.npz" --quiet --allow-plugins | sed 's/, [0-9].*//; s/[0-9.]* dB/N dB/g' | tail -n 2
+        started
+    done
+done
+
 echo "== who is stopped is told so"
 sed -i 's|"type": "toy",|"type": "toy", "delay_us": 20000,|' agent.json
 sed -i 's|"trials": 12|"trials": 4000|; s|"record": "toy.jsonl"|"record": "stopped.jsonl"|; s|"verbose": "error"|"verbose": "info"|' agent.json
