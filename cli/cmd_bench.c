@@ -298,7 +298,7 @@ const struct msc_cli_command msc_cmd_bench = {
                    "onnxruntime and openvino run in the program mscgym-runtime, whose Python must "
                    "have\nthem. MSCGYM_RUNTIME names another one, as \"/my/python "
                    "/usr/bin/mscgym-runtime\".",
-    .examples = "  mscgym bench digits.onnx msc_workspace/msc_model.onnx\n"
+    .examples = "  mscgym bench digits.onnx msc_workspace/digits.onnx\n"
                 "  mscgym bench digits.onnx small.onnx --threads 1 --input calibration.npz\n"
                 "  mscgym bench digits.onnx --runtime cpu --rounds 100 --json\n",
     .options = options,
