@@ -19,8 +19,19 @@ enum msc_status msc_file__fail(const char *what, const char *path, int error) {
     if (strerror_r(error, reason, sizeof reason) != 0) {
         snprintf(reason, sizeof reason, "error %d", error);
     }
-    enum msc_status status = error == ENOENT ? MSC_E_NOT_FOUND : MSC_E_IO;
+    bool is_misled = error == ENOTDIR || error == EISDIR; // by a path through or to the wrong kind
+    enum msc_status status = error == ENOENT ? MSC_E_NOT_FOUND
+                             : is_misled     ? MSC_E_INVALID
+                                             : MSC_E_IO;
     return MSC_FAIL(status, "cannot %s %s: %s", what, path, reason);
+}
+
+// A clone without Git LFS has such a text in the place of each large file.
+static bool is_lfs_pointer(int descriptor) {
+    static const char begin[] = "version https://git-lfs.github.com/spec/";
+    char found[sizeof begin - 1];
+    return pread(descriptor, found, sizeof found, 0) == (ssize_t)sizeof found &&
+           memcmp(found, begin, sizeof found) == 0;
 }
 
 enum msc_status msc_file_open(int *out, uint64_t *n_bytes, const char *path) {
@@ -37,10 +48,16 @@ enum msc_status msc_file_open(int *out, uint64_t *n_bytes, const char *path) {
     }
     if (!S_ISREG(info.st_mode)) {
         close(descriptor);
-        return MSC_FAIL(MSC_E_IO, "cannot read %s: it is %s, expected a file", path,
+        return MSC_FAIL(MSC_E_INVALID, "cannot read %s: it is %s, expected a file", path,
                         S_ISDIR(info.st_mode)    ? "a folder"
                         : S_ISFIFO(info.st_mode) ? "a pipe"
                                                  : "a device");
+    }
+    if (is_lfs_pointer(descriptor)) {
+        close(descriptor);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "%s: a pointer of Git LFS in the place of the file: git lfs pull fetches it", path);
     }
     *out = descriptor;
     if (n_bytes) {

@@ -12,7 +12,7 @@ struct msc_str;
 struct msc_arena;
 
 // Opens a regular file for reading; anything else (a pipe would wait for its writer, a device may
-// never end) is MSC_E_IO at once. *n_bytes is its size now; may be NULL. The caller closes *out.
+// never end) is MSC_E_INVALID at once, and so is what Git LFS leaves in its place. *n_bytes is its size now; may be NULL. The caller closes *out.
 enum msc_status msc_file_open(int *out, uint64_t *n_bytes, const char *path);
 // The whole file with a NUL after its end; owned by the caller (msc_free).
 enum msc_status msc_file_read(char **out, size_t *n_bytes, const char *path);

@@ -55,6 +55,22 @@ static void find_included(struct msc_quantizer *q, const struct msc_quantizer_op
     }
 }
 
+static enum msc_status fail_no_site(const struct msc_quantizer *q) {
+    const struct msc_tensor *first = msc_graph_tensor(q->graph, q->sites.sites[0].tensor);
+    int32_t n_float32 = 0;
+    for (int32_t i = 0; i < q->sites.n_sites; i++) {
+        n_float32 += msc_graph_tensor(q->graph, q->sites.sites[i].tensor)->dtype == MSC_DTYPE_F32;
+    }
+    return n_float32 == 0 ? MSC_FAIL(MSC_E_UNSUPPORTED,
+                                     "none of the %d sites is float32, the first is %s: nothing "
+                                     "else is quantised; export the model in float32",
+                                     q->sites.n_sites, msc_dtype_name(first->dtype))
+                          : MSC_FAIL(MSC_E_INVALID,
+                                     "no site is left to quantise: the graph has %d, include, "
+                                     "exclude and outputs drop all of them",
+                                     q->sites.n_sites);
+}
+
 static enum msc_status select_sites(struct msc_quantizer *q,
                                     const struct msc_quantizer_options *o) {
     size_t n_used = 0;
@@ -63,14 +79,7 @@ static enum msc_status select_sites(struct msc_quantizer *q,
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         n_used += q->included[i];
     }
-    if (n_used == 0) {
-        return MSC_FAIL(
-            MSC_E_INVALID,
-            "no site is left to quantise: the graph has %d, include, exclude and outputs "
-            "drop all of them",
-            q->sites.n_sites);
-    }
-    return MSC_OK;
+    return n_used > 0 ? MSC_OK : fail_no_site(q);
 }
 
 // Every pattern must match something: a misspelt name would otherwise pass unseen.

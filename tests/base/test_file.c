@@ -88,7 +88,7 @@ static void test_base_file__odd_sources(void **state) {
     const void *mapped = &n_bytes;
     assert_int_equal(msc_file_read(&data, &n_bytes, "file_absent"), MSC_E_NOT_FOUND);
     assert_message("file_absent");
-    assert_int_equal(msc_file_read(&data, &n_bytes, "."), MSC_E_IO);
+    assert_int_equal(msc_file_read(&data, &n_bytes, "."), MSC_E_INVALID);
     assert_int_equal(msc_file_map(&mapped, &n_bytes, "file_absent"), MSC_E_NOT_FOUND);
     assert_null(data);
     // A file that does not say its size beforehand.
@@ -104,6 +104,26 @@ static void test_base_file__odd_sources(void **state) {
     assert_ok(msc_file_remove("file_empty"));
 }
 
+// The text that stands in the place of a file of Git LFS is never taken for the file.
+static void test_base_file__git_lfs(void **state) {
+    static const char pointer[] =
+        "version https://git-lfs.github.com/spec/v1\n"
+        "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2\n"
+        "size 12345\n";
+    const void *mapped = NULL;
+    char *data = NULL;
+    size_t n_bytes = 0;
+    (void)state;
+    assert_ok(msc_file_write("file_lfs", pointer, sizeof pointer - 1));
+    assert_int_equal(msc_file_read(&data, &n_bytes, "file_lfs"), MSC_E_INVALID);
+    assert_int_equal(msc_file_map(&mapped, &n_bytes, "file_lfs"), MSC_E_INVALID);
+    assert_message("file_lfs: a pointer of Git LFS");
+    // What begins likewise and is shorter is what it is.
+    assert_ok(msc_file_write("file_lfs", pointer, 20));
+    expect_content("file_lfs", "version https://git-");
+    assert_ok(msc_file_remove("file_lfs"));
+}
+
 // Opening a pipe for reading waits for a writer, a device may never end: neither is opened at all.
 static void test_base_file__neither_pipes_nor_devices(void **state) {
     (void)state;
@@ -115,9 +135,9 @@ static void test_base_file__neither_pipes_nor_devices(void **state) {
         char *data = NULL;
         const void *mapped = NULL;
         size_t n_bytes = 0;
-        assert_int_equal(msc_file_read(&data, &n_bytes, paths[i]), MSC_E_IO);
+        assert_int_equal(msc_file_read(&data, &n_bytes, paths[i]), MSC_E_INVALID);
         assert_non_null(strstr(msc_status_message(), paths[i]));
-        assert_int_equal(msc_file_map(&mapped, &n_bytes, paths[i]), MSC_E_IO);
+        assert_int_equal(msc_file_map(&mapped, &n_bytes, paths[i]), MSC_E_INVALID);
     }
     alarm(0);
     assert_int_equal(unlink("file_pipe"), 0);
@@ -188,8 +208,8 @@ static void test_base_file__folders(void **state) {
     assert_ok(msc_file_make_folders("file_d/e//f/"));
     assert_ok(msc_file_make_folders("file_d/e/f"));
     assert_ok(msc_file_write("file_d/e/f/x", "x", 1));
-    assert_int_equal(msc_file_make_folders("file_d/e/f/x"), MSC_E_IO);
-    assert_int_equal(msc_file_make_folders("file_d/e/f/x/y"), MSC_E_IO);
+    assert_int_equal(msc_file_make_folders("file_d/e/f/x"), MSC_E_INVALID);
+    assert_int_equal(msc_file_make_folders("file_d/e/f/x/y"), MSC_E_INVALID);
     assert_ok(msc_file_make_folders("/"));
     assert_ok(msc_file_remove("file_d/e/f/x"));
     assert_int_equal(rmdir("file_d/e/f") + rmdir("file_d/e") + rmdir("file_d"), 0);
@@ -206,6 +226,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_base_file__write_and_read),
         cmocka_unit_test(test_base_file__rename),
         cmocka_unit_test(test_base_file__odd_sources),
+        cmocka_unit_test(test_base_file__git_lfs),
         cmocka_unit_test(test_base_file__neither_pipes_nor_devices),
         cmocka_unit_test(test_base_file__writer),
         cmocka_unit_test(test_base_file__refused_targets),

@@ -86,6 +86,32 @@ static void test_tools_quantizer__nothing_to_quantise(void **state) {
     msc_graph_destroy(g);
 }
 
+static void test_tools_quantizer__other_float_types(void **state) {
+    static const int64_t dims[2] = {2, 2};
+    struct msc_graph *g;
+    struct msc_quantizer *q;
+    struct msc_array *weight;
+    int32_t x, w, joint;
+    (void)state;
+    assert_ok(msc_array_create(&weight, MSC_DTYPE_F16, 2, dims));
+    assert_ok(msc_graph_create(&g, "half"));
+    assert_ok(msc_graph_add_input(&x, g, "x", NULL, MSC_DTYPE_F16, "", 2, dims));
+    assert_ok(msc_graph_add_weight(&w, g, "w", NULL, "OI", weight));
+    assert_ok(msc_graph_add_joint(
+        &joint, g,
+        &(struct msc_joint_spec){.op = MSC_OP_LINEAR,
+                                 .n_inputs = 1,
+                                 .inputs = &x,
+                                 .n_weights = 1,
+                                 .weights = &(struct msc_weight_spec){"weight", w}}));
+    assert_ok(msc_graph_set_outputs(g, 1, msc_graph_joint(g, joint)->outputs));
+    assert_ok(msc_graph_finalize(g));
+    assert_int_equal(quantize_create(&q, g, "{}"), MSC_E_UNSUPPORTED);
+    assert_message("none of the 2 sites is float32, the first is float16");
+    msc_graph_destroy(g);
+    msc_array_release(weight);
+}
+
 // ---- Calibration ------------------------------------------------------------------------------
 
 static void assert_near(double found, double expected, double relative) {
@@ -445,6 +471,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_tools_quantizer__include_exclude_fix),
         cmocka_unit_test(test_tools_quantizer__names_that_match_nothing),
         cmocka_unit_test(test_tools_quantizer__nothing_to_quantise),
+        cmocka_unit_test(test_tools_quantizer__other_float_types),
         cmocka_unit_test(test_tools_quantizer__calibrate),
         cmocka_unit_test(test_tools_quantizer__rounds_in_little_memory),
         cmocka_unit_test(test_tools_quantizer__schemes),
