@@ -47,6 +47,10 @@ void msc_json_write_number(struct msc_str *out, double value);
 // Hash of the compact form. MSC_E_NOMEM.
 enum msc_status msc_json_hash(struct msc_hash *out, const cJSON *value);
 
+// What people have written wrongly is theirs to mend, no damage: MSC_E_FORMAT becomes MSC_E_INVALID,
+// with the same text. For those who read configurations by what follows.
+enum msc_status msc_json_of_user(enum msc_status status);
+
 // Members of an object. `where` begins the error text. MSC_E_FORMAT when the member is absent or of
 // another type.
 enum msc_status msc_json_get_text(const char **out, const cJSON *object, const char *key,

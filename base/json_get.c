@@ -8,6 +8,11 @@
 
 #define INTEGER_LIMIT 9007199254740992.0 // 2^53, beyond which doubles skip integers
 
+enum msc_status msc_json_of_user(enum msc_status status) {
+    return status == MSC_E_FORMAT ? msc_status_restore(MSC_E_INVALID, msc_status_message())
+                                  : status;
+}
+
 static const char *json_get_kind_of(const cJSON *value) {
     static const struct {
         int type;

@@ -208,20 +208,10 @@ static enum msc_status tell_branches(const struct msc_graph *g, const struct msc
 
 // Of targets that requantise nothing they are what joints read.
 static enum msc_status read_target(struct msc_site_scheme *scheme, const struct graph_values *v) {
-    const struct msc_target *target = v->target ? msc_target_find(v->target) : NULL;
+    const struct msc_target *target = NULL;
+    MSC_TRY(v->target ? msc_target_get(&target, v->target, "graph: --target") : MSC_OK);
     scheme->target = target && target->requantises ? target : NULL;
-    if (!v->target || target) {
-        return MSC_OK;
-    }
-    struct msc_str known = {0};
-    for (size_t i = 0; msc_target_at(i); i++) {
-        msc_str_item(&known, msc_target_at(i)->name);
-    }
-    enum msc_status status =
-        MSC_FAIL(MSC_E_INVALID, "graph: --target is \"%s\", expected one of %s", v->target,
-                 msc_str_text(&known));
-    msc_str_finish(&known);
-    return status;
+    return MSC_OK;
 }
 
 static enum msc_status print_sites(const struct msc_graph *fused, const struct msc_cli_call *call,

@@ -1,5 +1,6 @@
 #include "graph/target.h"
 
+#include "base/str.h"
 #include "graph/tail.h"
 
 #include <string.h>
@@ -103,6 +104,21 @@ const struct msc_target *msc_target_find(const char *name) {
         }
     }
     return NULL;
+}
+
+enum msc_status msc_target_get(const struct msc_target **out, const char *name, const char *where) {
+    struct msc_str known = {0};
+    *out = msc_target_find(name);
+    if (*out != NULL) {
+        return MSC_OK;
+    }
+    for (size_t i = 0; i < N_TARGETS; i++) {
+        msc_str_item(&known, targets[i].name);
+    }
+    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "%s: \"%s\" is not known; there are %s", where,
+                                      name, msc_str_text(&known));
+    msc_str_finish(&known);
+    return status;
 }
 
 const struct msc_target *msc_target_by_default(bool sums_bytes) {

@@ -61,6 +61,8 @@ struct msc_target {
 
 // By name or alias; NULL when there is none.
 const struct msc_target *msc_target_find(const char *name);
+// The same for a name that somebody gave: MSC_E_INVALID, `where` and which there are, when there is none.
+enum msc_status msc_target_get(const struct msc_target **out, const char *name, const char *where);
 // The target of configurations that name none, on a machine that has instructions for sums of
 // products of bytes (msc_machine_sums_bytes), or has none.
 const struct msc_target *msc_target_by_default(bool sums_bytes);

@@ -174,10 +174,7 @@ enum msc_status msc_config_load(struct msc_config **out, const char *path,
                                 enum msc_config_code code) {
     struct msc_arena arena = {0};
     cJSON *json = NULL;
-    enum msc_status status = msc_json_load(&json, path);
-    if (status == MSC_E_FORMAT) { // what is wrong is what the user wrote
-        status = msc_status_restore(MSC_E_INVALID, msc_status_message());
-    }
+    enum msc_status status = msc_json_of_user(msc_json_load(&json, path));
     if (status != MSC_OK) {
         return status;
     }

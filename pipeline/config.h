@@ -42,6 +42,7 @@ struct msc_config_runtime {
 struct msc_config_entry {
     const char *section;       // "quantize"; "gym" for entries without a tool
     const char *name;          // "quantize[0]"
+    const char *place;         // "digits.json: quantize.gym[0]", before what is wrong with it
     const char *record;        // path
     const char *strategy_file; // path; NULL without a tool
     const char *target;        // of the section; NULL without a tool

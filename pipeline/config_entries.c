@@ -21,7 +21,7 @@ struct place {
     struct msc_config *config;
     struct msc_config_entry *entry;
     const struct msc_config_section *section; // NULL for entries without a tool
-    const char *path;                         // "digits.json: quantize.gym[0]"
+    const char *path;                         // the entry's `place`
 };
 
 static enum msc_status no_entry_memory(const struct place *p) {
@@ -71,7 +71,7 @@ static enum msc_status entry_read_type(const struct place *p, const char **out, 
                                        const char *key) {
     MSC_TRY(check_object(p, object, key));
     return cJSON_GetObjectItemCaseSensitive(object, "type")
-               ? msc_json_get_text(out, object, "type", place_of_key(p, key))
+               ? msc_json_of_user(msc_json_get_text(out, object, "type", place_of_key(p, key)))
                : MSC_OK;
 }
 
@@ -98,13 +98,8 @@ static bool is_joint(const struct msc_config_entry *e) {
 }
 
 // Channels go as they do whatever runs the model: it says where the winner is measured.
-static enum msc_status set_prune_target(struct place *p) {
-    const struct msc_config_section *of = p->section;
-    p->entry->target = of->is_target_default ? "onnxruntime" : of->target;
-    return msc_target_find(p->entry->target)
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID, "%s: there is no target \"%s\"", p->path,
-                          p->entry->target);
+static const char *prune_target(const struct msc_config_section *of) {
+    return of->is_target_default ? "onnxruntime" : of->target;
 }
 
 // The runtime to quantise for may be said once for the section, or by an entry for itself.
@@ -112,7 +107,8 @@ static enum msc_status set_target(struct place *p) {
     struct msc_config_entry *e = p->entry;
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->env, "target");
     if (p->section && is_prune(e)) {
-        return set_prune_target(p);
+        e->target = prune_target(p->section);
+        return MSC_OK;
     }
     if (!p->section || !has_param(e->env_def->params, "target")) {
         return MSC_OK;
@@ -302,7 +298,7 @@ static enum msc_status fail_agent(const struct place *p, const char *type) {
 // *out may be set on failure too.
 static enum msc_status read_agent(struct place *p, const cJSON *object, cJSON **out) {
     static const char *const ignore[] = {"type", NULL};
-    const char *type = "auto";
+    const char *type = "auto", *path = NULL;
     MSC_TRY(entry_read_type(p, &type, object, "agent"));
     MSC_TRY(check_agent_code(p, object, type));
     bool is_library = strcmp(type, "library") == 0;
@@ -312,8 +308,8 @@ static enum msc_status read_agent(struct place *p, const cJSON *object, cJSON **
     if (!*out) {
         return no_entry_memory(p);
     }
-    if (is_library) {
-        return MSC_OK; // its table is known once it is loaded
+    if (is_library) { // its table is known once it is loaded
+        return msc_json_of_user(msc_json_get_text(&path, object, "path", place_of_key(p, "agent")));
     }
     if (!def) {
         return fail_agent(p, type);
@@ -417,7 +413,8 @@ static enum msc_status config_read_entry(struct msc_config *c, const char *secti
     struct place p = {.config = c, .entry = e, .section = of};
     *e = (struct msc_config_entry){.section = section};
     c->n_entries++; // what it owns is freed with the configuration
-    p.path = msc_config__text(c, "%s: %s%s[%d]", c->path, section, of ? ".gym" : "", index);
+    p.path = e->place =
+        msc_config__text(c, "%s: %s%s[%d]", c->path, section, of ? ".gym" : "", index);
     e->name = msc_config__text(c, "%s[%d]", section, index);
     if (!p.path || !e->name) {
         return no_entry_memory(&p);
@@ -478,6 +475,9 @@ static enum msc_status read_section(struct msc_config *c, const struct msc_confi
     if (of->is_target_default) {
         of->target = msc_target_by_default(msc_machine_sums_bytes())->name;
     }
+    const struct msc_target *target = NULL;
+    MSC_TRY(
+        msc_target_get(&target, of->target, msc_config__text(c, "%s: %s.target", c->path, name)));
     MSC_TRY(msc_config__read_runtime(c, &of->in_runtime, of->runtime,
                                      msc_config__text(c, "%s.runtime", name)));
     MSC_TRY(check_list(c, msc_config__text(c, "%s.gym", name), of->gym));

@@ -134,8 +134,7 @@ static enum msc_status write_env(const struct writer *w, cJSON *entry,
     cJSON *env = cJSON_Duplicate(e->env, true);
     MSC_TRY(msc_json_add(entry, "env", env));
     enum msc_status status = w->is_full ? msc_env_complete(e->env_def, env, e->folder) : MSC_OK;
-    return status == MSC_OK ? MSC_OK
-                            : msc_status_prefix(status, "%s: %s", w->config->path, e->name);
+    return status == MSC_OK ? MSC_OK : msc_status_prefix(status, "%s", e->place);
 }
 
 static enum msc_status config_write_entry(struct writer *w, cJSON *list,

@@ -485,7 +485,7 @@ static enum msc_status processor_enter(struct msc_processor *p, const struct msc
         status = read_race(p, e, record);
     }
     if (status != MSC_OK) {
-        return msc_status_prefix(status, "%s", e->name);
+        return msc_status_prefix(status, "%s", e->place);
     }
     if (!record && mode == MSC_PROCESSOR_RUN) {
         MSC_TRY(msc_file_remove(p->prepared_path));

@@ -30,7 +30,19 @@ static enum msc_status add_env(cJSON *entry, const struct msc_quick_options *o) 
     return o->sites ? msc_json_add_text(env, "sites", o->sites) : MSC_OK;
 }
 
+// In the words of who gave them: there is no configuration to speak of.
+static enum msc_status check_options(const struct msc_quick_options *o) {
+    const struct msc_target *target = NULL;
+    MSC_TRY(o->target ? msc_target_get(&target, o->target, "quantize: --target") : MSC_OK);
+    return !o->sites || strcmp(o->sites, "all") == 0 || strcmp(o->sites, "inputs") == 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "quantize: --sites: \"%s\" is not known; there are all, inputs",
+                          o->sites);
+}
+
 static enum msc_status fill_config(cJSON *config, const struct msc_quick_options *o) {
+    MSC_TRY(check_options(o));
     cJSON *dataset = cJSON_CreateObject();
     MSC_TRY(msc_json_add(config, "dataset", dataset));
     MSC_TRY(msc_json_add_text(dataset, "inputs", o->inputs));
@@ -59,6 +71,7 @@ static enum msc_status open_processor(struct msc_quick *q) {
         return status;
     }
     MSC_TRY(msc_config_create(&config, json, "quantize", ".", MSC_CONFIG_CODE_ALLOWED));
+    config->entries[0].place = q->options->model;
     o.is_dry_run = true; // with `restart`: whatever record there is has no part in it
     o.restart = true;
     return msc_processor__create(&q->p, config, &o);

@@ -174,11 +174,16 @@ static enum msc_status read_choices(struct msc_pruner_options *out, const cJSON 
     return check_labels(out);
 }
 
-enum msc_status msc_pruner_read_options(struct msc_pruner_options *out, const struct cJSON *config,
-                                        struct msc_arena *arena) {
+static enum msc_status read_options(struct msc_pruner_options *out, const struct cJSON *config,
+                                    struct msc_arena *arena) {
     MSC_TRY(read_choices(out, config, arena));
     MSC_TRY(msc_json_get_texts(&out->include, &out->n_include, config, "include", "name patterns",
                                "env", arena));
     return msc_json_get_texts(&out->exclude, &out->n_exclude, config, "exclude", "name patterns",
                               "env", arena);
+}
+
+enum msc_status msc_pruner_read_options(struct msc_pruner_options *out, const struct cJSON *config,
+                                        struct msc_arena *arena) {
+    return msc_json_of_user(read_options(out, config, arena));
 }

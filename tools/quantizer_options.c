@@ -388,21 +388,6 @@ static enum msc_status read_group(struct msc_quantizer_options *out, const cJSON
                     name);
 }
 
-static enum msc_status find_target(const struct msc_target **out, const char *name) {
-    struct msc_str known = {0};
-    *out = msc_target_find(name);
-    if (*out) {
-        return MSC_OK;
-    }
-    for (size_t i = 0; msc_target_at(i); i++) {
-        msc_str_item(&known, msc_target_at(i)->name);
-    }
-    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "target: \"%s\" is not known; there are %s",
-                                      name, msc_str_text(&known));
-    msc_str_finish(&known);
-    return status;
-}
-
 static enum msc_status read_sites(struct msc_quantizer_options *out, const cJSON *config) {
     const char *name = "inputs";
     if (cJSON_GetObjectItemCaseSensitive(config, "sites")) {
@@ -463,13 +448,13 @@ static enum msc_status apply_target(struct msc_quantizer_options *out, const cJS
     return MSC_OK;
 }
 
-enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
-                                           const char *target, struct msc_arena *arena) {
+static enum msc_status read_options(struct msc_quantizer_options *out, const cJSON *config,
+                                    const char *target, struct msc_arena *arena) {
     *out = (struct msc_quantizer_options){0};
     if (cJSON_GetObjectItemCaseSensitive(config, "target")) {
         MSC_TRY(msc_json_get_text(&target, config, "target", "env"));
     }
-    MSC_TRY(find_target(&out->target, target ? target : "generic"));
+    MSC_TRY(msc_target_get(&out->target, target ? target : "generic", "env.target"));
     MSC_TRY(read_group(out, config));
     MSC_TRY(read_sites(out, config));
     MSC_TRY(options_read_choices(out, config, arena));
@@ -484,4 +469,9 @@ enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, co
     }
     MSC_TRY(read_fixed(out, config, arena));
     return msc_quantizer__read_rules(out, config, arena);
+}
+
+enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
+                                           const char *target, struct msc_arena *arena) {
+    return msc_json_of_user(read_options(out, config, target, arena));
 }

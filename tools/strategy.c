@@ -325,11 +325,19 @@ enum msc_status msc_strategy_check_weights(const struct msc_strategy *s,
                     name, name);
 }
 
+enum msc_status msc_strategy__fail_fit(const struct msc_strategy *s, enum msc_status status) {
+    return msc_status_prefix(status, "%s does not fit this model",
+                             s->name ? s->name : "the strategy");
+}
+
 static enum msc_status apply_all(const struct msc_strategy *s, const struct msc_graph *g,
                                  const struct msc_sites *sites, const struct msc_edit *edits[]) {
     MSC_TRY(check_target(s, sites->scheme.target));
     for (size_t i = 0; i < s->n; i++) {
-        MSC_TRY(apply_edit(&s->edits[i], g, sites, edits));
+        enum msc_status status = apply_edit(&s->edits[i], g, sites, edits);
+        if (status != MSC_OK) {
+            return msc_strategy__fail_fit(s, status);
+        }
     }
     return MSC_OK;
 }

@@ -45,6 +45,8 @@ struct msc_strategy {
 
 // Keeps a reference as long as the strategy.
 enum msc_status msc_strategy__keep_array(struct msc_strategy *s, const struct msc_array *array);
+// Puts before the error text that the strategy does not fit the model; `status` again.
+enum msc_status msc_strategy__fail_fit(const struct msc_strategy *s, enum msc_status status);
 // strategy_prune.c: what prunes, as members of the file, from these, of another, and in the hash.
 enum msc_status msc_strategy__prunes_to_json(const struct msc_strategy *s, cJSON *root);
 enum msc_status msc_strategy__read_prunes(struct msc_strategy *s, const cJSON *root,

@@ -160,7 +160,10 @@ enum msc_status msc_strategy_mark(bool is_gone[], const struct msc_strategy *s,
                                   const struct msc_channels *channels) {
     memset(is_gone, 0, (size_t)channels->n_units * sizeof(is_gone[0]));
     for (size_t i = 0; i < s->n_groups; i++) {
-        MSC_TRY(mark_group(is_gone, &s->groups[i], channels));
+        enum msc_status status = mark_group(is_gone, &s->groups[i], channels);
+        if (status != MSC_OK) {
+            return msc_strategy__fail_fit(s, status);
+        }
     }
     return MSC_OK;
 }

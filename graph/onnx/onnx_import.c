@@ -108,12 +108,10 @@ static enum msc_status read_opset(struct msc_onnx_import *im) {
         }
     }
     if (im->opset < OLDEST_OPSET || im->opset > NEWEST_OPSET) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "opset %lld, expected %d to %d%s", (long long)im->opset,
-                        OLDEST_OPSET, NEWEST_OPSET,
-                        im->opset > NEWEST_OPSET ? "; export it with an older one "
-                                                   "(opset_version), or convert it by "
-                                                   "onnx.version_converter"
-                                                 : "");
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "opset %lld, expected %d to %d; export it so (opset_version), or convert "
+                        "it by onnx.version_converter",
+                        (long long)im->opset, OLDEST_OPSET, NEWEST_OPSET);
     }
     if (m->graph->n_sparse_initializer > 0) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "it has sparse initialisers");
@@ -331,22 +329,9 @@ static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
     return MSC_OK;
 }
 
-// What to do about an operator that is not here.
-static const char *way_out(const char *domain) {
-    bool is_runtimes = strncmp(domain, "com.microsoft", strlen("com.microsoft")) == 0;
-    return is_runtimes ? "ONNX Runtime's optimiser makes such: give the model of before it"
-                       : "docs/conformance.md lists those that are";
-}
-
 static enum msc_status onnx_import_add_node(struct msc_onnx_import *im, const Onnx__NodeProto *p) {
-    const char *domain = p->domain == NULL ? "" : p->domain;
-    bool is_standard = domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0;
     struct msc_onnx_node n = {.import = im, .proto = p, .opset = im->opset};
-    if (!is_standard || p->op_type == NULL || !msc_onnx__find_rule(&n.rule, p->op_type)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "there is no operator '%s' of domain '%s' here; %s",
-                        p->op_type == NULL ? "" : p->op_type, is_standard ? "ai.onnx" : domain,
-                        way_out(domain));
-    }
+    MSC_TRY(msc_onnx__find_rule(&n.rule, p->domain, p->op_type));
     if (p->n_output < 1) {
         return MSC_FAIL(MSC_E_FORMAT, "it has no outputs");
     }

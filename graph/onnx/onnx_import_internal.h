@@ -68,8 +68,9 @@ struct msc_onnx_node {
     unsigned extra_outputs;                // bits of those that msc_onnx__define_extra named
 };
 
-// False when there is no such operator here.
-bool msc_onnx__find_rule(struct msc_onnx_rule *out, const char *op_type);
+// Of an operator; MSC_E_UNSUPPORTED when it is not here. Both names may be NULL.
+enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domain,
+                                    const char *op_type);
 
 // Fails with the text; the node and file are put before it by the caller.
 #define MSC_ONNX_UNSUPPORTED(...) MSC_FAIL(MSC_E_UNSUPPORTED, __VA_ARGS__)

@@ -103,7 +103,7 @@ static void count_inputs(struct msc_onnx_rule *rule) {
     }
 }
 
-bool msc_onnx__find_rule(struct msc_onnx_rule *out, const char *op_type) {
+static bool find_standard(struct msc_onnx_rule *out, const char *op_type) {
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
         if (strcmp(rules[i].onnx, op_type) == 0) {
             *out = rules[i];
@@ -119,4 +119,17 @@ bool msc_onnx__find_rule(struct msc_onnx_rule *out, const char *op_type) {
         }
     }
     return false;
+}
+
+enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domain,
+                                    const char *op_type) {
+    bool is_standard = domain == NULL || domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0;
+    bool is_runtimes = !is_standard && strncmp(domain, "com.microsoft", 13) == 0;
+    if (is_standard && op_type != NULL && find_standard(out, op_type)) {
+        return MSC_OK;
+    }
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "there is no operator '%s' of domain '%s' here; %s",
+                    op_type == NULL ? "" : op_type, is_standard ? "ai.onnx" : domain,
+                    is_runtimes ? "ONNX Runtime's optimiser makes such: give the model of before it"
+                                : "docs/conformance.md lists those that are");
 }

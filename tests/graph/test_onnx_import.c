@@ -331,7 +331,7 @@ static void test_graph_onnx_import__refusals(void **state) {
         {MSC_TESTS_MODEL("twice"), MSC_E_FORMAT, "node 'b' (Abs): value 'y' is made twice"},
         {MSC_TESTS_MODEL("mismatch"), MSC_E_INVALID, "input has 1 channels, the weight is for 3"},
         {MSC_TESTS_MODEL("opset_22"), MSC_E_UNSUPPORTED,
-         "opset 22, expected 1 to 21; export it with an older one (opset_version)"},
+         "opset 22, expected 1 to 21; export it so (opset_version)"},
         {MSC_TESTS_MODEL("training_output"), MSC_E_UNSUPPORTED,
          "it reads 'mean', an extra output of BatchNormalization"},
         {MSC_TESTS_MODEL("dropout_half"), MSC_E_UNSUPPORTED, "training_mode is set"},

@@ -327,7 +327,8 @@ static void test_tools_strategy__apply_to_other_model(void **state) {
         const char *tensor, *joints, *message;
         int axis, n;
     } rows[] = {
-        {"w9", "", "tensor w9, which the model lacks", -1, 1},
+        {"w9", "", "s does not fit this model: the strategy names tensor w9, which the model lacks",
+         -1, 1},
         {"w1", "", "2 scales for axis 0 of tensor w1", 0, 2},
         {"w1", "", "for axis 4 of tensor w1", 4, 1},
         {"x:0", "", "of which joint conv1 takes one alone", 1, 3},

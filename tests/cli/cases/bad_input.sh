@@ -29,6 +29,14 @@ try mscgym search c.json --bind N=4
 try mscgym search c.json --bind H=4
 try mscgym search c.json --device abacus
 
+echo "== folders and files in the place of one another"
+try mscgym search .
+try mscgym show .
+try mscgym run tiny.onnx --input x=x.npy --output x.npy
+try mscgym run tiny.onnx --input x=x.npy --output labels.npy/out
+echo "version https://git-lfs.github.com/spec/v1" >pointer.npz
+with tiny.onnx pointer.npz
+
 try mscgym run tiny.onnx
 try mscgym run tiny.onnx --input image=x.npy
 try mscgym run tiny.onnx --input x

@@ -30,7 +30,7 @@ cmp again.json a/msc_quantize.json && echo "found anew, the same strategy"
 echo "== what is refused"
 for choice in '"bits": 8, "rounding": "up"' '"bits": 12, "rounding": "gptq"' \
     '"bits": 8, "observer": "hesse"' '"bits": 8, "correct": "linear"' \
-    '"bits": 9, "correct": "affine"'; do
+    '"bits": 9, "correct": "affine"' '"bits": "eight"'; do
     sed "s|{\"bits\": 8}|{$choice}|; s|\"a\"|\"b\"|" a.json >b.json
     try mscgym search b.json
 done
