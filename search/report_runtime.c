@@ -4,14 +4,20 @@
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "search/report_table.h"
 #include "tools/latency.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 // Losses that are nearer than this are one loss to different runtimes.
 #define LOSS_MARGIN 0.02
 #define NOISE_MARGIN 3.0
+// So is what loses this little of what 8 bits lose: nothing but the rounding of floats.
+#define LOSS_FLOOR 0.001
+// Latencies that are nearer are not told from one another.
+#define LATENCY_MARGIN 0.01
 
 // A plan as its row of the report has it; NaN: not measured.
 struct measured {
@@ -45,6 +51,32 @@ static struct measured measured_of(const cJSON *row) {
         .noise = number_of(examined, "noise"),
         .rounds = words_get(runtime, "us_by_round"),
     };
+}
+
+const struct cJSON *msc_report__find_delivered(const struct cJSON *report) {
+    const cJSON *first = words_get(words_get(report, "reranked"), "plans");
+    return first && first->child ? first->child : words_get(report, "winner");
+}
+
+bool msc_report__is_another(const struct cJSON *report) {
+    const cJSON *winner = words_get(report, "winner");
+    return cJSON_IsObject(winner) &&
+           number_of(winner, "id") != number_of(msc_report__find_delivered(report), "id");
+}
+
+// "the winner"; or where another plan is delivered: "trial 8 (first after rerank)".
+struct subject {
+    char text[MSC_REPORT_CELL_BYTES + 24];
+};
+
+static struct subject subject_of(const cJSON *report) {
+    struct subject subject = {"the winner"};
+    char name[MSC_REPORT_CELL_BYTES];
+    if (msc_report__is_another(report)) {
+        msc_report_name_row(name, msc_report__find_delivered(report));
+        snprintf(subject.text, sizeof subject.text, "%s (first after rerank)", name);
+    }
+    return subject;
 }
 
 // The quartiles of the rounds' ratios. False where there are no rounds of both.
@@ -101,12 +133,14 @@ static void write_name(struct msc_str *out, const cJSON *runtime) {
                    number_of(runtime, "rounds"));
 }
 
-static void write_loss(struct msc_str *out, const struct measured *winner, const char *runtime) {
+// `eight_loss` NaN: there is no such plan.
+static void write_loss(struct msc_str *out, const struct measured *winner, double eight_loss,
+                       const char *subject, const char *runtime) {
     double noise = isnan(winner->noise) ? 0.0 : NOISE_MARGIN * winner->noise;
     double margin = winner->searched_loss * fmax(LOSS_MARGIN, noise);
-    if (fabs(winner->loss - winner->searched_loss) > margin) {
-        msc_str_printf(out,
-                       "the winner's loss in %s is not what the search measured: %.5g, not %.5g\n",
+    if (fabs(winner->loss - winner->searched_loss) > fmax(margin, LOSS_FLOOR * eight_loss)) {
+        msc_shown_append(out, subject);
+        msc_str_printf(out, " has another loss in %s than the search measured: %.5g, not %.5g\n",
                        runtime, winner->loss, winner->searched_loss);
     }
 }
@@ -122,7 +156,7 @@ static bool is_not_better(const struct measured *winner, const struct measured *
 }
 
 static void write_beside_8(struct msc_str *out, const struct measured *winner,
-                           const struct measured *eight, const char *runtime) {
+                           const struct measured *eight, const char *subject, const char *runtime) {
     struct msc_quartiles ratio;
     bool has_ratio = find_ratio(&ratio, winner, eight);
     const char *name = words_get(eight->row, "label")->valuestring;
@@ -130,13 +164,15 @@ static void write_beside_8(struct msc_str *out, const struct measured *winner,
         return;
     }
     if (!is_not_better(winner, eight)) {
-        msc_str_append(out, "the winner's file is not smaller than that of uniform ");
+        msc_shown_append(out, subject);
+        msc_str_append(out, " has a file that is not smaller than that of uniform ");
         msc_shown_append(out, name);
         msc_str_printf(out, ": %.0f bytes, not below %.0f\n", winner->file_bytes,
                        eight->file_bytes);
         return;
     }
-    msc_str_append(out, "the winner is not better than uniform ");
+    msc_shown_append(out, subject);
+    msc_str_append(out, " is not better than uniform ");
     msc_shown_append(out, name);
     msc_str_printf(out, ": a file of %.0f bytes beside %.0f, a loss in %s of %.5g beside %.5g",
                    winner->file_bytes, eight->file_bytes, runtime, winner->loss, eight->loss);
@@ -145,11 +181,6 @@ static void write_beside_8(struct msc_str *out, const struct measured *winner,
                        ratio.upper);
     }
     msc_str_char(out, '\n');
-}
-
-const struct cJSON *msc_report__find_delivered(const struct cJSON *report) {
-    const cJSON *first = words_get(words_get(report, "reranked"), "plans");
-    return first && first->child ? first->child : words_get(report, "winner");
 }
 
 // As msc_report__write_runtime measures it.
@@ -182,17 +213,19 @@ enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSO
         return msc_str_status(out);
     }
     const char *name = msc_report__text(runtime, "name");
-    const struct measured winner = measured_winner(report);
+    const struct subject subject = subject_of(report);
+    const struct measured winner = measured_winner(report), eight = measured_of(eight_row);
     const struct measured reference = measured_of(words_get(report, "reference"));
-    write_loss(out, &winner, name);
+    write_loss(out, &winner, eight.searched_loss, subject.text, name);
     if (eight_row && number_of(eight_row, "id") != number_of(winner_row, "id")) {
-        const struct measured eight = measured_of(eight_row);
-        write_beside_8(out, &winner, &eight, name);
+        write_beside_8(out, &winner, &eight, subject.text, name);
     }
-    if (find_ratio(&ratio, &winner, &reference) && ratio.lower > 1.0) {
+    if (find_ratio(&ratio, &winner, &reference) && ratio.lower > 1.0 &&
+        ratio.median >= 1.0 + LATENCY_MARGIN) {
+        msc_shown_append(out, subject.text);
         msc_str_printf(out,
-                       "the winner is slower than the float model in %s: %.3g times its latency "
-                       "(%.3g to %.3g)\n",
+                       " is slower than the float model in %s: %.3g times its latency (%.3g to "
+                       "%.3g)\n",
                        name, ratio.median, ratio.lower, ratio.upper);
     }
     return msc_str_status(out);

@@ -11,11 +11,12 @@ struct cJSON;
 struct msc_str;
 
 // Appends a line on the runtime, and one for each of these, of the winner:
-//   its loss there is not what the search has measured, beyond 2 % and three times the noise;
+//   its loss there is not what the search has measured, beyond 2 %, three times the noise, and a
+//   thousandth of what uniform 8 loses;
 //   it is not better than the uniform plan of 8 bits: its file is no smaller, and neither its loss, by
 //   more than the noise, nor its latency, by the quartiles of the rounds, is lower;
 //   or that alone: its file is no smaller;
-//   it is slower than the float model, by the quartiles of the rounds.
+//   it is slower than the float model, by the quartiles of the rounds and 1 % at least.
 // Nothing where the report has no `runtime`.
 enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSON *report);
 // Whether the second of these is said.
@@ -26,6 +27,8 @@ const char *msc_report__text(const struct cJSON *object, const char *key);
 // The row of the plan that is delivered: the first of those that were reranked, else the winner, which may
 // be null. Borrowed.
 const struct cJSON *msc_report__find_delivered(const struct cJSON *report);
+// Whether that is another plan than the winner.
+bool msc_report__is_another(const struct cJSON *report);
 // The row of the uniform plan of 8 bits, or NULL. Borrowed.
 const struct cJSON *msc_report__find_uniform_8(const struct cJSON *report);
 

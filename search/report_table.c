@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "env/api/space.h"
+#include "search/report_runtime.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -119,8 +120,7 @@ static enum msc_status report_add_row(struct msc_report_table *table, const char
     return MSC_OK;
 }
 
-// "trial 17", "uniform 8", with a remark for what cannot win.
-static void name_row(char name[MSC_REPORT_CELL_BYTES], const cJSON *row) {
+void msc_report_name_row(char name[MSC_REPORT_CELL_BYTES], const struct cJSON *row) {
     const cJSON *label = rows_get(row, "label");
     const char *state = rows_get(row, "state")->valuestring;
     const char *remark = rows_get(row, "left_out") ? "left out" : state;
@@ -132,6 +132,16 @@ static void name_row(char name[MSC_REPORT_CELL_BYTES], const cJSON *row) {
         snprintf(name, MSC_REPORT_CELL_BYTES, "trial %.0f%s%s", rows_get(row, "id")->valuedouble,
                  is_usual ? "" : ", ", is_usual ? "" : remark);
     }
+}
+
+// The row under the name of a plan, and what it is to the search.
+static enum msc_status add_named_row(struct msc_report_table *table, const char *what,
+                                     const cJSON *plan, const cJSON *row) {
+    char name[MSC_REPORT_CELL_BYTES];
+    char text[MSC_REPORT_CELL_BYTES];
+    msc_report_name_row(name, plan);
+    snprintf(text, sizeof text, "%s%.*s", what, (int)(sizeof text - strlen(what) - 1), name);
+    return report_add_row(table, text, row);
 }
 
 static const cJSON *find_id(const cJSON *list, double id) {
@@ -160,7 +170,7 @@ static enum msc_status add_lists(struct msc_report_table *table, const cJSON *re
             if (!is_listed) {
                 const cJSON *baseline = find_id(rows_get(report, "baselines"), id);
                 char name[MSC_REPORT_CELL_BYTES];
-                name_row(name, row);
+                msc_report_name_row(name, row);
                 MSC_TRY(report_add_row(table, name, baseline ? baseline : row));
             }
         }
@@ -178,16 +188,17 @@ enum msc_status msc_report_table_fill(struct msc_report_table *table, const stru
     cJSON_ArrayForEach(row, rows_get(report, "baselines")) {
         MSC_TRY(add_reevaluated_columns(table, row));
     }
+    const cJSON *delivered = msc_report__find_delivered(report);
+    bool is_another = msc_report__is_another(report);
     if (cJSON_IsObject(winner)) {
-        char name[MSC_REPORT_CELL_BYTES];
-        char text[MSC_REPORT_CELL_BYTES];
         winner_id = rows_get(winner, "id")->valuedouble;
-        name_row(name, winner);
-        snprintf(text, sizeof text, "winner: %.38s", name);
-        MSC_TRY(report_add_row(table, text, winner));
+        MSC_TRY(
+            add_named_row(table, is_another ? "best by the search: " : "winner: ", winner, winner));
     }
     if (rows_get(report, "distilled")) {
-        MSC_TRY(report_add_row(table, "distilled", rows_get(report, "distilled")));
+        MSC_TRY(is_another
+                    ? add_named_row(table, "distilled: ", delivered, rows_get(report, "distilled"))
+                    : report_add_row(table, "distilled", rows_get(report, "distilled")));
     }
     MSC_TRY(add_lists(table, report, winner_id));
     if (rows_get(report, "reference")) {
@@ -204,7 +215,7 @@ void msc_report_name_reranked(char name[MSC_REPORT_CELL_BYTES], const struct cJS
         snprintf(name, MSC_REPORT_CELL_BYTES, "uncompressed");
         return;
     }
-    name_row(plan, row);
+    msc_report_name_row(plan, row);
     snprintf(name, MSC_REPORT_CELL_BYTES, "%s", plan);
     if (rank) {
         snprintf(name, MSC_REPORT_CELL_BYTES, "%.28s, was %.0f%s", plan, rank->valuedouble,

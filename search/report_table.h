@@ -35,6 +35,8 @@ enum msc_status msc_report_table_fill_reranked(struct msc_report_table *table,
                                                const struct cJSON *reranked);
 bool msc_report_table_is_empty(const struct msc_report_table *table, size_t column);
 void msc_report_table_finish(struct msc_report_table *table);
+// "trial 17", "uniform 8", with a remark for what cannot win: a row of a report.
+void msc_report_name_row(char name[MSC_REPORT_CELL_BYTES], const struct cJSON *row);
 // "trial 17, was 3", "uniform 8", "uncompressed": a row of `reranked`.
 void msc_report_name_reranked(char name[MSC_REPORT_CELL_BYTES], const struct cJSON *row);
 

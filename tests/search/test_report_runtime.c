@@ -51,12 +51,14 @@ static void test_search_report_runtime__says_what_the_winner_is_worth(void **sta
     // Smaller, or lower in loss by more than the noise, or quicker in each round: nothing to say but
     // that the file is no smaller.
     assert_said(&(struct row){5, 99, 0.5, {20, 40}}, "");
-    assert_said(&(struct row){5, 100, 0.44, {20, 40}},
-                "the winner's file is not smaller than that of uniform 8: 100 bytes, not below "
-                "100\n");
-    assert_said(&(struct row){5, 120, 0.5, {9, 18}},
-                "the winner's file is not smaller than that of uniform 8: 120 bytes, not below "
-                "100\n");
+    assert_said(
+        &(struct row){5, 100, 0.44, {20, 40}},
+        "the winner has a file that is not smaller than that of uniform 8: 100 bytes, not below "
+        "100\n");
+    assert_said(
+        &(struct row){5, 120, 0.5, {9, 18}},
+        "the winner has a file that is not smaller than that of uniform 8: 120 bytes, not below "
+        "100\n");
     // Within the noise, and quicker in one round alone.
     assert_said(&(struct row){5, 100, 0.46, {9, 21}},
                 "the winner is not better than uniform 8: a file of 100 bytes beside 100, a loss "
@@ -68,10 +70,12 @@ static void test_search_report_runtime__says_what_the_winner_is_worth(void **sta
                 "the winner is slower than the float model in onnxruntime: 1.15 times its latency "
                 "(1.12 to 1.18)\n");
     assert_said(&(struct row){5, 99, 0.5, {18, 48}}, "");
+    // Slower in each round, but by less than one can tell.
+    assert_said(&(struct row){5, 99, 0.5, {20.1, 40.2}}, "");
     // Beyond three times the noise.
     assert_said(&(struct row){5, 99, 0.64, {10, 20}}, "");
     assert_said(&(struct row){5, 99, 0.66, {10, 20}},
-                "the winner's loss in onnxruntime is not what the search measured: 0.66, not "
+                "the winner has another loss in onnxruntime than the search measured: 0.66, not "
                 "0.5\n");
 }
 
@@ -83,6 +87,40 @@ static void assert_text(const char *json, const char *expected) {
     assert_string_equal(msc_str_text(&text), expected);
     cJSON_Delete(report);
     msc_str_finish(&text);
+}
+
+#define RUNTIME                                                                                    \
+    "\"runtime\":{\"name\":\"onnxruntime\",\"version\":\"1\",\"processor\":\"x\",\"threads\":1,"   \
+    "\"rounds\":1},"
+#define ROW(loss, found, us)                                                                       \
+    "\"state\":\"complete\",\"metrics\":{\"distill_loss\":" #loss "},\"examined\":{\"runtime\":{"  \
+    "\"distill_loss\":" #found ",\"us_by_round\":[" #us "]}}}"
+
+// What rerank has put first goes by its own name, not by that of the winner.
+static void test_search_report_runtime__names_what_is_delivered(void **state) {
+    (void)state;
+    assert_text("{" RUNTIME "\"winner\":{\"id\":42," ROW(1, 1, 10) ",\"reference\":{" ROW(
+                    0, 0, 10) ",\"reranked\":{\"plans\":[{\"id\":8," ROW(1, 2, 20) "]}}",
+                "runtime: onnxruntime 1, x, 1 thread, 1 rounds\n"
+                "trial 8 (first after rerank) has another loss in onnxruntime than the search "
+                "measured: 2, not 1\n"
+                "trial 8 (first after rerank) is slower than the float model in onnxruntime: 2 "
+                "times its latency (2 to 2)\n");
+}
+
+// A plan that is float throughout loses nothing, and in a runtime what floats are rounded by.
+static void test_search_report_runtime__rounding_of_floats_is_no_loss(void **state) {
+    (void)state;
+    assert_text("{" RUNTIME "\"winner\":{\"id\":5," ROW(0, 3e-14, 10) ",\"baselines\":[{\"id\":0,"
+                                                                      "\"label\":\"8\"," ROW(
+                                                                          1e-5, 1e-5, 10) "]}",
+                "runtime: onnxruntime 1, x, 1 thread, 1 rounds\n");
+    assert_text("{" RUNTIME "\"winner\":{\"id\":5," ROW(0, 1e-6, 10) ",\"baselines\":[{\"id\":0,"
+                                                                     "\"label\":\"8\"," ROW(
+                                                                         1e-5, 1e-5, 10) "]}",
+                "runtime: onnxruntime 1, x, 1 thread, 1 rounds\n"
+                "the winner has another loss in onnxruntime than the search measured: 1e-06, not "
+                "0\n");
 }
 
 static void test_search_report_runtime__says_nothing_of_what_is_not_there(void **state) {
@@ -100,6 +138,8 @@ static void test_search_report_runtime__says_nothing_of_what_is_not_there(void *
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_search_report_runtime__says_what_the_winner_is_worth),
+        cmocka_unit_test(test_search_report_runtime__names_what_is_delivered),
+        cmocka_unit_test(test_search_report_runtime__rounding_of_floats_is_no_loss),
         cmocka_unit_test(test_search_report_runtime__says_nothing_of_what_is_not_there),
     };
     msc_test_select(argc, argv);

@@ -21,6 +21,7 @@ names() { # what stands at the beginning of each line of the table
     grep -A 10 '^[0-9]* plans, by' "$1" | sed 's/  [0-9-].*//'
 }
 names result.txt
+grep -o "best by the search: trial\|winner: trial" result.txt
 measured() { # how many plans, and whether any of them twice
     echo "measured: $(wc -l <runs.txt), twice: $(sort runs.txt | uniq -d | wc -l)"
 }
