@@ -1,6 +1,7 @@
 #include "env/env_quantize.h"
 
 #include "base/alloc.h"
+#include "base/str.h"
 #include "env/quantize_internal.h"
 #include "env/whole.h"
 #include "tools/strategy.h"
@@ -100,13 +101,41 @@ static int32_t find_dominating(const struct msc_quantizer *q, size_t choice, boo
     return MSC_NO_ID;
 }
 
+// Do rules leave the choice to any tensor of that kind that is searched?
+static bool is_open(const struct msc_quantizer *q, size_t choice, bool is_weight) {
+    const struct msc_sites *sites = msc_quantizer_sites(q);
+    for (int32_t i = 0; i < sites->n_sites; i++) {
+        if ((sites->sites[i].kind == MSC_SITE_WEIGHT) == is_weight &&
+            msc_quantizer_is_included(q, i) && msc_quantizer_allowed(q, i) >> choice & 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The rule that leaves activations the choices that can gain something there.
+static void tell_rule(const struct msc_quantizer *q, const struct msc_log *log) {
+    struct msc_str labels = {0};
+    for (size_t i = 0; i < msc_quantizer_n_choices(q); i++) {
+        if (find_dominating(q, i, false) == MSC_NO_ID) {
+            msc_str_printf(&labels, "%s\"%s\"", labels.length > 0 ? ", " : "",
+                           msc_quantizer_choice(q, i)->label);
+        }
+    }
+    msc_log(
+        log, MSC_LOG_WARNING,
+        "leave such choices to weights: \"rules\": [{\"kind\": \"activation\", \"choices\": [%s]}]",
+        msc_str_text(&labels));
+    msc_str_finish(&labels);
+}
+
 void msc_quantize__tell_dominated(const struct msc_quantize *z, const struct msc_log *log) {
     const struct msc_quantizer *q = z->quantizer;
-    const struct msc_quantizer_options *o = &z->quantizer_options;
     const struct msc_target *target = msc_quantizer_sites(q)->scheme.target;
+    bool is_of_activations = false;
     for (size_t i = 0; target && i < msc_quantizer_n_choices(q); i++) {
-        int32_t of_weights = o->weights.is_float ? MSC_NO_ID : find_dominating(q, i, true);
-        int32_t of_activations = o->activations.is_float ? MSC_NO_ID : find_dominating(q, i, false);
+        int32_t of_weights = is_open(q, i, true) ? find_dominating(q, i, true) : MSC_NO_ID;
+        int32_t of_activations = is_open(q, i, false) ? find_dominating(q, i, false) : MSC_NO_ID;
         int32_t other = of_weights != MSC_NO_ID ? of_weights : of_activations;
         if (other != MSC_NO_ID) {
             msc_log(log, MSC_LOG_WARNING,
@@ -116,7 +145,11 @@ void msc_quantize__tell_dominated(const struct msc_quantize *z, const struct msc
                     msc_quantize_bits(q, i, of_weights != MSC_NO_ID), target->name,
                     msc_quantizer_choice(q, (size_t)other)->label,
                     of_weights == MSC_NO_ID ? ", of activations" : "");
+            is_of_activations = is_of_activations || of_weights == MSC_NO_ID;
         }
+    }
+    if (is_of_activations && msc_quantizer_group(q) != MSC_GROUP_JOINT) {
+        tell_rule(q, log);
     }
 }
 

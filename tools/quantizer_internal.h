@@ -26,6 +26,9 @@ enum msc_status msc_quantizer__read_rules(struct msc_quantizer_options *out, con
                                           struct msc_arena *arena);
 enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
                                            const struct msc_quantizer_options *o);
+// What is found in the place of the label of a choice, and which labels there are. MSC_E_INVALID.
+enum msc_status msc_quantizer__fail_label(const struct msc_quantizer_options *o, const cJSON *found,
+                                          bool takes_float, const char *where);
 // quantizer_part.c: leaves out what the options' outputs do not need.
 enum msc_status msc_quantizer__keep_part(struct msc_quantizer *q,
                                          const struct msc_quantizer_options *o);

@@ -334,6 +334,23 @@ static enum msc_status read_scheme(struct msc_operand_scheme *out, const cJSON *
     return MSC_OK;
 }
 
+enum msc_status msc_quantizer__fail_label(const struct msc_quantizer_options *o, const cJSON *found,
+                                          bool takes_float, const char *where) {
+    struct msc_str labels = {0};
+    for (size_t i = 0; i < o->n_choices; i++) {
+        msc_str_printf(&labels, "%s\"%s\"", i > 0 ? ", " : "", o->choices[i].label);
+    }
+    msc_str_append(&labels, takes_float ? ", \"float\"" : "");
+    enum msc_status status =
+        cJSON_IsString(found)
+            ? MSC_FAIL(MSC_E_INVALID, "%s: there is no choice \"%s\", there are %s", where,
+                       found->valuestring, msc_str_text(&labels))
+            : MSC_FAIL(MSC_E_INVALID, "%s: expected labels of choices, of which there are %s",
+                       where, msc_str_text(&labels));
+    msc_str_finish(&labels);
+    return status;
+}
+
 static bool is_label(const struct msc_quantizer_options *o, const char *label) {
     for (size_t i = 0; i < o->n_choices; i++) {
         if (strcmp(o->choices[i].label, label) == 0) {
@@ -359,9 +376,8 @@ static enum msc_status read_fixed(struct msc_quantizer_options *out, const cJSON
     }
     cJSON_ArrayForEach(item, object) {
         if (!cJSON_IsString(item) || !is_label(out, item->valuestring)) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "env.fix[\"%s\"]: expected the label of a choice (\"%s\") or \"float\"",
-                            item->string, out->choices[0].label);
+            const char *where = msc_arena_printf(arena, "env.fix[\"%s\"]", item->string);
+            return msc_quantizer__fail_label(out, item, true, where ? where : "env.fix");
         }
         struct msc_fixed_site *f = &fixed[out->n_fixed++];
         f->pattern = msc_arena_strdup(arena, item->string);

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *const rule_keys[] = {"kind", "name", "op", "producer", "consumer", "choices"};
@@ -52,8 +53,9 @@ static enum msc_status add_label(struct msc_choice_rule *rule,
             return MSC_OK;
         }
     }
-    return MSC_FAIL(MSC_E_INVALID, "%s.choices: expected a list of labels of choices (\"%s\")",
-                    where, o->choices[0].label);
+    char place[64];
+    snprintf(place, sizeof place, "%s.choices", where);
+    return msc_quantizer__fail_label(o, label, false, place);
 }
 
 static enum msc_status read_labels(struct msc_choice_rule *rule,

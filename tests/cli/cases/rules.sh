@@ -42,6 +42,8 @@ refuse() {
 refuse '{}' 2>&1
 refuse '[{"choices": []}]' 2>&1
 refuse '[{"choices": ["5"]}]' 2>&1
+refuse '[]' '"fix": {"x*": "5"}' 2>&1
+refuse '[]' '"fix": {"x*": 8}' 2>&1
 refuse '[{"kind": "bias", "choices": ["8"]}]' 2>&1
 refuse '[{"consumers": "fc", "choices": ["8"]}]' 2>&1
 refuse '[{"name": "fd*", "choices": ["8"]}]' 2>&1

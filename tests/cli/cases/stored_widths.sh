@@ -4,10 +4,13 @@ widths() {
     echo "$1"
     tiny "$1" "$2"
     sed -i "s/{\"bits\": 8}, {\"bits\": 4}/$3/; s/\"verbose\": \"error\"/\"verbose\": \"warning\"/" "$1.json"
-    mscgym search "$1.json" --dry-run 2>&1 | grep 'can only lose' || true
+    mscgym search "$1.json" --dry-run 2>&1 | grep 'can only lose\|leave such' || true
 }
 target='"target": "onnxruntime", "sites": "all"'
 widths both "$target" '{"bits": 8}, {"bits": 6}'
 widths weights "$target, \"activations\": {\"float\": true}" '{"bits": 8}, {"bits": 6}'
 widths wide "$target, \"activations\": {\"float\": true}" '{"bits": 16}, {"bits": 12}'
 widths any '"target": "generic"' '{"bits": 8}, {"bits": 6}'
+# A rule that keeps them from activations ends that; where activations and weights decide together none can.
+widths rule "$target, \"rules\": [{\"kind\": \"activation\", \"choices\": [\"8\"]}]" '{"bits": 8}, {"bits": 6}'
+widths together "$target, \"group\": \"joint\"" '{"bits": 8}, {"bits": 6}'
