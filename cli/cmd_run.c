@@ -101,6 +101,11 @@ static enum msc_status load_input(struct run_inputs *inputs, const char *text,
     if (msc_array_list_find(&inputs->list, name)) {
         return MSC_FAIL(MSC_E_INVALID, "run: input \"%s\" is given twice", name);
     }
+    if (msc_array_file_kind_of(equals + 1) != MSC_ARRAY_FILE_NONE) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "run: --input is \"%s\", expected a .npy; --inputs %s takes all arrays",
+                        text, equals + 1);
+    }
     MSC_TRY(msc_npy_load(&array, equals + 1));
     inputs->places[inputs->list.n] = equals + 1;
     enum msc_status status = msc_array_list_add(&inputs->list, name, array);

@@ -89,7 +89,7 @@ static enum msc_status print_plugins(const struct msc_cli_plugin plugins[], size
 
 static enum msc_status find_plugin(size_t *out, const struct msc_cli_plugin plugins[], size_t n,
                                    const char *name, const char *kind) {
-    const char *names[MAX_PLUGINS];
+    const char *names[MAX_PLUGINS] = {NULL};
     for (size_t i = 0; i < n; i++) {
         if (strcmp(plugins[i].name, name) == 0) {
             *out = i;
@@ -100,8 +100,17 @@ static enum msc_status find_plugin(size_t *out, const struct msc_cli_plugin plug
         }
     }
     const char *near = msc_suggest(name, names, n < MAX_PLUGINS ? n : MAX_PLUGINS);
-    return MSC_FAIL(MSC_E_INVALID, "there is no %s \"%s\"%s%s%s", kind, name,
-                    near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    struct msc_str list = {0};
+    for (size_t i = 0; i < n; i++) {
+        msc_str_item(&list, plugins[i].name);
+    }
+    enum msc_status status =
+        near ? MSC_FAIL(MSC_E_INVALID, "there is no %s \"%s\", did you mean \"%s\"?", kind, name,
+                        near)
+             : MSC_FAIL(MSC_E_INVALID, "there is no %s \"%s\", there are %s", kind, name,
+                        msc_str_text(&list));
+    msc_str_finish(&list);
+    return status;
 }
 
 int msc_cli_show_plugins(const struct msc_cli_call *call, const struct msc_cli_plugins *values,

@@ -1,6 +1,7 @@
 #include "data/source.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "data/safetensors.h"
 
@@ -152,6 +153,9 @@ static enum msc_status open_any(struct msc_source *source) {
         if (n > n_suffix && strcmp(source->path + n - n_suffix, formats[i].suffix) == 0) {
             return formats[i].open(source);
         }
+    }
+    if (!msc_file_exists(source->path)) {
+        return MSC_FAIL(MSC_E_NOT_FOUND, "cannot open %s: No such file or directory", source->path);
     }
     return MSC_FAIL(MSC_E_INVALID,
                     "%s: expected a .npz, .npy or .safetensors file or a folder of images",

@@ -357,9 +357,11 @@ static enum msc_status load_validation(struct msc_model *m, const struct msc_con
         if (o.take_last < 1) {
             return MSC_FAIL(MSC_E_INVALID,
                             "%s: a validation fraction of %g leaves no %s of %" PRId64
-                            "; make it larger or name a file of its own",
+                            ": at least %.0f are needed",
                             o.inputs, from->validation_fraction,
-                            m->has_state ? "sequence" : "sample", n);
+                            m->has_state ? "sequence" : "sample", n,
+                            ceil(1 / from->validation_fraction) *
+                                (m->has_state && o.batch > 0 ? (double)o.batch : 1));
         }
         calibration->skip_last = o.take_last;
         MSC_TRY(resolve_sequence(m, calibration));

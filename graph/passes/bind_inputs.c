@@ -101,7 +101,8 @@ static enum msc_status copy_input(struct msc_bind *b, const struct msc_joint *j)
         } else if (t.dims[d] < 0) {
             const char *name = b->from->prims[prim]->name;
             return MSC_FAIL(MSC_E_INVALID,
-                            "input '%s': dimension %d, '%s', is not bound; give it a value as %s=N",
+                            "input '%s': dimension %d, '%s', is not bound; give it a value: --bind "
+                            "%s=N, or bind in the configuration",
                             t.alias, d, name, name);
         }
     }

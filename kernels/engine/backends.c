@@ -41,7 +41,9 @@ enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
     }
     const struct msc_backend_def *def = backends_find(device, length);
     if (!def) {
-        return MSC_FAIL(MSC_E_NOT_FOUND, "device '%s': this build has no such backend", device);
+        return MSC_FAIL(MSC_E_NOT_FOUND,
+                        "device '%s': this build has no such backend; there are auto, cpu, vulkan",
+                        device);
     }
     if (def == &msc_backend_vulkan && device[length] == ':' && strchr(device, '=')) {
         MSC_TRY(msc_vulkan_find(&o.device, device + length + 1));

@@ -72,7 +72,7 @@ static void test_graph_bind__errors(void **state) {
     assert_int_equal(msc_graph_bind(&bound, g, unknown, 2), MSC_E_INVALID);
     assert_message("bind: no input has a dimension \"batch\", or is it; there are N, H, W");
     assert_int_equal(msc_graph_bind(&bound, g, view_bindings, 2), MSC_E_INVALID);
-    assert_message("input 'x': dimension 3, 'W', is not bound");
+    assert_message("input 'x': dimension 3, 'W', is not bound; give it a value: --bind W=N");
     const struct msc_binding zero = {"N", 0};
     assert_int_equal(msc_graph_bind(&bound, g, &zero, 1), MSC_E_INVALID);
     assert_message("symbol 'N' is bound to 0");

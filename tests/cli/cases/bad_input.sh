@@ -29,6 +29,11 @@ try mscgym search c.json --bind N=4
 try mscgym search c.json --bind H=4
 try mscgym search c.json --device abacus
 
+echo "== what stands in the place of something else"
+try mscgym search tiny.onnx
+try mscgym run tiny.onnx --input x=inputs.npz
+try mscgym run tiny.onnx --inputs nowhere -o y.npz --quiet
+
 echo "== folders and files in the place of one another"
 try mscgym search .
 try mscgym show .

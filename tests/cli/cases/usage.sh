@@ -21,4 +21,6 @@ try mscgym export a.jsonl -o x.onnx --model m.onnx
 try mscgym run
 try mscgym agents evolutonary
 try mscgym envs toys
+try mscgym envs foo
+try mscgym agents foo
 try mscgym graph model.onnx --sites --prototxt
