@@ -63,6 +63,7 @@ enum msc_status msc_file_free_bytes(uint64_t *out, const char *path);
 char *msc_path_join(struct msc_arena *arena, const char *folder, const char *path);
 char *msc_path_folder(struct msc_arena *arena, const char *path); // "." when there is none
 const char *msc_path_name(const char *path);                      // after the last '/'; borrowed
+bool msc_path_ends_in(const char *path, const char *ending);
 // True for a relative path that stays inside its folder: no "..", not absolute, not empty.
 bool msc_path_is_inside(const char *path);
 // Absolute form with symbolic links resolved (of the folder, when the file does not exist yet).

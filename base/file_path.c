@@ -27,6 +27,11 @@ char *msc_path_folder(struct msc_arena *arena, const char *path) {
                          : msc_arena_strndup(arena, path, (size_t)(slash - path));
 }
 
+bool msc_path_ends_in(const char *path, const char *ending) {
+    size_t n = strlen(path), n_ending = strlen(ending);
+    return n >= n_ending && strcmp(path + n - n_ending, ending) == 0;
+}
+
 const char *msc_path_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;

@@ -41,6 +41,7 @@ static const struct msc_cli_option options[] = {
      .argument = "N",
      .type = MSC_CLI_COUNT,
      .help = "with --serve: port (default: any that is free)",
+     .needs = "serve",
      .offset = REPORT(port)},
     {0},
 };

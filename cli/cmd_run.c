@@ -44,6 +44,7 @@ static const struct msc_cli_option options[] = {
      .argument = "N",
      .type = MSC_CLI_COUNT,
      .help = "of these the first so many (default: all)",
+     .needs = "inputs",
      .offset = RUN(samples)},
     {.name = "state",
      .argument = "INPUT=OUTPUT",

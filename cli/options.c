@@ -215,6 +215,40 @@ static void set_absent(void *values, const struct msc_cli_option *const tables[]
     }
 }
 
+static bool is_given(const void *values, const struct msc_cli_option *o) {
+    const void *member = (const char *)values + o->offset;
+    switch (o->type) {
+    case MSC_CLI_FLAG:
+        return *(const bool *)member;
+    case MSC_CLI_TEXT:
+        return *(const char *const *)member != NULL;
+    case MSC_CLI_COUNT:
+        return *(const int64_t *)member >= 0;
+    case MSC_CLI_DURATION:
+        return *(const double *)member > 0;
+    case MSC_CLI_BYTES:
+        return *(const uint64_t *)member > 0;
+    case MSC_CLI_LIST:
+        return ((const struct msc_cli_list *)member)->n > 0;
+    }
+    return false;
+}
+
+// What would be taken without a word, and do nothing, is a slip.
+static enum msc_status check_needs(const void *values,
+                                   const struct msc_cli_option *const tables[]) {
+    for (size_t t = 0; tables[t]; t++) {
+        for (const struct msc_cli_option *o = tables[t]; o->name; o++) {
+            const struct msc_cli_option *other =
+                o->needs ? find_option(tables, o->needs, strlen(o->needs)) : NULL;
+            if (other && is_given(values, o) && !is_given(values, other)) {
+                return MSC_FAIL(MSC_E_INVALID, "--%s goes with --%s", o->name, o->needs);
+            }
+        }
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_cli_parse(void *values, const struct msc_cli_option *const tables[], int argc,
                               char *const argv[], struct msc_arena *arena) {
     struct parsing p = {
@@ -235,7 +269,7 @@ enum msc_status msc_cli_parse(void *values, const struct msc_cli_option *const t
     if (missing && missing->is_required && !((const struct msc_cli_common *)values)->help) {
         return MSC_FAIL(MSC_E_INVALID, "%s is missing: %s", missing->name, missing->help);
     }
-    return MSC_OK;
+    return check_needs(values, tables);
 }
 
 static size_t option_width(const struct msc_cli_option *o) {

@@ -48,7 +48,8 @@ struct msc_cli_option {
     const char *help;
     size_t offset;
     bool is_positional;
-    bool is_required; // positional ones only
+    bool is_required;  // positional ones only
+    const char *needs; // the option without which it says nothing; NULL: none
 };
 
 // What all commands share; the struct of a command's values begins with it.

@@ -54,16 +54,19 @@ struct msc_cli_search {
          .argument = "DIR",                                                                        \
          .type = MSC_CLI_TEXT,                                                                     \
          .help = "with --cluster ray or slurm: where nodes have an environment that is code",      \
+         .needs = "cluster",                                                                       \
          .offset = MSC_CLI_SEARCH(node_path)},                                                     \
         {.name = "copy-to",                                                                        \
          .argument = "DIR",                                                                        \
          .type = MSC_CLI_TEXT,                                                                     \
          .help = "with --cluster slurm: copy what workers read to this folder of each node",       \
+         .needs = "cluster",                                                                       \
          .offset = MSC_CLI_SEARCH(copy_to)},                                                       \
         {.name = "worker-program",                                                                 \
          .argument = "PATH",                                                                       \
          .type = MSC_CLI_TEXT,                                                                     \
          .help = "with --cluster ray or slurm: mscgym on nodes (default: as in their PATH)",       \
+         .needs = "cluster",                                                                       \
          .offset = MSC_CLI_SEARCH(worker_program)},                                                \
         {.name = "serve",                                                                          \
          .type = MSC_CLI_FLAG,                                                                     \
@@ -73,6 +76,7 @@ struct msc_cli_search {
          .argument = "N",                                                                          \
          .type = MSC_CLI_COUNT,                                                                    \
          .help = "with --serve: port (default: any that is free)",                                 \
+         .needs = "serve",                                                                         \
          .offset = MSC_CLI_SEARCH(port)},                                                          \
         {.name = "on-improve",                                                                     \
          .argument = "CMD",                                                                        \

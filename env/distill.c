@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "env/distill_internal.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -55,11 +56,37 @@ static enum msc_status shape_samples(struct msc_distill *d, size_t index) {
     return MSC_OK;
 }
 
+// Such a sample is wrong whatever the plan.
+static void warn_of_labels(const struct msc_distill *d) {
+    int64_t sample = 0, n_outside = 0;
+    if (d->class_scores == SIZE_MAX) {
+        return;
+    }
+    const struct msc_distill_tensor *scores = &d->compared[d->class_scores];
+    for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
+        int64_t end = sample + msc_dataset_batch_samples(d->dataset, b);
+        for (; sample < end; sample++) {
+            int64_t label = msc_dataset_label(d->dataset, sample);
+            n_outside += label < 0 || label >= scores->parts[b].n;
+        }
+    }
+    if (n_outside > 0) {
+        msc_log(d->host->log, MSC_LOG_WARNING,
+                "%" PRId64 " of %" PRId64
+                " labels are no class of %s, whose scores are 0 to %" PRId64
+                ": they count as wrong",
+                n_outside, sample, scores->name, scores->parts[0].n - 1);
+    }
+}
+
 static enum msc_status distill_init(struct msc_distill *d, const struct msc_distill *other) {
     d->n_samples = msc_dataset_n_samples(d->dataset);
     MSC_TRY(msc_distill__compare(d, other));
     for (size_t i = 0; i < d->n_compared; i++) {
         MSC_TRY(shape_samples(d, i));
+    }
+    if (!other) {
+        warn_of_labels(d);
     }
     return MSC_OK;
 }

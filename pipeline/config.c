@@ -170,17 +170,12 @@ enum msc_status msc_config_create_stored(struct msc_config **out, struct cJSON *
     return create_config(out, json, path, folder, code, true);
 }
 
-static bool ends_in_onnx(const char *path) {
-    size_t n = strlen(path);
-    return n > 5 && strcmp(path + n - 5, ".onnx") == 0;
-}
-
 enum msc_status msc_config_load(struct msc_config **out, const char *path,
                                 enum msc_config_code code) {
     struct msc_arena arena = {0};
     cJSON *json = NULL;
     enum msc_status status = msc_json_of_user(msc_json_load(&json, path));
-    if (status == MSC_E_INVALID && ends_in_onnx(path)) {
+    if (status == MSC_E_INVALID && msc_path_ends_in(path, ".onnx")) {
         status = MSC_FAIL(MSC_E_INVALID,
                           "%s is a model, expected a configuration, which names it: {\"model\": "
                           "\"%s\", ...}; mscgym quantize takes a model alone",

@@ -187,7 +187,16 @@ enum msc_status msc_output_read_model(struct msc_file_set *files, const char *pa
 enum msc_status msc_output_claim(struct msc_file_set *files, enum msc_output kind, const char *what,
                                  const char *path) {
     MSC_TRY(msc_file_set_write(files, what, path));
-    return path ? check_kind(&files->arena, kind, what, path) : MSC_OK;
+    if (!path) {
+        return MSC_OK;
+    }
+    MSC_TRY(check_kind(&files->arena, kind, what, path));
+    return kind != MSC_OUTPUT_MODEL || msc_path_ends_in(path, ".onnx")
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: %s is an ONNX model, which is read by a name that ends in .onnx; "
+                          "name it so",
+                          path, what);
 }
 
 // ---- Arrays -----------------------------------------------------------------------------------

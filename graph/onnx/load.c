@@ -7,11 +7,6 @@
 
 #include <string.h>
 
-static bool has_ending(const char *path, const char *ending) {
-    size_t n = strlen(path), n_ending = strlen(ending);
-    return n >= n_ending && strcmp(path + n - n_ending, ending) == 0;
-}
-
 // Of a path that ends in ".json"; NULL when memory is short.
 static char *weights_beside(struct msc_arena *arena, const char *path) {
     int n_stem = (int)(strlen(path) - strlen(".json"));
@@ -81,7 +76,7 @@ static const struct format {
 
 static const struct format *find_format(const char *path) {
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-        if (has_ending(path, formats[i].ending)) {
+        if (msc_path_ends_in(path, formats[i].ending)) {
             return &formats[i];
         }
     }
@@ -105,8 +100,8 @@ enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct 
 
 enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path) {
     *has_weights = true;
-    return has_ending(path, ".json") ? load_json_parts(out, has_weights, path)
-                                     : msc_graph_load(out, path);
+    return msc_path_ends_in(path, ".json") ? load_json_parts(out, has_weights, path)
+                                           : msc_graph_load(out, path);
 }
 
 // Does a binding name an input instead of a symbol?
@@ -131,7 +126,7 @@ enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
                                    const struct msc_array_list *feeds) {
     const struct msc_onnx_import_options options = {.feeds = feeds};
     enum msc_status status = msc_graph_load(out, path);
-    if (status == MSC_OK || !is_readable(status) || !has_ending(path, ".onnx")) {
+    if (status == MSC_OK || !is_readable(status) || !msc_path_ends_in(path, ".onnx")) {
         return status;
     }
     return msc_onnx_load(out, path, &options);
@@ -155,7 +150,7 @@ static enum msc_status set_weights(struct msc_graph *g, const char *path,
 
 static enum msc_status load_plain(struct msc_graph **out, const char *path,
                                   const struct msc_array_list *weights) {
-    if (weights && has_ending(path, ".onnx")) {
+    if (weights && msc_path_ends_in(path, ".onnx")) {
         return msc_onnx_load(out, path, &(struct msc_onnx_import_options){.weights = weights});
     }
     MSC_TRY(msc_graph_load(out, path));
@@ -178,7 +173,7 @@ enum msc_status msc_graph_load_weights(struct msc_graph **out, bool *is_bound, c
     *is_bound = false;
     enum msc_status status = load_plain(&plain, path, weights);
     bool helps = status != MSC_OK || names_input(plain, bindings, n);
-    if (n == 0 || !has_ending(path, ".onnx") || !is_readable(status) || !helps) {
+    if (n == 0 || !msc_path_ends_in(path, ".onnx") || !is_readable(status) || !helps) {
         *out = plain;
         return status;
     }

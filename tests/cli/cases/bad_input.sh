@@ -52,6 +52,7 @@ try mscgym run tiny.onnx --input x=x.npy --strategy tiny.onnx
 try mscgym run tiny.onnx --input x=x.npy --strategy msc_workspace/quantize_0.jsonl
 try mscgym graph cut.onnx
 try mscgym export --model tiny.onnx --strategy missing.json -o o.onnx
+try mscgym export --model tiny.onnx -o o.json
 ls *.tmp* o.onnx 2>/dev/null
 
 # A damaged record.

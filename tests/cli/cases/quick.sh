@@ -46,5 +46,6 @@ try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o b.onnx --
 try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o b.onnx --float few
 cp "$FILES/tiny.onnx" own.onnx
 try mscgym quantize own.onnx --inputs "$FILES/inputs.npz" -o own.onnx
+try mscgym quantize own.onnx --inputs "$FILES/inputs.npz" -o small
 try mscgym quantize own.onnx --inputs "$FILES/inputs.npz" -o no/folder/b.onnx
 ls

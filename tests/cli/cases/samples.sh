@@ -31,4 +31,10 @@ config "$labels" ''
 mscgym search c.json --dry-run | grep accuracy
 sed 's/inputs.npz/inputs_other.npz/' c.json >other.json
 mscgym search other.json --dry-run | grep accuracy
+
+# Labels of other classes than the network has.
+python3 -c 'import sys; b = bytearray(sys.stdin.buffer.read()); b[-8] = 3; b[-16] = 255; sys.stdout.buffer.write(b)' \
+    <labels.npy >odd.npy
+config ', "labels": "odd.npy"' ''
+mscgym search c.json --dry-run 2>&1 | grep 'labels'
 ls

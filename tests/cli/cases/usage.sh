@@ -24,3 +24,7 @@ try mscgym envs toys
 try mscgym envs foo
 try mscgym agents foo
 try mscgym graph model.onnx --sites --prototxt
+try mscgym search a.json --port 8080
+try mscgym resume a.jsonl --worker-program ./mscgym
+try mscgym report a.jsonl --port 8080
+try mscgym run a.onnx --input x=x.npy --samples 3
