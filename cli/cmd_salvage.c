@@ -1,8 +1,11 @@
 #include "cli/cli.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "records/record.h"
+
+#include <string.h>
 
 struct salvage_values {
     struct msc_cli_common common;
@@ -64,12 +67,32 @@ static enum msc_status print_salvaged(const struct salvage_values *v,
     return status;
 }
 
+// A record names its model and samples from the folder that it lies in.
+static enum msc_status check_folder(const struct salvage_values *v, struct msc_arena *arena) {
+    const char *const paths[2] = {v->record, v->output};
+    char *folders[2];
+    for (int i = 0; i < 2; i++) {
+        const char *folder = msc_path_folder(arena, paths[i]);
+        MSC_TRY(folder ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a path"));
+        MSC_TRY(msc_path_absolute(&folders[i], arena, folder));
+    }
+    return strcmp(folders[0], folders[1]) == 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "salvage: --output is %s, expected a file in the folder of the record, "
+                          "%s: what the record names is found from there",
+                          v->output, folders[0]);
+}
+
 static int cmd_salvage(const struct msc_cli_call *call, void *payload) {
     const struct salvage_values *v = payload;
     struct msc_record_salvaged found;
     enum msc_status status =
-        v->output ? msc_record_salvage(&found, v->record, v->output)
+        v->output ? check_folder(v, call->arena)
                   : MSC_FAIL(MSC_E_INVALID, "salvage: --output is missing: -o NEW.jsonl");
+    if (status == MSC_OK) {
+        status = msc_record_salvage(&found, v->record, v->output);
+    }
     if (status == MSC_OK) {
         status = v->common.json ? print_salvaged_json(v, &found) : print_salvaged(v, &found);
     }

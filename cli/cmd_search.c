@@ -24,7 +24,7 @@ static const struct msc_cli_option options[] = {
     {.name = "record",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "record, in place of the configuration's",
+     .help = "record, in place of the configuration's; strategy file and model are then of it",
      .offset = offsetof(struct search_values, record)},
     MSC_CLI_SEARCH_OPTIONS,
     {.name = "baseline",

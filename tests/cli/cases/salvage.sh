@@ -37,16 +37,18 @@ mscgym show a/toy.jsonl --canonical 2>&1 >/dev/null
 mscgym resume a/toy.jsonl 2>&1 >/dev/null
 cmp <(mscgym show whole.jsonl --canonical) <(mscgym show a/toy.jsonl --canonical) && echo "whole"
 cmp a/toy.jsonl.cut <(tail -n 1 whole.jsonl | head -c -20; echo) && echo "kept"
-try mscgym salvage whole.jsonl -o a/copy.jsonl
+cp whole.jsonl a/whole.jsonl
+try mscgym salvage a/whole.jsonl -o a/copy.jsonl
 cmp whole.jsonl a/copy.jsonl && echo "a copy"
+try mscgym salvage a/whole.jsonl -o elsewhere.jsonl | sed 's|, /.*/a: |, FOLDER/a: |'
 
 # No record, or none left.
 try mscgym salvage a.json -o b.jsonl
 sed '1s/"seed":"3"/"seed":"4"/' whole.jsonl >a/toy.jsonl
-try mscgym salvage a/toy.jsonl -o b.jsonl
+try mscgym salvage a/toy.jsonl -o a/b.jsonl
 try mscgym salvage missing.jsonl -o b.jsonl
 try mscgym salvage whole.jsonl
-ls b.jsonl* 2>/dev/null
+ls b.jsonl* a/b.jsonl* 2>/dev/null
 
 # The scales of a network go along.
 tiny t
