@@ -14,6 +14,15 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
+static const struct msc_param library_params[] = {
+    {.name = "path",
+     .help =
+         "of the library, from the folder of the entry; the keys of its own agent stand beside it "
+         "(mscgym agents PATH lists them)",
+     .type = MSC_PARAM_TEXT},
+    {0},
+};
+
 static struct msc_cli_plugin describe_agent(const struct msc_agent_def *def) {
     return (struct msc_cli_plugin){def->name, def->summary, def->version, def->params, NULL};
 }
@@ -49,10 +58,12 @@ static int cmd_agents(const struct msc_cli_call *call, void *payload) {
     struct msc_cli_plugin plugins[64];
     const struct msc_agent_def *const *list = msc_agent_list();
     size_t n = 0;
-    for (; list[n] && n < 63; n++) {
+    for (; list[n] && n < 62; n++) {
         plugins[n] = describe_agent(list[n]);
     }
     plugins[n++] = describe_agent(&msc_agent_process);
+    plugins[n++] =
+        (struct msc_cli_plugin){"library", "an agent in a shared library", 1, library_params, NULL};
     return msc_cli_show_plugins(call, payload, plugins, n, "agent");
 }
 

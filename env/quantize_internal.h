@@ -60,13 +60,14 @@ struct msc_quantize {
      .type = MSC_PARAM_TEXT, \
      .text = "tensor"}, \
     {.name = "choices", \
-     .help = "list of {bits, group_size, observer, percentile, scale, rounding}, {type} or {float} " \
-             "(default: 8 bits with the range scaled by 0.8, 0.9, 1, 1.1, 1.2)", \
+     .help = "list of {bits, group_size, observer, percentile, scale, rounding, correct}, {type} or " \
+             "{float} (default: 8 bits with the range scaled by 0.8, 0.9, 1, 1.1, 1.2)", \
      .offset = MSC_QUANTIZE_FIELD(base, choices), \
      .type = MSC_PARAM_JSON}, \
     {.name = "observers", \
      .help = "{weights, activations}: what finds the range where a choice does not say: minmax, " \
-             "percentile, mse, or auto, which goes by the bits (default: auto)", \
+             "percentile, mse, hessian (of weights), or auto, which goes by the bits (default: " \
+             "auto)", \
      .offset = MSC_QUANTIZE_FIELD(base, observers), \
      .type = MSC_PARAM_OBJECT}, \
     {.name = "weights", \

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "search/watchdog.h"
+#include "tools/command.h"
 
 #include <math.h>
 
@@ -461,6 +462,22 @@ const char *const msc_config_free_keys[] = {
     NULL,
 };
 
+// For people to look up: records/race.h reads these, and what they are by default where samples are known.
+static const struct msc_param race_params[] = {
+    {.name = "rungs",
+     .help =
+         "numbers of batches after which trials are compared; default 1, 2, 4, ..., half of all",
+     .type = MSC_PARAM_JSON},
+    {.name = "keep",
+     .help = "share of a round that goes on after a rung; default 0.5",
+     .type = MSC_PARAM_JSON},
+    {.name = "margin",
+     .help = "a trial ends that is behind the best so far by so many standard errors; false: none; "
+             "default 1.5",
+     .type = MSC_PARAM_JSON},
+    {0},
+};
+
 static const struct {
     const char *title;
     const struct msc_param *params;
@@ -473,7 +490,9 @@ static const struct {
     {"prune, joint and quantize", msc_config__section_params},
     {"quantize.runtime", msc_config__runtime_params},
     {"quantize.gym[N], prune.gym[N], joint.gym[N] and gym[N]", msc_config__gym_params},
+    {"quantize.gym[N].race", race_params},
     {"quantize.gym[N].rerank", msc_config__rerank_params},
+    {"quantize.gym[N].rerank.command and env.command", msc_command_params},
     {"quantize.gym[N].distill", msc_config__distill_params},
     {"quantize.gym[N].budget", msc_config__budget_params},
     {"profile", msc_config__profile_params},

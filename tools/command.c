@@ -1,7 +1,6 @@
 #include "tools/command.h"
 
 #include "base/json.h"
-#include "base/param.h"
 #include "base/process.h"
 #include "base/program.h"
 #include "base/str.h"
@@ -16,7 +15,7 @@ struct command_keys {
     double timeout_s;
 };
 
-static const struct msc_param command_params[] = {
+const struct msc_param msc_command_params[] = {
     {.name = "argv",
      .help = "the program and its words; {model} stands for the exported file",
      .offset = offsetof(struct command_keys, argv),
@@ -54,8 +53,8 @@ enum msc_status msc_command_read(struct msc_command *out, const struct cJSON *va
                         "\"maximise\", \"timeout\"}",
                         where);
     }
-    msc_param_defaults(command_params, &keys);
-    MSC_TRY(msc_param_read(command_params, &keys, is_list ? NULL : value, where, NULL, arena));
+    msc_param_defaults(msc_command_params, &keys);
+    MSC_TRY(msc_param_read(msc_command_params, &keys, is_list ? NULL : value, where, NULL, arena));
     MSC_TRY(msc_program_read_words(&out->argv, is_list ? value : keys.argv, where,
                                    "[\"./score.py\", \"{model}\"]", arena));
     out->is_maximised = keys.maximise;

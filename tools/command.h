@@ -12,6 +12,7 @@
 #define MSC_TOOLS_COMMAND_H
 
 #include "base/alloc.h"
+#include "base/param.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -29,6 +30,9 @@ struct msc_command {
 struct msc_command_files {
     const char *model, *outputs;
 };
+
+// The keys of the object that a command may be.
+extern const struct msc_param msc_command_params[];
 
 // MSC_E_INVALID, its text beginning with `where`: a wrong key, no words, or words that name none of
 // these files.

@@ -81,7 +81,7 @@ def main():
             subprocess.run([mscgym, kind, "--json"], check=True, capture_output=True, text=True).stdout)]
 
     envs = configs(folder, [os.path.abspath(library) for library in options.env])
-    agents = {name: name for name in registered("agents") if name != "process"}
+    agents = {name: name for name in registered("agents") if name not in ("process", "library")}
     agents.update({os.path.basename(library): os.path.abspath(library) for library in options.agent})
     agents["random_agent.py"] = f"{sys.executable} -S {os.path.join(EXAMPLES, 'agents', 'random_agent.py')}"
     agents["hill_climb.py"] = f"{sys.executable} python/hill_climb.py"

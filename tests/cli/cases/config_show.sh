@@ -31,6 +31,9 @@ mscgym config --show in/e.json >in/f.json
 jq -c '.quantize.gym[].env' in/f.json
 mscgym config --show in/f.json | cmp - in/f.json && echo "the same again"
 mscgym config | head -n 3
+mscgym config | grep -A 3 "race:\|rerank.command"
+mscgym config --json | jq -c ".[] | select(.section | test(\"race|command\")) | [.keys[].name]"
+mscgym agents library | head -n 1
 mscgym agents random
 mscgym agents --json | grep -c '"version"'
 mscgym envs toy | head -n 2
