@@ -544,7 +544,7 @@ static int cmd_run(const struct msc_cli_call *call, void *payload) {
 const struct msc_cli_command msc_cmd_run = {
     .name = "run",
     .summary = "runs a network, writes outputs or any tensors, measures its latency",
-    .usage = "MODEL --input NAME=FILE.npy ... | --inputs FILE  --output FOLDER [options]",
+    .usage = "MODEL --input NAME=FILE.npy ... | --inputs FILE --output FILE [options]",
     .description =
         "Slashes and colons in names become underscores. Without a strategy the threads "
         "work\ninside the kernels; with one, each kernel runs on one thread, as in the "
