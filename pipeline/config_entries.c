@@ -4,6 +4,7 @@
 #include "agents/agent.h"
 #include "base/file.h"
 #include "base/machine.h"
+#include "base/program.h"
 #include "base/str.h"
 #include "env/api/library.h"
 #include "graph/target.h"
@@ -300,6 +301,13 @@ static enum msc_status fail_agent(const struct place *p, const char *type) {
                     near ? near : "", near ? "\"?" : "");
 }
 
+static enum msc_status check_words(const struct place *p, const cJSON *agent) {
+    const char **words = NULL;
+    return msc_program_read_words(&words, cJSON_GetObjectItemCaseSensitive(agent, "command"),
+                                  place_of_key(p, "agent.command"), "[\"python3\", \"agent.py\"]",
+                                  &p->config->arena);
+}
+
 // *out may be set on failure too.
 static enum msc_status read_agent(struct place *p, const cJSON *object, cJSON **out) {
     static const char *const ignore[] = {"type", NULL};
@@ -319,6 +327,7 @@ static enum msc_status read_agent(struct place *p, const cJSON *object, cJSON **
     if (!def) {
         return fail_agent(p, type);
     }
+    MSC_TRY(is_process ? check_words(p, object) : MSC_OK);
     MSC_TRY(msc_json_add_text(*out, "type", type));
     return entry_resolve(p, *out, def->params, def->state_size, object, ignore,
                          place_of_key(p, "agent"));
