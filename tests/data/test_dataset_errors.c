@@ -199,7 +199,8 @@ static void test_data_dataset_errors__files(void **state) {
                "values -1.5 to 4", NULL);
     test_fails(load(test_file(path, "images"), specs, 2), MSC_E_INVALID, path, "2 inputs", NULL);
     test_fails(load(test_path(path, state, "absent.npz"), specs, 1), MSC_E_NOT_FOUND, path, NULL);
-    test_fails(load(test_path(path, state, "absent"), specs, 1), MSC_E_INVALID, path,
+    test_fails(load(test_path(path, state, "absent"), specs, 1), MSC_E_NOT_FOUND, path, NULL);
+    test_fails(load(test_file(path, "make_files.py"), specs, 1), MSC_E_INVALID, path,
                ".safetensors", NULL);
 }
 

@@ -181,7 +181,7 @@ static void test_data_npy__changed_bytes(void **state) {
 static void test_data_npy__no_file(void **state) {
     char path[PATH_BYTES];
     test_fails(load(test_path(path, state, "absent.npy")), MSC_E_NOT_FOUND, path, NULL);
-    test_fails(load(*state), MSC_E_IO, "it is a folder", NULL);
+    test_fails(load(*state), MSC_E_INVALID, "it is a folder", NULL);
     test_fails(load(test_file(path, "make_files.py")), MSC_E_FORMAT, "not a .npy array", NULL);
 }
 

@@ -121,7 +121,7 @@ static void test_search_event_file__no_folder(void **state) {
     assert_ok(msc_event_file_read_all("/nowhere/at/all", note_step, &found));
     assert_int_equal(found.n, 0);
     struct msc_event_file *file = NULL;
-    assert_int_equal(msc_event_file_create(&file, "/dev/null/runs"), MSC_E_IO);
+    assert_int_equal(msc_event_file_create(&file, "/dev/null/runs"), MSC_E_INVALID);
     assert_null(file);
 }
 
