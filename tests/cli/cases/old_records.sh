@@ -52,13 +52,15 @@ END
 mscgym search beside.json --baseline greedy --quiet >/dev/null && echo "greedy beside it"
 lines beside/toy.greedy.jsonl | sha256sum
 
-# Of versions 4 and 5 of `auto`, whose proposals a new search no longer makes.
-for version in 4 5; do
+# Of versions 4 to 6 of `auto`, whose proposals a new search no longer makes.
+for version in 4 5 6; do
     cp -r "$FILES/../../records/files/auto_$version" .
     mscgym resume auto_$version/toy_stopped.jsonl --trials 60 --quiet >/dev/null
     cmp <(lines auto_$version/toy.jsonl) <(lines auto_$version/toy_stopped.jsonl) && echo "auto: resumed to the same lines"
     sed -n 's/.*\("agent":{"type":"auto","version":[0-9]*\).*/\1/p' auto_$version/toy.jsonl
 done
+mscgym resume auto_6/pairs_begun.jsonl --trials 440 --quiet >/dev/null
+lines auto_6/pairs_begun.jsonl | sha256sum
 
 # Races: one whose rungs were those by default then, and are no longer, and in which the best trial so far had no
 # part; one in which it has; and one whose agent was told repeats otherwise than a new one is.
