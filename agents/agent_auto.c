@@ -53,6 +53,8 @@
 #define HOPE_CHANCE 0.85
 #define HOPE_CHANCE_MANY 0.5
 #define HOPE_CHANCE_5 0.7
+// What the knapsack may look at: a twentieth of a second.
+#define KNAPSACK_WORK 2000000
 
 static const struct msc_param auto_params[] = {
     {.name = "population",
@@ -130,6 +132,65 @@ static enum msc_status set_weights(struct msc_agent *agent, struct msc_auto *a) 
     return MSC_OK;
 }
 
+static enum msc_status add_plans(struct msc_agent *agent, struct msc_auto *a) {
+    struct msc_arena *arena = msc_agent_arena(agent);
+    size_t n_tasks = msc_agent_space(agent)->n_tasks, n_entries = a->sampler.bounds.n_entries;
+    a->assembled = msc_arena_array(arena, n_tasks, sizeof *a->assembled);
+    a->assembled_by = msc_arena_array(arena, n_entries, sizeof *a->assembled_by);
+    a->plan = msc_arena_array(arena, n_tasks, sizeof *a->plan);
+    a->found = msc_arena_array(arena, n_tasks, sizeof *a->found);
+    a->start = msc_arena_array(arena, n_tasks, sizeof *a->start);
+    a->hopes = msc_arena_array(arena, MSC_AUTO_HOPES * n_tasks, sizeof *a->hopes);
+    a->spreads = msc_arena_array(arena, MSC_AUTO_HOPES, sizeof *a->spreads);
+    a->is_known = msc_arena_array(arena, n_entries, sizeof *a->is_known);
+    if (!a->assembled || !a->assembled_by || !a->plan || !a->found || !a->start || !a->hopes ||
+        !a->spreads || !a->is_known) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", n_tasks);
+    }
+    memcpy(a->plan, a->sampler.bounds.most_expensive, n_tasks * sizeof *a->plan);
+    return MSC_OK;
+}
+
+static bool is_large(const struct msc_auto *a) {
+    return a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
+}
+
+// What came with version 7.
+static void set_latest(struct msc_auto *a) {
+    a->counts_probes = true;
+    a->takes_parts = true;
+    a->members.is_sorted = true;
+    msc_knapsack_limit_work(&a->knapsack, KNAPSACK_WORK);
+    for (size_t i = 0; i < a->n_parts; i++) {
+        struct msc_pair_model *model = &a->parts[i].model;
+        a->parts[i].sensitivity.doubts_failures = true;
+        model->avoids_unusable = true;
+        model->chooses_again = true;
+        // Points that are believed find a place behind those told.
+        model->max_points = model->max_points < MSC_PAIR_POINTS - MSC_PAIR_PENDING
+                                ? model->max_points
+                                : MSC_PAIR_POINTS - MSC_PAIR_PENDING;
+    }
+}
+
+static void set_version(struct msc_auto *a, unsigned version, size_t n_tasks) {
+    a->is_adaptive = (double)n_tasks > FEW_TASKS || version == 1;
+    a->has_random_starts = !is_large(a) && version >= 3;
+    a->knows_estimates = version >= 4;
+    a->has_hopes = !is_large(a) && version >= 5 && a->has_objective_part && a->n_parts == 1;
+    for (size_t i = 0; i < a->n_parts; i++) {
+        a->parts[i].model.learns_correlation = !is_large(a) && version >= 5;
+    }
+    a->keeps_hopes = version >= 6;
+    a->hope_width = a->keeps_hopes ? a->width : 1.0;
+    a->hope_chance = !a->keeps_hopes  ? HOPE_CHANCE_5
+                     : a->is_adaptive ? HOPE_CHANCE_MANY
+                                      : HOPE_CHANCE;
+    if (version >= 7) {
+        set_latest(a);
+    }
+}
+
 static enum msc_status auto_init(struct msc_agent *agent) {
     struct msc_auto *a = msc_agent_state(agent);
     struct msc_arena *arena = msc_agent_arena(agent);
@@ -144,66 +205,56 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     MSC_TRY(msc_plan_search_init(&a->search, arena, &a->sampler.bounds,
                                  a->n_parts - a->has_objective_part));
     MSC_TRY(msc_knapsack_init(&a->knapsack, arena, &a->sampler.bounds));
+    MSC_TRY(add_plans(agent, a));
     a->search.weights = a->weights;
     a->search.model = a->has_objective_part ? &a->parts[0].model : NULL;
     for (size_t i = a->has_objective_part; i < a->n_parts; i++) {
         a->search.limits[i - a->has_objective_part] = (struct msc_plan_limit){
             .model = &a->parts[i].model, .min = -INFINITY, .max = a->parts[i].max};
     }
-    a->assembled = msc_arena_array(arena, n_tasks, sizeof *a->assembled);
-    a->plan = msc_arena_array(arena, n_tasks, sizeof *a->plan);
-    a->found = msc_arena_array(arena, n_tasks, sizeof *a->found);
-    a->start = msc_arena_array(arena, n_tasks, sizeof *a->start);
-    a->hopes = msc_arena_array(arena, MSC_AUTO_HOPES * n_tasks, sizeof *a->hopes);
-    a->spreads = msc_arena_array(arena, MSC_AUTO_HOPES, sizeof *a->spreads);
-    a->is_known = msc_arena_array(arena, a->sampler.bounds.n_entries, sizeof *a->is_known);
-    if (!a->assembled || !a->plan || !a->found || !a->start || !a->hopes || !a->spreads ||
-        !a->is_known) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", n_tasks);
-    }
     a->n_probes_left = a->sampler.bounds.n_entries - n_tasks + 1;
     a->width = fmin(1.0, sqrt(FEW_TASKS / (double)n_tasks));
     a->radius = fmin(FEW_TASKS, (double)n_tasks);
-    a->is_adaptive = (double)n_tasks > FEW_TASKS || msc_agent_version(agent) == 1;
-    bool is_large = a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
-    a->has_random_starts = !is_large && msc_agent_version(agent) >= 3;
-    a->has_hopes =
-        !is_large && msc_agent_version(agent) >= 5 && a->has_objective_part && a->n_parts == 1;
-    a->keeps_hopes = msc_agent_version(agent) >= 6;
-    a->hope_width = a->keeps_hopes ? a->width : 1.0;
-    a->hope_chance = !a->keeps_hopes  ? HOPE_CHANCE_5
-                     : a->is_adaptive ? HOPE_CHANCE_MANY
-                                      : HOPE_CHANCE;
-    for (size_t i = 0; i < a->n_parts; i++) {
-        a->parts[i].model.learns_correlation = !is_large && msc_agent_version(agent) >= 5;
-    }
-    a->knows_estimates = msc_agent_version(agent) >= 4;
     for (int kind = 0; kind < MSC_AUTO_KINDS; kind++) {
         a->rates[kind] = kind == MSC_AUTO_CHILDREN ? LEAST_CHANCE : 0.5;
     }
-    memcpy(a->plan, a->sampler.bounds.most_expensive, n_tasks * sizeof *a->plan);
+    set_version(a, msc_agent_version(agent), n_tasks);
     return MSC_OK;
 }
 
 // ---- Learning ---------------------------------------------------------------------------------
 
+// In a space of many choices once all that they lose alone was asked for: then it is worth a plan of its own.
+static bool lacks_plan(const struct msc_auto *a) {
+    return is_large(a) && a->n_probes_left == 0 && !a->has_plan && a->has_objective_part;
+}
+
 static void assemble(struct msc_auto *a) {
-    struct msc_isolated isolated = {.losses = a->parts[0].sensitivity.guesses};
-    if (a->has_objective_part) {
-        msc_knapsack_solve(&a->knapsack, &isolated, a->assembled, NULL);
-        a->has_plan = true;
+    const double *losses = a->parts[0].sensitivity.guesses;
+    size_t n_bytes = a->sampler.bounds.n_entries * sizeof *losses;
+    struct msc_isolated isolated = {.losses = losses};
+    if (a->has_plan && memcmp(a->assembled_by, losses, n_bytes) == 0) {
+        return;
     }
+    msc_knapsack_solve(&a->knapsack, &isolated, a->assembled, NULL);
+    memcpy(a->assembled_by, losses, n_bytes);
+    a->has_plan = true;
+    a->is_assembled = is_large(a) && a->counts_probes;
+}
+
+static bool is_due(const struct msc_auto *a) {
+    bool is_stale = false;
+    for (size_t i = 0; i < a->n_parts; i++) {
+        is_stale = is_stale || a->parts[i].model.is_stale;
+    }
+    return !a->is_ready || a->n_told > a->n_fitted + a->n_told / 32 || is_stale ||
+           (a->counts_probes && lacks_plan(a));
 }
 
 // Fits the models to what was told, once there is enough of it that is new.
 static void learn(struct msc_auto *a) {
     const struct msc_exact_bounds *bounds = &a->sampler.bounds;
-    bool is_stale = false;
-    for (size_t i = 0; i < a->n_parts; i++) {
-        is_stale = is_stale || a->parts[i].model.is_stale;
-    }
-    bool is_due = !a->is_ready || a->n_told > a->n_fitted + a->n_told / 32;
-    if (a->n_parts == 0 || a->n_told == a->n_fitted || !(is_due || is_stale)) {
+    if (a->n_parts == 0 || a->n_told == a->n_fitted || !is_due(a)) {
         return;
     }
     a->is_ready = true;
@@ -221,7 +272,7 @@ static void learn(struct msc_auto *a) {
     }
     a->n_fitted = a->n_told;
     a->is_news = true;
-    if (bounds->n_entries <= MSC_AUTO_MANY_ENTRIES || (a->n_probes_left == 0 && !a->has_plan)) {
+    if (a->has_objective_part && (!is_large(a) || lacks_plan(a))) {
         assemble(a);
     }
 }
@@ -297,10 +348,12 @@ static char next_turn(struct msc_auto *a) {
     if (a->n_parts == 0) {
         return 'C';
     }
+    if (a->is_assembled) {
+        return '0';
+    }
     bool is_additive = a->n_probes_left > 0 && msc_auto_looks_additive(a);
     if (!msc_auto_is_opening(a) && !is_additive) {
-        bool is_large = a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
-        return is_large && !a->is_news ? 'C' : usual_turn(a);
+        return is_large(a) && !a->is_news ? 'C' : usual_turn(a);
     }
     // Between probes a plan is worth a trial only where something was learnt.
     char wanted = is_additive ? additive_turns[turn] : opening_turns[turn];
@@ -324,6 +377,7 @@ static bool propose(struct msc_auto *a, char turn, struct msc_proposal *out) {
     }
     double temperature = turn == 'A' ? 1.0 : 0.1 * (turn - '0');
     bool is_found = a->is_ready && msc_auto_plan(a, a->width * temperature, out);
+    a->is_assembled = false;
     if (is_found) {
         await(a, temperature > 0.0 ? MSC_AUTO_DRAWS : MSC_AUTO_MEANS, out->choices);
     }
@@ -338,6 +392,9 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
                                 size_t *n) {
     struct msc_auto *a = msc_agent_state(agent);
     msc_population_select(&a->members);
+    if (a->counts_probes && a->n_parts > 0) {
+        a->n_probes_left = msc_auto_count_probes(a);
+    }
     learn(a);
     while (*n < max && !a->is_done) {
         char turn = next_turn(a);
@@ -347,7 +404,9 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
             out[*n].probe = false;
             out[*n].origin = "child";
             is_found = msc_population_child(&a->members, &out[*n]);
-            await(a, MSC_AUTO_CHILDREN, out[*n].choices);
+            if (is_found) {
+                await(a, MSC_AUTO_CHILDREN, out[*n].choices);
+            }
         }
         a->is_done = !is_found;
         *n += is_found;
@@ -367,10 +426,13 @@ static void tell_part(struct msc_auto_part *part, const uint32_t choices[], doub
 
 static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     struct msc_auto *a = msc_agent_state(agent);
+    const struct msc_goal *goal = msc_agent_goal(agent);
     const uint32_t *choices = trial->proposal.choices;
-    const struct msc_outcome learnt = msc_goal_learn(msc_agent_goal(agent), trial);
+    const struct msc_outcome learnt = msc_goal_learn(goal, trial);
     bool is_usable = msc_trial_state_is_result(learnt.state);
-    bool is_estimate = a->knows_estimates && is_usable && trial->outcome.state == MSC_TRIAL_PRUNED;
+    bool is_estimate = a->takes_parts ? msc_goal_is_estimate(goal, trial)
+                                      : a->knows_estimates && is_usable &&
+                                            trial->outcome.state == MSC_TRIAL_PRUNED;
     msc_sampler_note(&a->sampler, choices);
     judge(a, choices, &learnt);
     msc_population_tell(&a->members, trial);
@@ -379,7 +441,10 @@ static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial
         bool is_objective = a->has_objective_part && i == 0;
         double measured =
             is_objective ? learnt.objectives[0] : part->sign * learnt.metrics[part->metric];
-        double value = is_usable && isfinite(measured) ? measured : NAN;
+        if (is_estimate && !is_objective && isnan(measured)) {
+            continue; // some of the batches do not tell
+        }
+        double value = (is_usable || is_estimate) && isfinite(measured) ? measured : NAN;
         tell_part(part, choices, value, is_estimate);
     }
     a->n_told++;
@@ -400,7 +465,7 @@ const struct msc_agent_def msc_agent_auto = {
     .abi = MSC_AGENT_ABI,
     .name = "auto",
     .summary = "learns what choices lose alone and together, and tries what that promises most of",
-    .version = 6,
+    .version = 7,
     .oldest = 1,
     .state_size = sizeof(struct msc_auto),
     .params = auto_params,

@@ -48,6 +48,7 @@ struct msc_auto {
     struct msc_knapsack knapsack;
     double *weights;                 // [n_entries], of an exact objective; else NULL
     uint32_t *assembled;             // [n_tasks], the plan of least summed losses
+    double *assembled_by;            // [n_entries], those losses
     uint32_t *plan;                  // [n_tasks], the best by the model's mean
     uint32_t *found, *start;         // [n_tasks]
     uint32_t *hopes;                 // [MSC_AUTO_HOPES, n_tasks], as of when n_fitted was hoped_at
@@ -68,12 +69,18 @@ struct msc_auto {
     bool has_random_starts, has_hopes;
     bool keeps_hopes; // until the next fit, in two ways, by a width: since version 6
     bool knows_estimates;
-    bool is_news; // the models were fitted since a plan was proposed
+    bool
+        takes_parts; // of a trial that was raced out its loss, where a bound is on what it cannot tell: since version 7
+    bool counts_probes; // that are left, and takes up a plan once none is: likewise
+    bool is_news;       // the models were fitted since a plan was proposed
+    bool is_assembled;  // the plan of a space of many choices, since a plan was proposed
 };
 
 // The next choice to measure alone: first the cheapest one of every task that bounded costs depend on,
 // then those next to the plan that looks best. False when there is none left.
 bool msc_auto_probe(struct msc_auto *a, struct msc_proposal *out);
+// How many choices were not told alone, nor asked for, the base among them.
+uint64_t msc_auto_count_probes(const struct msc_auto *a);
 // Is the cheapest choice of such a task still to be probed?
 bool msc_auto_is_opening(const struct msc_auto *a);
 bool msc_auto_looks_additive(const struct msc_auto *a);

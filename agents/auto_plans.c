@@ -80,6 +80,12 @@ static size_t starts_anywhere(const struct msc_auto *a) {
                : 4 + (n < MOST_STARTS ? n : MOST_STARTS);
 }
 
+// In a space of many choices not every place is worth a search.
+static bool is_too_much(const struct msc_auto *a, size_t which) {
+    bool is_large = a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
+    return is_large && which % 3 != 0 && !(which == 2 && a->is_assembled);
+}
+
 bool msc_auto_plan(struct msc_auto *a, double temperature, struct msc_proposal *out) {
     const struct msc_exact_bounds *bounds = &a->sampler.bounds;
     size_t n_bytes = bounds->space->n_tasks * sizeof *out->choices;
@@ -87,15 +93,13 @@ bool msc_auto_plan(struct msc_auto *a, double temperature, struct msc_proposal *
     for (size_t i = 0; i < a->n_parts; i++) {
         msc_pair_model_draw(&a->parts[i].model, a->sampler.rng, temperature);
     }
-    bool is_large = bounds->n_entries > MSC_AUTO_MANY_ENTRIES;
     bool is_anywhere = msc_auto_is_opening(a) || msc_auto_looks_additive(a) ||
                        a->radius >= (double)bounds->space->n_tasks;
     a->search.max_changed = is_anywhere ? SIZE_MAX : (size_t)a->radius;
     size_t n_starts = is_anywhere ? starts_anywhere(a) : 2;
     for (size_t which = 0; which < n_starts; which++) {
         double value;
-        if ((is_large && is_anywhere && which % 3 != 0) ||
-            !msc_auto_search_from(a, which, &value)) {
+        if ((is_anywhere && is_too_much(a, which)) || !msc_auto_search_from(a, which, &value)) {
             continue;
         }
         if (value < best_seen) {

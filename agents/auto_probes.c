@@ -60,6 +60,16 @@ static bool next_probe(struct msc_auto *a, struct msc_proposal *out) {
     return false;
 }
 
+uint64_t msc_auto_count_probes(const struct msc_auto *a) {
+    const struct msc_exact_bounds *bounds = &a->sampler.bounds;
+    const struct msc_sensitivity *s = &a->parts[0].sensitivity;
+    uint64_t n = !s->was_asked[msc_exact_bounds_entry(bounds, 0, bounds->most_expensive[0])];
+    for (size_t e = 0; e < bounds->n_entries; e++) {
+        n += bounds->positions[e] > 0 && !s->was_asked[e];
+    }
+    return n;
+}
+
 bool msc_auto_probe(struct msc_auto *a, struct msc_proposal *out) {
     return first_probe(a, out) || next_probe(a, out);
 }

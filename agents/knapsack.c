@@ -13,6 +13,7 @@ enum msc_status msc_knapsack_init(struct msc_knapsack *ks, struct msc_arena *are
     size_t n_tasks = bounds->space->n_tasks;
     size_t n_entries = bounds->n_entries;
     ks->bounds = bounds;
+    ks->max_work = NODE_LIMIT;
     ks->weight_rows = msc_arena_array(arena, MSC_KNAPSACK_RESOURCES * n_entries, sizeof(double));
     ks->least_rows = msc_arena_array(arena, MSC_KNAPSACK_RESOURCES * (n_tasks + 1), sizeof(double));
     ks->losses = msc_arena_array(arena, n_entries, sizeof *ks->losses);
@@ -30,6 +31,14 @@ enum msc_status msc_knapsack_init(struct msc_knapsack *ks, struct msc_arena *are
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the knapsack of %zu tasks", n_tasks);
     }
     return MSC_OK;
+}
+
+void msc_knapsack_limit_work(struct msc_knapsack *ks, uint64_t max_work) {
+    ks->max_work = max_work;
+    ks->bounds_work = 0;
+    for (size_t i = 0; i < ks->bounds->n_items; i++) {
+        ks->bounds_work += ks->bounds->items[i].cost->n_terms;
+    }
 }
 
 static double knapsack_point_loss(const struct msc_knapsack *ks, const uint32_t choices[]) {
@@ -204,7 +213,7 @@ static size_t knapsack_visit(struct msc_knapsack *ks, size_t d, double offset, u
         return d > 0 ? d - 1 : SIZE_MAX;
     }
     uint32_t choice = ks->children[first + ks->next[d]++];
-    ks->n_nodes++;
+    ks->work++;
     double bound = spent[0] + ks->reduced[first + choice] + ks->rest[d + 1] - offset;
     if (bound >= ks->best_loss - SLACK * (fabs(ks->best_loss) + fabs(offset))) {
         return d > 0 ? d - 1 : SIZE_MAX; // the children after it are no better
@@ -214,6 +223,7 @@ static size_t knapsack_visit(struct msc_knapsack *ks, size_t d, double offset, u
         return d;
     }
     if (d + 1 < n_tasks) {
+        ks->work += ks->has_products ? ks->bounds_work : 0;
         if (ks->has_products &&
             !msc_exact_bounds_may_hold(ks->bounds, ks->point, ks->depths, d + 1)) {
             return d;
@@ -238,7 +248,7 @@ static bool knapsack_search_tree(struct msc_knapsack *ks, uint32_t choices[]) {
     memset(ks->spent, 0, (1 + MSC_KNAPSACK_RESOURCES) * sizeof *ks->spent);
     ks->next[0] = 0;
     size_t d = 0;
-    while (d != SIZE_MAX && ks->n_nodes < NODE_LIMIT) {
+    while (d != SIZE_MAX && ks->work < ks->max_work) {
         d = knapsack_visit(ks, d, offset, choices);
     }
     return d == SIZE_MAX;
@@ -251,7 +261,7 @@ bool msc_knapsack_solve(struct msc_knapsack *ks, const struct msc_isolated *isol
     msc_knapsack__set_resources(ks, isolated);
     msc_knapsack__set_multipliers(ks);
     ks->best_loss = INFINITY;
-    ks->n_nodes = 0;
+    ks->work = 0;
     if (!knapsack_start_from(ks, ks->reduced, choices)) {
         knapsack_start_from(ks, ks->losses, choices);
     }

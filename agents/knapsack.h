@@ -4,8 +4,8 @@
 // Branch and bound over the tasks. Lower bounds are Lagrangian: every bound, weighted by a
 // multiplier found by dual ascent, joins the objective, which then splits by task. Costs that are
 // sums over tasks enter exactly; products of several tasks enter by their tangent at the smallest
-// factors, which never overestimates them. Leaves are checked with the exact costs. When the node
-// limit ends it early the best plan found stands: at least as good as the greedy one that it
+// factors, which never overestimates them. Leaves are checked with the exact costs. When its limit
+// ends it early the best plan found stands: at least as good as the greedy one that it
 // starts from (from the least reduced loss, change by change, the least loss gained for the
 // violation removed; then every single change that lowers the loss). Nothing allocates after init.
 #ifndef MSC_AGENTS_KNAPSACK_H
@@ -41,7 +41,8 @@ struct msc_knapsack {
     uint32_t *point;     // [n_tasks], being built
     bool has_products;   // some bounded cost multiplies factors
     double best_loss;
-    uint64_t n_nodes;
+    // What branch and bound has taken, and may take: nodes, and of each that the bounds were asked of so many more.
+    uint64_t work, max_work, bounds_work;
 };
 
 // What the tasks' choices give alone. A loss that is not finite means: unusable.
@@ -55,6 +56,9 @@ struct msc_isolated {
 
 enum msc_status msc_knapsack_init(struct msc_knapsack *knapsack, struct msc_arena *arena,
                                   struct msc_exact_bounds *bounds);
+// From then on solving looks at so many nodes and terms of bounds at most; else at 5 million nodes, however long each
+// takes.
+void msc_knapsack_limit_work(struct msc_knapsack *knapsack, uint64_t max_work);
 // Writes the plan to `choices`. False when no plan within the bounds was found: `choices` then
 // holds the nearest. *is_proved (may be NULL): no plan within the bounds has a smaller sum.
 bool msc_knapsack_solve(struct msc_knapsack *knapsack, const struct msc_isolated *isolated,

@@ -23,8 +23,11 @@ static inline double msc_agent_log(double x) {
 }
 
 // e^x, by the Taylor series of what is left of a power of two. Within 1e-13 of it; 0 and +inf
-// beyond the range of double.
+// beyond the range of double; of NaN that.
 static inline double msc_agent_exp(double x) {
+    if (isnan(x)) {
+        return x;
+    }
     double n = floor(x / 0.69314718055994531 + 0.5);
     double r = x - n * 0.69314718055994531, sum = 1.0;
     for (int k = 14; k >= 1; k--) {

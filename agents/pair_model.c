@@ -12,8 +12,12 @@
 #define CORRELATION 0.5
 // Scales are at least this part of the median one.
 #define LEAST_SCALE 0.02
-// Strengths are chosen anew once there are so many times the points.
+// Strengths are chosen anew once there are so many times the points; or, all places being taken, once this part
+// of as many was told.
 #define CHOOSE_AGAIN 1.25
+#define REPLACED 0.5
+// An unusable choice loses so many times what the worst choices of all tasks do.
+#define UNUSABLE 10.0
 // With so many, strengths are chosen at every fit, from the whole grid.
 #define FEW_POINTS 40
 // What a fit may take: covariances of all points over all tasks.
@@ -168,6 +172,16 @@ static void set_scales(struct msc_pair_model *m) {
             *scale = c == m->bounds->most_expensive[t] ? 0.0 : fmax(*scale, least);
             m->task_scales[t] = fmax(m->task_scales[t], *scale);
         }
+    }
+}
+
+static void replace_unusable(struct msc_pair_model *m) {
+    double unusable = 0.0;
+    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
+        unusable += UNUSABLE * m->task_scales[t];
+    }
+    for (size_t e = 0; e < m->bounds->n_entries; e++) {
+        m->means[e] = isfinite(m->means[e]) ? m->means[e] : unusable;
     }
 }
 
@@ -414,6 +428,14 @@ static void choose_strengths(struct msc_pair_model *m) {
     }
     memcpy(m->strengths, best, sizeof best);
     m->n_chosen = m->n_points;
+    m->chosen_at = m->n_told;
+}
+
+static bool is_due_to_choose(const struct msc_pair_model *m) {
+    bool has_grown = (double)m->n_points >= CHOOSE_AGAIN * (double)m->n_chosen;
+    bool is_replaced = m->chooses_again && m->n_points == m->max_points &&
+                       (double)(m->n_told - m->chosen_at) >= REPLACED * (double)m->max_points;
+    return has_grown || is_replaced || m->n_points <= FEW_POINTS;
 }
 
 // As likely a correlation as there is, and the strengths with it.
@@ -448,6 +470,9 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
     m->has_mean = false;
     m->n_believed = 0;
     set_scales(m);
+    if (m->avoids_unusable) {
+        replace_unusable(m);
+    }
     choose_pairs(m);
     set_features(m);
     set_covariances(m);
@@ -455,11 +480,10 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
     if (m->n_points == 0) {
         return;
     }
-    bool is_due = (double)m->n_points >= CHOOSE_AGAIN * (double)m->n_chosen;
-    if (is_due || m->n_points <= FEW_POINTS) {
+    if (is_due_to_choose(m)) {
         (m->learns_correlation ? choose_correlation : choose_strengths)(m);
     }
     while (!isfinite(likelihood(m, m->strengths)) && m->n_points > 0) {
-        m->n_points--; // rounding left no positive definite matrix
+        m->n_points--; // no positive definite matrix, by rounding; or an infinite mean, of all that have it
     }
 }

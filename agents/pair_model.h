@@ -54,12 +54,17 @@ struct msc_pair_model {
     uint32_t *paired; // [n_tasks], those with pair terms, in order
     uint32_t *places; // [n_tasks], of one point: its choices' places among pair_entries, of those
     double *unknown;  // [n_tasks], of one point
-    double *task_scales;     // [n_tasks]
-    bool learns_correlation; // set by whoever owns it; else it is 0.5
+    double *task_scales; // [n_tasks]
     double correlation;
+    // Set by whoever owns it:
+    bool learns_correlation; // else it is 0.5
+    bool
+        avoids_unusable; // a mean that is not finite is one that loses more than all others together
+    bool chooses_again; // strengths, when many of the points that they were chosen by were replaced
     // The posterior:
     int strengths[MSC_PAIR_STRENGTHS];  // places on the grid: of unknown, pairs, noise
     size_t n_chosen;                    // points when they were chosen
+    uint64_t chosen_at;                 // n_told then
     double *alone, *pairs, *factor;     // [MSC_PAIR_POINTS, MSC_PAIR_POINTS] each
     double *residuals, *weights, *sums; // [MSC_PAIR_POINTS]
     double *features;                   // [MSC_PAIR_POINTS, MSC_PAIR_ENTRIES]

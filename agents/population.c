@@ -81,20 +81,22 @@ static void swap_members(struct msc_population *p, size_t a, size_t b) {
 }
 
 void msc_population_select(struct msc_population *p) {
-    if (!p->is_ranked) {
+    bool is_new = !p->is_ranked;
+    if (is_new) {
         rank_members(p);
     }
-    if (p->n_members <= p->size) {
+    if (p->n_members <= p->size && !(p->is_sorted && is_new)) {
         return;
     }
-    for (size_t i = 0; i < p->size; i++) {
+    size_t n_kept = p->n_members < p->size ? p->n_members : p->size;
+    for (size_t i = 0; i < n_kept; i++) {
         size_t best = i;
         for (size_t j = i + 1; j < p->n_members; j++) {
             best = msc_nsga_before(p->ranks, p->crowding, j, best) ? j : best;
         }
         swap_members(p, i, best);
     }
-    p->n_members = p->size;
+    p->n_members = n_kept;
     rank_members(p);
 }
 

@@ -73,12 +73,13 @@ enum msc_status msc_sensitivity_init(struct msc_sensitivity *s, struct msc_arena
     s->guesses = msc_arena_array(arena, n_entries, sizeof *s->guesses);
     s->was_asked = msc_arena_array(arena, n_entries, sizeof *s->was_asked);
     s->is_estimate = msc_arena_array(arena, n_entries, sizeof *s->is_estimate);
+    s->works = msc_arena_array(arena, n_entries, sizeof *s->works);
     s->uniform = msc_arena_array(arena, s->n_positions, sizeof *s->uniform);
     s->factors = msc_arena_array(arena, s->n_positions, sizeof *s->factors);
     s->sorted = msc_arena_array(arena, n_entries, sizeof *s->sorted);
     s->order = msc_arena_array(arena, n_tasks, sizeof *s->order);
-    if (!s->told || !s->guesses || !s->was_asked || !s->is_estimate || !s->uniform || !s->factors ||
-        !s->sorted || !s->order) {
+    if (!s->told || !s->guesses || !s->was_asked || !s->is_estimate || !s->works || !s->uniform ||
+        !s->factors || !s->sorted || !s->order) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", n_entries);
     }
     for (size_t i = 0; i < n_entries; i++) {
@@ -114,6 +115,19 @@ static void note_entry(struct msc_sensitivity *s, size_t entry, double loss, boo
     s->is_estimate[entry] = is_estimate;
 }
 
+// What a point that came to a result says of the choices in it that failed alone.
+static void note_working(struct msc_sensitivity *s, const uint32_t choices[]) {
+    for (size_t t = 0; t < s->bounds->space->n_tasks; t++) {
+        size_t entry = msc_exact_bounds_entry(s->bounds, t, choices[t]);
+        s->works[entry] = true;
+        s->told[entry] = isinf(s->told[entry]) ? NAN : s->told[entry];
+    }
+}
+
+static double loss_of_failure(const struct msc_sensitivity *s, size_t entry) {
+    return s->doubts_failures && s->works[entry] ? NAN : INFINITY;
+}
+
 static bool tell_loss(struct msc_sensitivity *s, const uint32_t choices[], double loss,
                       bool is_estimate) {
     const uint32_t *base = s->bounds->most_expensive;
@@ -128,7 +142,10 @@ static bool tell_loss(struct msc_sensitivity *s, const uint32_t choices[], doubl
     }
     if (n_changed == 1) {
         size_t entry = msc_exact_bounds_entry(s->bounds, changed, choices[changed]);
-        note_entry(s, entry, isnan(loss) ? INFINITY : loss, is_estimate);
+        note_entry(s, entry, isnan(loss) ? loss_of_failure(s, entry) : loss, is_estimate);
+    }
+    if (s->doubts_failures && !isnan(loss)) {
+        note_working(s, choices);
     }
     for (size_t t = 0; n_changed == 0 && t < n_tasks; t++) {
         size_t entry = msc_exact_bounds_entry(s->bounds, t, base[t]);
