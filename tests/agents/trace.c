@@ -156,6 +156,9 @@ void trace_make(struct trace *trace, const struct trace_run *run) {
     while (trace->n < run->max_trials && !trace->is_over) {
         trace->is_over = !run_round(&r);
     }
+    if (run->look) {
+        run->look(r.agent);
+    }
     msc_agent_destroy(r.agent);
     msc_env_destroy(r.env);
     cJSON_Delete(agent_config);

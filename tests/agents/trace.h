@@ -5,7 +5,7 @@
 #include "agents/agent.h"
 #include "env/env.h"
 
-#define TRACE_TASKS 64
+#define TRACE_TASKS 200
 
 struct trace_entry {
     uint32_t choices[TRACE_TASKS]; // of the trial, and zeros
@@ -40,6 +40,7 @@ struct trace_run {
     // proposal must equal the one recorded.
     const struct trace *replayed;
     size_t n_replayed;
+    void (*look)(struct msc_agent *agent); // optional: at the agent, once all is told
 };
 
 // Fails the running test when anything goes wrong. Finish with trace_finish.
