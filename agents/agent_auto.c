@@ -17,10 +17,12 @@
 // ones. (Since version 3.)
 //
 // Of trials that were raced out losses are estimates: they count for less, and what choices lose alone by
-// them is a guess. (Since version 4.)
+// them is a guess. (Since version 4; since version 7 also where a bound is on a metric that they do not
+// tell.) A choice that failed alone is kept out of plans until another point with it has come to a result.
+// (Since version 7: before, a model that was told of such a point lost others with it.)
 //
 // What is proposed how often depends on the phase: at first mostly probes; while losses are found to
-// add up, still so, as the plan of least summed loss is then the optimum; else mostly hopes (since version
+// add up, still so until none is left, as the plan of least summed loss is then the optimum; else mostly hopes (since version
 // 5, which also learns how choices of one task are correlated; not in spaces of many choices, nor where a
 // bound is on a measured metric), and plans by the mean, plans by draws, and children, each as often as its
 // last ones turned out well (probability matching: Goldberg 1990). Hopes are not judged by that: where
@@ -53,6 +55,10 @@
 #define HOPE_CHANCE 0.85
 #define HOPE_CHANCE_MANY 0.5
 #define HOPE_CHANCE_5 0.7
+// Up to so many members of the population stay as they were told: searches for a plan then begin at the
+// first, mostly the most expensive plan, from where they find more, while little is known, than from the
+// best so far.
+#define FIRST_MEMBERS 12
 // What the knapsack may look at: a twentieth of a second.
 #define KNAPSACK_WORK 2000000
 
@@ -159,7 +165,7 @@ static bool is_large(const struct msc_auto *a) {
 static void set_latest(struct msc_auto *a) {
     a->counts_probes = true;
     a->takes_parts = true;
-    a->members.is_sorted = true;
+    a->members.sorted_from = a->members.size < FIRST_MEMBERS ? a->members.size : FIRST_MEMBERS;
     msc_knapsack_limit_work(&a->knapsack, KNAPSACK_WORK);
     for (size_t i = 0; i < a->n_parts; i++) {
         struct msc_pair_model *model = &a->parts[i].model;
@@ -224,7 +230,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
 
 // ---- Learning ---------------------------------------------------------------------------------
 
-// In a space of many choices once all that they lose alone was asked for: then it is worth a plan of its own.
+// In a space of many choices one plan is assembled, once all that they lose alone was asked for.
 static bool lacks_plan(const struct msc_auto *a) {
     return is_large(a) && a->n_probes_left == 0 && !a->has_plan && a->has_objective_part;
 }

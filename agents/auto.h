@@ -69,11 +69,11 @@ struct msc_auto {
     bool has_random_starts, has_hopes;
     bool keeps_hopes; // until the next fit, in two ways, by a width: since version 6
     bool knows_estimates;
-    bool
-        takes_parts; // of a trial that was raced out its loss, where a bound is on what it cannot tell: since version 7
-    bool counts_probes; // that are left, and takes up a plan once none is: likewise
-    bool is_news;       // the models were fitted since a plan was proposed
-    bool is_assembled;  // the plan of a space of many choices, since a plan was proposed
+    // Since version 7: the loss of a trial that was raced out, even where a bound is on what that does
+    // not tell; of probes how many are left, and, once none is, a plan of what they told.
+    bool takes_parts, counts_probes;
+    bool is_news;      // the models were fitted since a plan was proposed
+    bool is_assembled; // the plan of a space of many choices, since a plan was proposed
 };
 
 // The next choice to measure alone: first the cheapest one of every task that bounded costs depend on,

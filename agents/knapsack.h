@@ -41,7 +41,7 @@ struct msc_knapsack {
     uint32_t *point;     // [n_tasks], being built
     bool has_products;   // some bounded cost multiplies factors
     double best_loss;
-    // What branch and bound has taken, and may take: nodes, and of each that the bounds were asked of so many more.
+    // Of branch and bound: nodes, and for each that the bounds were asked of, so many more.
     uint64_t work, max_work, bounds_work;
 };
 
@@ -56,8 +56,8 @@ struct msc_isolated {
 
 enum msc_status msc_knapsack_init(struct msc_knapsack *knapsack, struct msc_arena *arena,
                                   struct msc_exact_bounds *bounds);
-// From then on solving looks at so many nodes and terms of bounds at most; else at 5 million nodes, however long each
-// takes.
+// From then on solving looks at so many nodes and terms of bounds at most, about; else at 5 million
+// nodes, however long each takes.
 void msc_knapsack_limit_work(struct msc_knapsack *knapsack, uint64_t max_work);
 // Writes the plan to `choices`. False when no plan within the bounds was found: `choices` then
 // holds the nearest. *is_proved (may be NULL): no plan within the bounds has a smaller sum.

@@ -12,8 +12,8 @@
 #define CORRELATION 0.5
 // Scales are at least this part of the median one.
 #define LEAST_SCALE 0.02
-// Strengths are chosen anew once there are so many times the points; or, all places being taken, once this part
-// of as many was told.
+// Strengths are chosen anew once there are so many times the points; or, where all places are taken,
+// once this part of as many was told.
 #define CHOOSE_AGAIN 1.25
 #define REPLACED 0.5
 // An unusable choice loses so many times what the worst choices of all tasks do.
@@ -484,6 +484,6 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
         (m->learns_correlation ? choose_correlation : choose_strengths)(m);
     }
     while (!isfinite(likelihood(m, m->strengths)) && m->n_points > 0) {
-        m->n_points--; // no positive definite matrix, by rounding; or an infinite mean, of all that have it
+        m->n_points--; // rounding left no positive definite matrix; or a mean is infinite
     }
 }

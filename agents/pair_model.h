@@ -56,11 +56,10 @@ struct msc_pair_model {
     double *unknown;  // [n_tasks], of one point
     double *task_scales; // [n_tasks]
     double correlation;
-    // Set by whoever owns it:
-    bool learns_correlation; // else it is 0.5
-    bool
-        avoids_unusable; // a mean that is not finite is one that loses more than all others together
-    bool chooses_again; // strengths, when many of the points that they were chosen by were replaced
+    // Set by whoever owns it: it learns the correlation, which else is 0.5; takes a mean that is not
+    // finite for a greater loss than all others together; chooses strengths anew once half of the
+    // points that they were chosen by may have been replaced.
+    bool learns_correlation, avoids_unusable, chooses_again;
     // The posterior:
     int strengths[MSC_PAIR_STRENGTHS];  // places on the grid: of unknown, pairs, noise
     size_t n_chosen;                    // points when they were chosen

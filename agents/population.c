@@ -25,6 +25,7 @@ enum msc_status msc_population_init(struct msc_population *p, struct msc_agent *
                                  .goal = msc_agent_goal(agent),
                                  .sampler = sampler,
                                  .size = size,
+                                 .sorted_from = size,
                                  .crossover = crossover,
                                  .mutation = mutation,
                                  .n_slots = 2 * size};
@@ -85,7 +86,7 @@ void msc_population_select(struct msc_population *p) {
     if (is_new) {
         rank_members(p);
     }
-    if (p->n_members <= p->size && !(p->is_sorted && is_new)) {
+    if (p->n_members <= p->sorted_from || (p->n_members <= p->size && !is_new)) {
         return;
     }
     size_t n_kept = p->n_members < p->size ? p->n_members : p->size;

@@ -12,11 +12,11 @@ struct msc_population {
     const struct msc_space *space; // borrowed, as all three
     const struct msc_goal *goal;
     struct msc_sampler *sampler;
-    size_t size;      // members kept
-    double crossover; // probability that a child has two parents
-    double mutation;  // probability that a task's choice changes
-    bool spends;      // no objective is a cost: what the bounds leave may be spent
-    bool is_sorted;   // set by whoever owns it: in order even while there are no more than are kept
+    size_t size;        // members kept
+    double crossover;   // probability that a child has two parents
+    double mutation;    // probability that a task's choice changes
+    bool spends;        // no objective is a cost: what the bounds leave may be spent
+    size_t sorted_from; // up to so many members stay as told: `size`, unless its owner says less
     // Members stand in slots; the first n_members of `order` name those in use.
     size_t n_members;
     size_t n_slots;               // 2 * size
@@ -37,8 +37,8 @@ enum msc_status msc_population_init(struct msc_population *p, struct msc_agent *
                                     double mutation);
 // A complete or infeasible trial becomes a member, unless its point is one; true when it does.
 bool msc_population_tell(struct msc_population *p, const struct msc_trial *trial);
-// Ranks all members and keeps the best `size` of them, in order; as many or fewer stay as they were told,
-// unless `is_sorted` is set.
+// Ranks all members and keeps the best `size` of them, in order once there are more than
+// `sorted_from`.
 void msc_population_select(struct msc_population *p);
 // An unseen child of the members selected, with its parent, and notes it; else a random point. False
 // when no point is left.

@@ -4,8 +4,8 @@
 //   - Along a task's choices, from the most expensive to the cheapest, losses are taken to grow by a
 //     constant factor: between two that are known by that of their own, beyond them by the median over
 //     tasks, or, where uniform plans were told, by how the losses of these grow.
-//   - A choice that failed alone is unusable, until another point that it is in comes to a result: where
-//     failures are doubted, it then counts as not told.
+//   - A choice that failed alone is unusable. Where failures are doubted, that is so until another point
+//     with it has come to a result; from then on it is one that was not told.
 //   - A task of which nothing is known is taken to lose as much as the others do on average, which is
 //     what uniform plans lose beyond those known; else their median.
 //
@@ -20,19 +20,18 @@
 struct msc_sensitivity {
     const struct msc_exact_bounds *bounds; // borrowed
     double base_loss;                      // NaN: not told, or failed
-    double *told;      // [n_entries], with the base's in it; NaN: not told; +inf: failed
-    double *guesses;   // [n_entries], above the base's; those known as they are
-    bool *was_asked;   // [n_entries]
-    bool *is_estimate; // [n_entries], of what is told
-    bool *works;       // [n_entries]: some point that it is in came to a result
-    bool
-        doubts_failures; // set by whoever owns it: a choice that failed alone, but works, is guessed
-    size_t n_positions;  // of the task with most choices
-    double *uniform;     // [n_positions], loss of the uniform plan of that place; NaN: not told
-    double *factors;     // [n_positions], growth from the place before
-    double *sorted;      // [n_entries], scratch
-    uint32_t *order;     // [n_tasks], those first whose choices change bounded costs most
-    size_t n_bounded;    // tasks that change any; where none does, all
+    double *told;         // [n_entries], with the base's in it; NaN: not told; +inf: failed
+    double *guesses;      // [n_entries], above the base's; those known as they are
+    bool *was_asked;      // [n_entries]
+    bool *is_estimate;    // [n_entries], of what is told
+    bool *works;          // [n_entries]: some point that it is in came to a result
+    bool doubts_failures; // of choices that work: set by whoever owns it
+    size_t n_positions;   // of the task with most choices
+    double *uniform;      // [n_positions], loss of the uniform plan of that place; NaN: not told
+    double *factors;      // [n_positions], growth from the place before
+    double *sorted;       // [n_entries], scratch
+    uint32_t *order;      // [n_tasks], those first whose choices change bounded costs most
+    size_t n_bounded;     // tasks that change any; where none does, all
 };
 
 enum msc_status msc_sensitivity_init(struct msc_sensitivity *s, struct msc_arena *arena,

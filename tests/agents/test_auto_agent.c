@@ -224,6 +224,13 @@ static void open_measured_space(struct measured_space *m, const char *agent) {
     cJSON_Delete(config);
 }
 
+// Point i of those with several tasks changed, as i's digits.
+static void set_point(uint32_t choices[], uint32_t i) {
+    for (size_t t = 0; t < TASKS; t++, i /= CHOICES) {
+        choices[t] = i % CHOICES;
+    }
+}
+
 // One that was raced out has no accuracy: its loss is an estimate, its accuracy not told, and neither failed.
 static void test_agents_auto_agent__raced_out_under_a_bound(void **state) {
     uint32_t choices[TASKS] = {0, 0, 1};
@@ -249,28 +256,21 @@ static void test_agents_auto_agent__raced_out_under_a_bound(void **state) {
     msc_agent_destroy(m.agent);
 }
 
-// The best point comes first however few there are.
+// The best point comes first, and the others in order, long before there are as many as are kept.
 static void test_agents_auto_agent__best_of_few(void **state) {
     struct measured_space m;
     (void)state;
     open_measured_space(&m, "{\"type\":\"auto\",\"population\":1000}");
-    for (uint32_t i = 0; i < 3; i++) {
-        uint32_t choices[TASKS] = {1, 1, i};
-        tell_loss(m.agent, choices, i, i == 1 ? 0.25 : 0.5 + i);
+    for (uint32_t i = 0; i < 20; i++) {
+        uint32_t choices[TASKS];
+        set_point(choices, 4 + 9 * i);
+        tell_loss(m.agent, choices, i, 1.0 + (7 * i + 3) % 20);
     }
     ask_for_one(m.agent);
-    for (size_t i = 0; i < 3; i++) {
-        static const double expected[] = {0.25, 0.5, 2.5};
-        assert_true(msc_population_outcome(&m.state->members, i)->objectives[0] == expected[i]);
+    for (size_t i = 0; i < 20; i++) {
+        assert_true(msc_population_outcome(&m.state->members, i)->objectives[0] == 1.0 + (double)i);
     }
     msc_agent_destroy(m.agent);
-}
-
-// Point i of those with several tasks changed, as i's digits.
-static void set_point(uint32_t choices[], uint32_t i) {
-    for (size_t t = 0; t < TASKS; t++, i /= CHOICES) {
-        choices[t] = i % CHOICES;
-    }
 }
 
 // What every choice but the most expensive loses is 1; what any two of them lose together `pair`.
