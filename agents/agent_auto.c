@@ -59,8 +59,6 @@
 // first, mostly the most expensive plan, from where they find more, while little is known, than from the
 // best so far.
 #define FIRST_MEMBERS 12
-// What the knapsack may look at: a twentieth of a second.
-#define KNAPSACK_WORK 2000000
 
 static const struct msc_param auto_params[] = {
     {.name = "population",
@@ -166,7 +164,7 @@ static void set_latest(struct msc_auto *a) {
     a->counts_probes = true;
     a->takes_parts = true;
     a->members.sorted_from = a->members.size < FIRST_MEMBERS ? a->members.size : FIRST_MEMBERS;
-    msc_knapsack_limit_work(&a->knapsack, KNAPSACK_WORK);
+    msc_knapsack_count_products(&a->knapsack);
     for (size_t i = 0; i < a->n_parts; i++) {
         struct msc_pair_model *model = &a->parts[i].model;
         a->parts[i].sensitivity.doubts_failures = true;

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #define NODE_LIMIT 5000000
+// A term of a bound takes the time of so many nodes, or less.
+#define NODES_OF_TERM 2
 // Sums taken in different orders differ by rounding.
 #define SLACK 1e-12
 
@@ -13,7 +15,6 @@ enum msc_status msc_knapsack_init(struct msc_knapsack *ks, struct msc_arena *are
     size_t n_tasks = bounds->space->n_tasks;
     size_t n_entries = bounds->n_entries;
     ks->bounds = bounds;
-    ks->max_work = NODE_LIMIT;
     ks->weight_rows = msc_arena_array(arena, MSC_KNAPSACK_RESOURCES * n_entries, sizeof(double));
     ks->least_rows = msc_arena_array(arena, MSC_KNAPSACK_RESOURCES * (n_tasks + 1), sizeof(double));
     ks->losses = msc_arena_array(arena, n_entries, sizeof *ks->losses);
@@ -33,11 +34,10 @@ enum msc_status msc_knapsack_init(struct msc_knapsack *ks, struct msc_arena *are
     return MSC_OK;
 }
 
-void msc_knapsack_limit_work(struct msc_knapsack *ks, uint64_t max_work) {
-    ks->max_work = max_work;
+void msc_knapsack_count_products(struct msc_knapsack *ks) {
     ks->bounds_work = 0;
     for (size_t i = 0; i < ks->bounds->n_items; i++) {
-        ks->bounds_work += ks->bounds->items[i].cost->n_terms;
+        ks->bounds_work += NODES_OF_TERM * ks->bounds->items[i].cost->n_terms;
     }
 }
 
@@ -248,7 +248,7 @@ static bool knapsack_search_tree(struct msc_knapsack *ks, uint32_t choices[]) {
     memset(ks->spent, 0, (1 + MSC_KNAPSACK_RESOURCES) * sizeof *ks->spent);
     ks->next[0] = 0;
     size_t d = 0;
-    while (d != SIZE_MAX && ks->work < ks->max_work) {
+    while (d != SIZE_MAX && ks->work < NODE_LIMIT) {
         d = knapsack_visit(ks, d, offset, choices);
     }
     return d == SIZE_MAX;

@@ -42,7 +42,7 @@ struct msc_knapsack {
     bool has_products;   // some bounded cost multiplies factors
     double best_loss;
     // Of branch and bound: nodes, and for each that the bounds were asked of, so many more.
-    uint64_t work, max_work, bounds_work;
+    uint64_t work, bounds_work;
 };
 
 // What the tasks' choices give alone. A loss that is not finite means: unusable.
@@ -56,9 +56,9 @@ struct msc_isolated {
 
 enum msc_status msc_knapsack_init(struct msc_knapsack *knapsack, struct msc_arena *arena,
                                   struct msc_exact_bounds *bounds);
-// From then on solving looks at so many nodes and terms of bounds at most, about; else at 5 million
-// nodes, however long each takes.
-void msc_knapsack_limit_work(struct msc_knapsack *knapsack, uint64_t max_work);
+// From then on nodes at which products are looked at count for as many as they take the time of: solving
+// ends after some 50 ms.
+void msc_knapsack_count_products(struct msc_knapsack *knapsack);
 // Writes the plan to `choices`. False when no plan within the bounds was found: `choices` then
 // holds the nearest. *is_proved (may be NULL): no plan within the bounds has a smaller sum.
 bool msc_knapsack_solve(struct msc_knapsack *knapsack, const struct msc_isolated *isolated,

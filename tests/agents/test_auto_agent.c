@@ -175,17 +175,19 @@ static void test_agents_auto_agent__limited_work(void **state) {
     uint32_t choices[120] = {0};
     struct msc_proposal proposal = {.choices = choices};
     struct msc_agent *agent = NULL;
+    uint64_t most_work = 0;
     (void)state;
     random_space_init(&r, &options);
     assert_ok(msc_agent_create(&agent, msc_agent_find("auto"), NULL, &r.space, &r.goal, 1));
     struct msc_auto *a = msc_agent_state(agent);
-    for (int64_t id = 0; id < 300; id++) {
+    for (int64_t id = 0; id < 60; id++) {
         size_t n;
         assert_ok(msc_agent_ask(agent, &proposal, 1, &n));
         tell_loss(agent, choices, id, random_space_loss(&r, choices));
-        assert_true(a->knapsack.work < a->knapsack.max_work + 300);
+        most_work = a->knapsack.work > most_work ? a->knapsack.work : most_work;
     }
-    assert_true(a->knapsack.bounds_work == 240 && a->knapsack.max_work <= 2000000);
+    assert_int_equal(a->knapsack.bounds_work, 2 * 240);
+    assert_true(most_work >= 5000000 && most_work <= 5000000 + 2 * 240); // it is ended, in time
     msc_agent_destroy(agent);
     random_space_finish(&r);
 }
