@@ -89,6 +89,7 @@ size_t msc_grid_difference(size_t n_tasks, const uint32_t base[], const uint32_t
 static enum msc_status grid_search_init(struct msc_agent *agent) {
     struct msc_grid *grid = msc_agent_state(agent);
     grid->takes_bounds = msc_goal_takes_bound(msc_agent_goal(agent), msc_agent_space(agent));
+    grid->takes_parts = msc_agent_version(agent) >= 4;
     grid->best_loss = INFINITY;
     grid->least_violation = INFINITY;
     MSC_TRY(msc_exact_bounds_init(&grid->exact, msc_agent_arena(agent), msc_agent_space(agent),
@@ -148,7 +149,7 @@ const struct msc_agent_def msc_agent_grid_search = {
     .abi = MSC_AGENT_ABI,
     .name = "grid_search",
     .summary = "each task alone and a knapsack of them, greedy steps, or every point",
-    .version = 3,
+    .version = 4,
     .oldest = 2,
     .state_size = sizeof(struct msc_grid),
     .params = grid_params,

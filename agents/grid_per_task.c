@@ -4,7 +4,8 @@
 // proposed as probes, so that they are measured all the same. Under bounds what comes last depends on
 // every loss. Where the goal has none the plan is made of each task's best choice, and a choice is of
 // no use above the least loss of its task so far, which is that of the most expensive plan to begin
-// with.
+// with. What was raced out lost what is estimated; a metric that it did not tell, and that a bound is
+// on, is taken to be that of the most expensive plan. (Since version 4: before, it had failed.)
 #include "agents/grid_search.h"
 
 #include <math.h>
@@ -106,9 +107,11 @@ static enum msc_status per_task_ask(struct msc_agent *agent, struct msc_grid *gr
 }
 
 static void per_task_note(struct msc_agent *agent, struct msc_grid *grid, size_t entry,
-                          const struct msc_outcome *outcome) {
+                          const struct msc_trial *trial) {
     const struct msc_goal *goal = msc_agent_goal(agent);
-    grid->per_task.losses[entry] = msc_grid_loss(outcome);
+    const struct msc_outcome *outcome = &trial->outcome;
+    bool is_part = grid->takes_parts && msc_goal_is_estimate(goal, trial);
+    grid->per_task.losses[entry] = is_part ? outcome->objectives[0] : msc_grid_loss(outcome);
     for (size_t i = 0; i < goal->n_bounds; i++) {
         if (grid->per_task.metrics[i]) {
             grid->per_task.metrics[i][entry] = outcome->metrics[goal->bounds[i].metric];
@@ -123,13 +126,13 @@ static void per_task_tell(struct msc_agent *agent, struct msc_grid *grid,
     size_t changed = msc_grid_difference(n_tasks, grid->exact.most_expensive, choices);
     if (changed < n_tasks) {
         per_task_note(agent, grid, msc_exact_bounds_entry(&grid->exact, changed, choices[changed]),
-                      &trial->outcome);
+                      trial);
     } else if (changed == n_tasks) {
         // The most expensive plan is what every task's most expensive choice gives alone.
         for (size_t t = 0; t < n_tasks; t++) {
             per_task_note(agent, grid,
                           msc_exact_bounds_entry(&grid->exact, t, grid->exact.most_expensive[t]),
-                          &trial->outcome);
+                          trial);
         }
     }
 }

@@ -72,8 +72,9 @@ struct msc_grid {
     bool goes_around;                  // there are bounds to go around within
     struct msc_grid_around neighbours; // of the best point, once the mode has its plan
     bool takes_bounds;                 // the goal is one whose trials can be stopped
-    double best_loss;                  // of the feasible trials told; +inf: none
-    double least_violation;            // of all trials told that may win; +inf: none
+    bool takes_parts; // losses of raced-out trials, where a bound is on what these do not tell
+    double best_loss; // of the feasible trials told; +inf: none
+    double least_violation; // of all trials told that may win; +inf: none
     struct msc_exact_bounds exact;
     struct msc_grid_per_task per_task;
     struct msc_grid_greedy greedy;

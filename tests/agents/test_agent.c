@@ -257,7 +257,7 @@ static void test_agents_agent__versions(void **state) {
     cJSON_Delete(told);
     close_fixture(&f);
     assert_int_equal(open_type(&f, "{\"type\":\"grid_search\",\"version\":1}"), MSC_E_UNSUPPORTED);
-    assert_message("agent grid_search: proposals of version 1, expected 2 to 3");
+    assert_message("agent grid_search: proposals of version 1, expected 2 to 4");
     close_fixture(&f);
     assert_int_equal(open_type(&f, "{\"type\":\"random\",\"version\":9}"), MSC_E_UNSUPPORTED);
     close_fixture(&f);

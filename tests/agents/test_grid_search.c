@@ -245,6 +245,50 @@ static void test_agents_grid_search__per_task_keeps_measured_bounds(void **state
     trace_finish(&full);
 }
 
+// Of two metrics that need a run, losses by `choices`, accuracies of the first plan alone: the others were raced
+// out, and their losses estimated.
+static void tell_raced_out(struct msc_agent *agent, uint32_t choices[], int64_t id, double loss) {
+    double measured[] = {loss, id == 0 ? 0.75 : NAN};
+    const struct msc_trial trial = {
+        .id = id,
+        .proposal = {.choices = choices, .parent = -1, .bound = INFINITY},
+        .outcome = {.state = id == 0 ? MSC_TRIAL_COMPLETE : MSC_TRIAL_PRUNED,
+                    .metrics = measured,
+                    .objectives = {loss}}};
+    assert_ok(msc_agent_tell(agent, &trial));
+}
+
+// Where a bound is on what a part of the batches does not tell, the plan is made of estimates all the same.
+static void test_agents_grid_search__per_task_raced_under_a_bound(void **state) {
+    static const struct msc_metric measured[] = {{.name = "distill_loss", .unit = ""},
+                                                 {.name = "accuracy", .unit = ""}};
+    const struct msc_space raced = {
+        .n_tasks = 2, .tasks = tasks, .n_metrics = 2, .metrics = measured};
+    const struct msc_goal bounded = {.n_objectives = 1,
+                                     .objectives = {{.metric = 0}},
+                                     .n_bounds = 1,
+                                     .bounds = {{.metric = 1, .min = 0.5, .max = INFINITY}}};
+    static const double losses[3][3] = {{4, 3, 5}, {6, 0, 0}, {2, 0, 0}};
+    struct msc_agent *agent = NULL;
+    uint32_t choices[8][2];
+    struct msc_proposal proposals[8];
+    size_t n;
+    (void)state;
+    for (size_t i = 0; i < 8; i++) {
+        proposals[i].choices = choices[i];
+    }
+    assert_ok(msc_agent_create(&agent, msc_agent_find("grid_search"), NULL, &raced, &bounded, 0));
+    assert_ok(msc_agent_ask(agent, proposals, 8, &n));
+    assert_int_equal(n, 5);
+    for (size_t i = 0; i < n; i++) {
+        tell_raced_out(agent, choices[i], (int64_t)i, losses[choices[i][0]][choices[i][1]]);
+    }
+    assert_ok(msc_agent_ask(agent, proposals, 8, &n));
+    assert_int_equal(n, 1);
+    assert_true(choices[0][0] == 2 && choices[0][1] == 1);
+    msc_agent_destroy(agent);
+}
+
 static void test_agents_grid_search__full_finds_the_optimum(void **state) {
     (void)state;
     static const char *const envs[] = {
@@ -297,6 +341,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_agents_grid_search__full_skips_infeasible),
         cmocka_unit_test(test_agents_grid_search__per_task_is_optimal_on_sums),
         cmocka_unit_test(test_agents_grid_search__per_task_keeps_measured_bounds),
+        cmocka_unit_test(test_agents_grid_search__per_task_raced_under_a_bound),
         cmocka_unit_test(test_agents_grid_search__full_finds_the_optimum),
         cmocka_unit_test(test_agents_grid_search__greedy_comes_near_the_optimum),
     };

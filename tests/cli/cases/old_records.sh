@@ -95,3 +95,11 @@ mscgym search kl.json --quiet >/dev/null
 version kl/tiny.jsonl
 mscgym verify kl/tiny.jsonl >/dev/null && echo "kl: verified"
 version fresh/tiny.jsonl
+
+# A grid search of version 3 in a race, with a bound on what a part of the batches does not tell.
+cp -r "$FILES/../../records/files/grid_3" .
+cp grid_3/tiny.jsonl.params grid_3/tiny_stopped.jsonl.params
+options=
+[ "$(numerics fresh/tiny.jsonl)" = "$(numerics grid_3/tiny.jsonl)" ] || options=--accept-new-numerics
+mscgym resume grid_3/tiny_stopped.jsonl --trials 40 $options --quiet >/dev/null
+[ -n "$options" ] || cmp <(lines grid_3/tiny.jsonl) <(lines grid_3/tiny_stopped.jsonl) && echo "grid: resumed to the same lines"
