@@ -159,8 +159,7 @@ static bool is_large(const struct msc_auto *a) {
     return a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
 }
 
-// What came with version 7.
-static void set_latest(struct msc_auto *a) {
+static void set_version_7(struct msc_auto *a) {
     a->counts_probes = true;
     a->takes_parts = true;
     a->members.sorted_from = a->members.size < FIRST_MEMBERS ? a->members.size : FIRST_MEMBERS;
@@ -191,7 +190,7 @@ static void set_version(struct msc_auto *a, unsigned version, size_t n_tasks) {
                      : a->is_adaptive ? HOPE_CHANCE_MANY
                                       : HOPE_CHANCE;
     if (version >= 7) {
-        set_latest(a);
+        set_version_7(a);
     }
 }
 
