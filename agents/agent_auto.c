@@ -24,10 +24,10 @@
 // What is proposed how often depends on the phase: at first mostly probes; while losses are found to
 // add up, still so until none is left, as the plan of least summed loss is then the optimum; else mostly
 // hopes (since version 5, which also learns how choices of one task are correlated; not in spaces of many
-// choices, nor where a bound is on a measured metric), and plans by the mean, plans by draws, and children, each as often as its
-// last ones turned out well (probability matching: Goldberg 1990). Hopes are not judged by that: where
-// choices act together few of them turn out well, but all of them teach. (Version 5 hoped by the bound alone,
-// less often, and searched anew for each hope.)
+// choices, nor where a bound is on a measured metric), and plans by the mean, plans by draws, and
+// children, each as often as its last ones turned out well (probability matching: Goldberg 1990). Hopes
+// are not judged by that: where choices act together few of them turn out well, but all of them teach.
+// (Version 5 hoped by the bound alone, less often, and searched anew for each hope.)
 //
 // The model is of the objective, and of each metric that a bound is on and that needs a run. Where
 // there are several objectives, or the most expensive plan cannot be measured, only children are
