@@ -163,7 +163,7 @@ static void set_version_7(struct msc_auto *a) {
     a->counts_probes = true;
     a->takes_parts = true;
     a->members.sorted_from = a->members.size < FIRST_MEMBERS ? a->members.size : FIRST_MEMBERS;
-    msc_knapsack_count_products(&a->knapsack);
+    msc_knapsack_count_time(&a->knapsack);
     for (size_t i = 0; i < a->n_parts; i++) {
         struct msc_pair_model *model = &a->parts[i].model;
         a->parts[i].sensitivity.doubts_failures = true;

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #define NODE_LIMIT 5000000
-// A term of a bound takes the time of so many nodes, or less.
+// Where the time of nodes counts, a term of a bound that is asked whether it may hold is so many; and so many terms
+// of a plan that is complete are one.
 #define NODES_OF_TERM 2
+#define TERMS_OF_NODE 8
 // Sums taken in different orders differ by rounding.
 #define SLACK 1e-12
 
@@ -34,11 +36,13 @@ enum msc_status msc_knapsack_init(struct msc_knapsack *ks, struct msc_arena *are
     return MSC_OK;
 }
 
-void msc_knapsack_count_products(struct msc_knapsack *ks) {
-    ks->bounds_work = 0;
+void msc_knapsack_count_time(struct msc_knapsack *ks) {
+    uint64_t n_terms = 0;
     for (size_t i = 0; i < ks->bounds->n_items; i++) {
-        ks->bounds_work += NODES_OF_TERM * ks->bounds->items[i].cost->n_terms;
+        n_terms += ks->bounds->items[i].cost->n_terms;
     }
+    ks->bounds_work = NODES_OF_TERM * n_terms;
+    ks->plan_work = n_terms / TERMS_OF_NODE;
 }
 
 static double knapsack_point_loss(const struct msc_knapsack *ks, const uint32_t choices[]) {
@@ -231,6 +235,7 @@ static size_t knapsack_visit(struct msc_knapsack *ks, size_t d, double offset, u
         ks->next[d + 1] = 0;
         return d + 1;
     }
+    ks->work += ks->plan_work;
     if (knapsack_violation(ks, ks->point) == 0.0) {
         knapsack_keep_if_better(ks, ks->point, choices);
     }

@@ -41,8 +41,9 @@ struct msc_knapsack {
     uint32_t *point;     // [n_tasks], being built
     bool has_products;   // some bounded cost multiplies factors
     double best_loss;
-    // Of branch and bound: nodes, and for each that the bounds were asked of, so many more.
-    uint64_t work, bounds_work;
+    // Of branch and bound: nodes, and for each that the bounds were asked of, and each complete plan, so
+    // many more.
+    uint64_t work, bounds_work, plan_work;
 };
 
 // What the tasks' choices give alone. A loss that is not finite means: unusable.
@@ -56,9 +57,8 @@ struct msc_isolated {
 
 enum msc_status msc_knapsack_init(struct msc_knapsack *knapsack, struct msc_arena *arena,
                                   struct msc_exact_bounds *bounds);
-// From then on nodes at which products are looked at count for as many as they take the time of: solving
-// ends after some 50 ms.
-void msc_knapsack_count_products(struct msc_knapsack *knapsack);
+// From then on nodes count for as many as they take the time of: solving ends after some 50 ms.
+void msc_knapsack_count_time(struct msc_knapsack *knapsack);
 // Writes the plan to `choices`. False when no plan within the bounds was found: `choices` then
 // holds the nearest. *is_proved (may be NULL): no plan within the bounds has a smaller sum.
 bool msc_knapsack_solve(struct msc_knapsack *knapsack, const struct msc_isolated *isolated,
