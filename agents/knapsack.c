@@ -4,8 +4,8 @@
 #include <string.h>
 
 #define NODE_LIMIT 5000000
-// Where the time of nodes counts, a term of a bound that is asked whether it may hold is so many; and so many terms
-// of a plan that is complete are one.
+// Where nodes count by their time: a term takes that of so many when its bound is asked whether it may
+// hold, and so many terms of a complete plan take that of one.
 #define NODES_OF_TERM 2
 #define TERMS_OF_NODE 8
 // Sums taken in different orders differ by rounding.
