@@ -57,7 +57,7 @@ ray in/program.json --node-path nodes/good
 ray in/program.json --node-path "$PWD/nodes/good"
 same out/program.jsonl 'a program of the nodes'
 ray in/program.json --node-path "$PWD/nodes/other"
-ray in/program.json --node-path "$PWD/nodes/none" | cut -c1-110
+ray in/program.json --node-path "$PWD/nodes/none" | cut -c1-116
 # One whose speed is measured: that it differs is no fault of a worker's.
 sed 's/\({"name": "distill_loss"}\)/\1, {"name": "speed", "measured": True}/; s/"distill_loss": loss/&, "speed": time.perf_counter()/
     s/import json/&, time/' in/env.py >in/timed.py
