@@ -140,13 +140,21 @@ class Cluster:
         self.close()
         sys.exit("the nodes do not come up")
 
+    def jobs(self, *options):
+        return subprocess.run(["squeue", "-h", "-o", "%i %T", *options], capture_output=True, text=True,
+                              check=False).stdout.strip()
+
+    def is_ending_one(self):
+        """A node that dies meanwhile has nothing to say of that job any more, and Slurm, which asks but once a
+        minute, gives the node to nobody until then."""
+        return self.jobs("--states=COMPLETING") != ""
+
     def is_empty(self):
         """No job is left behind, waiting or running."""
         jobs, deadline = "?", time.monotonic() + 15
         while jobs and time.monotonic() < deadline:
             time.sleep(0.5)
-            jobs = subprocess.run(["squeue", "-h", "-o", "%i %T"], capture_output=True, text=True,
-                                  check=False).stdout.strip()
+            jobs = self.jobs("--states=PENDING,CONFIGURING,RUNNING,SUSPENDED")
         print(f"jobs left: {jobs or 'none'}", flush=True)
         return not jobs
 
@@ -190,6 +198,16 @@ def send(number, what):
         pass
 
 
+def are_gone(words):
+    """Nobody with these words is left behind."""
+    deadline = time.monotonic() + 15
+    while processes(words) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    left = processes(words)
+    print(f"workers left: {left or 'none'}", flush=True)
+    return not left
+
+
 class Faults:
     """One after another, while a search runs."""
 
@@ -209,7 +227,7 @@ class Faults:
         if kind == "coordinator":  # itself, or what it watches over and starts again
             victims = [self.chance.choice([search.pid, *children(search.pid)[:1]])]
         elif kind == "node":
-            if self.due:
+            if self.due or self.cluster.is_ending_one():
                 return
             node = self.chance.choice(NODES)
             victims = processes("slurmd", "-N", node) + processes("slurmstepd")
@@ -375,6 +393,7 @@ def main():
             good &= check(options.mscgym, config, record, workers, faults, options.faults)
             good &= sum(faults.counts.values()) >= options.faults
             good &= cluster.is_empty()
+            good &= are_gone(options.mscgym + " worker --quiet")
         finally:
             cluster.close()
     sys.exit(0 if good and is_good else 1)
