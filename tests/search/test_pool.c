@@ -174,6 +174,21 @@ static void test_search_pool__outlives_faults(void **state) {
     assert_true(total.n_joins > 50);
 }
 
+// Searches the subject of the bridge's seed: nobody is lost, and the record is as it should be.
+static void search_without_loss(struct fixture *f, char paths[][FIXTURE_PATH_BYTES],
+                                struct fake_bridge_options o, struct fake_figures *total) {
+    struct subject s = subject_of(o.seed);
+    struct msc_pool_figures figures;
+    o.def = s.def;
+    o.env = s.env;
+    struct fake_bridge *bridge = fake_bridge_open(&o);
+    fake_bridge_count(bridge, total);
+    assert_ok(run(f->path, &s, bridge, &figures));
+    assert_int_equal(figures.n_lost, 0);
+    assert_same_record(f->path, paths[o.seed % N_SUBJECTS]);
+    remove_record(f->path);
+}
+
 // Workers whose lines wait to be read live: between rounds, while an agent thinks, and within one.
 static void test_search_pool__keeps_whom_it_did_not_hear(void **state) {
     struct fixture *f = *state;
@@ -181,16 +196,8 @@ static void test_search_pool__keeps_whom_it_did_not_hear(void **state) {
     struct fake_figures total = {0};
     make_references(f, paths);
     for (uint64_t seed = 0; seed < 40; seed++) {
-        struct subject s = subject_of(seed);
-        struct msc_pool_figures figures;
-        const struct fake_bridge_options o = {
-            .seed = seed, .n_workers = 3, .gap_s = 25.0, .def = s.def, .env = s.env};
-        struct fake_bridge *bridge = fake_bridge_open(&o);
-        fake_bridge_count(bridge, &total);
-        assert_ok(run(f->path, &s, bridge, &figures));
-        assert_int_equal(figures.n_lost, 0);
-        assert_same_record(f->path, paths[seed % N_SUBJECTS]);
-        remove_record(f->path);
+        const struct fake_bridge_options o = {.seed = seed, .n_workers = 3, .gap_s = 25.0};
+        search_without_loss(f, paths, o, &total);
     }
     assert_true(total.n_gaps > 40);
 }
@@ -202,19 +209,9 @@ static void test_search_pool__waits_for_what_takes_long(void **state) {
     struct fake_figures total = {0};
     make_references(f, paths);
     for (uint64_t seed = 0; seed < 20; seed++) {
-        struct subject s = subject_of(seed);
-        struct msc_pool_figures figures;
-        const struct fake_bridge_options o = {.seed = seed,
-                                              .n_workers = 1 + (int)(seed % 2),
-                                              .slow_s = 1000.0,
-                                              .def = s.def,
-                                              .env = s.env};
-        struct fake_bridge *bridge = fake_bridge_open(&o);
-        fake_bridge_count(bridge, &total);
-        assert_ok(run(f->path, &s, bridge, &figures));
-        assert_int_equal(figures.n_lost, 0);
-        assert_same_record(f->path, paths[seed % N_SUBJECTS]);
-        remove_record(f->path);
+        const struct fake_bridge_options o = {
+            .seed = seed, .n_workers = 1 + (int)(seed % 2), .slow_s = 1000.0};
+        search_without_loss(f, paths, o, &total);
     }
     assert_true(total.n_slow > 10);
 }
