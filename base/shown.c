@@ -1,5 +1,6 @@
 #include "base/shown.h"
 
+#include "base/json.h"
 #include "base/str.h"
 
 #include <stdbool.h>
@@ -93,6 +94,14 @@ void msc_shown_append_json(struct msc_str *out, const char *text) {
     shown_append(out, text, true, escape_json);
 }
 
+void msc_shown_append_string(struct msc_str *out, const char *text) {
+    struct msc_str json = {0};
+    msc_json_write_text(&json, text);
+    msc_shown_append_json(out, msc_str_text(&json));
+    out->failed |= json.failed;
+    msc_str_finish(&json);
+}
+
 void msc_shown_append_path(struct msc_str *out, const char *path) {
     static const char plain[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-";
@@ -155,4 +164,12 @@ size_t msc_shown_width(const char *text) {
         text += n;
     }
     return width;
+}
+
+size_t msc_shown_utf8_length(const char *text) {
+    size_t n_good = 0, n = 0;
+    while (text[n_good] && next_character(&n, text + n_good) != 0) {
+        n_good += n;
+    }
+    return n_good;
 }

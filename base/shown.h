@@ -24,6 +24,8 @@ void msc_shown_append_lines(struct msc_str *out, const char *text);
 // Appends JSON text: the same data, where what a terminal would obey is \u009b and the like. A byte
 // that is no UTF-8 becomes \ufffd, as readers of JSON have it.
 void msc_shown_append_json(struct msc_str *out, const char *text);
+// Appends the text as a JSON string, with quotes: the same text, and UTF-8 whatever it is.
+void msc_shown_append_string(struct msc_str *out, const char *text);
 // Appends a path as a word of a shell's command, in a line: quoted where it needs that, and never an option.
 void msc_shown_append_path(struct msc_str *out, const char *path);
 // Writes the text as part of a line into out[n_bytes], cut at a whole character if it must be.
@@ -31,5 +33,7 @@ void msc_shown_append_path(struct msc_str *out, const char *path);
 size_t msc_shown_copy(char *out, size_t n_bytes, const char *text);
 // The characters that the text has as part of a line. Takes no memory.
 size_t msc_shown_width(const char *text);
+// The bytes at its beginning that are UTF-8 (RFC 3629): all of them, if all are.
+size_t msc_shown_utf8_length(const char *text);
 
 #endif

@@ -2,11 +2,13 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/shown.h"
 #include "env/trial_runs.h"
 #include "tools/strategy.h"
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 struct msc_env {
     const struct msc_env_def *def;
@@ -180,6 +182,14 @@ static void check_pruned(const struct pass *pass, struct msc_outcome *outcome, d
     }
 }
 
+// A plug-in may have written the reason itself.
+static void tidy_reason(struct msc_outcome *outcome) {
+    char text[MSC_REASON_BYTES];
+    outcome->reason[MSC_REASON_BYTES - 1] = '\0';
+    msc_shown_copy(text, sizeof text, outcome->reason);
+    memcpy(outcome->reason, text, strlen(text) + 1);
+}
+
 static void report_finished(void *payload, size_t index) {
     struct pass *pass = payload;
     struct msc_env *env = pass->env;
@@ -188,6 +198,7 @@ static void report_finished(void *payload, size_t index) {
     }
     env->reported[index] = true;
     struct msc_outcome *outcome = &env->trials[index]->outcome;
+    tidy_reason(outcome);
     check_pruned(pass, outcome, env->bounds[index]);
     msc_goal_judge(pass->goal, msc_env_space(env), outcome);
     if (pass->caller->finished) {

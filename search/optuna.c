@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/str.h"
 #include "records/record_query.h"
 
@@ -185,7 +186,7 @@ static void write_params(struct journal *j, const uint32_t choices[]) {
 
 static void write_text_attribute(struct journal *j, const char *key, const char *value) {
     msc_str_printf(&j->text, ",\"%s\":", key);
-    msc_json_write_text(&j->text, value);
+    msc_shown_append_string(&j->text, value);
 }
 
 static void write_id_attribute(struct journal *j, const char *key, int64_t id) {

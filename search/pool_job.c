@@ -1,4 +1,5 @@
 // What workers answer, and what comes of it.
+#include "base/shown.h"
 #include "search/pool_internal.h"
 
 #include <math.h>
@@ -120,7 +121,7 @@ static enum msc_status note_stop(struct msc_pool_job *job, size_t i, size_t batc
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an answer");
     }
     stop->cause = o->state == MSC_TRIAL_FAILED ? o->cause : MSC_CAUSE_NONE;
-    snprintf(stop->reason, sizeof stop->reason, "%s", o->reason);
+    msc_shown_copy(stop->reason, sizeof stop->reason, o->reason);
     job->stops[i * job->batches.n + batch] = stop;
     return MSC_OK;
 }
@@ -188,7 +189,7 @@ static enum msc_status take_whole(bool *differs, struct msc_pool *pool, size_t i
     memcpy(outcome->metrics, values, n * sizeof *values);
     outcome->state = o->state;
     outcome->cause = o->cause;
-    snprintf(outcome->reason, MSC_REASON_BYTES, "%s", o->reason);
+    msc_shown_copy(outcome->reason, MSC_REASON_BYTES, o->reason);
     outcome->time_us = o->time_us;
     outcome->reuse_ratio = o->reuse_ratio;
     struct one one = {.job = job, .index = i};

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/str.h"
 #include "env/env.h"
 #include "records/record_query.h"
@@ -47,7 +48,9 @@ static enum msc_status report_add_trial(cJSON *object, const struct msc_report_o
     }
     MSC_TRY(msc_json_add_number(object, "violation", outcome->violation));
     if (outcome->reason[0] != '\0') {
-        MSC_TRY(msc_json_add_text(object, "reason", outcome->reason));
+        char reason[MSC_REASON_BYTES]; // in records of before it may be cut within a character
+        msc_shown_copy(reason, sizeof reason, outcome->reason);
+        MSC_TRY(msc_json_add_text(object, "reason", reason));
     }
     return report_add_metrics(object, space, outcome->metrics);
 }

@@ -1,6 +1,7 @@
 #include "env/api/message.h"
 
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -205,6 +206,7 @@ void msc_message_write_outcome(struct msc_str *out, const struct msc_space *spac
     msc_str_append(out, ",\"violation\":");
     msc_json_write_number(out, outcome->violation);
     msc_str_append(out, ",\"reason\":");
-    msc_json_write_text(out, outcome->reason);
+    // Records of before may hold one that was cut within a character.
+    msc_shown_append_string(out, outcome->reason);
     msc_str_char(out, '}');
 }

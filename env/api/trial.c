@@ -1,5 +1,6 @@
 #include "env/api/trial.h"
 
+#include "base/shown.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -68,13 +69,22 @@ void msc_trial_begin(struct msc_trial *trial, const struct msc_space *space) {
     }
 }
 
+#define CHARACTER_BYTES 4 // of the longest
+
+// What is cut within a character here lies behind what is kept.
+static void set_reason(struct msc_outcome *outcome, const char *format, va_list arguments) {
+    char text[MSC_REASON_BYTES + CHARACTER_BYTES];
+    vsnprintf(text, sizeof text, format, arguments);
+    msc_shown_copy(outcome->reason, MSC_REASON_BYTES, text);
+}
+
 void msc_outcome_fail(struct msc_outcome *outcome, enum msc_trial_cause cause, const char *format,
                       ...) {
     va_list arguments;
     outcome->state = MSC_TRIAL_FAILED;
     outcome->cause = cause;
     va_start(arguments, format);
-    vsnprintf(outcome->reason, MSC_REASON_BYTES, format, arguments);
+    set_reason(outcome, format, arguments);
     va_end(arguments);
 }
 
@@ -82,7 +92,7 @@ void msc_outcome_prune(struct msc_outcome *outcome, const char *format, ...) {
     va_list arguments;
     outcome->state = MSC_TRIAL_PRUNED;
     va_start(arguments, format);
-    vsnprintf(outcome->reason, MSC_REASON_BYTES, format, arguments);
+    set_reason(outcome, format, arguments);
     va_end(arguments);
 }
 

@@ -65,7 +65,7 @@ struct msc_outcome {
     // Smaller is better: maximised ones have their sign turned.
     double objectives[MSC_MAX_OBJECTIVES];
     double violation; // 0: feasible
-    char *reason;     // one line of at most MSC_REASON_BYTES, empty unless failed or pruned
+    char *reason;     // one line of UTF-8 in MSC_REASON_BYTES, empty unless failed or pruned
     // May differ from run to run; an agent is told 0:
     uint64_t time_us;   // evaluation time
     double reuse_ratio; // work answered from earlier trials, 0…1
@@ -108,7 +108,8 @@ enum msc_status msc_outcome_init(struct msc_outcome *outcome, struct msc_arena *
 // The outcome before anything was measured: state COMPLETE, the exact costs of its choices, every
 // other metric NaN, no reason, everything else zero. The room stays.
 void msc_trial_begin(struct msc_trial *trial, const struct msc_space *space);
-// State FAILED, or PRUNED, with a reason of one line, cut to fit.
+// State FAILED, or PRUNED, with a reason that is made one line (a line break becomes "\n", a byte that
+// is no UTF-8 "\xfc") and cut at a whole character to fit.
 void msc_outcome_fail(struct msc_outcome *outcome, enum msc_trial_cause cause, const char *format,
                       ...) MSC_PRINTF(3, 4);
 void msc_outcome_prune(struct msc_outcome *outcome, const char *format, ...) MSC_PRINTF(2, 3);

@@ -17,7 +17,9 @@ class ProtocolError(Exception):
 @contextlib.contextmanager
 def lines_of_its_own() -> Iterator[tuple[TextIO, TextIO]]:
     """Standard input and output for messages alone: what prints meanwhile, prints to standard error."""
-    requests, answers = os.fdopen(os.dup(0), "r", encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
+    # A name may come from a file that was no UTF-8.
+    requests = os.fdopen(os.dup(0), "r", encoding="utf-8", errors="replace")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     kept = sys.stdout
     sys.stdout = sys.stderr
     try:
@@ -49,7 +51,7 @@ class Child:
     def __init__(self, command: Sequence[str], folder: str | None = None):
         self.name = " ".join(command)
         self.process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, encoding="utf-8")
+                                        text=True, encoding="utf-8", errors="replace")
 
     def ask(self, method: str, **members: Any) -> dict[str, Any]:
         assert self.process.stdin and self.process.stdout

@@ -50,7 +50,7 @@ class Record:
     def _parse(self, lines: list[bytes]) -> Iterator[dict[str, Any]]:
         for number, line in enumerate(lines, 1):
             try:
-                parsed = json.loads(line)
+                parsed = json.loads(line.decode("utf-8", "replace"))  # reasons were cut anywhere once
                 parsed["kind"]
             except (ValueError, KeyError, TypeError):
                 if number == len(lines) and number > 1:  # written, but not whole

@@ -5,6 +5,7 @@
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -68,6 +69,33 @@ class Sum(mscgym.Environment):
             raise mscgym.Failed("too narrow")
         return {"distill_loss": sum(c * (i + 1) for i, c in enumerate(choices)) / 8, "quality": float("nan")}
 Sum.run()
+"""
+
+
+# Reasons that have to be cut, and of more lines than one.
+LONG_REASONS = """
+import mscgym
+class Talkative(mscgym.Environment):
+    def space(self):
+        return {"tasks": [self.task(f"t{i}", [8, 6]) for i in range(3)], "metrics": [self.metric("distill_loss")]}
+    def evaluate(self, choices, bound):
+        if sum(choices) == 2:
+            raise mscgym.Failed("\u00dcbertragung: " + "x" * choices[0] + "\u00fc" * 150)
+        if sum(choices) == 1:
+            raise mscgym.Failed("two\\nlines")
+        return {"distill_loss": 1}
+Talkative.run()
+"""
+
+TOLD = """
+import mscgym
+class Told(mscgym.Agent):
+    def propose(self, n):
+        return [self.draw() for _ in range(n)]
+    def tell(self, trial, choices, outcome):
+        with open("told.txt", "a", encoding="utf-8") as file:
+            print(trial, outcome.reason, file=file)
+Told.run()
 """
 
 
@@ -231,6 +259,63 @@ class TestWithMscgym(unittest.TestCase):
             gym.ask("stop")
         gym.close()
         self.assertEqual(gym.process.returncode, 0)
+
+
+class TestReasons(unittest.TestCase):
+    def setUp(self):
+        self.held = tempfile.TemporaryDirectory()
+        self.addCleanup(self.held.cleanup)
+        self.folder = self.held.name
+
+    def test_are_lines_of_utf8(self):
+        for name, text in ("agent.py", TOLD), ("environment.py", LONG_REASONS):
+            with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        with open(os.path.join(self.folder, "search.json"), "w") as file:
+            json.dump({"workspace": ".", "verbose": "error", "gym": [{
+                "record": "record.jsonl", "env": {"type": "process", "command": [sys.executable, "environment.py"]},
+                "agent": {"type": "process", "command": [sys.executable, "agent.py"]},
+                "budget": {"trials": 20}, "parallel": 4}]}, file)
+        mscgym_says("search", "search.json", "--quiet", folder=self.folder)
+        with open(os.path.join(self.folder, "record.jsonl"), encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file][1:]
+        reasons = {line.get("reason", "") for line in lines}
+        self.assertEqual(reasons, {"", "two\\nlines", *("Übertragung: " + "x" * n + "ü" * 92 for n in (0, 1))})
+        record = mscgym.Record(os.path.join(self.folder, "record.jsonl"))
+        self.assertEqual([trial.line for trial in record.trials], lines)
+        with open(os.path.join(self.folder, "told.txt"), encoding="utf-8") as file:
+            self.assertEqual(file.read().splitlines(),
+                             [f"{line['id']} {line.get('reason', '')}" for line in lines])
+
+    def test_of_before_are_gone_on_with(self):
+        """Cut within a character, they stay as they are; what comes is the same, and agents can read it."""
+        source = os.path.join(HERE, "..", "..", "tests", "records", "files", "reason_2")
+        for name in os.listdir(source):
+            shutil.copy(os.path.join(source, name), self.folder)
+
+        def trials(name):
+            with open(os.path.join(self.folder, name), "rb") as file:
+                return [json.loads(line.decode("utf-8", "replace")) for line in file][1:]
+
+        def read(name):
+            with open(os.path.join(self.folder, name), "rb") as file:
+                return file.read()
+
+        for name, n in ("told.jsonl", 24), ("evolved_stopped.jsonl", 24):
+            before = read(name)
+            self.assertIn(b"\xc3\"", before)
+            mscgym_says("resume", name, "--trials", str(n), "--allow-plugins", "--quiet",
+                        folder=self.folder)
+            self.assertEqual(read(name)[:len(before)], before)
+            self.assertEqual(len(trials(name)), n + 3)
+            record = mscgym.Record(os.path.join(self.folder, name))
+            self.assertEqual([trial.choices for trial in record.trials],
+                             [tuple(line["choices"]) for line in trials(name)])
+            self.assertRegex(mscgym_says("verify", name, "--allow-plugins", folder=self.folder),
+                             r"^\d+ equal, \d+ skipped$")
+        keys = "id", "choices", "parent", "state", "metrics", "violation"
+        for line, expected in zip(trials("evolved_stopped.jsonl"), trials("evolved.jsonl"), strict=True):
+            self.assertEqual([line[key] for key in keys], [expected[key] for key in keys])
 
 
 if __name__ == "__main__":

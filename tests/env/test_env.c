@@ -6,6 +6,7 @@
 #include "tests/trial_room.h"
 
 #include <math.h>
+#include <string.h>
 
 struct probe {
     int64_t limit; // the parameter
@@ -16,6 +17,7 @@ struct probe {
     bool reports;    // call finished, last trial first
     bool fails_late; // fail after reporting one trial
     bool stops;      // every trial at its bound
+    bool fails;      // every trial, with a reason that it writes itself
     double last_bound;
     const struct msc_space *space; // instead of its own
 };
@@ -74,6 +76,11 @@ static void measure(struct probe *probe, struct msc_trial *trial, double bound) 
     outcome->metrics[0] = (double)trial->id;
     outcome->state = probe->stops ? MSC_TRIAL_PRUNED : MSC_TRIAL_COMPLETE;
     probe->last_bound = bound;
+    if (probe->fails) {
+        outcome->state = MSC_TRIAL_FAILED;
+        memset(outcome->reason, 'x', MSC_REASON_BYTES); // without an end
+        memcpy(outcome->reason, "gr\xfcn\n", 5);
+    }
 }
 
 static enum msc_status probe_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
@@ -214,6 +221,22 @@ static void test_env_env__bounds_of_trials(void **state) {
     msc_env_destroy(env);
 }
 
+// Records are lines of UTF-8, whoever wrote the reason.
+static void test_env_env__reasons_of_others(void **state) {
+    (void)state;
+    struct probe *probe;
+    struct msc_env *env = open_probe(&probe);
+    struct trial_room room;
+    struct msc_trial *trial = trial_make(&room, 1, cheap, 2);
+    const struct msc_evaluation e = {.trials = &trial, .n = 1};
+    probe->fails = true;
+    assert_ok(msc_env_evaluate(env, &goal, &e));
+    assert_int_equal(trial->outcome.state, MSC_TRIAL_FAILED);
+    assert_memory_equal(trial->outcome.reason, "gr\\xfcn\\nxxx", 12);
+    assert_int_equal(strlen(trial->outcome.reason), MSC_REASON_BYTES - 1);
+    msc_env_destroy(env);
+}
+
 static void test_env_env__nothing_left_to_measure(void **state) {
     (void)state;
     struct probe *probe;
@@ -320,6 +343,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_env__infeasible_trials_are_not_measured),
         cmocka_unit_test(test_env_env__bounds_of_trials),
+        cmocka_unit_test(test_env_env__reasons_of_others),
         cmocka_unit_test(test_env_env__nothing_left_to_measure),
         cmocka_unit_test(test_env_env__a_late_failure_keeps_what_was_reported),
         cmocka_unit_test(test_env_env__choices_out_of_range),

@@ -1,6 +1,7 @@
 #include "env/api/trial.h"
 
 #include "base/rng.h"
+#include "base/shown.h"
 #include "tests/msc_test.h"
 #include "tests/trial_room.h"
 
@@ -181,6 +182,39 @@ static void test_env_trial__begins(void **state) {
     msc_arena_finish(&arena);
 }
 
+// "\xc3\xbc" is one character.
+static void check_reason(const char *expected, size_t n_before, const char *text) {
+    char long_text[3 * MSC_REASON_BYTES] = "";
+    struct trial_room room;
+    const uint32_t expensive = 0;
+    struct msc_outcome *outcome = &trial_make(&room, 0, &expensive, 1)->outcome;
+    memset(long_text, 'x', n_before);
+    for (size_t n = n_before; n + strlen(text) < sizeof long_text; n += strlen(text)) {
+        memcpy(long_text + n, text, strlen(text) + 1);
+    }
+    msc_outcome_fail(outcome, MSC_CAUSE_TRIAL, "%s", long_text);
+    assert_int_equal(msc_shown_utf8_length(outcome->reason), strlen(outcome->reason));
+    assert_true(strlen(outcome->reason) < MSC_REASON_BYTES);
+    assert_memory_equal(outcome->reason + n_before, expected, strlen(expected));
+    struct msc_outcome pruned = {.reason = room.reason};
+    msc_outcome_prune(&pruned, "%s", long_text);
+    assert_memory_equal(pruned.reason + n_before, expected, strlen(expected));
+}
+
+static void test_env_trial__reasons_are_lines_of_utf8(void **state) {
+    (void)state;
+    check_reason("\xc3\xbc\xc3\xbc\xc3\xbc", 0, "\xc3\xbc");
+    for (size_t n = MSC_REASON_BYTES - 6; n < MSC_REASON_BYTES + 8; n++) {
+        check_reason("", n, "\xc3\xbc");
+        check_reason("", n, "\xe2\x82\xac");
+        check_reason("", n, "\xf0\x9f\x98\x80");
+    }
+    check_reason("\xf0\x9f\x98\x80", MSC_REASON_BYTES - 5, "\xf0\x9f\x98\x80");
+    check_reason("two\\nlines\\r\\n", 0, "two\nlines\r\n");
+    check_reason("gr\\xfcn", 0, "gr\xfcn");
+    check_reason("tab\\tand \\x1b[2J", 0, "tab\tand \x1b[2J");
+}
+
 static struct msc_outcome outcome_of(enum msc_trial_state state, double objective,
                                      double violation) {
     return (struct msc_outcome){.state = state, .objectives = {objective}, .violation = violation};
@@ -336,6 +370,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_trial__judge_keeps_other_states),
         cmocka_unit_test(test_env_trial__learns_of_raced_trials),
         cmocka_unit_test(test_env_trial__begins),
+        cmocka_unit_test(test_env_trial__reasons_are_lines_of_utf8),
         cmocka_unit_test(test_env_trial__order),
         cmocka_unit_test(test_env_trial__goal_check),
         cmocka_unit_test(test_env_trial__pareto_by_hand),

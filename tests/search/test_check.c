@@ -92,6 +92,17 @@ static const struct msc_space *cheapest_first(const struct msc_env *env) {
     return &space;
 }
 
+static const struct msc_space *latin_1(const struct msc_env *env) {
+    static struct msc_task tasks[12];
+    static struct msc_space space;
+    space = *toy()->space(env);
+    memcpy(tasks, space.tasks, space.n_tasks * sizeof tasks[0]);
+    tasks[3].name = "gr\xf6\xdf"
+                    "e";
+    space.tasks = tasks;
+    return &space;
+}
+
 static enum msc_status save_something(const struct msc_env *env, struct cJSON **out) {
     (void)env;
     *out = cJSON_CreateNumber(1);
@@ -124,6 +135,7 @@ static void test_search_check__finds_faults_of_environments(void **state) {
     } rows[] = {
         {"init", "it does not want to", {.init = refuse_init}},
         {"space", "less than the cheapest", {.space = cheapest_first}},
+        {"space", "no UTF-8: ", {.space = latin_1}},
         {"identity", "another identity", {.identity = new_identity}},
         {"choices", "alone", {.evaluate = by_company}},
         {"choices", "among others", {.evaluate = by_history}},
