@@ -16,16 +16,25 @@ class ProtocolError(Exception):
 
 @contextlib.contextmanager
 def lines_of_its_own() -> Iterator[tuple[TextIO, TextIO]]:
-    """Standard input and output for messages alone: what prints meanwhile, prints to standard error."""
+    """Standard input and output for messages alone. Meanwhile what prints, a child or a library of C too,
+    prints to standard error, and there is nothing to read."""
     # A name may come from a file that was no UTF-8.
     requests = os.fdopen(os.dup(0), "r", encoding="utf-8", errors="replace")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    sys.stdout.flush()  # what was printed before
     kept = sys.stdout
-    sys.stdout = sys.stderr
+    sys.stdout = sys.stderr  # at once, and in order
     try:
         yield requests, answers
     finally:
         sys.stdout = kept
+        kept.flush()
+        os.dup2(requests.fileno(), 0)
+        os.dup2(answers.fileno(), 1)
         requests.close()
         answers.close()
 

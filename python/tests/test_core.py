@@ -25,6 +25,7 @@ PACKAGE = os.path.join(HERE, "..")
 sys.path.insert(0, PACKAGE)
 sys.dont_write_bytecode = True
 os.environ.update(PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1")
+os.environ.pop("PYTHONUNBUFFERED", None)
 
 import mscgym  # noqa: E402
 from mscgym.protocol import Child, ProtocolError  # noqa: E402
@@ -261,22 +262,67 @@ class TestWithMscgym(unittest.TestCase):
         self.assertEqual(gym.process.returncode, 0)
 
 
-class TestReasons(unittest.TestCase):
+class InFolder(unittest.TestCase):
     def setUp(self):
         self.held = tempfile.TemporaryDirectory()
         self.addCleanup(self.held.cleanup)
         self.folder = self.held.name
 
-    def test_are_lines_of_utf8(self):
-        for name, text in ("agent.py", TOLD), ("environment.py", LONG_REASONS):
+    def search(self, agent, environment, timeout=600):
+        """Of 20 trials, by the texts of both programs. What it says on standard error."""
+        for name, text in ("agent.py", agent), ("environment.py", environment):
             with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
+        plug_in = {"type": "process", "timeout": timeout}
         with open(os.path.join(self.folder, "search.json"), "w") as file:
             json.dump({"workspace": ".", "verbose": "error", "gym": [{
-                "record": "record.jsonl", "env": {"type": "process", "command": [sys.executable, "environment.py"]},
-                "agent": {"type": "process", "command": [sys.executable, "agent.py"]},
+                "record": "record.jsonl", "env": {**plug_in, "command": [sys.executable, "environment.py"]},
+                "agent": {**plug_in, "command": [sys.executable, "agent.py"]},
                 "budget": {"trials": 20}, "parallel": 4}]}, file)
-        mscgym_says("search", "search.json", "--quiet", folder=self.folder)
+        process = subprocess.run([MSCGYM, "search", "search.json", "--quiet"], cwd=self.folder, capture_output=True,
+                                 text=True)
+        self.assertEqual(process.returncode, 0, process.stderr)
+        return process.stderr
+
+
+# What a child of either program writes and reads, and what is written past Python.
+TALK = """
+import os, subprocess
+def talk():
+    subprocess.run(["sh", "-c", "echo a child"], check=True)
+    os.write(1, b"a library\\n")
+    read = subprocess.run(["cat"], stdout=subprocess.PIPE, check=True).stdout
+    assert read == b"", read
+"""
+
+
+class TestTalk(InFolder):
+    def test_is_no_message(self):
+        agent = TALK + AGENT.replace('print("talk goes to standard error")', "talk()")
+        environment = TALK + ENVIRONMENT.replace('print("talk goes to standard error")', "talk()")
+        self.assertNotEqual((agent, environment), (TALK + AGENT, TALK + ENVIRONMENT))
+        said = self.search("print('first')" + agent, "print('first')" + environment, timeout=20).splitlines()
+        self.assertEqual(set(said), {"first", "a child", "a library"})
+        record = mscgym.Record(os.path.join(self.folder, "record.jsonl"))
+        self.assertEqual(len(record), 23)
+        self.assertEqual({trial.line.get("reason") for trial in record.trials}, {None, "too narrow"})
+
+    def test_is_as_before_at_the_end(self):
+        program = ("import sys\nfrom mscgym import protocol\n"
+                   "with protocol.lines_of_its_own() as (requests, answers):\n"
+                   "    answers.write(requests.readline()); print('aside')\n"
+                   "print('behind', sys.stdin.readline())\n")
+        process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        process.stdin.write("one\n")
+        process.stdin.flush()
+        self.assertEqual(process.stdout.readline(), "one\n")
+        self.assertEqual(process.communicate("two\n"), ("behind two\n\n", "aside\n"))
+
+
+class TestReasons(InFolder):
+    def test_are_lines_of_utf8(self):
+        self.search(TOLD, LONG_REASONS)
         with open(os.path.join(self.folder, "record.jsonl"), encoding="utf-8") as file:
             lines = [json.loads(line) for line in file][1:]
         reasons = {line.get("reason", "") for line in lines}
