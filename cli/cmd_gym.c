@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "cli/output.h"
 #include "env/api/message.h"
 #include "env/gym.h"
 
@@ -202,7 +203,6 @@ static enum msc_status serve(struct serving *s) {
         if (s->answer.length > 0) {
             msc_str_char(&s->answer, '\n');
             MSC_TRY(msc_cli_print_str(&s->answer));
-            fflush(stdout);
         }
     }
 }
@@ -212,6 +212,7 @@ static enum msc_status cmd_gym_run(const struct msc_cli_call *call, const struct
     struct serving s = {.gym = NULL};
     struct msc_processor *p = NULL;
     enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_output_keep());
     MSC_TRY_OUT(msc_cli_fill_options(&o, call, &v->common));
     o.log = NULL;
     MSC_TRY_OUT(msc_processor_open(&p, v->config, &o));

@@ -1,4 +1,5 @@
 // A worker of a search on several machines; whoever starts it speaks with it (docs/cluster.md).
+#include "cli/output.h"
 #include "cli/searching.h"
 
 #include "pipeline/node.h"
@@ -23,9 +24,13 @@ static void beat(bool is_busy) {
 static int serve(const struct msc_cli_call *call) {
     static struct msc_cancel cancel; // a signal may come until the very end
     struct msc_worker worker = {0};
-    enum msc_status status = msc_worker_open(&worker, &cancel);
+    enum msc_status status = msc_output_keep();
     if (status == MSC_OK) {
-        status = msc_node_serve(STDIN_FILENO, STDOUT_FILENO, &worker, &cancel, &call->console->log);
+        status = msc_worker_open(&worker, &cancel);
+    }
+    if (status == MSC_OK) {
+        status = msc_node_serve(STDIN_FILENO, msc_output_descriptor(), &worker, &cancel,
+                                &call->console->log);
     }
     msc_worker_close(&worker);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
@@ -39,6 +44,7 @@ static int cmd_worker(const struct msc_cli_call *call, void *values) {
     if (msc_worker_is_wanted()) {
         return serve(call);
     }
+    msc_output_give_back();
     enum msc_status status = msc_supervise(&code, &supervision);
     return status == MSC_OK ? code : msc_cli_fail(call, status);
 }

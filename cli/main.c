@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "cli/output.h"
 #include "pipeline/processor.h"
 
 #include <errno.h>
@@ -46,7 +47,8 @@ static enum msc_status print_help_text(const char *text,
     struct msc_str shown = {0};
     append(&shown, text);
     enum msc_status status = msc_str_status(&shown);
-    if (status == MSC_OK && (fputs(msc_str_text(&shown), stdout) < 0 || fflush(stdout) != 0)) {
+    FILE *out = msc_output_file();
+    if (status == MSC_OK && (fputs(msc_str_text(&shown), out) < 0 || fflush(out) != 0)) {
         status = MSC_FAIL(MSC_E_IO, "standard output: %s", strerror(errno));
     }
     msc_str_finish(&shown);
@@ -137,7 +139,9 @@ static int run_command(const struct msc_cli_call *call, const struct msc_cli_com
     if (common->quiet) {
         msc_console_set_quiet(call->console);
     }
-    return command->run(call, values);
+    // In JSON there is no room for what a library prints.
+    status = common->json ? msc_output_keep() : MSC_OK;
+    return status == MSC_OK ? command->run(call, values) : msc_cli_fail(call, status);
 }
 
 static int fail_command(const struct msc_cli_call *call, const char *name) {

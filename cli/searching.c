@@ -1,4 +1,5 @@
 #include "cli/hooks.h"
+#include "cli/output.h"
 #include "cli/searching.h"
 #include "cli/serving.h"
 #include "cli/table.h"
@@ -266,6 +267,7 @@ static int searching_supervise(const struct msc_cli_call *call, const struct msc
     const struct msc_supervise_options options = {
         .argv = call->whole_argv, .log = &call->console->log, .append = append_line};
     enum msc_status status = MSC_OK;
+    msc_output_give_back();
     if (values->serve && !values->dry_run) {
         status = msc_cli_start_page(&page, call, values->path, record, values->port);
     }

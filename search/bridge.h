@@ -87,8 +87,8 @@ static inline void msc_bridge_close(struct msc_bridge *bridge) { // accepts NULL
 }
 
 // Workers that are children of this process: n_workers times the program `argv`, `mscgym worker` here. One
-// that ends is started again, but not after three in a row that ended before they were ready or could not be
-// started. Raises this process's limit on open files for their pipes where that is needed.
+// that ends is started again, but not after three in a row that ended, or were dropped, before they were ready,
+// or could not be started. Raises this process's limit on open files for their pipes where that is needed.
 struct msc_bridge_local_options {
     const char *const *argv; // NULL-terminated, borrowed until close, as is all text here
     size_t n_workers;

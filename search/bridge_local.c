@@ -131,11 +131,16 @@ static void empty_place(struct place *place) {
     place->start_s = msc_clock_seconds() + PAUSE_S;
 }
 
+// One after another that was never ready, and no more are started.
+static void count_end(struct place *place) {
+    place->n_failed = place->is_ready ? 0 : place->n_failed + 1;
+    place->is_given_up = place->is_given_up || place->n_failed >= MAX_FAILED;
+}
+
 // The program has ended, or could not be started.
 static void note_end(struct local *l, struct place *place, struct msc_bridge_event *event) {
     snprintf(l->why, sizeof l->why, "%s", msc_status_message());
-    place->n_failed = place->is_ready ? 0 : place->n_failed + 1;
-    place->is_given_up = place->n_failed >= MAX_FAILED;
+    count_end(place);
     *event = (struct msc_bridge_event){
         .kind = MSC_BRIDGE_DOWN, .worker = place->worker, .text = l->why, .length = strlen(l->why)};
     empty_place(place);
@@ -205,6 +210,7 @@ static void local_drop(struct msc_bridge *bridge, int32_t worker, bool for_good)
     struct place *place = find_place(l, worker);
     if (place) {
         place->is_given_up = for_good;
+        count_end(place);
         empty_place(place);
         end_job(l, worker);
     }

@@ -99,6 +99,7 @@ struct msc_pool {
     double said_s;      // when it was last said that nobody is there
     char absence[256];  // why the last worker did not come
     char refusal[1024]; // of the last worker that was refused
+    char loss[600];     // of one that was given up, as long as no other came to be ready
     struct msc_str message;
 };
 

@@ -100,7 +100,11 @@ static enum msc_status lose_worker(struct msc_pool *pool, int32_t number, const 
     return take_parts_back(pool, number, true);
 }
 
+// The bridge does not know why.
 static enum msc_status drop_worker(struct msc_pool *pool, int32_t number, const char *why) {
+    const struct msc_pool_worker *worker = msc_pool__find_worker(pool, number);
+    snprintf(pool->loss, sizeof pool->loss, "worker %s is lost: %s", worker ? worker->name : "",
+             why);
     msc_bridge_drop(pool->options.bridge, number, false);
     return lose_worker(pool, number, why);
 }
@@ -177,6 +181,7 @@ static enum msc_status take_hello(struct msc_pool *pool, struct msc_pool_worker 
     }
     msc_bridge_ready(pool->options.bridge, worker->number);
     worker->state = MSC_POOL_READY;
+    pool->loss[0] = '\0';
     worker->answered_s = pool->now_s;
     pool->has_news = true;
     return MSC_OK;
@@ -340,8 +345,9 @@ enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s) {
     struct msc_bridge_event event;
     do {
         enum msc_status status = msc_bridge_next(pool->options.bridge, &event, timeout_s);
-        if (status == MSC_E_STATE && pool->refusal[0]) {
-            return MSC_FAIL(MSC_E_STATE, "%s; %s", msc_status_message(), pool->refusal);
+        const char *why = pool->refusal[0] ? pool->refusal : pool->loss;
+        if (status == MSC_E_STATE && why[0]) {
+            return MSC_FAIL(MSC_E_STATE, "%s; %s", msc_status_message(), why);
         }
         MSC_TRY(status);
         look_at_clock(pool);

@@ -16,7 +16,7 @@ from .files import Files
 LOOK_S = 1.0  # for nodes that come and go
 HEAD_S = 30.0  # without an answer of the cluster's head
 PAUSE_S = 1.0  # before a worker is started anew
-MAX_FAILED = 3  # ends in a row before a worker was asked to measure
+MAX_FAILED = 3  # ends in a row, or drops, before a worker was asked to measure
 MAX_CUT = 30  # and those that were the node's or the network's
 READ_BYTES = 1 << 26  # of one request, at most
 
@@ -50,6 +50,7 @@ class Slot:
 class Worker:
     actor: Any
     slot: Slot
+    is_asked: bool = False  # to measure
     error: BaseException | None = None  # it cannot be gone on with
     ended: asyncio.Event = field(default_factory=asyncio.Event)  # by an error, or it was dropped
 
@@ -87,6 +88,7 @@ class Bridge:
             worker = self.workers.pop(request["drop"]["w"], None)
             if worker:
                 worker.slot.is_closed |= request["drop"]["for_good"]
+                worker.slot.n_failed += not worker.is_asked
                 worker.ended.set()
 
     def send(self, worker: Worker, line: str) -> None:
@@ -94,6 +96,7 @@ class Bridge:
             call = self.init(worker, line)
         else:
             # Who is asked to measure has answered before: what the node has is good.
+            worker.is_asked = True
             worker.slot.n_failed = worker.slot.n_cut = 0
             call = self.put(worker, worker.actor.put.remote([line]))
         self.begin(call)

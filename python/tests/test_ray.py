@@ -231,6 +231,20 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
         with self.assertRaisesRegex(BridgeError, "no worker is left: the worker ended with status 7"):
             await asyncio.wait_for(self.watching, 5)
 
+    async def test_gives_up_who_is_dropped_before_it_measures(self):
+        """One after another says what is no message, say."""
+        await self.begin()
+        for number in range(bridge.MAX_FAILED - 1):
+            await self.up(number + 1)
+            self.bridge.take_request({"drop": {"w": number, "for_good": False}})
+        await self.up(bridge.MAX_FAILED)
+        self.send(bridge.MAX_FAILED - 1, "measure")  # it is good: they are counted anew
+        for number in range(bridge.MAX_FAILED - 1, 2 * bridge.MAX_FAILED):
+            await self.up(number + 1)
+            self.bridge.take_request({"drop": {"w": number, "for_good": False}})
+        with self.assertRaisesRegex(BridgeError, "no worker is left"):
+            await asyncio.wait_for(self.watching, 5)
+
     async def test_leaves_closed_who_was_dropped_last(self):
         """A node that is gone has closed its places, whatever is said of their workers later."""
         await self.begin()

@@ -1,6 +1,8 @@
-// An environment as a shared library: one task of two choices. Built three times, with the ABI
-// number, the symbol's name and what it holds given by the build.
+// An environment as a shared library: one task of two choices. Built several times, with the ABI
+// number, the symbol's name, and whether it prints, given by the build.
 #include "env/api/env.h"
+
+#include <stdio.h>
 
 extern const struct msc_env_def *const PLUGIN_SYMBOL;
 
@@ -18,6 +20,9 @@ static const struct msc_space space = {
 
 static enum msc_status coin_init(struct msc_env *env) {
     (void)env;
+    if (PLUGIN_PRINTS) {
+        printf("made\n"); // and it stays in the buffer
+    }
     return MSC_OK;
 }
 
@@ -31,6 +36,10 @@ static enum msc_status coin_evaluate(struct msc_env *env, const struct msc_evalu
     for (size_t i = 0; i < e->n; i++) {
         struct msc_trial *trial = e->trials[i];
         trial->outcome.metrics[0] = trial->proposal.choices[0] * coin->price;
+    }
+    if (PLUGIN_PRINTS) {
+        printf("evaluating\n");
+        fflush(stdout);
     }
     return MSC_OK;
 }
