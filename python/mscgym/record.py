@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from math import inf, nan
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,16 @@ class RecordError(Exception):
     """The file is no record, or damaged before its end."""
 
 
-@dataclass(frozen=True)
+def _parse(line: bytes) -> dict[str, Any]:
+    return json.loads(line.decode("utf-8", "replace"))  # reasons were cut anywhere once
+
+
+def _number(value: float | str) -> float:
+    """JSON has no word for infinities: they are texts."""
+    return float(value) if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     id: int
     choices: tuple[int, ...]
@@ -25,12 +35,24 @@ class Trial:
     metrics: Mapping[str, float]   # what was measured, and the exact costs
     violation: float               # 0: within all bounds
     baseline: str | None           # label of the plan, if it is one
-    line: Mapping[str, Any]        # all of it
+    text: bytes = field(repr=False)  # the line as it is in the file
+
+    @property
+    def line(self) -> Mapping[str, Any]:
+        """All of it, read anew each time."""
+        return _parse(self.text)
+
+
+def _trial(line: Mapping[str, Any], text: bytes) -> Trial:
+    baseline = line.get("baseline")
+    return Trial(line["id"], tuple(line["choices"]), sys.intern(line["state"]),
+                 {sys.intern(name): _number(value) for name, value in line["metrics"].items()},
+                 _number(line["violation"]), None if baseline is None else sys.intern(baseline), text)
 
 
 class Record:
-    """A record as it stands: header and trials. A search may go on writing meanwhile; a last line that is
-    not whole yet is left out, as mscgym does.
+    """A record as it stands: header and trials. A search may go on writing meanwhile; what is not whole yet
+    at the end is left out, as mscgym does.
 
         record = mscgym.Record("msc_workspace/digits.jsonl")
         record.best().metrics["distill_loss"]
@@ -38,32 +60,49 @@ class Record:
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = os.fspath(path)
+        self.has_torn_end = False
+        self.header: Mapping[str, Any] = {}
+        self.trials: list[Trial] = []
         with open(self.path, "rb") as file:
-            lines = file.read().split(b"\n")
-        self.has_torn_end = bool(lines.pop())  # what is behind the last newline
-        parsed = list(self._parse(lines))
-        if not parsed or parsed[0].get("kind") != "header":
+            self._read(file)
+
+    def _read(self, lines: Iterable[bytes]) -> None:
+        first_damaged = n_lines = n_good = 0
+        for n_lines, line in enumerate(lines, 1):
+            if not line.endswith(b"\n"):
+                self.has_torn_end = True
+                n_lines -= 1
+                break
+            is_good = self._take(n_lines, line)
+            if is_good and first_damaged:
+                raise self._damaged(first_damaged)
+            n_good += is_good
+            first_damaged = first_damaged or (0 if is_good else n_lines)
+        if not self.header:
             raise RecordError(f"{self.path}: it does not begin with the header of a record")
-        self.header: Mapping[str, Any] = parsed[0]
-        self.trials = [self._trial(line) for line in parsed[1:] if line["kind"] == "trial"]
+        # The lines of one write may be there in part.
+        if first_damaged and (n_good < 2 or n_lines - first_damaged >= self.header["parallel"]):
+            raise self._damaged(first_damaged)
+        self.has_torn_end |= first_damaged > 0
 
-    def _parse(self, lines: list[bytes]) -> Iterator[dict[str, Any]]:
-        for number, line in enumerate(lines, 1):
-            try:
-                parsed = json.loads(line.decode("utf-8", "replace"))  # reasons were cut anywhere once
-                parsed["kind"]
-            except (ValueError, KeyError, TypeError):
-                if number == len(lines) and number > 1:  # written, but not whole
-                    self.has_torn_end = True
-                    return
-                raise RecordError(f"{self.path}:{number}: it is damaged; mscgym salvage can take out what is "
-                                  "before it") from None
-            yield parsed
+    def _take(self, number: int, text: bytes) -> bool:
+        """False: it is damaged."""
+        try:
+            line = _parse(text)
+            kind = line["kind"]
+            if number == 1:
+                self.header = line if kind == "header" and line["parallel"] > 0 else {}
+                return bool(self.header)
+            if kind == "trial":
+                self.trials.append(_trial(line, text))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return False
+        return True
 
-    @staticmethod
-    def _trial(line: Mapping[str, Any]) -> Trial:
-        return Trial(line["id"], tuple(line["choices"]), line["state"], line["metrics"], line["violation"],
-                     line.get("baseline"), line)
+    def _damaged(self, number: int) -> RecordError:
+        if number == 1:
+            return RecordError(f"{self.path}: it does not begin with the header of a record")
+        return RecordError(f"{self.path}:{number}: it is damaged; mscgym salvage can take out what is before it")
 
     def __len__(self) -> int:
         return len(self.trials)

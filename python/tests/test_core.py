@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from math import inf
 
 if sys.version_info < (3, 11):
@@ -239,6 +240,59 @@ class TestWithMscgym(unittest.TestCase):
             with open(torn, "wb") as file:
                 file.write(damaged)
             self.assertRaises(mscgym.RecordError, mscgym.Record, torn)
+
+    def damage(self, n, behind=0):
+        """The record with n damaged lines, and so many good ones behind them."""
+        with open(self.record, "rb") as file:
+            lines = file.readlines()
+        first = len(lines) - behind - n
+        lines[first:first + n] = [line.replace(b'"kind"', b"\0\0\0", 1) for line in lines[first:first + n]]
+        path = os.path.join(self.folder, "damaged.jsonl")
+        with open(path, "wb") as file:
+            file.writelines(lines)
+        return path, first
+
+    def test_record_with_a_write_that_is_there_in_part(self):
+        n = len(mscgym.Record(self.record))
+        for n_damaged in range(1, 5):  # "parallel" lines
+            path, _ = self.damage(n_damaged)
+            record = mscgym.Record(path)
+            self.assertEqual((len(record), record.has_torn_end), (n - n_damaged, True))
+            shown = subprocess.run([MSCGYM, "show", path], capture_output=True, text=True)
+            self.assertEqual(shown.returncode, 0)
+            self.assertIn(f"{n - n_damaged} complete trials are kept", shown.stderr)
+        for n_damaged, behind in (5, 0), (1, 1), (2, 3), (n, 0):
+            path, first = self.damage(n_damaged, behind)
+            with self.assertRaisesRegex(mscgym.RecordError, f"damaged.jsonl:{first + 1}: it is damaged"):
+                mscgym.Record(path)
+            mscgym_says("show", path, code=1)
+
+    def test_record_has_numbers(self):
+        with open(self.record, "rb") as file:
+            lines = file.readlines()
+        lines[1] = lines[1].replace(b'"distill_loss":0,', b'"distill_loss":"inf",')
+        lines[2] = lines[2].replace(b'"metrics":{', b'"metrics":{"quality":"-inf",').replace(
+            b'"violation":', b'"violation":"inf","x":')
+        path = os.path.join(self.folder, "infinite.jsonl")
+        with open(path, "wb") as file:
+            file.writelines(lines)
+        record = mscgym.Record(path)
+        self.assertEqual((record.trials[0].metrics["distill_loss"], record.objective(record.trials[0])), (inf, inf))
+        self.assertEqual((record.trials[1].metrics["quality"], record.trials[1].violation), (-inf, inf))
+        self.assertEqual(record.trials[0].line["metrics"]["distill_loss"], "inf")
+
+    def test_record_is_read_in_little_memory(self):
+        config = os.path.join(self.folder, "long.json")
+        with open(config, "w") as file:
+            json.dump({"workspace": ".", "verbose": "error", "gym": [{
+                "record": "long.jsonl", "env": {"type": "toy", "tasks": 50, "choices": 4}, "agent": {"type": "random"},
+                "budget": {"trials": 2000}, "parallel": 64}]}, file)
+        mscgym_says("search", config, "--quiet")
+        tracemalloc.start()
+        record = mscgym.Record(os.path.join(self.folder, "long.jsonl"))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        self.assertLess(peak / len(record), 2000)  # 1300; with each line's dictionary 3800
 
     def test_gym_view_gives_the_objective(self):
         gym = Child([MSCGYM, "gym", self.config, "--trials", "2"])
