@@ -36,6 +36,19 @@ static bool ends_with(const char *text, const char *end) {
     return length >= n && strcmp(text + length - n, end) == 0;
 }
 
+// Words with blanks between them are a program, whatever the last one ends in, but for a file of that name.
+static bool is_command(const char *text) {
+    return strpbrk(text, " \t") && access(text, F_OK) != 0;
+}
+
+static bool is_config(const char *name) {
+    return ends_with(name, ".json") && !is_command(name);
+}
+
+static bool is_library(const char *name) {
+    return ends_with(name, ".so") && !is_command(name);
+}
+
 // ---- A process for each rule ------------------------------------------------------------------
 
 static void try_in_child(struct checking *c, const struct msc_check_rule *rule, int out) {
@@ -181,7 +194,7 @@ static enum msc_status add_command(cJSON *object, const char *text) {
 }
 
 static enum msc_status make_agent(cJSON *object, const char *name) {
-    if (ends_with(name, ".so")) {
+    if (is_library(name)) {
         MSC_TRY(msc_json_add_text(object, "type", "library"));
         return msc_json_add_text(object, "path", name);
     }
@@ -203,7 +216,7 @@ static enum msc_status try_agent_of_config(struct checking *c, const struct msc_
 }
 
 static enum msc_status try_agent(struct checking *c, const struct msc_check_rule *rule) {
-    if (ends_with(c->values->name, ".json")) {
+    if (is_config(c->values->name)) {
         return try_agent_of_config(c, rule);
     }
     cJSON *object = cJSON_CreateObject();
@@ -279,10 +292,10 @@ static void close_by_name(void *payload, struct msc_env *env) {
     msc_env_destroy(env);
 }
 
-// Words with blanks between them, and paths that are no library's, are programs.
+// Words with blanks between them, and paths that are no library's.
 static bool is_program(const char *name) {
-    return !msc_env_find(name) && !ends_with(name, ".so") &&
-           (strchr(name, ' ') || msc_library_is_path(name));
+    return !msc_env_find(name) && !is_library(name) &&
+           (strpbrk(name, " \t") || msc_library_is_path(name));
 }
 
 static enum msc_status try_env_program(struct checking *c, const struct msc_check_rule *rule) {
@@ -306,7 +319,7 @@ static enum msc_status try_env(struct checking *c, const struct msc_check_rule *
     struct of_config of = {.path = name};
     struct msc_check_env subject = {
         .open = open_of_config, .close = close_of_config, .payload = &of};
-    if (ends_with(name, ".json")) {
+    if (is_config(name)) {
         MSC_TRY(msc_cli_fill_options(&of.options, c->call, &c->values->common));
         of.options.log = NULL;
         return rule->check(&subject);

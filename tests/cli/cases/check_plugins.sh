@@ -49,6 +49,13 @@ for fault in unseeded range failed left talks; do
     echo "== $fault"
     try mscgym agents --check "python3 -S agent.py $fault" 2>/dev/null | grep -v '^ok'
 done
+# Words that end as a configuration and a library do; and files with blanks in their names.
+mscgym agents --check "python3 -S agent.py params.json" --json | jq -c '[.[].kept] | all'
+mscgym envs --check "python3 -S $EXAMPLES/../environments/filter_bits.py plugin.so" --json | jq -c '[.[].kept] | all'
+cp net.json "my net.json"
+cp env.so "my env.so"
+mscgym agents --check "my net.json" --json | jq -c '[.[].kept] | all'
+mscgym envs --check "./my env.so" --json | jq -c '[.[].kept] | all'
 echo "== slow"
 mscgym agents --check "python3 -S agent.py slow" --limit 1s --json | jq -c '.[-1].message'
 # What does not start.
