@@ -33,7 +33,7 @@ MSC_PUBLIC_BEGIN
 // msc_agent_left, the space, the goal, proposals, trials and outcomes of env/api/, msc_param and
 // msc_rng. Functions: those below that are for the definition's, and those of env/api/ and of the
 // installed headers of base/. Agents need no others.
-#define MSC_AGENT_ABI 5u
+#define MSC_AGENT_ABI 6u
 
 struct cJSON;
 struct msc_agent;
