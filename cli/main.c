@@ -184,6 +184,9 @@ int main(int argc, char **argv) {
     // A file that may not grow is an error of the write, with a line that says so.
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGXFSZ, &ignore, NULL);
+    // Where who started this ignores it, nobody could tell how a process that is started here has ended.
+    const struct sigaction normal = {.sa_handler = SIG_DFL};
+    sigaction(SIGCHLD, &normal, NULL);
     struct msc_arena arena = {0};
     struct msc_console console;
     msc_console_init(&console);

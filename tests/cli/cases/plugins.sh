@@ -19,6 +19,14 @@ try mscgym envs env.so
 mscgym agents agent.so --json | jq -c '.[].name'
 mscgym envs ./env.so --json | jq -c '.[].name'
 try mscgym agents ./env.so
+# Where the ends of processes are ignored.
+deaf() {
+    python3 -c 'import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execvp(sys.argv[1], sys.argv[1:])' "$@"
+}
+deaf mscgym envs ./env.so --json | jq -c '.[].name'
+deaf mscgym envs --check ./env.so --json | jq -c 'map(.kept) | unique'
 try mscgym envs ./agent.so
 try mscgym agents ./missing.so
 try mscgym envs ./missing.so
