@@ -374,6 +374,25 @@ class TestTalk(InFolder):
         self.assertEqual(process.communicate("two\n"), ("behind two\n\n", "aside\n"))
 
 
+class TestGuide(InFolder):
+    def test_is_right_as_printed(self):
+        """The agent and the environment of docs/python.md, as they stand there."""
+        with open(os.path.join(HERE, "..", "..", "docs", "python.md"), encoding="utf-8") as file:
+            sections = file.read().split("\n## ")
+        for title, what in ("An agent", "agents"), ("An environment", "envs"):
+            section, = [text for text in sections if text.startswith(title + "\n")]
+            code = section.split("\n\n    ", 1)[1]
+            lines = []
+            for line in code.splitlines():
+                if line and not line.startswith("    ") and lines:
+                    break
+                lines.append(line.removeprefix("    "))
+            with open(os.path.join(self.folder, "guide.py"), "w", encoding="utf-8") as file:
+                file.write("\n".join(lines))
+            said = mscgym_says(what, "--check", f"{sys.executable} guide.py", "--json", folder=self.folder)
+            self.assertEqual([rule for rule in json.loads(said) if not rule["kept"]], [])
+
+
 class TestReasons(InFolder):
     def test_are_lines_of_utf8(self):
         self.search(TOLD, LONG_REASONS)
