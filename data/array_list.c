@@ -1,4 +1,5 @@
 #include "base/alloc.h"
+#include "data/array_pick.h"
 #include "data/npy.h"
 
 #include <string.h>
@@ -38,4 +39,9 @@ void msc_array_list_finish(struct msc_array_list *list) {
     msc_free(list->names);
     msc_free(list->arrays);
     *list = (struct msc_array_list){0};
+}
+
+bool msc_array_pick__all(const struct msc_array_pick *pick, const char *name) {
+    (void)pick, (void)name;
+    return true;
 }

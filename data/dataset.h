@@ -1,8 +1,9 @@
 // A dataset: samples for each model input, optional labels, cut into batches.
 //
-// Samples come from a .npz or .safetensors (one array for each input, by name; a single array of
-// any name serves a model with one input), a .npy, or a folder of images. Batches are fixed at
-// creation: batch b holds samples [b * batch, min((b + 1) * batch, n)); the last one may be short.
+// Samples come from a .npz or .safetensors (one array for each input, by name; others beside them
+// are not looked at; a single array of any name serves a model with one input), a .npy, or a folder
+// of images. Batches are fixed at creation: batch b holds samples [b * batch, min((b + 1) * batch,
+// n)); the last one may be short.
 //
 // How an array holds the samples of an input of shape [d0, d1, ...]:
 //
@@ -20,8 +21,9 @@
 //     of a state: its first value, in its own shape; zeros where the file has no such array
 //
 // One input that is not batched makes every batch one sample, whatever batch size was asked for.
-// Samples of different shapes are arrays NAME/0, NAME/1, ..., each of the input's own shape with
-// one sample, or images without a fixed size; then a batch holds samples of one shape only.
+// Samples of different shapes are arrays NAME/0, NAME/1, ... without a gap, each of the input's own
+// shape with one sample, or images without a fixed size; then a batch holds samples of one shape
+// only.
 //
 //     struct msc_dataset_options o = MSC_DATASET_OPTIONS_INIT;
 //     o.inputs = "calibration.npz";

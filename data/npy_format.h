@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "data/array.h"
+#include "data/array_pick.h"
 #include "data/stream.h"
 
 struct msc_npy_header {
@@ -34,5 +35,8 @@ enum msc_status msc_npy__known_to_numpy(struct msc_array **out, const struct msc
 // Of the members of an archive, without their endings; in the arena.
 enum msc_status msc_npz__names(const char ***out, size_t *n, struct msc_arena *arena,
                                const char *path);
+// As msc_npz_load, but only those members that are picked; the others may be anything.
+enum msc_status msc_npz__load(struct msc_array_list *out, struct msc_array_pick *pick,
+                              const char *path);
 
 #endif

@@ -45,11 +45,15 @@ static enum msc_status open_archive(zip_t **out, uint64_t *n_bytes, const char *
     return status;
 }
 
+static bool has_suffix(const char *name) {
+    size_t n = strlen(name);
+    return n > SUFFIX_BYTES && strcmp(name + n - SUFFIX_BYTES, SUFFIX) == 0;
+}
+
 // A member that numpy could have written, with sizes that the archive can hold.
 static enum msc_status check_member(const zip_stat_t *info, uint64_t archive_bytes,
                                     const char *path) {
-    size_t n = strlen(info->name);
-    if (n <= SUFFIX_BYTES || strcmp(info->name + n - SUFFIX_BYTES, SUFFIX) != 0) {
+    if (!has_suffix(info->name)) {
         return MSC_FAIL(MSC_E_FORMAT,
                         "%s: member \"%s\" is no .npy array; remove it, or write the file again "
                         "with numpy.savez",
@@ -76,9 +80,9 @@ static enum msc_status check_member(const zip_stat_t *info, uint64_t archive_byt
     return MSC_OK;
 }
 
-// What the directory says of a member, checked.
-static enum msc_status stat_member(zip_stat_t *info, zip_t *archive, uint64_t index,
-                                   uint64_t archive_bytes, const char *path) {
+// What the directory says of a member; not checked.
+static enum msc_status read_entry(zip_stat_t *info, zip_t *archive, uint64_t index,
+                                  const char *path) {
     const uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
                             ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     zip_stat_init(info);
@@ -88,17 +92,25 @@ static enum msc_status stat_member(zip_stat_t *info, zip_t *archive, uint64_t in
                         "read (%s); write the file again",
                         path, index, zip_strerror(archive));
     }
+    return MSC_OK;
+}
+
+static enum msc_status stat_member(zip_stat_t *info, zip_t *archive, uint64_t index,
+                                   uint64_t archive_bytes, const char *path) {
+    MSC_TRY(read_entry(info, archive, index, path));
     return check_member(info, archive_bytes, path);
 }
 
-// Members may share bytes of the archive, so it is their sum that counts.
-static enum msc_status check_unpacked_size(zip_t *archive, uint64_t archive_bytes,
-                                           const char *path) {
-    zip_int64_t n = zip_get_num_entries(archive, 0);
+// Of the members that are read. They may share bytes of the archive, so it is their sum that counts.
+static enum msc_status check_unpacked_size(zip_t *archive, const struct msc_array_pick *pick,
+                                           uint64_t archive_bytes, const char *path) {
     uint64_t n_unpacked = 0;
-    for (zip_int64_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < pick->n_names; i++) {
+        if (!pick->takes(pick, pick->names[i])) {
+            continue;
+        }
         zip_stat_t info;
-        MSC_TRY(stat_member(&info, archive, (uint64_t)i, archive_bytes, path));
+        MSC_TRY(stat_member(&info, archive, i, archive_bytes, path));
         n_unpacked = info.size > UINT64_MAX - n_unpacked ? UINT64_MAX : n_unpacked + info.size;
     }
     if (n_unpacked > FREE_UNPACKED_BYTES && n_unpacked / MAX_UNPACKED_RATIO > archive_bytes) {
@@ -162,19 +174,52 @@ out:
     return status;
 }
 
-enum msc_status msc_npz_load(struct msc_array_list *out, const char *path) {
+// The names of all members, without their endings.
+static enum msc_status list_names(const char ***out, size_t *n, struct msc_arena *arena,
+                                  zip_t *archive, const char *path) {
+    *n = (size_t)zip_get_num_entries(archive, 0);
+    *out = msc_arena_array(arena, *n + 1, sizeof **out);
+    for (size_t i = 0; *out && i < *n; i++) {
+        zip_stat_t info;
+        MSC_TRY(read_entry(&info, archive, i, path));
+        size_t length = strlen(info.name) - (has_suffix(info.name) ? SUFFIX_BYTES : 0);
+        (*out)[i] = msc_arena_strndup(arena, info.name, length);
+        if (!(*out)[i]) {
+            break;
+        }
+    }
+    if (!*out || (*n > 0 && !(*out)[*n - 1])) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for %zu names", path, *n);
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_npz__load(struct msc_array_list *out, struct msc_array_pick *pick,
+                              const char *path) {
     zip_t *archive;
     uint64_t n_bytes;
+    enum msc_status status = MSC_OK;
     MSC_TRY(open_archive(&archive, &n_bytes, path));
-    enum msc_status status = check_unpacked_size(archive, n_bytes, path);
-    zip_int64_t n = zip_get_num_entries(archive, 0);
-    for (zip_int64_t i = 0; i < n && status == MSC_OK; i++) {
-        status = load_member(out, archive, (uint64_t)i, n_bytes, path);
+    MSC_TRY_OUT(list_names(&pick->names, &pick->n_names, pick->arena, archive, path));
+    MSC_TRY_OUT(check_unpacked_size(archive, pick, n_bytes, path));
+    for (size_t i = 0; i < pick->n_names; i++) {
+        if (pick->takes(pick, pick->names[i])) {
+            MSC_TRY_OUT(load_member(out, archive, i, n_bytes, path));
+        }
     }
+out:
     zip_discard(archive);
     if (status != MSC_OK) {
         msc_array_list_finish(out);
     }
+    return status;
+}
+
+enum msc_status msc_npz_load(struct msc_array_list *out, const char *path) {
+    struct msc_arena arena = {0};
+    struct msc_array_pick pick = {.takes = msc_array_pick__all, .arena = &arena};
+    enum msc_status status = msc_npz__load(out, &pick, path);
+    msc_arena_finish(&arena);
     return status;
 }
 
@@ -184,18 +229,10 @@ enum msc_status msc_npz__names(const char ***out, size_t *n, struct msc_arena *a
     uint64_t n_bytes;
     enum msc_status status = MSC_OK;
     MSC_TRY(open_archive(&archive, &n_bytes, path));
-    *n = (size_t)zip_get_num_entries(archive, 0);
-    *out = msc_arena_array(arena, *n + 1, sizeof **out);
-    for (size_t i = 0; *out && i < *n; i++) {
+    MSC_TRY_OUT(list_names(out, n, arena, archive, path));
+    for (size_t i = 0; i < *n; i++) {
         zip_stat_t info;
         MSC_TRY_OUT(stat_member(&info, archive, i, n_bytes, path));
-        (*out)[i] = msc_arena_strndup(arena, info.name, strlen(info.name) - SUFFIX_BYTES);
-        if (!(*out)[i]) {
-            break;
-        }
-    }
-    if (!*out || (*n > 0 && !(*out)[*n - 1])) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: no memory for %zu names", path, *n);
     }
 out:
     zip_discard(archive);

@@ -31,6 +31,7 @@ struct entry {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
     uint64_t begin, end; // in the elements' part of the file
+    bool is_taken;       // of others only the place is known
 };
 
 // An open file and its parsed header.
@@ -152,11 +153,8 @@ static enum msc_status parse_shape(struct entry *e, const cJSON *item, const cha
     return MSC_OK;
 }
 
-static enum msc_status parse_entry(struct entry *e, const cJSON *item, uint64_t data_bytes,
+static enum msc_status parse_place(struct entry *e, const cJSON *item, uint64_t data_bytes,
                                    const char *path) {
-    *e = (struct entry){.name = item->string};
-    MSC_TRY(parse_dtype(e, item, path));
-    MSC_TRY(parse_shape(e, item, path));
     const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(item, "data_offsets");
     if (!cJSON_IsArray(offsets) || cJSON_GetArraySize(offsets) != 2 ||
         !get_whole(&e->begin, cJSON_GetArrayItem(offsets, 0)) ||
@@ -170,6 +168,14 @@ static enum msc_status parse_entry(struct entry *e, const cJSON *item, uint64_t 
                         "or write it again",
                         path, e->name, e->begin, e->end, data_bytes);
     }
+    return MSC_OK;
+}
+
+static enum msc_status parse_entry(struct entry *e, const cJSON *item, uint64_t data_bytes,
+                                   const char *path) {
+    MSC_TRY(parse_dtype(e, item, path));
+    MSC_TRY(parse_shape(e, item, path));
+    MSC_TRY(parse_place(e, item, data_bytes, path));
     int64_t n = msc_dims_product(e->n_dims, e->dims);
     size_t element_bytes = msc_dtype_bytes(e->dtype);
     if (n < 0 || (uint64_t)n > UINT64_MAX / element_bytes ||
@@ -224,8 +230,26 @@ static bool is_metadata(const cJSON *item) {
     return strcmp(item->string, "__metadata__") == 0;
 }
 
+static enum msc_status list_names(const char ***out, size_t *n, struct msc_arena *arena,
+                                  const struct reader *r) {
+    const cJSON *item;
+    *n = 0;
+    *out = msc_arena_array(arena, (size_t)cJSON_GetArraySize(r->header) + 1, sizeof **out);
+    cJSON_ArrayForEach(item, r->header) {
+        char *name = *out ? msc_arena_strdup(arena, item->string) : NULL;
+        if (!name) {
+            return MSC_FAIL(MSC_E_NOMEM, "%s: no memory for its names", r->stream.name);
+        }
+        if (!is_metadata(item)) {
+            (*out)[(*n)++] = name;
+        }
+    }
+    return MSC_OK;
+}
+
 // *out is freed by the caller, also on failure.
-static enum msc_status parse_entries(struct entry **out, size_t *out_n, const struct reader *r) {
+static enum msc_status parse_entries(struct entry **out, size_t *out_n,
+                                     const struct msc_array_pick *pick, const struct reader *r) {
     const char *path = r->stream.name;
     uint64_t data_bytes = r->stream.n_bytes - r->data_offset;
     size_t capacity = 0;
@@ -235,7 +259,10 @@ static enum msc_status parse_entries(struct entry **out, size_t *out_n, const st
             continue;
         }
         MSC_TRY(msc_grow(out, &capacity, *out_n + 1, sizeof **out));
-        MSC_TRY(parse_entry(&(*out)[*out_n], item, data_bytes, path));
+        struct entry *e = &(*out)[*out_n];
+        *e = (struct entry){.name = item->string, .is_taken = pick->takes(pick, item->string)};
+        MSC_TRY(e->is_taken ? parse_entry(e, item, data_bytes, path)
+                            : parse_place(e, item, data_bytes, path));
         (*out_n)++;
     }
     if (*out_n > 0) {
@@ -266,22 +293,34 @@ static enum msc_status load_tensor(struct msc_array_list *out, const struct entr
     return status;
 }
 
-enum msc_status msc_safetensors_load(struct msc_array_list *out, const char *path) {
+enum msc_status msc_safetensors__load(struct msc_array_list *out, struct msc_array_pick *pick,
+                                      const char *path) {
     struct reader r;
     struct entry *entries = NULL;
     size_t n = 0;
     enum msc_status status = reader_init(&r, path);
     if (status == MSC_OK) {
-        status = parse_entries(&entries, &n, &r);
+        status = list_names(&pick->names, &pick->n_names, pick->arena, &r);
+    }
+    if (status == MSC_OK) {
+        status = parse_entries(&entries, &n, pick, &r);
     }
     for (size_t i = 0; i < n && status == MSC_OK; i++) {
-        status = load_tensor(out, &entries[i], &r);
+        status = entries[i].is_taken ? load_tensor(out, &entries[i], &r) : MSC_OK;
     }
     if (status != MSC_OK) {
         msc_array_list_finish(out);
     }
     msc_free(entries);
     reader_finish(&r);
+    return status;
+}
+
+enum msc_status msc_safetensors_load(struct msc_array_list *out, const char *path) {
+    struct msc_arena arena = {0};
+    struct msc_array_pick pick = {.takes = msc_array_pick__all, .arena = &arena};
+    enum msc_status status = msc_safetensors__load(out, &pick, path);
+    msc_arena_finish(&arena);
     return status;
 }
 
@@ -316,24 +355,10 @@ out:
 enum msc_status msc_safetensors__names(const char ***out, size_t *n, struct msc_arena *arena,
                                        const char *path) {
     struct reader r;
-    const cJSON *item = NULL;
     enum msc_status status = reader_init(&r, path);
-    if (status != MSC_OK) {
-        goto out;
+    if (status == MSC_OK) {
+        status = list_names(out, n, arena, &r);
     }
-    *n = 0;
-    *out = msc_arena_array(arena, (size_t)cJSON_GetArraySize(r.header) + 1, sizeof **out);
-    cJSON_ArrayForEach(item, r.header) {
-        char *name = *out ? msc_arena_strdup(arena, item->string) : NULL;
-        if (!name) {
-            status = MSC_FAIL(MSC_E_NOMEM, "%s: no memory for its names", path);
-            goto out;
-        }
-        if (!is_metadata(item)) {
-            (*out)[(*n)++] = name;
-        }
-    }
-out:
     reader_finish(&r);
     return status;
 }

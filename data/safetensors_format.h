@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "data/array_file.h"
+#include "data/array_pick.h"
 #include "data/dtype.h"
 
 // The header's length, little-endian, comes first.
@@ -21,5 +22,9 @@ enum msc_status msc_safetensors__lay_out(struct msc_str *header, uint64_t places
 // Of all tensors, as the header lists them; in the arena.
 enum msc_status msc_safetensors__names(const char ***out, size_t *n, struct msc_arena *arena,
                                        const char *path);
+// As msc_safetensors_load, but only those tensors that are picked; of the others no more is looked at
+// than their place.
+enum msc_status msc_safetensors__load(struct msc_array_list *out, struct msc_array_pick *pick,
+                                      const char *path);
 
 #endif

@@ -3,29 +3,66 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "data/npy_format.h"
 #include "data/safetensors.h"
+#include "data/safetensors_format.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
-// Samples of different shapes: arrays NAME/0, NAME/1, ... Sets *found when there is a first one.
+// ---- Arrays by name ---------------------------------------------------------------------------
+
+// One of NAME/0, NAME/1, ..., which hold a sample each?
+static bool is_part(const struct msc_input_spec *spec, const char *name) {
+    size_t n = strlen(spec->name);
+    if (strncmp(name, spec->name, n) != 0 || name[n] != '/' || name[n + 1] == '\0') {
+        return false;
+    }
+    const char *number = name + n + 1;
+    return number[strspn(number, "0123456789")] == '\0';
+}
+
+// Those of the inputs; and one that is alone, which may have any name.
+static bool takes_array(const struct msc_array_pick *pick, const char *name) {
+    const struct msc_source *source = pick->context;
+    for (size_t i = 0; i < source->n_specs; i++) {
+        if (strcmp(name, source->specs[i].name) == 0 || is_part(&source->specs[i], name)) {
+            return true;
+        }
+    }
+    return pick->n_names == 1;
+}
+
+// Samples of different shapes: arrays NAME/0, NAME/1, ... to the last one. Sets *found when there
+// are any.
 static enum msc_status take_parts(bool *found, struct msc_samples *out,
                                   const struct msc_input_spec *spec,
                                   const struct msc_array_list *list, const char *path) {
     struct msc_str name = {0};
     enum msc_status status = MSC_OK;
-    *found = false;
-    for (int64_t i = 0; status == MSC_OK; i++) {
+    const char *last = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        if (is_part(spec, list->names[i])) {
+            last = list->names[i];
+            n++;
+        }
+    }
+    *found = n > 0;
+    for (size_t i = 0; i < n; i++) {
         msc_str_clear(&name);
-        msc_str_printf(&name, "%s/%" PRId64, spec->name, i);
+        msc_str_printf(&name, "%s/%zu", spec->name, i);
         MSC_TRY_OUT(msc_str_status(&name));
         const struct msc_array *array = msc_array_list_find(list, msc_str_text(&name));
         if (!array) {
-            break;
+            status = MSC_FAIL(MSC_E_NOT_FOUND,
+                              "%s: no array \"%s\" among the %zu samples of input \"%s\", of which "
+                              "\"%s\" is one; number them from 0, without a gap or leading zeros",
+                              path, msc_str_text(&name), n, spec->name, last);
+            goto out;
         }
-        *found = true;
-        status = msc_samples__add_part(out, spec, array, path);
+        MSC_TRY_OUT(msc_samples__add_part(out, spec, array, path));
     }
 out:
     msc_str_finish(&name);
@@ -33,18 +70,18 @@ out:
 }
 
 static enum msc_status fail_missing(const struct msc_input_spec *spec,
-                                    const struct msc_array_list *list, const char *path) {
-    const char *near = msc_suggest(spec->name, (const char *const *)list->names, list->n);
+                                    const struct msc_array_pick *pick, const char *path) {
+    const char *near = msc_suggest(spec->name, pick->names, pick->n_names);
     struct msc_str names = {0};
-    for (size_t i = 0; i < list->n && i < 8; i++) {
-        msc_str_printf(&names, "%s\"%s\"", i ? ", " : "", list->names[i]);
+    for (size_t i = 0; i < pick->n_names && i < 8; i++) {
+        msc_str_printf(&names, "%s\"%s\"", i ? ", " : "", pick->names[i]);
     }
-    msc_str_append(&names, list->n > 8 ? ", ..." : "");
+    msc_str_append(&names, pick->n_names > 8 ? ", ..." : "");
     enum msc_status status =
         MSC_FAIL(MSC_E_NOT_FOUND,
                  "%s: no array for input \"%s\"; found %s%s%s%s; name each array as its "
                  "input",
-                 path, spec->name, list->n ? msc_str_text(&names) : "none",
+                 path, spec->name, pick->n_names ? msc_str_text(&names) : "none",
                  near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
     msc_str_finish(&names);
     return status;
@@ -59,7 +96,8 @@ static size_t count_given(const struct msc_source *source) {
     return n;
 }
 
-static enum msc_status take_list(struct msc_source *source, const struct msc_array_list *list) {
+static enum msc_status take_list(struct msc_source *source, const struct msc_array_list *list,
+                                 const struct msc_array_pick *pick) {
     for (size_t i = 0; i < source->n_specs; i++) {
         const struct msc_input_spec *spec = &source->specs[i];
         const struct msc_array *array = msc_array_list_find(list, spec->name);
@@ -69,7 +107,7 @@ static enum msc_status take_list(struct msc_source *source, const struct msc_arr
             if (found) {
                 continue;
             }
-            if (list->n == 1 && count_given(source) == 1 && !spec->state) {
+            if (pick->n_names == 1 && count_given(source) == 1 && !spec->state) {
                 array = list->arrays[0];
             }
         }
@@ -78,28 +116,38 @@ static enum msc_status take_list(struct msc_source *source, const struct msc_arr
             continue;
         }
         if (!array) {
-            return fail_missing(spec, list, source->path);
+            return fail_missing(spec, pick, source->path);
         }
         MSC_TRY(msc_samples__from_array(&source->samples[i], spec, array, source->path));
     }
     return MSC_OK;
 }
 
-static enum msc_status open_npz(struct msc_source *source) {
+static enum msc_status open_named(struct msc_source *source,
+                                  enum msc_status (*load)(struct msc_array_list *out,
+                                                          struct msc_array_pick *pick,
+                                                          const char *path)) {
     struct msc_array_list list = {0};
-    MSC_TRY(msc_npz_load(&list, source->path));
-    enum msc_status status = take_list(source, &list);
+    struct msc_arena arena = {0};
+    struct msc_array_pick pick = {.takes = takes_array, .context = source, .arena = &arena};
+    enum msc_status status = load(&list, &pick, source->path);
+    if (status == MSC_OK) {
+        status = take_list(source, &list, &pick);
+    }
     msc_array_list_finish(&list);
+    msc_arena_finish(&arena);
     return status;
 }
 
-static enum msc_status open_safetensors(struct msc_source *source) {
-    struct msc_array_list list = {0};
-    MSC_TRY(msc_safetensors_load(&list, source->path));
-    enum msc_status status = take_list(source, &list);
-    msc_array_list_finish(&list);
-    return status;
+static enum msc_status open_npz(struct msc_source *source) {
+    return open_named(source, msc_npz__load);
 }
+
+static enum msc_status open_safetensors(struct msc_source *source) {
+    return open_named(source, msc_safetensors__load);
+}
+
+// ---- Files and folders ------------------------------------------------------------------------
 
 static enum msc_status fail_single(const struct msc_source *source, const char *what) {
     return MSC_FAIL(MSC_E_INVALID,

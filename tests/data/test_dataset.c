@@ -2,8 +2,11 @@
 
 #include "data_test.h"
 
+#include "base/file.h"
 #include "data/npy.h"
 #include "data/safetensors.h"
+
+#include <string.h>
 
 // [n, d1, ...] with elements first, first + 1, ...
 static struct msc_array *ramp(enum msc_dtype dtype, int n_dims, const int64_t dims[],
@@ -320,6 +323,60 @@ static void test_data_dataset__samples_of_different_shapes(void **state) {
                "sample 2 is [1,2,5]", NULL);
 }
 
+// What lies beside an input's array may be of any type and in any form.
+static void test_data_dataset__other_arrays_are_passed_over(void **state) {
+    char path[PATH_BYTES];
+    const struct msc_input_spec spec = {
+        .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 2, .dims = {-1, 4}, .is_batched = true};
+    struct msc_dataset_options o = MSC_DATASET_OPTIONS_INIT;
+    struct msc_dataset *data = NULL;
+    o.inputs = test_file(path, "beside.npz");
+    o.batch = 3;
+    assert_int_equal(msc_dataset_load(&data, &o, &spec, 1), MSC_OK);
+    test_is_ramp(msc_dataset_batch(data, 0, 0), MSC_DTYPE_F32, 2, (const int64_t[]){3, 4}, -1.5,
+                 0.5);
+    msc_dataset_destroy(data);
+    // A tensor of 4-bit floats before the input's in the other container.
+    static const char header[] =
+        "{\"codes\":{\"dtype\":\"F4\",\"shape\":[8],\"data_offsets\":[0,4]},"
+        "\"x\":{\"dtype\":\"F32\",\"shape\":[1,4],\"data_offsets\":[4,20]}}";
+    char bytes[8 + sizeof header - 1 + 20] = {(char)(sizeof header - 1)};
+    const float ones[4] = {1, 1, 1, 1};
+    assert_true(sizeof header - 1 < 128);
+    memcpy(bytes + 8, header, sizeof header - 1);
+    memcpy(bytes + sizeof bytes - sizeof ones, ones, sizeof ones);
+    o.inputs = test_path(path, state, "beside.safetensors");
+    assert_int_equal(msc_file_write(path, bytes, sizeof bytes), MSC_OK);
+    assert_int_equal(msc_dataset_load(&data, &o, &spec, 1), MSC_OK);
+    test_is_ramp(msc_dataset_batch(data, 0, 0), MSC_DTYPE_F32, 2, (const int64_t[]){1, 4}, 1, 0);
+    msc_dataset_destroy(data);
+}
+
+// Samples after a gap would be lost without a word.
+static void test_data_dataset__a_gap_between_samples(void **state) {
+    char path[PATH_BYTES];
+    const struct msc_input_spec spec = {
+        .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 2, .dims = {-1, 4}, .is_batched = true};
+    static const char *const names[][3] = {{"x/0", "x/1", "x/3"}, {"x/00", "x/01", "x/02"}};
+    static const char *const missing[] = {"no array \"x/2\"", "no array \"x/0\""};
+    struct msc_array *x = ramp(MSC_DTYPE_F32, 2, (const int64_t[]){1, 4}, 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct msc_array_list list = {0};
+        struct msc_dataset_options o = MSC_DATASET_OPTIONS_INIT;
+        struct msc_dataset *data = NULL;
+        for (size_t k = 0; k < 3; k++) {
+            assert_int_equal(msc_array_list_add(&list, names[i][k], x), MSC_OK);
+        }
+        assert_int_equal(msc_array_list_add(&list, "x/last", x), MSC_OK); // no sample
+        o.inputs = test_path(path, state, "gap.npz");
+        assert_int_equal(msc_npz_save(path, &list), MSC_OK);
+        test_fails(msc_dataset_load(&data, &o, &spec, 1), MSC_E_NOT_FOUND, path, missing[i],
+                   "3 samples", NULL);
+        msc_array_list_finish(&list);
+    }
+    msc_array_release(x);
+}
+
 // Saves ten samples whose first element is 3 * i, and labels 100 + i.
 static struct msc_dataset_options save_ten(char inputs[PATH_BYTES], char labels[PATH_BYTES],
                                            void **state) {
@@ -413,6 +470,8 @@ int main(void) {
         cmocka_unit_test(test_data_dataset__npz_by_name),
         cmocka_unit_test(test_data_dataset__single_array_of_any_name),
         cmocka_unit_test(test_data_dataset__samples_of_different_shapes),
+        cmocka_unit_test(test_data_dataset__other_arrays_are_passed_over),
+        cmocka_unit_test(test_data_dataset__a_gap_between_samples),
         cmocka_unit_test(test_data_dataset__splits),
         cmocka_unit_test(test_data_dataset__calibration_and_validation_do_not_overlap),
         cmocka_unit_test(test_data_dataset__conversions),

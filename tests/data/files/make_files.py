@@ -56,6 +56,9 @@ np.save("bad_nine_dims.npy", np.zeros((1,) * 9, np.float32))
 np.savez("stored.npz", x=ramp("float32", (3, 4)), ids=ramp("int64", (3,)))
 np.savez_compressed("deflated.npz", x=ramp("float32", (3, 4)),
                     zeros=np.zeros((100, 10), np.float32))
+# What lies beside the samples of a model: what others need, and no array that a model could take.
+np.savez("beside.npz", x=ramp("float32", (3, 4)), file_names=np.array(["a.png", "b.png", "c.png"]),
+         facts=np.array([{"a": 1}, None, 2], dtype=object), wave=np.zeros(3, np.complex64))
 
 
 def write_zip(path, members, method=zipfile.ZIP_STORED):
@@ -68,6 +71,9 @@ plain = npy_bytes(ramp("float32", (3, 4)))
 write_zip("bad_member.npz", [("x.npy", plain), ("readme.txt", b"text")])
 write_zip("bad_content.npz", [("x.npy", b"this is no array at all")])
 write_zip("bad_method.npz", [("x.npy", plain)], zipfile.ZIP_BZIP2)
+with zipfile.ZipFile("beside.npz", "a") as z:
+    z.writestr(zipfile.ZipInfo("readme.txt"), b"text")
+    z.writestr(zipfile.ZipInfo("packed.npy"), plain, zipfile.ZIP_BZIP2)
 import warnings
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
