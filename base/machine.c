@@ -1,4 +1,4 @@
-// Linux: affinity mask, /proc, control group version 2.
+// Linux: affinity mask, /proc.
 
 // sched_getaffinity is Linux's own.
 #define _GNU_SOURCE
@@ -43,40 +43,6 @@ bool msc_machine_sums_bytes(void) {
 #else
     return true;
 #endif
-}
-
-// The number at the beginning of a file, or after `key` in it.
-static bool read_number(uint64_t *out, const char *path, const char *key) {
-    char *text = NULL;
-    size_t n_bytes = 0;
-    if (msc_file_read(&text, &n_bytes, path) != MSC_OK) {
-        return false;
-    }
-    const char *at = key ? strstr(text, key) : text;
-    char *end = NULL;
-    if (at) {
-        at += key ? strlen(key) : 0;
-        *out = strtoull(at, &end, 10);
-    }
-    bool is_there = at && end != at; // "max" is no number
-    msc_free(text);
-    return is_there;
-}
-
-uint64_t msc_machine_free_bytes(void) {
-    uint64_t n_kilobytes = 0;
-    uint64_t limit = 0;
-    uint64_t used = 0;
-    if (!read_number(&n_kilobytes, "/proc/meminfo", "MemAvailable:")) {
-        return 0;
-    }
-    uint64_t n_bytes = n_kilobytes * 1024;
-    if (read_number(&limit, "/sys/fs/cgroup/memory.max", NULL) &&
-        read_number(&used, "/sys/fs/cgroup/memory.current", NULL)) {
-        uint64_t left = limit > used ? limit - used : 0;
-        n_bytes = left < n_bytes ? left : n_bytes;
-    }
-    return n_bytes;
 }
 
 uint64_t msc_machine_resident_bytes(void) {

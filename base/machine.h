@@ -10,7 +10,8 @@ int msc_machine_n_threads(void);
 // Has it instructions that add products of signed and unsigned bytes to 32-bit sums (AVX-512 VNNI,
 // AVX-VNNI), or adds them so without (processors other than x86)?
 bool msc_machine_sums_bytes(void);
-// Memory that can be had now without swapping, within the limits of the control group; 0: unknown.
+// Memory that can be had now without swapping, within the limits of the control groups that this
+// process is in; 0: unknown.
 uint64_t msc_machine_free_bytes(void);
 // Memory that this process holds now; 0: unknown.
 uint64_t msc_machine_resident_bytes(void);
