@@ -21,7 +21,7 @@ struct msc_agent {
     unsigned version;
     struct msc_rng rng;
     struct msc_arena arena;
-    const char *folder;
+    struct msc_agent_host host;
     void *library;
 };
 
@@ -49,8 +49,8 @@ unsigned msc_agent_version(const struct msc_agent *agent) {
     return agent->version;
 }
 
-const char *msc_agent__folder(const struct msc_agent *agent) {
-    return agent->folder;
+const struct msc_agent_host *msc_agent__host(const struct msc_agent *agent) {
+    return &agent->host;
 }
 
 uint64_t msc_agent__seed(const struct msc_agent *agent) {
@@ -59,10 +59,6 @@ uint64_t msc_agent__seed(const struct msc_agent *agent) {
 
 const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent) {
     return agent->def;
-}
-
-double msc_agent_answer_s(const struct msc_agent *agent) {
-    return agent->def == &msc_agent_process ? msc_agent__process_timeout_s(agent) : 0.0;
 }
 
 static enum msc_status read_version(struct msc_agent *agent, const struct cJSON *config) {
@@ -106,11 +102,12 @@ static enum msc_status agent_start(struct msc_agent *agent, const struct msc_age
                         "installed headers",
                         def->name, def->abi, MSC_AGENT_ABI);
     }
-    if (setup->folder) {
-        agent->folder = msc_arena_strdup(&agent->arena, setup->folder);
+    agent->host = setup->host;
+    if (setup->host.folder) {
+        agent->host.folder = msc_arena_strdup(&agent->arena, setup->host.folder);
     }
     agent->state = msc_alloc_zero(1, def->state_size ? def->state_size : 1);
-    if (!agent->state || (setup->folder && !agent->folder)) {
+    if (!agent->state || (setup->host.folder && !agent->host.folder)) {
         return MSC_FAIL(MSC_E_NOMEM, "agent %s: out of memory for its state", def->name);
     }
     msc_rng_seed(&agent->rng, setup->seed, AGENT_STREAM);

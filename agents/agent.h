@@ -37,6 +37,15 @@ MSC_PUBLIC_BEGIN
 
 struct cJSON;
 struct msc_agent;
+struct msc_cancel;
+
+// Whose agent it is; borrowed until destroy, but for the folder, which is copied.
+struct msc_agent_host {
+    const char
+        *folder; // where relative paths start, and where a program runs; NULL: the current one
+    // Polled while an agent that is a program thinks: level 2 ends that (MSC_E_CANCELLED). May be NULL.
+    const struct msc_cancel *cancel;
+};
 
 // How many trials an agent will still ask for, were nothing else to end the search.
 struct msc_agent_left {
@@ -92,12 +101,11 @@ enum msc_status msc_agent_create(struct msc_agent **out, const struct msc_agent_
                                  const struct cJSON *config, const struct msc_space *space,
                                  const struct msc_goal *goal, uint64_t seed);
 // The agent that a config means by "type": a built-in name, "process" (a program, "command") or
-// "library" (a shared library, "path"). Relative paths start from `folder` (NULL: the current one),
-// which also is where a program runs; it ends at the latest with the thread that opened it. `config`
-// NULL or without "type": MSC_E_INVALID.
+// "library" (a shared library, "path"). A program ends at the latest with the thread that opened it.
+// `host` may be NULL. `config` NULL or without "type": MSC_E_INVALID.
 enum msc_status msc_agent_open(struct msc_agent **out, const struct cJSON *config,
                                const struct msc_space *space, const struct msc_goal *goal,
-                               uint64_t seed, const char *folder);
+                               uint64_t seed, const struct msc_agent_host *host);
 // Fills out[0 … *n); parent -1, bound +inf and probe false are set before the agent writes. A
 // choice out of range, a bound that is not a number or a parent below -1 is MSC_E_INVALID.
 enum msc_status msc_agent_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
@@ -108,8 +116,6 @@ bool msc_agent_is_done(const struct msc_agent *agent);
 struct msc_agent_left msc_agent_left(const struct msc_agent *agent);
 double msc_agent_effort(const struct msc_agent *agent, double n);
 const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent);
-// How long it may take over one answer by a limit of its own, in seconds; 0: it has none.
-double msc_agent_answer_s(const struct msc_agent *agent);
 // Adds the members that the record's header carries: "type", "version" and the resolved parameters.
 enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object);
 void msc_agent_destroy(struct msc_agent *agent); // accepts NULL

@@ -11,14 +11,13 @@ struct msc_agent_setup {
     const struct msc_space *space;
     const struct msc_goal *goal;
     uint64_t seed;
-    const char *folder; // where relative paths start, or NULL
+    struct msc_agent_host host;
     void *library;      // closed after the agent's finish, or at once on failure; may be NULL
 };
 
 enum msc_status msc_agent__create(struct msc_agent **out, const struct msc_agent_setup *setup);
 
-double msc_agent__process_timeout_s(const struct msc_agent *agent); // of msc_agent_process
-const char *msc_agent__folder(const struct msc_agent *agent);
+const struct msc_agent_host *msc_agent__host(const struct msc_agent *agent);
 uint64_t msc_agent__seed(const struct msc_agent *agent);
 
 #endif

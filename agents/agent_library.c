@@ -57,18 +57,18 @@ static enum msc_status fail_unknown_agent(const char *type) {
 
 enum msc_status msc_agent_open(struct msc_agent **out, const struct cJSON *config,
                                const struct msc_space *space, const struct msc_goal *goal,
-                               uint64_t seed, const char *folder) {
+                               uint64_t seed, const struct msc_agent_host *host) {
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(config, "type");
     if (!cJSON_IsString(type)) {
         return MSC_FAIL(MSC_E_INVALID, "agent: \"type\" is missing, expected a name such as "
                                        "\"evolutionary\"");
     }
-    struct msc_agent_setup setup = {
-        .config = config, .space = space, .goal = goal, .seed = seed, .folder = folder};
+    struct msc_agent_setup setup = {.config = config, .space = space, .goal = goal, .seed = seed};
+    setup.host = host ? *host : setup.host;
     if (strcmp(type->valuestring, "library") == 0) {
         const char *path;
         MSC_TRY(msc_json_get_text(&path, config, "path", "agent"));
-        MSC_TRY(msc_agent_library_open(&setup.library, &setup.def, path, folder));
+        MSC_TRY(msc_agent_library_open(&setup.library, &setup.def, path, setup.host.folder));
     } else if (strcmp(type->valuestring, "process") == 0) {
         setup.def = &msc_agent_process;
     } else {

@@ -53,7 +53,8 @@ static enum msc_status process_init(struct msc_agent *agent) {
     program->timeout_s = p->timeout_s;
     MSC_TRY(msc_program_read(program, p->command, "agent.command", "[\"python3\", \"agent.py\"]",
                              msc_agent_arena(agent)));
-    enum msc_status status = msc_program_start(program, msc_agent__folder(agent), NULL);
+    const struct msc_agent_host *host = msc_agent__host(agent);
+    enum msc_status status = msc_program_start(program, host->folder, host->cancel);
     if (status == MSC_OK) {
         cJSON *answer = NULL;
         msc_str_clear(&program->request);
@@ -118,11 +119,6 @@ static struct msc_agent_left process_left(const struct msc_agent *agent) {
 static void process_finish(struct msc_agent *agent) {
     struct process_agent *p = msc_agent_state(agent);
     msc_program_finish(&p->program);
-}
-
-double msc_agent__process_timeout_s(const struct msc_agent *agent) {
-    const struct process_agent *p = msc_agent_state(agent);
-    return p->timeout_s;
 }
 
 const struct msc_agent_def msc_agent_process = {

@@ -166,8 +166,8 @@ static enum msc_status runner_open(struct check_runner *r) {
         MSC_TRY(r->proposals[i].choices ? MSC_OK : no_memory());
     }
     MSC_TRY(r->proposals ? MSC_OK : no_memory());
-    return msc_agent_open(&r->agent, run->subject->config, space, &r->goal, run->seed,
-                          run->subject->folder);
+    const struct msc_agent_host agent_host = {.folder = run->subject->folder};
+    return msc_agent_open(&r->agent, run->subject->config, space, &r->goal, run->seed, &agent_host);
 }
 
 // The caller finishes the trace, also after a failure.

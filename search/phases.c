@@ -60,8 +60,9 @@ static enum msc_status open_replayed_agent(struct replay *r) {
     }
     cJSON_DeleteItemFromObjectCaseSensitive(r->config, "version");
     MSC_TRY(version ? msc_json_add(r->config, "version", cJSON_Duplicate(version, true)) : MSC_OK);
+    const struct msc_agent_host host = {.folder = r->options->agent_folder};
     return msc_agent_open(&r->agent, r->config, r->options->space, msc_record_goal(record),
-                          msc_record_seed(record), r->options->agent_folder);
+                          msc_record_seed(record), &host);
 }
 
 static enum msc_status make_replay_room(struct replay *r) {

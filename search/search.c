@@ -54,8 +54,12 @@ static void begin_round(struct msc_search *s) {
     msc_arena_reset(&s->arena);
 }
 
+// An agent may take long over each; what is not told now is told when the search goes on.
 static enum msc_status tell_round(struct msc_search *s) {
     for (size_t i = 0; i < s->n_items; i++) {
+        if (msc_cancel_now(s->options->cancel)) {
+            return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
+        }
         const struct msc_trial told = msc_race_told_of(&s->known, s->record, &s->items[i].line);
         MSC_TRY(msc_agent_tell(s->agent, &told));
     }
@@ -388,6 +392,9 @@ static enum msc_status search_loop(struct msc_search *s, enum msc_search_end *en
 // Tells a fresh agent everything before `first` without asking it.
 static enum msc_status warm_start(struct msc_search *s, int64_t first) {
     while (s->next_id < first) {
+        if (msc_cancel_soon(s->options->cancel)) {
+            return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
+        }
         begin_round(s);
         MSC_TRY(take_next_recorded(s));
         MSC_TRY(tell_round(s));
@@ -442,6 +449,7 @@ enum msc_status msc_search_run(struct msc_search_result *result,
                            .announced_id = -1};
     *result = (struct msc_search_result){0};
     enum msc_status status = msc_search__open(&s);
+    bool is_open = status == MSC_OK;
     if (options->pool) {
         msc_env_set_elsewhere(options->env, msc_pool_elsewhere(options->pool));
     }
@@ -454,7 +462,7 @@ enum msc_status msc_search_run(struct msc_search_result *result,
     if (options->pool) {
         msc_env_set_elsewhere(options->env, NULL);
     }
-    if (status == MSC_E_CANCELLED && msc_cancel_soon(options->cancel)) {
+    if (status == MSC_E_CANCELLED && is_open && msc_cancel_soon(options->cancel)) {
         result->end = MSC_SEARCH_END_CANCELLED;
         status = MSC_OK;
     }

@@ -6,8 +6,6 @@
 #include "base/json.h"
 #include "records/record_header.h"
 
-#include <math.h>
-
 // Opens the record, if there is one.
 static enum msc_status open_search_record(struct msc_search *s) {
     const struct msc_search_options *o = s->options;
@@ -113,7 +111,14 @@ static enum msc_status open_search_agent(struct msc_search *s) {
     if (version) {
         MSC_TRY(msc_json_add(s->agent_config, "version", cJSON_Duplicate(version, true)));
     }
-    return msc_agent_open(&s->agent, s->agent_config, s->space, o->goal, o->seed, o->agent_folder);
+    const struct msc_agent_host host = {.folder = o->agent_folder, .cancel = o->cancel};
+    enum msc_status status =
+        msc_agent_open(&s->agent, s->agent_config, s->space, o->goal, o->seed, &host);
+    return status == MSC_E_CANCELLED
+               ? MSC_FAIL(MSC_E_CANCELLED,
+                          "stopped on request before the agent was ready; the same "
+                          "command begins anew, or goes on from the record")
+               : status;
 }
 
 static enum msc_status make_buffers(struct msc_search *s) {
@@ -166,9 +171,6 @@ enum msc_status msc_search__open(struct msc_search *s) {
     MSC_TRY(open_search_agent(s));
     if (o->restart) {
         MSC_TRY(msc_record_set_aside(NULL, o->record_path, o->log));
-    }
-    if (o->quiet_seconds > 0.0) {
-        msc_worker_set_quiet(o->worker, fmax(o->quiet_seconds, msc_agent_answer_s(s->agent)));
     }
     MSC_TRY(make_search_header(&wanted, s));
     enum msc_status status = s->record

@@ -92,8 +92,8 @@ static enum msc_status create(struct fixture *f, const struct msc_agent_def *def
 
 static enum msc_status open_type(struct fixture *f, const char *json) {
     open_fixture(f, toy, json);
-    return msc_agent_open(&f->agent, f->config, msc_env_space(f->env), &f->goal, 0,
-                          MSC_PLUGIN_FOLDER);
+    const struct msc_agent_host host = {.folder = MSC_PLUGIN_FOLDER};
+    return msc_agent_open(&f->agent, f->config, msc_env_space(f->env), &f->goal, 0, &host);
 }
 
 static enum msc_status ask(struct fixture *f, struct msc_proposal *first) {

@@ -13,7 +13,8 @@
 
 static enum msc_status open_json(struct fixture *f, const char *json) {
     open_fixture(f, "{\"tasks\":3,\"choices\":2}", json);
-    return msc_agent_open(&f->agent, f->config, msc_env_space(f->env), &f->goal, 5, "/");
+    const struct msc_agent_host host = {.folder = "/"};
+    return msc_agent_open(&f->agent, f->config, msc_env_space(f->env), &f->goal, 5, &host);
 }
 
 // An agent that runs `script` with a timeout of half a second.
@@ -204,6 +205,25 @@ static void test_agents_process__takes_its_children_along(void **state) {
     check_child_ends(stubborn, "sleep 600"); // never
 }
 
+// While it thinks, whoever watches sees that all is well, and who asks twice to stop need not wait.
+static void test_agents_process__may_think_long(void **state) {
+    (void)state;
+    struct fixture f;
+    uint64_t beats = 0;
+    size_t n;
+    struct msc_cancel cancel = {.beats = &beats};
+    const struct msc_agent_host host = {.cancel = &cancel};
+    char *json = script_config("\"type\":\"process\",\"timeout\":60",
+                               "read a; sleep 0.5; echo {}; read b; sleep 60");
+    open_fixture(&f, "{\"tasks\":3,\"choices\":2}", json);
+    assert_ok(msc_agent_open(&f.agent, f.config, msc_env_space(f.env), &f.goal, 5, &host));
+    assert_true(beats >= 3);
+    msc_cancel_raise(&cancel, 2);
+    assert_int_equal(ask(&f, &n), MSC_E_CANCELLED);
+    close_fixture(&f);
+    msc_free(json);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agents_process__cannot_start),
@@ -215,6 +235,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_agents_process__sends_what_is_documented),
         cmocka_unit_test(test_agents_process__runs_in_its_folder),
         cmocka_unit_test(test_agents_process__takes_its_children_along),
+        cmocka_unit_test(test_agents_process__may_think_long),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,8 +148,9 @@ void trace_make(struct trace *trace, const struct trace_run *run) {
     r.env = trace_open_env(run->env, &r.goal, &env_config);
     r.n_tasks = msc_env_space(r.env)->n_tasks;
     assert_ok(msc_json_parse(&agent_config, run->agent, strlen(run->agent), "agent"));
-    assert_ok(msc_agent_open(&r.agent, agent_config, msc_env_space(r.env), &r.goal, run->seed,
-                             MSC_TESTS_FOLDER));
+    const struct msc_agent_host host = {.folder = MSC_TESTS_FOLDER};
+    assert_ok(
+        msc_agent_open(&r.agent, agent_config, msc_env_space(r.env), &r.goal, run->seed, &host));
     if (run->tell_baselines) {
         run_baselines(&r);
     }

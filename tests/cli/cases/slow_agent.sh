@@ -1,0 +1,62 @@
+# An agent that is a program may think for longer than `quiet_time`, and so may many of its answers
+# together: its `timeout` is what counts. Who asks twice to stop need not wait for it.
+. "$(dirname "$0")/../lib.sh"
+cat >agent.sh <<'END'
+# agent.sh INIT ASK TELL: seconds for each. It proposes one point after the other.
+n=0
+think() {
+    [ "$1" = 0 ] || { : >busy; sleep "$1"; }
+}
+while read -r request; do
+    case $request in
+    *'"method":"init"'*) think "$1"; echo '{}' ;;
+    *'"method":"ask"'*)
+        think "$2"
+        proposals=
+        for _ in $(seq 16); do
+            n=$((n + 1))
+            proposals+=${proposals:+,}'{"choices":['$((n % 3)),$((n / 3 % 3)),$((n / 9 % 3)),0,0,0']}'
+        done
+        echo '{"proposals":['$proposals']}'
+        ;;
+    *'"method":"tell"'*) think "$3"; echo '{}' ;;
+    *) exit ;;
+    esac
+done
+END
+# slow NAME INIT ASK TELL [more of the entry]
+slow() {
+    toy "$1" 16
+    sed -i 's|"agent": .*|"agent": {"type": "process", "timeout": 60,\n              "command": ["bash", "agent.sh", "'"$2\", \"$3\", \"$4"'"]},|
+        s|"parallel": 4|"parallel": 16'"${5:+, $5}"'|' "$1.json"
+}
+quiet='"quiet_time": 1.5'
+slow a 3 0 0 "$quiet"
+try mscgym search a.json | grep '^trials\|^exit'
+# A round of tells takes 3 s, and all of them once more.
+slow b 0 0 0.2 "$quiet"
+sed -i 's/"timeout": 60/"timeout": 1.5/' b.json
+try mscgym search b.json | grep '^trials\|^exit'
+sed -i 's/"trials": 16/"trials": 17/' b.json
+try mscgym search b.json --warm-start | grep '^trials\|^exit'
+
+# stop NAME: asks twice to stop, while it thinks.
+stop() {
+    rm -f busy
+    mscgym search "$1.json" >stopped.txt 2>&1 &
+    search=$!
+    while [ ! -e busy ]; do sleep 0.01; done
+    kill -INT $search
+    sleep 0.2
+    kill -INT $search
+    wait $search
+    echo "exit $?"
+    grep '^ended\|^mscgym\|resume' stopped.txt
+}
+# While it gets ready, while it chooses, and while it hears of a round.
+slow c 50 0 0
+stop c
+slow d 0 50 0
+stop d
+slow e 0 0 50
+stop e
