@@ -197,6 +197,7 @@ static enum msc_status start_guard(struct supervisor *s) {
 
 static enum msc_status start_worker(struct supervisor *s) {
     atomic_store(&s->page->is_open, 0);
+    atomic_store(&s->page->is_closed, 0);
     atomic_store(&s->page->is_busy, 0);
     atomic_store(&s->page->deadline_ns, 0);
     atomic_store(&s->page->quiet_ns, (uint64_t)(MSC_WATCHDOG_DEFAULT_S * 1e9));
@@ -303,8 +304,9 @@ static enum msc_worker_death classify_death(const struct supervisor *s, int stat
     if (WIFSIGNALED(state)) {
         return WTERMSIG(state) == SIGKILL ? MSC_WORKER_DEATH_KILLED : MSC_WORKER_DEATH_CRASH;
     }
-    // An exit in the middle of a trial is none of ours.
-    return atomic_load(&s->page->is_busy) ? MSC_WORKER_DEATH_CRASH : MSC_WORKER_DEATH_NONE;
+    // An exit before the worker closed is none of ours, but that of a library.
+    bool has_closed = atomic_load(&s->page->is_closed) || !atomic_load(&s->page->is_open);
+    return has_closed ? MSC_WORKER_DEATH_NONE : MSC_WORKER_DEATH_CRASH;
 }
 
 static enum msc_status check_started(const struct supervisor *s, int state) {
@@ -328,7 +330,9 @@ static void describe_death(char *out, size_t n_bytes, const struct supervisor *s
         snprintf(out, n_bytes, "died of signal %d (%s)", WTERMSIG(state),
                  strsignal(WTERMSIG(state)));
     } else {
-        snprintf(out, n_bytes, "exited in the middle of a trial (code %d)", WEXITSTATUS(state));
+        snprintf(out, n_bytes, "exited %s (code %d)",
+                 atomic_load(&s->page->is_busy) ? "in the middle of a trial" : "before its end",
+                 WEXITSTATUS(state));
     }
 }
 

@@ -63,7 +63,7 @@ enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options
 // How the worker before this one ended.
 enum msc_worker_death {
     MSC_WORKER_DEATH_NONE,
-    MSC_WORKER_DEATH_CRASH,  // its own signal, or an exit in the middle of a trial
+    MSC_WORKER_DEATH_CRASH,  // its own signal, or an exit before msc_worker_close
     MSC_WORKER_DEATH_KILLED, // SIGKILL from outside: out of memory, most often
     MSC_WORKER_DEATH_LIMIT,  // the parent, at a trial's time limit
     MSC_WORKER_DEATH_QUIET,  // the parent, for want of a sign of life
@@ -83,7 +83,9 @@ bool msc_worker_is_wanted(void);
 // and SIGXFSZ become errors of the call. `cancel` must outlive the process. Works in a process
 // that is not supervised, too: then there is no page.
 enum msc_status msc_worker_open(struct msc_worker *worker, struct msc_cancel *cancel);
-void msc_worker_close(struct msc_worker *worker); // accepts a zeroed one
+// The worker is about to end. One that exits without this has died, whatever its exit code: a library
+// has called exit. Accepts a zeroed one.
+void msc_worker_close(struct msc_worker *worker);
 
 // For the search. All accept NULL and a worker without a page.
 // Between begin and end, trials are in flight; the parent kills after `seconds` (<= 0: never).

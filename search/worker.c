@@ -91,6 +91,7 @@ enum msc_status msc_worker_open(struct msc_worker *worker, struct msc_cancel *ca
 void msc_worker_close(struct msc_worker *worker) {
     if (worker->page) {
         worker->cancel->beats = NULL;
+        atomic_store(&worker->page->is_closed, 1);
         munmap(worker->page, sizeof *worker->page);
         worker->page = NULL;
     }

@@ -21,6 +21,7 @@ struct msc_worker_page {
     _Atomic uint64_t progress;                // of all workers: msc_worker_add_progress
     _Atomic uint32_t is_busy;                 // trials are in flight
     _Atomic uint32_t is_open;                 // the worker has taken the page over
+    _Atomic uint32_t is_closed;               // and has come to its own end
     _Atomic uint64_t record_low, record_high; // hash of the record being written
     uint64_t beats;                           // by __atomic alone (base/cancel.h)
     _Atomic uint64_t quiet_ns;                // so long without a beat; 0: for ever

@@ -53,6 +53,10 @@ static enum msc_status agent_ask(struct msc_agent *agent, struct msc_proposal ou
     (void)agent;
     (void)out;
     *n = max;
+    const char *fault = getenv("MSC_FAULT");
+    if (fault && strcmp(fault, "exit") == 0) {
+        exit(EXIT_SUCCESS);
+    }
     return MSC_OK;
 }
 

@@ -3,7 +3,8 @@
 //     search_worker RECORD TRIALS ENV AGENT LIMIT_S QUIET_S
 //
 // Exit code 0 after a search that ended or was cancelled (the end is printed), 1 after an error.
-// RECORD "crash" ends every worker at once, "exit" with code 42; "hang" never ends one; "environment"
+// RECORD "crash" ends every worker at once, "exit" with code 42, "vanish" as a library would that calls
+// exit; "hang" never ends one; "environment"
 // prints what it was started with.
 #include "base/json.h"
 #include "base/str.h"
@@ -72,7 +73,11 @@ static int work(char **argv) {
         abort();
     }
     if (strcmp(argv[1], "exit") == 0) {
+        msc_worker_close(&worker);
         return 42;
+    }
+    if (strcmp(argv[1], "vanish") == 0) {
+        exit(EXIT_SUCCESS);
     }
     if (strcmp(argv[1], "hang") == 0) { // before any search begins
         msc_worker_set_quiet(&worker, 0.2);
@@ -81,6 +86,7 @@ static int work(char **argv) {
     if (strcmp(argv[1], "environment") == 0) {
         const char *policy = getenv("OMP_WAIT_POLICY");
         printf("%s %d\n", policy ? policy : "-", msc_worker_is_wanted());
+        msc_worker_close(&worker);
         return 0;
     }
     enum msc_status status = search(argv, &worker, &cancel);

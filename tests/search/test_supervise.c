@@ -279,6 +279,9 @@ static void test_search_supervise__gives_up(void **state) {
     assert_output(&p, "4 restarts brought no new trial");
     p.record = "exit";
     assert_int_equal(run(&p), 42);
+    p.record = "vanish"; // its code is not that of a search that has ended
+    assert_int_equal(run(&p), 1);
+    assert_output(&p, "exited before its end (code 0), and 4 restarts brought no new trial");
     p.record = f->path;
     p.env = "{\"no\":1}";
     assert_int_equal(run(&p), 1);

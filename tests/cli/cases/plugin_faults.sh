@@ -12,6 +12,9 @@ try mscgym envs ./pipe.so
 toy agent 12
 sed -i 's|"agent": .*|"agent": {"type": "library", "path": "./faults.so"},|' agent.json
 MSC_FAULT="wild params" try mscgym search agent.json --quiet
+# One that ends the process, as if all were well: there is no result, and who waits for one is told.
+MSC_FAULT="exit" try mscgym search agent.json --quiet --on-end '["sh", "-c", "echo $MSCGYM_EVENT: $MSCGYM_MESSAGE >told.txt"]'
+cat told.txt
 cat >env.json <<END
 {"workspace": "env", "gym": [{"env": {"type": "./faults.so"}, "agent": {"type": "random"}}]}
 END
