@@ -166,7 +166,11 @@ static enum msc_status keep_array(struct msc_array_log *l, const struct logged_a
 
 static enum msc_status scan_log(struct msc_array_log *l, const unsigned char *bytes, size_t n_bytes,
                                 struct msc_hash identity, const struct msc_log *log) {
-    bool is_one = n_bytes >= BEGIN_BYTES && memcmp(bytes, MAGIC, MAGIC_BYTES) == 0;
+    bool is_one = n_bytes >= BEGIN_BYTES;
+    if (n_bytes > 0 && memcmp(bytes, MAGIC, n_bytes < MAGIC_BYTES ? n_bytes : MAGIC_BYTES) != 0) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: it is another kind of file, and is not written over",
+                        l->path);
+    }
     if (!is_one || !has_hash(bytes + MAGIC_BYTES, identity)) {
         if (n_bytes > 0) {
             msc_log(log, MSC_LOG_WARNING, "%s: %s; it is made anew", l->path,
@@ -197,14 +201,20 @@ static enum msc_status scan_log(struct msc_array_log *l, const unsigned char *by
 
 // ---- Opening ----------------------------------------------------------------------------------
 
+// What a link leads to, by whatever kind of link, is somebody else's and not written over.
 static enum msc_status lock_log(struct msc_array_log *l) {
     struct stat info;
-    l->descriptor = open(l->path, O_RDWR | O_CLOEXEC | O_CREAT | O_NONBLOCK, 0666);
+    l->descriptor = open(l->path, O_RDWR | O_CLOEXEC | O_CREAT | O_NONBLOCK | O_NOFOLLOW, 0666);
     if (l->descriptor < 0) {
-        return fail_log(l, "open", errno);
+        return errno == ELOOP
+                   ? MSC_FAIL(MSC_E_IO, "%s: it is a link, which is not followed", l->path)
+                   : fail_log(l, "open", errno);
     }
     if (fstat(l->descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
         return MSC_FAIL(MSC_E_IO, "%s: it is no regular file", l->path);
+    }
+    if (info.st_nlink > 1) {
+        return MSC_FAIL(MSC_E_IO, "%s: it has another name, too, and is not written over", l->path);
     }
     return flock(l->descriptor, LOCK_EX | LOCK_NB) == 0
                ? MSC_OK
@@ -260,6 +270,21 @@ void msc_array_log_close(struct msc_array_log *l) {
         msc_free(l->arrays);
         msc_free(l->path);
         msc_free(l);
+    }
+}
+
+void msc_array_log_remove(const char *path) {
+    struct stat info;
+    char begin[MAGIC_BYTES];
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    bool is_one = descriptor >= 0 && fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) &&
+                  pread(descriptor, begin, sizeof begin, 0) == (ssize_t)sizeof begin &&
+                  memcmp(begin, MAGIC, sizeof begin) == 0;
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+    if (is_one) {
+        (void)msc_file_remove(path); // it is of no use, and does no harm
     }
 }
 

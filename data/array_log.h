@@ -18,12 +18,15 @@
 
 struct msc_array_log;
 
-// Makes the file where there is none. One that is of something else, or no such file, is told of in `log`
-// and begun anew; one that is damaged is, from there on; what a killed program left of its last array is
-// told of, too, and cut off. MSC_E_STATE: another process has it open. *out is the caller's.
+// Makes the file where there is none. One that is of something else is told of in `log` and begun anew;
+// one that is damaged is, from there on; what a killed program left of its last array is told of, too, and
+// cut off. *out is the caller's. MSC_E_STATE: another process has it open; MSC_E_IO: it is a link, or no
+// file; MSC_E_FORMAT: it is a file, but none of these. What is there then stays as it is.
 enum msc_status msc_array_log_open(struct msc_array_log **out, const char *path,
                                    struct msc_hash identity, const struct msc_log *log);
 void msc_array_log_close(struct msc_array_log *log); // accepts NULL
+// Removes the file, of whatever it is; what is none of these stays.
+void msc_array_log_remove(const char *path);
 
 size_t msc_array_log_n(const struct msc_array_log *log);
 const char *msc_array_log_name(const struct msc_array_log *log, size_t index); // borrowed

@@ -1,7 +1,6 @@
 #include "env/preparation.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "data/dataset.h"
 #include "graph/graph.h"
@@ -69,8 +68,8 @@ void msc_preparation_remove(const struct msc_env *env) {
     const char *path = msc_env_host(env)->parameters_path
                            ? msc_preparation_path(env, MOMENTS_ENDING, &arena)
                            : NULL;
-    if (path && msc_file_exists(path)) {
-        (void)msc_file_remove(path); // it is of no use, and does no harm
+    if (path) {
+        msc_array_log_remove(path);
     }
     msc_arena_finish(&arena);
 }

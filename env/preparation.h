@@ -14,7 +14,7 @@
 // *out is the caller's (msc_array_log_close). NULL where nothing is kept beside a record, or the file cannot
 // be had, which the log is told. MSC_E_NOMEM.
 enum msc_status msc_preparation_open(struct msc_array_log **out, const struct msc_env *env);
-// The file, if there is one.
+// The file, if there is one, and no other.
 void msc_preparation_remove(const struct msc_env *env);
 
 // All that can change a bit of what is kept. MSC_E_NOMEM.

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const struct msc_hash identity = {.low = 7, .high = 9};
 
@@ -135,6 +137,10 @@ static void test_data_array_log__damaged_anywhere(void **state) {
         bytes[at] ^= 0x41;
         assert_int_equal(msc_file_write(copy, bytes, n_bytes), MSC_OK);
         bytes[at] ^= 0x41;
+        if (at < 16) { // nothing says that it is one
+            test_fails(msc_array_log_open(&l, copy, identity, &log), MSC_E_FORMAT, copy, NULL);
+            continue;
+        }
         assert_int_equal(msc_array_log_open(&l, copy, identity, &log), MSC_OK);
         assert_true(msc_array_log_n(l) < 3);
         if (msc_array_log_n(l) > 0) {
@@ -167,12 +173,53 @@ static void test_data_array_log__of_another(void **state) {
     test_fails(msc_array_log_open(&l, "/nowhere/a", other, NULL), MSC_E_IO, "/nowhere/a", NULL);
 }
 
+// What lies there under its name stays as it is.
+static void test_data_array_log__of_others(void **state) {
+    static const char precious[] = "what somebody wrote, and keeps here";
+    char path[PATH_BYTES], target[PATH_BYTES];
+    struct msc_array_log *l = NULL;
+    char *bytes = NULL;
+    size_t n_bytes = 0;
+    test_path(path, state, "log");
+    test_path(target, state, "precious");
+    for (int i = 0; i < 4; i++) {
+        static const char *const words[] = {"another kind", "is a link", "is a link",
+                                            "another name"};
+        (void)msc_file_remove(path);
+        const char *held = i == 0 ? path : target;
+        if (i == 2) { // of one that is such a file
+            write_three(target);
+        } else {
+            assert_int_equal(msc_file_write(held, precious, sizeof precious), MSC_OK);
+        }
+        if (i > 0) {
+            assert_int_equal(i == 3 ? link(target, path) : symlink(target, path), 0);
+        }
+        struct stat before, after;
+        assert_int_equal(stat(held, &before), 0);
+        test_fails(msc_array_log_open(&l, path, identity, NULL), i == 0 ? MSC_E_FORMAT : MSC_E_IO,
+                   path, words[i], NULL);
+        msc_array_log_remove(path);
+        assert_int_equal(stat(path, &after), 0);
+        assert_true(after.st_ino == before.st_ino && after.st_size == before.st_size);
+        assert_int_equal(msc_file_read(&bytes, &n_bytes, path), MSC_OK);
+        assert_true(i == 2 || memcmp(bytes, precious, sizeof precious) == 0);
+        msc_free(bytes);
+    }
+    assert_int_equal(unlink(path), 0);
+    write_three(path);
+    msc_array_log_remove(path);
+    assert_false(msc_file_exists(path));
+    msc_array_log_remove(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_data_array_log__read_back),
         cmocka_unit_test(test_data_array_log__cut_anywhere),
         cmocka_unit_test(test_data_array_log__damaged_anywhere),
         cmocka_unit_test(test_data_array_log__of_another),
+        cmocka_unit_test(test_data_array_log__of_others),
     };
     return cmocka_run_group_tests(tests, test_folder_setup, test_folder_teardown);
 }

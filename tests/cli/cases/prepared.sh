@@ -47,3 +47,15 @@ rm -r a
 sed -i 's/"bits": 8/"bits": 7/' whole.json
 told
 ls a | grep tiny.jsonl
+
+echo "== where something of another lies"
+sed -i 's/"verbose": "info"/"verbose": "warning"/' whole.json
+other() { # where it would go: a link, or a file
+    rm -r a && mkdir a && "$@"
+    mscgym search whole.json 2>&1 >/dev/null | grep 'moments'
+    cat a/tiny.jsonl.moments
+}
+echo "what somebody keeps" >precious.txt
+other ln -s ../precious.txt a/tiny.jsonl.moments
+other ln precious.txt a/tiny.jsonl.moments
+other cp precious.txt a/tiny.jsonl.moments
