@@ -67,8 +67,9 @@ static enum msc_status header_add_metrics(cJSON *space_object, const struct msc_
     for (size_t i = 0; i < space->n_metrics; i++) {
         cJSON *metric = cJSON_CreateObject();
         MSC_TRY(msc_json_push(metrics, metric));
+        const char *unit = space->metrics[i].unit;
         MSC_TRY(msc_json_add_text(metric, "name", space->metrics[i].name));
-        MSC_TRY(msc_json_add_text(metric, "unit", space->metrics[i].unit));
+        MSC_TRY(msc_json_add_text(metric, "unit", unit ? unit : ""));
         MSC_TRY(msc_json_add_bool(metric, "maximised", space->metrics[i].is_maximised));
         MSC_TRY(msc_json_add_bool(metric, "exact", space->metrics[i].is_exact));
         if (space->metrics[i].is_measured) {

@@ -55,7 +55,7 @@ struct msc_cost {
 
 struct msc_metric {
     const char *name;  // "distill_loss", "size_bytes", ...
-    const char *unit;  // "bytes", "" for ratios
+    const char *unit;  // "bytes", "" for ratios; may be NULL, which is ""
     const char *help;  // what it is, in one line; may be NULL
     bool is_maximised; // what "better" means for an objective on it
     bool is_exact;     // known without a run: an entry of `costs` has this name

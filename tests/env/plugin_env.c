@@ -14,7 +14,7 @@ static const char *const labels[] = {"heads", "tails"};
 static const uint32_t order[] = {0, 1};
 static const struct msc_task task = {
     .name = "side", .n_choices = 2, .labels = labels, .most_expensive_first = order};
-static const struct msc_metric metric = {.name = "loss", .unit = ""};
+static const struct msc_metric metric = {.name = "loss"}; // without what may be left out
 static const struct msc_space space = {
     .n_tasks = 1, .tasks = &task, .n_metrics = 1, .metrics = &metric};
 
