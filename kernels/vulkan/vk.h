@@ -3,7 +3,9 @@
 // Commands are recorded and run later: msc_vk_dispatch and msc_vk_upload return before anything is
 // computed, msc_vk_download waits. What is recorded runs in order; barriers are put in where one
 // command needs another's result, or overwrites what another reads. Memory may therefore be given
-// back as soon as its last use is recorded.
+// back as soon as its last use is recorded. Where commands that were recorded will not run, as their
+// batch is not taken or the device is lost, all that comes after fails: nothing there can be trusted
+// until the device is opened anew.
 //
 // A dispatch takes any number of calls that differ in their blocks and in a row of parameters:
 //
@@ -254,6 +256,7 @@ struct msc_vk {
     int batch;                        // the one being recorded
     VkSemaphore timeline;             // counts batches that are done
     uint64_t n_submitted;             // batches
+    VkResult lost;                    // by which a batch's commands were lost; VK_SUCCESS: none were
     struct msc_vk_returned *returned; // staging of downloads
     size_t n_returned, returned_capacity;
     struct msc_vk_range ranges[MSC_VK_MAX_RANGES]; // touched since the last barrier

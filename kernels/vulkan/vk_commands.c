@@ -134,19 +134,41 @@ void msc_vk_touch(struct msc_vk *vk, struct msc_vk_batch *b, const struct msc_vk
     vk->n_ranges += n;
 }
 
+// ---- Losing -----------------------------------------------------------------------------------
+
+// Who recorded commands was told that they will run, and others have taken their results for granted
+// since. So once some will not, nothing that the device holds can be trusted.
+static enum msc_status check_lost(const struct msc_vk *vk) {
+    if (vk->lost == VK_SUCCESS || vk->lost == VK_ERROR_DEVICE_LOST) {
+        return msc_vk_check(vk->lost, "a batch");
+    }
+    return MSC_FAIL(MSC_E_DEVICE, "vulkan: the device did not take a batch of commands (VkResult %d)",
+                    (int)vk->lost);
+}
+
+static enum msc_status lose(struct msc_vk *vk, VkResult result) {
+    vk->lost = vk->lost == VK_SUCCESS ? result : vk->lost;
+    return check_lost(vk);
+}
+
+// Of a call that asks about batches; it may be asked again where memory was short.
+static enum msc_status check_batch(struct msc_vk *vk, VkResult result) {
+    return result == VK_ERROR_DEVICE_LOST ? lose(vk, result) : msc_vk_check(result, "a batch");
+}
+
 // ---- Waiting ----------------------------------------------------------------------------------
 
-static enum msc_status wait_until(struct msc_vk *vk, uint64_t value) {
+static VkResult wait_until(const struct msc_vk *vk, uint64_t value) {
     VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
                                 .semaphoreCount = 1,
                                 .pSemaphores = &vk->timeline,
                                 .pValues = &value};
-    return msc_vk_check(vk->api.vkWaitSemaphores(vk->device, &info, UINT64_MAX), "a batch");
+    return vk->api.vkWaitSemaphores(vk->device, &info, UINT64_MAX);
 }
 
 bool msc_vk_is_idle(struct msc_vk *vk) {
     uint64_t n_done = 0;
-    return !vk->batches[vk->batch].is_recording &&
+    return vk->lost == VK_SUCCESS && !vk->batches[vk->batch].is_recording &&
            vk->api.vkGetSemaphoreCounterValue(vk->device, vk->timeline, &n_done) == VK_SUCCESS &&
            n_done == vk->n_submitted;
 }
@@ -184,10 +206,11 @@ static void vk_commands_stamp(struct msc_vk *vk, struct msc_vk_batch *b, uint32_
 enum msc_status msc_vk_begin(struct msc_vk *vk, struct msc_vk_batch **out) {
     struct msc_vk_batch *b = &vk->batches[vk->batch];
     *out = b;
+    MSC_TRY(check_lost(vk));
     if (b->is_recording) {
         return MSC_OK;
     }
-    MSC_TRY(wait_until(vk, b->value));
+    MSC_TRY(check_batch(vk, wait_until(vk, b->value)));
     MSC_TRY(read_times(vk, b));
     MSC_TRY(
         msc_vk_check(vk->api.vkResetDescriptorPool(vk->device, b->descriptors, 0), "descriptors"));
@@ -207,7 +230,7 @@ enum msc_status msc_vk_begin(struct msc_vk *vk, struct msc_vk_batch **out) {
     return MSC_OK;
 }
 
-static enum msc_status submit_batch(struct msc_vk *vk, struct msc_vk_batch *b) {
+static VkResult submit_batch(struct msc_vk *vk, struct msc_vk_batch *b) {
     uint64_t value = vk->n_submitted + 1;
     VkTimelineSemaphoreSubmitInfo timeline = {.sType =
                                                   VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
@@ -219,15 +242,24 @@ static enum msc_status submit_batch(struct msc_vk *vk, struct msc_vk_batch *b) {
                          .pCommandBuffers = &b->commands,
                          .signalSemaphoreCount = 1,
                          .pSignalSemaphores = &vk->timeline};
-    MSC_TRY(msc_vk_check(vk->api.vkQueueSubmit(vk->queue, 1, &info, VK_NULL_HANDLE), "a batch"));
-    vk->n_submitted = b->value = value;
-    b->is_timed = vk->timings != NULL;
-    vk->batch = (vk->batch + 1) % MSC_VK_BATCHES;
-    return MSC_OK;
+    VkResult result = vk->api.vkQueueSubmit(vk->queue, 1, &info, VK_NULL_HANDLE);
+    bool is_short =
+        result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    // The batches before it hold what it lacks until they are done.
+    if (is_short && wait_until(vk, vk->n_submitted) == VK_SUCCESS) {
+        result = vk->api.vkQueueSubmit(vk->queue, 1, &info, VK_NULL_HANDLE);
+    }
+    if (result == VK_SUCCESS) {
+        vk->n_submitted = b->value = value;
+        b->is_timed = vk->timings != NULL;
+        vk->batch = (vk->batch + 1) % MSC_VK_BATCHES;
+    }
+    return result;
 }
 
 enum msc_status msc_vk_submit(struct msc_vk *vk) {
     struct msc_vk_batch *b = &vk->batches[vk->batch];
+    MSC_TRY(check_lost(vk));
     if (!b->is_recording) {
         return MSC_OK;
     }
@@ -238,17 +270,20 @@ enum msc_status msc_vk_submit(struct msc_vk *vk) {
     vk->api.vkCmdPipelineBarrier(b->commands, stages, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0,
                                  NULL, 0, NULL);
     b->is_recording = false;
-    MSC_TRY(msc_vk_check(vk->api.vkEndCommandBuffer(b->commands), "a command buffer"));
-    return submit_batch(vk, b);
+    VkResult result = vk->api.vkEndCommandBuffer(b->commands);
+    if (result == VK_SUCCESS) {
+        result = submit_batch(vk, b);
+    }
+    return result == VK_SUCCESS ? MSC_OK : lose(vk, result);
 }
 
 enum msc_status msc_vk_submit_and_wait(struct msc_vk *vk) {
     MSC_TRY(msc_vk_submit(vk));
     uint64_t value = vk->n_submitted;
     msc_vk_unlock(vk);
-    enum msc_status status = wait_until(vk, value);
+    VkResult result = wait_until(vk, value);
     msc_vk_lock(vk);
-    return status;
+    return check_batch(vk, result);
 }
 
 enum msc_status msc_vk_flush(struct msc_vk *vk) {
@@ -270,8 +305,8 @@ enum msc_status msc_vk_count_dispatch(struct msc_vk *vk, struct msc_vk_batch *b,
     vk_commands_stamp(vk, b, (uint32_t)b->n_dispatches);
     bool is_full = b->n_dispatches == MSC_VK_BATCH_DISPATCHES;
     if (!is_full && b->n_dispatches % LOOK_EVERY == 0) {
-        MSC_TRY(msc_vk_check(vk->api.vkGetSemaphoreCounterValue(vk->device, vk->timeline, &n_done),
-                             "a batch"));
+        MSC_TRY(check_batch(
+            vk, vk->api.vkGetSemaphoreCounterValue(vk->device, vk->timeline, &n_done)));
         is_full = n_done == vk->n_submitted;
     }
     return is_full ? msc_vk_submit(vk) : MSC_OK;
