@@ -67,6 +67,7 @@ const char *msc_status_name(enum msc_status status) {
     static const char *const names[] = {
         "ok",          "invalid",      "out of memory", "input/output", "format",
         "unsupported", "device error", "state",         "not found",    "cancelled",
+        "device lost",
     };
     int index = -(int)status;
     if (index < 0 || (size_t)index >= sizeof names / sizeof names[0]) {

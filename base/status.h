@@ -29,6 +29,7 @@ enum msc_status {
     MSC_E_STATE = -7,       // called in the wrong order, or a file belongs to something else
     MSC_E_NOT_FOUND = -8,   // a name or file does not exist
     MSC_E_CANCELLED = -9,   // stopped on request
+    MSC_E_LOST = -10,       // a compute device is gone with all it held, until it is opened anew
 };
 
 #if defined(__GNUC__)

@@ -32,8 +32,11 @@ static int serve(const struct msc_cli_call *call) {
         status = msc_node_serve(STDIN_FILENO, msc_output_descriptor(), &worker, &cancel,
                                 &call->console->log);
     }
+    bool is_leaving = msc_worker_leave(&worker, status);
     msc_worker_close(&worker);
-    return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+    return status == MSC_OK ? MSC_CLI_OK
+           : is_leaving     ? msc_cli_exit_code(status) // the parent tells why
+                            : msc_cli_fail(call, status);
 }
 
 static int cmd_worker(const struct msc_cli_call *call, void *values) {

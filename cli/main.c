@@ -26,6 +26,7 @@ static const struct {
     {MSC_E_STATE, MSC_CLI_FAILED},
     {MSC_E_NOT_FOUND, MSC_CLI_USAGE},
     {MSC_E_CANCELLED, MSC_CLI_STOPPED},
+    {MSC_E_LOST, MSC_CLI_ENVIRONMENT},
 };
 
 int msc_cli_exit_code(enum msc_status status) {

@@ -222,6 +222,7 @@ static int run_worker(const struct msc_cli_call *call, const struct msc_cli_sear
     struct msc_processor_result result = {0};
     struct audience audience = {.console = call->console};
     int code = MSC_CLI_OK;
+    bool is_leaving = false;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_worker_open(&worker, &cancel));
     if (!values->dry_run) {
@@ -241,8 +242,13 @@ static int run_worker(const struct msc_cli_call *call, const struct msc_cli_sear
         code = tell_result(call, values, msc_processor_config(p), &result);
     }
 out:
-    tell_hooks_end(audience.hooks, status, result.reports);
-    code = status == MSC_OK ? code : msc_cli_fail(call, status);
+    is_leaving = msc_worker_leave(&worker, status);
+    if (is_leaving) { // it is not the end, and the parent tells why
+        code = msc_cli_exit_code(status);
+    } else {
+        tell_hooks_end(audience.hooks, status, result.reports);
+        code = status == MSC_OK ? code : msc_cli_fail(call, status);
+    }
     msc_hooks_close(audience.hooks);
     msc_processor_result_finish(&result);
     msc_processor_close(p);

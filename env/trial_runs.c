@@ -125,7 +125,8 @@ static enum msc_status measure_before(struct msc_env *env, const struct msc_tria
                                       struct msc_outcome *outcome,
                                       const struct msc_edit *const edits[]) {
     enum msc_status status = msc_metrics_before(outcome->metrics, &r->metrics, env, edits);
-    if (status == MSC_OK || status == MSC_E_CANCELLED || status == MSC_E_NOMEM) {
+    if (status == MSC_OK || status == MSC_E_CANCELLED || status == MSC_E_NOMEM ||
+        status == MSC_E_LOST) {
         return status;
     }
     msc_outcome_fail(outcome, status == MSC_E_STATE ? MSC_CAUSE_TRIAL : MSC_CAUSE_ENVIRONMENT, "%s",
@@ -232,7 +233,7 @@ enum msc_status msc_trial_runs_reference(struct msc_trial_runs *r, struct msc_en
         metrics[i] = r->references[i];
     }
     enum msc_status status = msc_metrics_before(metrics, &r->metrics, env, NULL);
-    if (status == MSC_E_CANCELLED || status == MSC_E_NOMEM) {
+    if (status == MSC_E_CANCELLED || status == MSC_E_NOMEM || status == MSC_E_LOST) {
         return status;
     }
     if (status != MSC_OK) {

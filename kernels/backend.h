@@ -116,6 +116,8 @@ struct msc_backend_def {
     // it. `run` takes any number all the same.
     int32_t max_calls;
     // Runs n calls of one step. `thread` < n_threads; calls with different threads may overlap.
+    // MSC_E_LOST, here and wherever the device is used: it is lost with all that it holds, also what
+    // earlier calls were said to have done. So it stays until the backend is closed.
     enum msc_status (*run)(struct msc_backend *b, const struct msc_step *step,
                            const struct msc_call calls[], size_t n, int thread);
     // Optional: can runs of this step write quantised variants of their output

@@ -205,7 +205,8 @@ enum msc_status msc_processor__start_runtime(bool *is_there, cJSON *runtime,
 // Warns of a plan that cannot be measured.
 void msc_processor__tell_refused(const struct msc_processor *p,
                                  const struct msc_delivery_plan *plan);
-// What ends measuring is told, and costs nothing but the numbers: MSC_OK, unless it was stopped.
+// What ends measuring is told, and costs nothing but the numbers: MSC_OK, unless it was stopped or has
+// lost its device.
 enum msc_status msc_processor__settle_measuring(const struct msc_processor *p,
                                                 enum msc_status status);
 // Puts what was found into a report; takes the ownership of `runtime`, empty where nothing is known.

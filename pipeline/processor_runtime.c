@@ -82,7 +82,7 @@ static enum msc_status measure_in_runtime(struct msc_processor *p, cJSON *runtim
 
 enum msc_status msc_processor__settle_measuring(const struct msc_processor *p,
                                                 enum msc_status status) {
-    if (status != MSC_OK && status != MSC_E_CANCELLED) {
+    if (status != MSC_OK && status != MSC_E_CANCELLED && status != MSC_E_LOST) {
         msc_log(p->log, MSC_LOG_WARNING, "%s: not measured to the end: %s",
                 msc_processor__entry(p)->name, msc_status_message());
         return MSC_OK;

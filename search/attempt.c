@@ -136,6 +136,7 @@ static bool is_forgiven(struct suspect *suspect, enum msc_worker_death death) {
     case MSC_WORKER_DEATH_QUIET:
         return ++suspect->n_stalled < TRIAL_STALLED_LIMIT;
     case MSC_WORKER_DEATH_CRASH:
+    case MSC_WORKER_DEATH_LOST: // is never blamed on trials (msc_worker_take_death)
     case MSC_WORKER_DEATH_NONE:
         break;
     }

@@ -324,11 +324,12 @@ static enum msc_status measure_range(struct msc_node *node, int64_t id,
     enum msc_status status = msc_env_measure(node->subject.env, &e, range->n > 0 ? &part : NULL);
     msc_worker_end(worker);
     msc_worker_note_part(worker, -1);
-    msc_worker_add_progress(worker, node->n);
+    msc_worker_add_progress(worker, status == MSC_OK ? node->n : 0);
     return status;
 }
 
-// What memory or the device did not suffice for as a whole is each trial's.
+// What memory or the device did not suffice for as a whole is each trial's. A device that is lost is
+// nobody's (msc_node_take).
 static void fail_all(struct msc_node *node) {
     for (size_t i = 0; i < node->n; i++) {
         msc_outcome_fail(&node->trials[i]->outcome, MSC_CAUSE_ENVIRONMENT, "%s",
@@ -382,7 +383,7 @@ enum msc_status msc_node_tell_crash(struct msc_node *node) {
     static const char *const names[] = {
         [MSC_WORKER_DEATH_NONE] = "none",     [MSC_WORKER_DEATH_CRASH] = "crash",
         [MSC_WORKER_DEATH_KILLED] = "killed", [MSC_WORKER_DEATH_LIMIT] = "limit",
-        [MSC_WORKER_DEATH_QUIET] = "quiet",
+        [MSC_WORKER_DEATH_QUIET] = "quiet",   [MSC_WORKER_DEATH_LOST] = "lost",
     };
     int64_t part;
     int signal_number;
@@ -425,6 +426,9 @@ enum msc_status msc_node_take(struct msc_node *node, const char *line, size_t le
     msc_arena_finish(&node->arena);
     node->arena = (struct msc_arena){0};
     bool is_over = node->is_unheard || status == MSC_OK || status == MSC_E_CANCELLED;
+    if (!is_over && msc_worker_leave(node->options.worker, status)) {
+        return msc_status_restore(MSC_E_LOST, msc_status_message());
+    }
     return is_over ? status : answer_error(node); // who asked is told
 }
 

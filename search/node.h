@@ -6,7 +6,7 @@
 //
 // It is supervised as a search is (search/supervise.h). When it dies in the middle of trials, the one
 // that is started in its place says {"crashed":7,…}, the part, and waits for another init: what was sent before
-// is not its own.
+// is not its own. One whose device is lost leaves, and the next says {"crashed":-1,"how":"lost",…}.
 #ifndef MSC_SEARCH_NODE_H
 #define MSC_SEARCH_NODE_H
 
@@ -38,8 +38,8 @@ enum msc_status msc_node_create(struct msc_node **out, const struct msc_node_opt
 void msc_node_destroy(struct msc_node *node); // accepts NULL
 // Says how the worker before this one died, if one did.
 enum msc_status msc_node_tell_crash(struct msc_node *node);
-// Takes a line, and answers it. MSC_E_IO: nobody listens; MSC_E_CANCELLED: it was stopped. All else is
-// an answer.
+// Takes a line, and answers it. MSC_E_IO: nobody listens; MSC_E_CANCELLED: it was stopped; MSC_E_LOST:
+// it is to leave (msc_worker_leave). All else is an answer.
 enum msc_status msc_node_take(struct msc_node *node, const char *line, size_t length);
 // The same with all lines of a descriptor, until it ends, or a request to stop.
 enum msc_status msc_node_run(struct msc_node *node, int input);

@@ -202,8 +202,10 @@ static enum msc_status take_crash(struct msc_pool *pool, struct msc_pool_worker 
     const char *how = text_of(answer, "how");
     const cJSON *number = cJSON_GetObjectItemCaseSensitive(answer, "signal");
     int signal_number = cJSON_IsNumber(number) ? number->valueint : 0;
-    msc_log(pool->options.log, MSC_LOG_WARNING, "worker %s: its process died (%s)", worker->name,
-            how);
+    char what[64];
+    snprintf(what, sizeof what, "died (%.32s)", how);
+    msc_log(pool->options.log, MSC_LOG_WARNING, "worker %s: its process %s", worker->name,
+            strcmp(how, "lost") == 0 ? "has lost its device, and another one opens it anew" : what);
     for (size_t i = 0; job && i < job->n_shards; i++) {
         struct msc_pool_shard *shard = &job->shards[i];
         bool is_own = msc_pool__find_holder(shard, worker->number) != NULL;

@@ -150,7 +150,8 @@ struct msc_search_result {
 
 // Runs until the budget, the agent or a cancel ends it. A failed trial does not end it. On an error
 // the record holds everything committed so far and *result is zero. MSC_E_STATE: the record is of
-// another search (names the field), is locked, or does not replay (names the trial).
+// another search (names the field), is locked, or does not replay (names the trial). MSC_E_LOST: the
+// device is lost; in a process that opens it anew the search goes on as if nothing had been.
 enum msc_status msc_search_run(struct msc_search_result *result,
                                const struct msc_search_options *options);
 void msc_search_result_finish(struct msc_search_result *result); // accepts a zeroed one

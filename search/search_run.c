@@ -1,7 +1,8 @@
 // One call of the environment and what comes of it: trials are evaluated together, else one by one.
-// That is for environments that fail as a whole and devices that are lost: memory that trials took
+// That is for environments that fail as a whole and devices that refuse: memory that trials took
 // from one another the evaluator gives back by itself, before it says that one is out of memory
-// (kernels/engine/evaluator.c).
+// (kernels/engine/evaluator.c). A device that is lost, MSC_E_LOST, ends the search at once: it is no
+// trial's fault, and the parent starts another process (search/supervise.h).
 #include "search/search_internal.h"
 
 #include "base/alloc.h"

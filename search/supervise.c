@@ -29,6 +29,7 @@ extern char **environ;
 
 #define POLL_NS 100000000
 #define DEFAULT_KILL_AFTER_S 5.0
+#define DEFAULT_LOST_PAUSE_S 1.0
 // `timeout` and shells signal a process and its group: what comes so close together is one request.
 #define SAME_REQUEST_NS 50000000
 #define EXIT_NOT_STARTED 127
@@ -200,6 +201,7 @@ static enum msc_status start_worker(struct supervisor *s) {
     atomic_store(&s->page->is_closed, 0);
     atomic_store(&s->page->is_busy, 0);
     atomic_store(&s->page->deadline_ns, 0);
+    atomic_store(&s->page->is_leaving, 0);
     atomic_store(&s->page->quiet_ns, (uint64_t)(MSC_WATCHDOG_DEFAULT_S * 1e9));
     s->was_limit = false;
     s->was_quiet = false;
@@ -217,7 +219,7 @@ static enum msc_status start_worker(struct supervisor *s) {
 
 // With what it started in its own group.
 static void signal_worker(const struct supervisor *s, int signal_number) {
-    if (kill(-s->worker, signal_number) != 0) {
+    if (s->worker > 0 && kill(-s->worker, signal_number) != 0) {
         kill(s->worker, signal_number); // it has no group of its own yet
     }
 }
@@ -228,7 +230,9 @@ static void hand_on(struct supervisor *s, int signal_number) {
     s->last_request_ns = now_ns;
     if (!is_same) {
         s->n_requests++;
-        kill(s->worker, signal_number);
+        if (s->worker > 0) {
+            kill(s->worker, signal_number);
+        }
         say_death(s, MSC_LOG_INFO, "%s",
                   s->n_requests == 1
                       ? "stopping: what is running now is finished first; asked again "
@@ -242,6 +246,16 @@ static void stop_and_continue(const struct supervisor *s) {
     signal_worker(s, SIGSTOP);
     raise(SIGSTOP);
     signal_worker(s, SIGCONT);
+}
+
+static void hear(struct supervisor *s) {
+    const struct timespec poll = {.tv_nsec = POLL_NS};
+    int signal_number = sigtimedwait(&s->heard, NULL, &poll);
+    if (signal_number == SIGTSTP) {
+        stop_and_continue(s);
+    } else if (signal_number > 0 && signal_number != SIGCHLD) {
+        hand_on(s, signal_number);
+    }
 }
 
 static void tell_alive(struct supervisor *s) {
@@ -273,7 +287,6 @@ static void check_deadlines(struct supervisor *s) {
 
 // Returns when the worker has ended, and all it started.
 static int wait_for_worker(struct supervisor *s) {
-    const struct timespec poll = {.tv_nsec = POLL_NS};
     int state = 0;
     for (;;) {
         siginfo_t death = {0};
@@ -281,15 +294,23 @@ static int wait_for_worker(struct supervisor *s) {
         if (death.si_pid == s->worker || (failed && errno == ECHILD)) {
             msc_session_end(s->worker);
             waitpid(s->worker, &state, 0);
+            s->worker = 0;
+            atomic_store(&s->page->worker, 0);
             return state;
         }
-        int signal_number = sigtimedwait(&s->heard, NULL, &poll);
-        if (signal_number == SIGTSTP) {
-            stop_and_continue(s);
-        } else if (signal_number > 0 && signal_number != SIGCHLD) {
-            hand_on(s, signal_number);
-        }
+        hear(s);
         check_deadlines(s);
+        tell_alive(s);
+    }
+}
+
+// A device that was lost is not there again at once.
+static void wait_for_device(struct supervisor *s, int n_before) {
+    double pause_s = s->options->lost_pause_s;
+    pause_s = (pause_s > 0.0 ? pause_s : DEFAULT_LOST_PAUSE_S) * (double)(1 << n_before);
+    uint64_t begin_ns = msc_clock_ns();
+    while (s->n_requests == 0 && (double)(msc_clock_ns() - begin_ns) * 1e-9 < pause_s) {
+        hear(s);
         tell_alive(s);
     }
 }
@@ -303,6 +324,9 @@ static enum msc_worker_death classify_death(const struct supervisor *s, int stat
     }
     if (WIFSIGNALED(state)) {
         return WTERMSIG(state) == SIGKILL ? MSC_WORKER_DEATH_KILLED : MSC_WORKER_DEATH_CRASH;
+    }
+    if (atomic_load(&s->page->is_leaving)) {
+        return MSC_WORKER_DEATH_LOST;
     }
     // An exit before the worker closed is none of ours, but that of a library.
     bool has_closed = atomic_load(&s->page->is_closed) || !atomic_load(&s->page->is_open);
@@ -326,6 +350,9 @@ static void describe_death(char *out, size_t n_bytes, const struct supervisor *s
     } else if (death == MSC_WORKER_DEATH_QUIET) {
         snprintf(out, n_bytes, "showed no sign of life for %.3g s",
                  (double)msc_watchdog_limit_ns(s->page) * 1e-9);
+    } else if (death == MSC_WORKER_DEATH_LOST) {
+        snprintf(out, n_bytes, "has lost its device (%.*s)", MSC_WORKER_WHY_BYTES - 1,
+                 s->page->why);
     } else if (WIFSIGNALED(state)) {
         snprintf(out, n_bytes, "died of signal %d (%s)", WTERMSIG(state),
                  strsignal(WTERMSIG(state)));
@@ -336,11 +363,35 @@ static void describe_death(char *out, size_t n_bytes, const struct supervisor *s
     }
 }
 
+static enum msc_status check_restart(const struct supervisor *s, enum msc_worker_death death,
+                                     const char *what, int n_restarts) {
+    if (s->n_requests > 0) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "the search process %s after a request to stop; the record is whole",
+                        s->was_forced ? "was killed: it did not end by itself" : what);
+    }
+    if (n_restarts == MSC_SUPERVISE_MAX_RESTARTS) {
+        return MSC_FAIL(death == MSC_WORKER_DEATH_LOST ? MSC_E_DEVICE : MSC_E_STATE,
+                        "the search process %s, and %d restarts brought no new trial; the record "
+                        "is whole",
+                        what, n_restarts);
+    }
+    return MSC_OK;
+}
+
+// For the next worker. What one before has died of and nobody has been told yet stays.
+static void note_death(const struct supervisor *s, enum msc_worker_death death, int state) {
+    if (death != MSC_WORKER_DEATH_LOST || atomic_load(&s->page->death) == MSC_WORKER_DEATH_NONE) {
+        atomic_store(&s->page->signal_number, WIFSIGNALED(state) ? WTERMSIG(state) : 0);
+        atomic_store(&s->page->death, death);
+    }
+}
+
 static enum msc_status supervise_worker(struct supervisor *s, int *exit_code) {
     uint64_t progress = 0;
     int n_restarts = 0; // without progress
     for (;;) {
-        char what[128];
+        char what[MSC_WORKER_WHY_BYTES + 64];
         MSC_TRY(start_worker(s));
         int state = wait_for_worker(s);
         MSC_TRY(check_started(s, state));
@@ -350,24 +401,17 @@ static enum msc_status supervise_worker(struct supervisor *s, int *exit_code) {
             return MSC_OK;
         }
         describe_death(what, sizeof what, s, death, state);
-        if (s->n_requests > 0) {
-            return MSC_FAIL(MSC_E_STATE,
-                            "the search process %s after a request to stop; the record is whole",
-                            s->was_forced ? "was killed: it did not end by itself" : what);
-        }
         uint64_t progress_now = atomic_load(&s->page->progress);
         n_restarts = progress_now > progress ? 0 : n_restarts;
         progress = progress_now;
-        if (n_restarts == MSC_SUPERVISE_MAX_RESTARTS) {
-            return MSC_FAIL(MSC_E_STATE,
-                            "the search process %s, and %d restarts brought no new trial; the "
-                            "record is whole",
-                            what, n_restarts);
+        MSC_TRY(check_restart(s, death, what, n_restarts));
+        say_death(s, MSC_LOG_WARNING, "the search process %s and is started again", what);
+        if (death == MSC_WORKER_DEATH_LOST) {
+            wait_for_device(s, n_restarts);
+            MSC_TRY(check_restart(s, death, what, n_restarts));
         }
         n_restarts++;
-        say_death(s, MSC_LOG_WARNING, "the search process %s and is started again", what);
-        atomic_store(&s->page->signal_number, WIFSIGNALED(state) ? WTERMSIG(state) : 0);
-        atomic_store(&s->page->death, death);
+        note_death(s, death, state);
     }
 }
 

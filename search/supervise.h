@@ -5,7 +5,9 @@
 // shows no sign of life for long (search/watchdog.h): calibration, setup and evaluation all poll for
 // requests to stop (base/cancel.h), and every poll is one. What was in flight then is in
 // RECORD.attempt (search/attempt.h), so that the next worker runs those trials alone and records the
-// one that crashes alone as failed. Time in which the parent itself was stopped does not count.
+// one that crashes alone as failed. Time in which the parent itself was stopped does not count. A worker
+// whose device is lost (MSC_E_LOST) leaves by itself, and another one opens the device anew, after
+// some seconds: no trial is to blame.
 //
 //     int main(int argc, char **argv) {
 //         if (!msc_worker_is_wanted()) {
@@ -16,7 +18,8 @@
 //         struct msc_worker worker;
 //         static struct msc_cancel cancel;
 //         MSC_TRY(msc_worker_open(&worker, &cancel));
-//         ... msc_search_run with .cancel = &cancel, .worker = &worker ...
+//         ... status = msc_search_run with .cancel = &cancel, .worker = &worker ...
+//         if (!msc_worker_leave(&worker, status)) { ... tell it ... }
 //         msc_worker_close(&worker);
 //
 // The worker is in a session of its own: only the parent hears the terminal, and it hands on each
@@ -46,6 +49,9 @@ struct msc_supervise_options {
     const char *program; // file to execute; NULL: the running program
     const struct msc_log *log;
     double kill_after_s; // after a second signal; <= 0: 5 seconds
+    // Before a worker is started whose device the one before has lost, and twice as long each time that
+    // brought nothing new: drivers take a while to recover. <= 0: 1 second.
+    double lost_pause_s;
     // Optional: gets the lines of `log` too, for the log file that the worker named.
     void (*append)(const char *path, enum msc_log_level level, const char *line);
     // Optional: called every MSC_SUPERVISE_BEAT_S, whatever the worker does. Are trials in flight?
@@ -56,7 +62,7 @@ struct msc_supervise_options {
 
 // Runs a worker to its end, through restarts. Call it early, from a process with one thread.
 // *exit_code is the worker's own. MSC_E_STATE when restarts brought nothing new, or when the
-// worker had to be killed. OMP_WAIT_POLICY=passive is set for the worker unless it is set already.
+// worker had to be killed; MSC_E_DEVICE when its device stays lost. OMP_WAIT_POLICY=passive is set for the worker unless it is set already.
 // After a request to stop, SIGINT, SIGTERM and SIGHUP stay blocked: the program is about to end.
 enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options *options);
 
@@ -67,6 +73,7 @@ enum msc_worker_death {
     MSC_WORKER_DEATH_KILLED, // SIGKILL from outside: out of memory, most often
     MSC_WORKER_DEATH_LIMIT,  // the parent, at a trial's time limit
     MSC_WORKER_DEATH_QUIET,  // the parent, for want of a sign of life
+    MSC_WORKER_DEATH_LOST,   // it left: its device is lost
 };
 
 struct msc_worker_page;
@@ -95,6 +102,11 @@ void msc_worker_end(struct msc_worker *worker);
 // is called: 10 minutes.
 void msc_worker_set_quiet(struct msc_worker *worker, double seconds);
 void msc_worker_add_trial(struct msc_worker *worker, uint64_t time_us); // how long one took
+// Is this the end of the search, or shall the parent start another worker, which opens the device anew? That
+// is so (true) after MSC_E_LOST, and after MSC_E_DEVICE where the worker before has left in this way
+// and nothing new has come of it since: what was lost cannot be opened yet. The worker then ends
+// without a word: the parent tells why, as msc_status_message does. Without a parent: false.
+bool msc_worker_leave(struct msc_worker *worker, enum msc_status status);
 // What the parent has to say stands in this file, too, up to `level`.
 void msc_worker_name_log(struct msc_worker *worker, const char *path, enum msc_log_level level);
 // So many lines were committed, or trials found to have failed: restarts are worth their while.
@@ -106,7 +118,7 @@ void msc_worker_note_part(struct msc_worker *worker, int64_t part);
 enum msc_worker_death msc_worker_take_part(int64_t *part, int *signal_number,
                                            struct msc_worker *worker);
 // Names the record being written; returns how the last worker died while writing that record, and
-// its signal. Later calls return MSC_WORKER_DEATH_NONE.
+// its signal. Later calls return MSC_WORKER_DEATH_NONE, and so does the first where a worker has left.
 enum msc_worker_death msc_worker_take_death(int *signal_number, struct msc_worker *worker,
                                             struct msc_hash record);
 

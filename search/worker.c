@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -136,9 +137,28 @@ void msc_worker_name_log(struct msc_worker *worker, const char *path, enum msc_l
 }
 
 void msc_worker_add_progress(struct msc_worker *worker, uint64_t n) {
-    if (worker && worker->page) {
+    if (worker && worker->page && n > 0) {
         atomic_fetch_add(&worker->page->progress, n);
+        atomic_store(&worker->page->n_left, 0);
     }
+}
+
+bool msc_worker_leave(struct msc_worker *worker, enum msc_status status) {
+    struct msc_worker_page *page = worker ? worker->page : NULL;
+    bool is_lost = page && (status == MSC_E_LOST ||
+                            (status == MSC_E_DEVICE && atomic_load(&page->n_left) > 0));
+    if (is_lost && !atomic_load(&page->is_leaving)) {
+        snprintf(page->why, sizeof page->why, "%s", msc_status_message());
+        atomic_fetch_add(&page->n_left, 1);
+        atomic_store(&page->is_leaving, 1);
+    }
+    return is_lost;
+}
+
+// It is told once.
+static enum msc_worker_death take_death(int *signal_number, struct msc_worker_page *page) {
+    *signal_number = atomic_load(&page->signal_number);
+    return (enum msc_worker_death)atomic_exchange(&page->death, MSC_WORKER_DEATH_NONE);
 }
 
 enum msc_worker_death msc_worker_take_death(int *signal_number, struct msc_worker *worker,
@@ -155,8 +175,8 @@ enum msc_worker_death msc_worker_take_death(int *signal_number, struct msc_worke
     if (!is_same) {
         return MSC_WORKER_DEATH_NONE;
     }
-    *signal_number = atomic_load(&page->signal_number);
-    return (enum msc_worker_death)atomic_exchange(&page->death, MSC_WORKER_DEATH_NONE);
+    enum msc_worker_death death = take_death(signal_number, page);
+    return death == MSC_WORKER_DEATH_LOST ? MSC_WORKER_DEATH_NONE : death;
 }
 
 void msc_worker_note_part(struct msc_worker *worker, int64_t part) {
@@ -174,6 +194,5 @@ enum msc_worker_death msc_worker_take_part(int64_t *part, int *signal_number,
     }
     struct msc_worker_page *page = worker->page;
     *part = (int64_t)atomic_exchange(&page->in_flight, 0) - 1;
-    *signal_number = atomic_load(&page->signal_number);
-    return (enum msc_worker_death)atomic_exchange(&page->death, MSC_WORKER_DEATH_NONE);
+    return take_death(signal_number, page);
 }

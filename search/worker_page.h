@@ -12,6 +12,7 @@
 
 #define MSC_WORKER_MAGNITUDES 64
 #define MSC_WORKER_PATH_BYTES 4096
+#define MSC_WORKER_WHY_BYTES 256
 
 // _Atomic: written on one side while the other reads.
 struct msc_worker_page {
@@ -27,7 +28,10 @@ struct msc_worker_page {
     _Atomic uint64_t quiet_ns;                // so long without a beat; 0: for ever
     // How many trials took 2^i to 2^(i+1) ns, of all workers.
     _Atomic uint64_t trials[MSC_WORKER_MAGNITUDES];
-    _Atomic uint64_t in_flight; // where no record says so: 1 + a part's number; 0: none
+    _Atomic uint64_t in_flight;  // where no record says so: 1 + a part's number; 0: none
+    _Atomic uint32_t is_leaving; // it ends as its device is lost
+    char why[MSC_WORKER_WHY_BYTES];
+    _Atomic uint32_t n_left; // workers in a row that have left so, until there is progress
     char log_path[MSC_WORKER_PATH_BYTES];
     _Atomic int32_t log_level; // enum msc_log_level of that file; -1: there is none
     // Written by the parent (start_error by the child before it executes the program).

@@ -160,7 +160,7 @@ struct msc_env_def {
     // Fills metrics (exact costs are already there) and, for a trial that cannot be evaluated,
     // state FAILED with reason and cause (msc_outcome_fail). Equal choices give equal metrics,
     // whatever else is in the call. A status other than MSC_OK means that nothing could be evaluated
-    // at all.
+    // at all; MSC_E_LOST, that nothing will be until the process is started anew.
     // A trial whose `distill_loss` is sure to exceed its entry of `bounds` may be stopped: state
     // PRUNED (msc_outcome_prune), as the metric a lower bound of it that exceeds that entry, the
     // same every time for equal choices and bound. An environment may ignore bounds.

@@ -122,8 +122,9 @@ enum msc_status msc_evaluator_create(struct msc_evaluator **out, const struct ms
 void msc_evaluator_destroy(struct msc_evaluator *ev); // accepts NULL
 
 // Evaluates n trials over all batches. MSC_OK also when trials failed one by one; MSC_E_CANCELLED
-// when stopped; MSC_E_INVALID: an edit does not fit its slot (msc_edit_check). A trial that ran out
-// of memory is tried once more alone with an empty cache; its sink begins anew.
+// when stopped; MSC_E_LOST when the backend has lost its device: trials that were not over have not
+// failed; MSC_E_INVALID: an edit does not fit its slot (msc_edit_check). A trial that ran out of memory
+// is tried once more alone with an empty cache; its sink begins anew.
 enum msc_status msc_evaluator_run(struct msc_evaluator *ev, struct msc_eval_trial trials[],
                                   size_t n, const struct msc_sink *sink, unsigned flags);
 

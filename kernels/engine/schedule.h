@@ -77,8 +77,9 @@ enum msc_status msc_schedule_create(struct msc_schedule **out,
 void msc_schedule_destroy(struct msc_schedule *s); // accepts NULL
 
 // Evaluates the trials over the job's batches. MSC_OK also when trials failed one by one: their status
-// tells. MSC_E_CANCELLED when stopped; MSC_E_NOMEM where there was none to plan a window with: no
-// `end` was called. Memory of the schedule's own is kept from call to call.
+// tells. MSC_E_CANCELLED when stopped and MSC_E_LOST when the device was lost: `end` was called for
+// those that were over; MSC_E_NOMEM where there was none to plan a window with: no `end` was called.
+// Memory of the schedule's own is kept from call to call.
 enum msc_status msc_schedule_run(struct msc_schedule *s, const struct msc_job *job);
 
 // As in msc_evaluator_stats.

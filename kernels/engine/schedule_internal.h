@@ -110,7 +110,8 @@ struct msc_schedule {
     size_t n_done;
     int n_waiting;
     int stepper; // the thread at a step whose nodes run together, or MSC_NO_ID
-    bool is_cancelled;
+    enum msc_status stop; // what ends all trials at once: MSC_E_CANCELLED, MSC_E_LOST; else MSC_OK
+    char stop_message[200];
     struct msc_host_buffer *host_buffers; // none of them in use
 
     struct msc_schedule_stats stats;
@@ -204,7 +205,8 @@ enum msc_status msc_schedule__begin_trials(struct msc_schedule *s);
 bool msc_schedule__finish_sink(struct msc_schedule *s, const struct msc_node *node);
 // Tells the sink. With the lock, which is let go meanwhile.
 void msc_schedule__end_trial(struct msc_schedule *s, int32_t trial);
-// A window is done: trials that are over take no part in the next. MSC_E_CANCELLED when stopped.
+// A window is done: trials that are over take no part in the next. MSC_E_CANCELLED when stopped;
+// MSC_E_LOST where the device was lost.
 enum msc_status msc_schedule__end_window(struct msc_schedule *s);
 // Ends the trials that did not take part in the last window.
 void msc_schedule__end_trials(struct msc_schedule *s);

@@ -99,7 +99,7 @@ static int32_t take_any(struct msc_schedule *s, int32_t ids[]) {
 
 int32_t msc_schedule__take(struct msc_schedule *s, int32_t ids[], int thread) {
     bool is_together = most_together(s) > 1;
-    while (!s->is_cancelled && s->n_done < s->n_nodes) {
+    while (s->stop == MSC_OK && s->n_done < s->n_nodes) {
         int32_t n = is_together && s->ready.n > 0 ? take_lowest(s, ids, thread) : take_any(s, ids);
         if (n > 0) {
             return n;

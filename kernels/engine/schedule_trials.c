@@ -67,9 +67,11 @@ static bool is_told(const struct msc_schedule *s, const struct msc_node *sink) {
     return s->failures[sink->failure].node < p->failed_node;
 }
 
-// Trials out of memory are evaluated once more.
+// Trials out of memory are evaluated once more. Whose device was lost has not failed, either: who
+// opens it anew evaluates them.
 static bool comes_again(const struct msc_schedule *s, size_t trial) {
-    return s->job.trials[trial].status == MSC_E_NOMEM && !s->job.is_last_attempt;
+    enum msc_status status = s->job.trials[trial].status;
+    return status == MSC_E_LOST || (status == MSC_E_NOMEM && !s->job.is_last_attempt);
 }
 
 bool msc_schedule__finish_sink(struct msc_schedule *s, const struct msc_node *node) {
@@ -94,21 +96,21 @@ void msc_schedule__end_trial(struct msc_schedule *s, int32_t trial) {
     pthread_mutex_lock(&s->lock);
 }
 
-static enum msc_status cancel_trials(struct msc_schedule *s) {
+static enum msc_status stop_trials(const struct msc_schedule *s) {
     for (size_t t = 0; t < s->job.n_trials; t++) {
         struct msc_eval_trial *trial = &s->job.trials[t];
         if (s->progress[t].sinks_left > 0) {
-            trial->status = MSC_E_CANCELLED;
-            snprintf(trial->message, sizeof(trial->message), "stopped on request");
+            trial->status = s->stop;
+            snprintf(trial->message, sizeof(trial->message), "%s", s->stop_message);
         }
     }
-    return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
+    return MSC_FAIL(s->stop, "%s", s->stop_message);
 }
 
 enum msc_status msc_schedule__end_window(struct msc_schedule *s) {
     const struct msc_sink *sink = s->job.sink;
-    if (s->is_cancelled) {
-        return cancel_trials(s);
+    if (s->stop != MSC_OK) {
+        return stop_trials(s);
     }
     for (size_t t = 0; t < s->job.n_trials; t++) {
         struct msc_progress *p = &s->progress[t];

@@ -8,6 +8,15 @@
 
 // ---- Scheduling (with the lock) ---------------------------------------------------------------
 
+// The first reason is told. All threads see it before they take the next nodes.
+static void stop_all(struct msc_schedule *s, enum msc_status status, const char *message) {
+    if (s->stop == MSC_OK) {
+        s->stop = status;
+        snprintf(s->stop_message, sizeof s->stop_message, "%s", message);
+        pthread_cond_broadcast(&s->wake);
+    }
+}
+
 static void fail_node(struct msc_schedule *s, int32_t id, enum msc_status status) {
     char message[200];
     snprintf(message, sizeof(message), "%s", msc_status_message());
@@ -19,6 +28,9 @@ static void fail_node(struct msc_schedule *s, int32_t id, enum msc_status status
         f->status = status;
         memcpy(f->message, message, sizeof(f->message));
         s->nodes[id].failure = (int32_t)s->n_failures++;
+    }
+    if (status == MSC_E_LOST) {
+        stop_all(s, status, message);
     }
 }
 
@@ -193,16 +205,15 @@ static void work_as_thread(struct msc_schedule *s, int thread) {
         if (s->n_done == s->n_nodes) {
             pthread_cond_broadcast(&s->wake);
         }
-        if (msc_cancel_now(s->options.cancel) && !s->is_cancelled) {
-            s->is_cancelled = true;
-            pthread_cond_broadcast(&s->wake);
+        if (msc_cancel_now(s->options.cancel)) {
+            stop_all(s, MSC_E_CANCELLED, "stopped on request");
         }
     }
     pthread_mutex_unlock(&s->lock);
 }
 
 void msc_schedule__walk(struct msc_schedule *s) {
-    s->is_cancelled = false;
+    s->stop = MSC_OK;
     s->stepper = MSC_NO_ID;
     msc_schedule__ready_roots(s);
     if (s->options.n_threads == 1) {
@@ -214,7 +225,7 @@ void msc_schedule__walk(struct msc_schedule *s) {
             work_as_thread(s, omp_get_thread_num());
         }
     }
-    if (s->is_cancelled) {
+    if (s->stop != MSC_OK) {
         msc_schedule__release_unread(s);
     }
 }

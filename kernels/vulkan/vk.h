@@ -256,7 +256,7 @@ struct msc_vk {
     int batch;                        // the one being recorded
     VkSemaphore timeline;             // counts batches that are done
     uint64_t n_submitted;             // batches
-    VkResult lost;                    // by which a batch's commands were lost; VK_SUCCESS: none were
+    VkResult lost;                    // by which batches were lost; VK_SUCCESS: none
     struct msc_vk_returned *returned; // staging of downloads
     size_t n_returned, returned_capacity;
     struct msc_vk_range ranges[MSC_VK_MAX_RANGES]; // touched since the last barrier
@@ -272,7 +272,7 @@ enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_option
 void msc_vk_close(struct msc_vk *vk); // accepts NULL
 void msc_vk_lock(struct msc_vk *vk);
 void msc_vk_unlock(struct msc_vk *vk);
-// MSC_E_NOMEM or MSC_E_DEVICE with one line of text; MSC_OK for VK_SUCCESS.
+// MSC_E_NOMEM, MSC_E_LOST or MSC_E_DEVICE with one line of text; MSC_OK for VK_SUCCESS.
 enum msc_status msc_vk_check(VkResult result, const char *what);
 // vk_features.c: the logical device; sets what it may use.
 enum msc_status msc_vk_create_device(struct msc_vk *vk);

@@ -142,7 +142,7 @@ static enum msc_status check_lost(const struct msc_vk *vk) {
     if (vk->lost == VK_SUCCESS || vk->lost == VK_ERROR_DEVICE_LOST) {
         return msc_vk_check(vk->lost, "a batch");
     }
-    return MSC_FAIL(MSC_E_DEVICE, "vulkan: the device did not take a batch of commands (VkResult %d)",
+    return MSC_FAIL(MSC_E_LOST, "vulkan: the device did not take a batch of commands (VkResult %d)",
                     (int)vk->lost);
 }
 

@@ -53,7 +53,7 @@ enum msc_status msc_vk_check(VkResult result, const char *what) {
     case VK_ERROR_OUT_OF_POOL_MEMORY:
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %s", what);
     case VK_ERROR_DEVICE_LOST:
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: the device was lost (at %s)", what);
+        return MSC_FAIL(MSC_E_LOST, "vulkan: the device was lost (at %s)", what);
     default:
         return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s failed with VkResult %d", what, (int)result);
     }

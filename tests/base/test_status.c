@@ -100,6 +100,7 @@ static void test_base_status__names(void **state) {
     assert_string_equal(msc_status_name(MSC_OK), "ok");
     assert_string_equal(msc_status_name(MSC_E_NOMEM), "out of memory");
     assert_string_equal(msc_status_name(MSC_E_CANCELLED), "cancelled");
+    assert_string_equal(msc_status_name(MSC_E_LOST), "device lost");
     assert_non_null(msc_status_name((enum msc_status)5));
     assert_non_null(msc_status_name((enum msc_status) - 50));
 }

@@ -3,11 +3,13 @@
 //
 // MSC_FAULT_PAGE names a file that all processes of a run share (struct page): calls are counted
 // there, over parent and worker, restarted ones too. Behind the counts, as far as the file reaches,
-// every call is noted with a hash of the stack that it came from. MSC_FAULT says which calls fail:
+// every call, or those of the kind MSC_FAULT_KIND alone, is noted with a hash of the stack that it
+// came from. MSC_FAULT says which calls fail:
 //
 //     MSC_FAULT="worker alloc 17 1 12"       the 17th allocation of workers, once, with ENOMEM
 //     MSC_FAULT="worker write 3 -1 28"       from the third write on there is no space
 //     MSC_FAULT="parent read 2 1 -1"         the second read gets half of what it asks for
+//     MSC_FAULT="worker device 5 1 19"       the fifth batch that is sent finds the device lost
 #include "tests/faults/inject.h"
 
 #include "search/worker_page.h"
@@ -33,8 +35,8 @@
 enum { PARENT, WORKER, N_ROLES };
 
 static const char kind_names[N_KINDS][8] = {
-    "alloc", "outside", "open", "stat", "read", "write", "say",
-    "sync",  "close",   "name", "size", "map",  "lock",  "process",
+    "alloc", "outside", "open", "stat", "read", "write",   "say",    "sync",
+    "close", "name",    "size", "map",  "lock", "process", "device",
 };
 
 enum { N_FRAMES = 24, HALF = -1 };
@@ -55,7 +57,8 @@ struct page {
 };
 
 static struct page *page;
-static size_t n_notes; // that there is room for
+static size_t n_notes;           // that there is room for
+static int noted_kind = N_KINDS; // N_KINDS: all are
 static int role;
 static struct {
     int role, kind;
@@ -132,7 +135,7 @@ bool is_refused(enum kind kind) {
         return false;
     }
     unsigned n = atomic_fetch_add(&page->calls[role][kind], 1) + 1;
-    if (n_notes > 0) {
+    if (n_notes > 0 && (noted_kind == N_KINDS || noted_kind == (int)kind)) {
         note_call(kind);
     }
     if (plan.role != role || plan.kind != (int)kind || n < plan.first ||
@@ -323,6 +326,15 @@ int __wrap_execve(const char *path, char *const argv[], char *const environment[
 
 // ---- Beginning --------------------------------------------------------------------------------
 
+static int find_kind(const char *name) {
+    for (int i = 0; i < N_KINDS; i++) {
+        if (strcmp(kind_names[i], name) == 0) {
+            return i;
+        }
+    }
+    abort();
+}
+
 static void read_plan(const char *text) {
     char of[8], kind[8];
     long first, count;
@@ -334,17 +346,13 @@ static void read_plan(const char *text) {
     plan.first = (unsigned)first;
     plan.count = count < 0 ? UINT32_MAX : (unsigned)count;
     plan.error = error;
-    for (plan.kind = 0; plan.kind < N_KINDS; plan.kind++) {
-        if (strcmp(kind_names[plan.kind], kind) == 0) {
-            return;
-        }
-    }
-    abort();
+    plan.kind = find_kind(kind);
 }
 
 __attribute__((constructor)) static void begin(void) {
     const char *path = getenv("MSC_FAULT_PAGE");
     const char *fault = getenv("MSC_FAULT");
+    const char *noted = getenv("MSC_FAULT_KIND");
     cJSON_Hooks hooks = {.malloc_fn = __wrap_malloc, .free_fn = free};
     struct stat info;
     int descriptor = path ? __real_open(path, O_RDWR | O_CLOEXEC) : -1;
@@ -364,6 +372,9 @@ __attribute__((constructor)) static void begin(void) {
     role = getenv(MSC_WORKER_VARIABLE) ? WORKER : PARENT;
     if (fault) {
         read_plan(fault);
+    }
+    if (noted) {
+        noted_kind = find_kind(noted);
     }
     page = shared;
     page->n_kinds = N_KINDS;

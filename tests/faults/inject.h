@@ -20,6 +20,7 @@ enum kind {
     MAP,
     LOCK,
     PROCESS,
+    DEVICE, // vulkan.c
     N_KINDS
 };
 

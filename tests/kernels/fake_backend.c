@@ -365,6 +365,9 @@ static enum msc_status run_call(struct fake_backend *f, const struct msc_step *s
     } else if (atomic_fetch_add(&f->n_runs, 1) + 1 == f->cancel_after && f->cancel) {
         msc_cancel_raise(f->cancel, 2);
     }
+    if (f->lost_after > 0 && f->n_runs > f->lost_after) {
+        return MSC_FAIL(MSC_E_LOST, "the device is lost on purpose");
+    }
     if (f->does_nothing) {
         return MSC_OK;
     }

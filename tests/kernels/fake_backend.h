@@ -31,6 +31,7 @@ struct fake_backend {
     int n_failing_takes;
     struct msc_cancel *cancel; // asked to stop at once when so many steps have run
     int cancel_after;
+    int lost_after; // so many steps have run, and the device is lost; 0: it is not
     // What it was asked for.
     atomic_int n_runs, n_reorders, n_quantised, n_packed, n_taken;
     atomic_int n_fused, n_unstored; // variants written by steps; their outputs that had no memory

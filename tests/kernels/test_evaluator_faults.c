@@ -332,6 +332,38 @@ static void test_kernels_evaluator_faults__cancel(void **state) {
     }
 }
 
+// ---- Losing the device ------------------------------------------------------------------------
+
+// The call ends at once, and no trial has failed.
+static void test_kernels_evaluator_faults__lost(void **state) {
+    (void)state;
+    for (int n_threads = 1; n_threads <= 4; n_threads += 3) {
+        struct bench b;
+        open_bench(&b, n_threads);
+        assert_ok(eval_run(b.ev, &b.results, b.edits, b.trials, N_TRIALS));
+        int n_runs = b.fake.n_runs;
+        for (int after = 1; after < n_runs; after += 1 + after / 4) {
+            msc_evaluator_drop_cache(b.ev);
+            eval_results_finish(&b.results);
+            b.fake.n_runs = 0;
+            b.fake.lost_after = after;
+            assert_int_equal(eval_run(b.ev, &b.results, b.edits, b.trials, N_TRIALS), MSC_E_LOST);
+            assert_message("the device is lost on purpose");
+            for (size_t t = 0; t < N_TRIALS; t++) {
+                assert_int_equal(b.trials[t].status, b.results.ends[t] ? MSC_OK : MSC_E_LOST);
+                if (b.results.ends[t]) {
+                    eval_check(&b.c, &b.results, t, &b.edits[t]);
+                }
+            }
+            // Not each step that might still have run has tried to.
+            assert_true(b.fake.n_runs <= after + 8 * n_threads + 8);
+            b.fake.lost_after = 0;
+            check_recovery(&b);
+        }
+        close_bench(&b);
+    }
+}
+
 // ---- Creation ---------------------------------------------------------------------------------
 
 static void test_kernels_evaluator_faults__creation(void **state) {
@@ -357,6 +389,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_evaluator_faults__one_allocation),
         cmocka_unit_test(test_kernels_evaluator_faults__many_allocations),
         cmocka_unit_test(test_kernels_evaluator_faults__cancel),
+        cmocka_unit_test(test_kernels_evaluator_faults__lost),
         cmocka_unit_test(test_kernels_evaluator_faults__creation),
     };
     msc_test_select(argc, argv);

@@ -158,11 +158,11 @@ static void test_kernels_vulkan_lost__for_good(void **state) {
         fault.result = rows[r].result;
         fault.n_left = rows[r].n;
         for (int i = N_PAIRS - 1; i >= 0; i--) {
-            assert_int_equal(check(&p, i), MSC_E_DEVICE);
+            assert_int_equal(check(&p, i), MSC_E_LOST);
             assert_message(rows[r].text);
         }
-        assert_int_equal(record(&p, 0), MSC_E_DEVICE);
-        assert_int_equal(p.b->def->upload(p.b, p.from[0], x, sizeof(x)), MSC_E_DEVICE);
+        assert_int_equal(record(&p, 0), MSC_E_LOST);
+        assert_int_equal(p.b->def->upload(p.b, p.from[0], x, sizeof(x)), MSC_E_LOST);
         assert_message(rows[r].text);
         assert_int_equal(fault.n_left, 0);
         close_pairs(&p);

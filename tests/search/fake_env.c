@@ -125,6 +125,9 @@ static enum msc_status fake_evaluate(struct msc_env *env, const struct msc_evalu
         if (msc_cancel_now(c->cancel)) {
             return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
         }
+        if (c->lost_from > 0 && c->n_calls >= c->lost_from && i >= e->n / 2) {
+            return MSC_FAIL(MSC_E_LOST, "the device is lost");
+        }
         if (trial->id >= c->fail_from && trial->id < c->fail_to) {
             if (!c->fails_softly) {
                 return MSC_FAIL(MSC_E_DEVICE, "the device is lost");

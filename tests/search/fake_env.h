@@ -16,7 +16,8 @@ struct fake_control {
     int64_t fail_from;          // trials from this id on fail alone, too
     int64_t fail_to;            // up to here
     bool fails_softly;          // they alone, and not the call that they are in
-    int64_t stop_at;            // raise the cancel level before this trial
+    size_t lost_from; // from this call on the device is lost, in the midst of it; 0: never
+    int64_t stop_at;  // raise the cancel level before this trial
     struct msc_cancel *cancel;
     int stop_level;
     int64_t delay_us;  // of a trial

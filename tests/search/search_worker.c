@@ -4,14 +4,16 @@
 //
 // Exit code 0 after a search that ended or was cancelled (the end is printed), 1 after an error.
 // RECORD "crash" ends every worker at once, "exit" with code 42, "vanish" as a library would that calls
-// exit; "hang" never ends one; "environment"
-// prints what it was started with.
+// exit; "hang" never ends one; "environment" prints what it was started with. "lost" loses the device in
+// every worker, and "lost N" in the first N, the last of which cannot open it; the next prints how many
+// there were.
 #include "base/json.h"
 #include "base/str.h"
 #include "env/env.h"
 #include "records/record.h"
 #include "search/search.h"
 #include "search/supervise.h"
+#include "search/worker_page.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +65,23 @@ out:
     return status;
 }
 
+// What there is between workers is the page.
+static int lose(const char *record, struct msc_worker *worker) {
+    int64_t n = INT64_MAX, n_left = (int64_t)atomic_load(&worker->page->n_left);
+    if (record[4] != '\0' && !msc_parse_i64(&n, record + 5)) {
+        return 1;
+    }
+    bool is_last = n_left == n - 1;
+    enum msc_status status = n_left == n ? MSC_OK
+                                         : MSC_FAIL(is_last ? MSC_E_DEVICE : MSC_E_LOST,
+                                                    is_last ? "it cannot be opened" : "it is gone");
+    bool is_leaving = msc_worker_leave(worker, status);
+    if (!is_leaving) {
+        printf("after %d, %s\n", (int)n_left, msc_status_name(status));
+    }
+    return is_leaving ? 3 : 0;
+}
+
 static int work(char **argv) {
     static struct msc_cancel cancel;
     struct msc_worker worker;
@@ -82,6 +101,9 @@ static int work(char **argv) {
     if (strcmp(argv[1], "hang") == 0) { // before any search begins
         msc_worker_set_quiet(&worker, 0.2);
         pause();
+    }
+    if (strncmp(argv[1], "lost", 4) == 0) {
+        return lose(argv[1], &worker);
     }
     if (strcmp(argv[1], "environment") == 0) {
         const char *policy = getenv("OMP_WAIT_POLICY");
@@ -105,7 +127,8 @@ int main(int argc, char **argv) {
         return work(argv);
     }
     int exit_code = 1;
-    const struct msc_supervise_options options = {.argv = argv, .log = &log_to_stderr};
+    const struct msc_supervise_options options = {
+        .argv = argv, .log = &log_to_stderr, .lost_pause_s = 0.001};
     if (msc_supervise(&exit_code, &options) != MSC_OK) {
         fprintf(stderr, "%s\n", msc_status_message());
         return 1;

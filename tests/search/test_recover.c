@@ -82,6 +82,33 @@ static void test_search_recover__a_device_that_is_gone(void **state) {
     run_finish(&run);
 }
 
+// A device that is lost with all it held ends the search at once, with what was finished; no trial has
+// failed, and where it is there again the search goes on as if nothing had been.
+static void test_search_recover__a_lost_device(void **state) {
+    const struct fixture *f = *state;
+    char whole[FIXTURE_PATH_BYTES];
+    fixture_join(whole, f, "whole.jsonl");
+    struct launch one = fake_launch(f, 40);
+    one.path = whole;
+    launch(&one);
+    const size_t n_calls = fake_control.n_calls;
+    for (size_t from = 1; from <= n_calls; from++) {
+        struct search_run run;
+        one = fake_launch(f, 40);
+        fake_control.lost_from = from;
+        run_launch(&run, &one);
+        assert_int_equal(run.status, MSC_E_LOST);
+        assert_string_equal(msc_status_message(), "the device is lost");
+        assert_int_equal(fake_control.n_calls, from); // nothing is tried again
+        run_finish(&run);
+        assert_true(is_prefix(f->path, whole));
+        fake_reset();
+        launch(&one);
+        assert_same_record(f->path, whole);
+        remove_record(f->path);
+    }
+}
+
 // Memory that is gone for a while, or for good: no trial has failed for that.
 static void test_search_recover__no_memory_left(void **state) {
     const struct fixture *f = *state;
@@ -344,17 +371,12 @@ int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_search_recover__##name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(too_large_a_round),
-        CASE(a_trial_that_cannot_run),
-        CASE(no_memory_left),
-        CASE(a_device_that_is_gone),
-        CASE(retry),
-        CASE(stopped_at_once),
-        CASE(other_numerics),
-        CASE(warm_start),
-        CASE(full_disk),
-        CASE(full_disk_at_once),
-        CASE(full_disk_while_retrying),
+        CASE(too_large_a_round), CASE(a_trial_that_cannot_run),
+        CASE(no_memory_left),    CASE(a_device_that_is_gone),
+        CASE(a_lost_device),     CASE(retry),
+        CASE(stopped_at_once),   CASE(other_numerics),
+        CASE(warm_start),        CASE(full_disk),
+        CASE(full_disk_at_once), CASE(full_disk_while_retrying),
     };
 #undef CASE
     msc_test_select(argc, argv);

@@ -288,6 +288,26 @@ static void test_search_supervise__gives_up(void **state) {
     assert_output(&p, "no");
 }
 
+// A worker that has lost its device leaves, and another is started; one that cannot open it then does
+// the same. Where none brings anything new the parent says so.
+static void test_search_supervise__lost(void **state) {
+    const struct fixture *f = *state;
+    struct program p = program_of(f, 1, "{}");
+    p.record = "lost 3";
+    assert_int_equal(run(&p), 0);
+    assert_output(&p, "has lost its device (it is gone) and is started again");
+    assert_output(&p, "has lost its device (it cannot be opened) and is started again");
+    assert_output(&p, "after 3, ok");
+    // What cannot be opened from the start was not lost.
+    p.record = "lost 1";
+    assert_int_equal(run(&p), 0);
+    assert_output(&p, "after 0, device error");
+    p.record = "lost";
+    assert_int_equal(run(&p), 1);
+    assert_output(&p, "the search process has lost its device (it is gone), and 4 restarts brought "
+                      "no new trial; the record is whole");
+}
+
 // An agent that is a program notes its process id, or that of a program that it starts, in the
 // middle of an answer that it never ends.
 static void make_agent(char *json, size_t n_bytes, const char *script, const char *note) {
@@ -357,6 +377,7 @@ int main(int argc, char **argv) {
         CASE(interrupted),
         CASE(stopped_at_once),
         CASE(gives_up),
+        CASE(lost),
         CASE(environment),
         CASE(agent_ends_with_the_parent),
         CASE(agent_ends_with_the_worker),
