@@ -130,8 +130,16 @@ struct msc_vk_dispatch {
     const void *push; // the same for all calls
     uint32_t push_bytes;
     uint32_t groups[3]; // of one call
+    // Operations of one call, about (msc_vk_turns_work); 0: a few for each of its invocations.
+    double work;
     struct msc_vk_call calls[MSC_VK_MAX_CALLS];
 };
+
+// What so many turns of loops count as. One reads what may lie anywhere, which slow devices take as
+// long for as for many sums.
+static inline double msc_vk_turns_work(double turns) {
+    return 128.0 * turns;
+}
 
 // Without calls, parameters and push constants; one workgroup.
 void msc_vk_dispatch_init(struct msc_vk_dispatch *d, const struct msc_vk_pipeline *pipeline,
@@ -140,6 +148,7 @@ void msc_vk_dispatch_init(struct msc_vk_dispatch *d, const struct msc_vk_pipelin
 static inline struct msc_vk_call *msc_vk_add_call(struct msc_vk_dispatch *d) {
     return &d->calls[d->n_calls++];
 }
+// Calls may be divided among several dispatches and batches.
 enum msc_status msc_vk_dispatch(struct msc_vk *vk, const struct msc_vk_dispatch *d);
 
 enum msc_status msc_vk_commands_init(struct msc_vk *vk);
@@ -252,11 +261,12 @@ struct msc_vk {
     size_t cache_bytes; // as read
 
     VkCommandPool command_pool;
-    struct msc_vk_batch *batches;     // [MSC_VK_BATCHES]
-    int batch;                        // the one being recorded
-    VkSemaphore timeline;             // counts batches that are done
-    uint64_t n_submitted;             // batches
-    VkResult lost;                    // by which batches were lost; VK_SUCCESS: none
+    struct msc_vk_batch *batches; // [MSC_VK_BATCHES]
+    int batch;                    // the one being recorded
+    double batch_work;            // operations that a batch has at most, unless one call has more
+    VkSemaphore timeline;         // counts batches that are done
+    uint64_t n_submitted;         // batches
+    VkResult lost;                // by which batches were lost; VK_SUCCESS: none
     struct msc_vk_returned *returned; // staging of downloads
     size_t n_returned, returned_capacity;
     struct msc_vk_range ranges[MSC_VK_MAX_RANGES]; // touched since the last barrier

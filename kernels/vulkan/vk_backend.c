@@ -52,6 +52,7 @@ enum msc_status msc_vk_simple_run(const struct msc_vk_simple *s, struct msc_vk_b
     d.push = s->push;
     d.push_bytes = s->push_bytes;
     d.groups[0] = s->groups;
+    d.work = msc_vk_turns_work(s->turns);
     return msc_vk_dispatch(b->vk, &d);
 }
 

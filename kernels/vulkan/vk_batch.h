@@ -10,6 +10,12 @@
 
 // Dispatches of a batch; then it is submitted.
 #define MSC_VK_BATCH_DISPATCHES 256
+// Operations of a batch, about. Drivers take a device for hung, and reset it, when a batch runs for
+// some seconds: amdgpu two, of late, on any of its queues, i915 7.5. Slow integrated GPUs do some 10^11
+// operations in a second, slow discrete ones ten times as many; a quick one has enough to do with
+// either for a millisecond and more, while the host records the next.
+#define MSC_VK_BATCH_WORK_DISCRETE 1e11
+#define MSC_VK_BATCH_WORK_OTHERS 2e10
 #define MSC_VK_STAGING_BYTES ((uint64_t)8 << 20)
 #define MSC_VK_ROWS_BYTES ((uint64_t)512 << 10)
 
@@ -22,6 +28,7 @@ struct msc_vk_batch {
     struct msc_vk_arena *rows; // parameters of calls
     uint64_t rows_used;
     int n_dispatches;
+    double work;
     bool is_recording;
     bool is_timed; // its timestamps are still to be read
     VkQueryPool queries;

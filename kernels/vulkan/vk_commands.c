@@ -66,6 +66,8 @@ enum msc_status msc_vk_commands_init(struct msc_vk *vk) {
                                     .queueFamilyIndex = vk->queue_family};
     MSC_TRY(msc_vk_check(vk->api.vkCreateCommandPool(vk->device, &pool, NULL, &vk->command_pool),
                          "a command pool"));
+    bool is_discrete = vk->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+    vk->batch_work = is_discrete ? MSC_VK_BATCH_WORK_DISCRETE : MSC_VK_BATCH_WORK_OTHERS;
     MSC_TRY(create_timeline(vk));
     MSC_TRY(create_timings(vk));
     vk->batches = msc_alloc_zero(MSC_VK_BATCHES, sizeof(vk->batches[0]));
@@ -220,6 +222,7 @@ enum msc_status msc_vk_begin(struct msc_vk *vk, struct msc_vk_batch **out) {
     MSC_TRY(msc_vk_check(vk->api.vkBeginCommandBuffer(b->commands, &info), "a command buffer"));
     b->staging_used = b->rows_used = 0;
     b->n_dispatches = 0;
+    b->work = 0;
     b->is_recording = true;
     if (vk->timings) {
         vk->api.vkCmdResetQueryPool(b->commands, b->queries, 0, MSC_VK_BATCH_DISPATCHES + 1);
@@ -303,10 +306,10 @@ enum msc_status msc_vk_count_dispatch(struct msc_vk *vk, struct msc_vk_batch *b,
     uint64_t n_done;
     b->shaders[b->n_dispatches++] = shader;
     vk_commands_stamp(vk, b, (uint32_t)b->n_dispatches);
-    bool is_full = b->n_dispatches == MSC_VK_BATCH_DISPATCHES;
+    bool is_full = b->n_dispatches == MSC_VK_BATCH_DISPATCHES || b->work >= vk->batch_work;
     if (!is_full && b->n_dispatches % LOOK_EVERY == 0) {
-        MSC_TRY(check_batch(
-            vk, vk->api.vkGetSemaphoreCounterValue(vk->device, vk->timeline, &n_done)));
+        MSC_TRY(
+            check_batch(vk, vk->api.vkGetSemaphoreCounterValue(vk->device, vk->timeline, &n_done)));
         is_full = n_done == vk->n_submitted;
     }
     return is_full ? msc_vk_submit(vk) : MSC_OK;

@@ -4,6 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
+// Operations of an invocation that does little with each of its few elements.
+#define INVOCATION_WORK 256.0
+
 void msc_vk_dispatch_init(struct msc_vk_dispatch *d, const struct msc_vk_pipeline *pipeline,
                           int n_bindings, const enum msc_vk_kind kinds[]) {
     d->pipeline = pipeline;
@@ -13,6 +16,7 @@ void msc_vk_dispatch_init(struct msc_vk_dispatch *d, const struct msc_vk_pipelin
     d->push = NULL;
     d->push_bytes = 0;
     d->groups[0] = d->groups[1] = d->groups[2] = 1;
+    d->work = 0;
 }
 
 // Calls of a dispatch whose blocks lie in the same arenas, by their numbers.
@@ -60,6 +64,13 @@ static struct msc_vk_range vk_dispatch_hull(const struct part *p, int binding) {
 
 // ---- Rows -------------------------------------------------------------------------------------
 
+// Operations of one call, about.
+static double work_of(const struct msc_vk_dispatch *d) {
+    double invocations =
+        (double)d->groups[0] * d->groups[1] * d->groups[2] * d->pipeline->constants[0];
+    return d->work > 0 ? d->work : INVOCATION_WORK * invocations;
+}
+
 static uint64_t row_bytes(const struct msc_vk_dispatch *d) {
     return (uint64_t)(d->n_bindings + d->n_row) * sizeof(uint32_t);
 }
@@ -78,10 +89,12 @@ static void write_rows(const struct part *p, uint32_t *rows) {
     }
 }
 
-// Room for the rows of a part in the batch that is recorded, or in the next.
-static enum msc_status take_rows(struct msc_vk *vk, struct msc_vk_batch **b, uint64_t n_bytes) {
+// Room for the rows and the work of a part in the batch that is recorded, or in the next.
+static enum msc_status take_room(struct msc_vk *vk, struct msc_vk_batch **b, uint64_t n_bytes,
+                                 double work) {
     MSC_TRY(msc_vk_begin(vk, b));
-    if ((*b)->rows_used + n_bytes > MSC_VK_ROWS_BYTES) {
+    if ((*b)->rows_used + n_bytes > MSC_VK_ROWS_BYTES ||
+        ((*b)->work > 0 && (*b)->work + work > vk->batch_work)) {
         MSC_TRY(msc_vk_submit(vk));
         MSC_TRY(msc_vk_begin(vk, b));
     }
@@ -125,7 +138,8 @@ static enum msc_status vk_dispatch_record(struct msc_vk *vk, struct part *p) {
     struct msc_vk_batch *b;
     VkDescriptorSet set;
     uint64_t n_bytes = row_bytes(d) * (uint64_t)p->n;
-    MSC_TRY(take_rows(vk, &b, n_bytes));
+    double work = work_of(d) * p->n;
+    MSC_TRY(take_room(vk, &b, n_bytes, work));
     for (int i = 0; i < d->n_bindings; i++) {
         p->ranges[i] = vk_dispatch_hull(p, i);
     }
@@ -147,6 +161,7 @@ static enum msc_status vk_dispatch_record(struct msc_vk *vk, struct part *p) {
     vk->api.vkCmdPushConstants(b->commands, layout->pipeline, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                d->push_bytes, d->push);
     vk->api.vkCmdDispatch(b->commands, d->groups[0], d->groups[1], d->groups[2] * (uint32_t)p->n);
+    b->work += work;
     return msc_vk_count_dispatch(vk, b, d->pipeline->shader);
 }
 
@@ -160,6 +175,13 @@ static enum msc_status check_groups(const struct msc_vk *vk, const struct msc_vk
     return MSC_OK;
 }
 
+// How many calls one dispatch can have.
+static uint32_t most_calls(const struct msc_vk *vk, const struct msc_vk_dispatch *d) {
+    uint32_t most = vk->properties.limits.maxComputeWorkGroupCount[2] / d->groups[2];
+    double n_fit = vk->batch_work / work_of(d);
+    return n_fit < 1 ? 1 : n_fit < most ? (uint32_t)n_fit : most;
+}
+
 enum msc_status msc_vk_dispatch(struct msc_vk *vk, const struct msc_vk_dispatch *d) {
     bool is_done[MSC_VK_MAX_CALLS] = {false};
     assert(d->n_bindings == (int)d->pipeline->layout->n_bindings);
@@ -169,7 +191,7 @@ enum msc_status msc_vk_dispatch(struct msc_vk *vk, const struct msc_vk_dispatch 
         return MSC_OK;
     }
     MSC_TRY(check_groups(vk, d));
-    uint32_t most = vk->properties.limits.maxComputeWorkGroupCount[2] / d->groups[2];
+    uint32_t most = most_calls(vk, d);
     for (int first = 0; first < d->n_calls; first++) {
         struct part p;
         if (is_done[first]) {

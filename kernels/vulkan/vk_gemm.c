@@ -259,7 +259,7 @@ static void choose_g(struct choice *c, const struct msc_vk_gemm *g, const struct
     c->groups[2] = (uint32_t)g->desc.n_z;
 }
 
-// Sums over taps and channels, for the choice of a tile.
+// Sums over taps and channels.
 static uint64_t depth_of(const struct msc_vk_gemm *g) {
     const struct msc_gemm_desc *d = g->desc.window;
     uint64_t depth = (uint64_t)g->desc.depth;
@@ -335,6 +335,7 @@ enum msc_status msc_vk_gemm_run(struct msc_vk_gemm *g, struct msc_vk_backend *b,
     d.push_bytes = sizeof(push);
     d.n_row = N_ROW;
     memcpy(d.groups, c.groups, sizeof(d.groups));
+    d.work = 2.0 * (double)(g->desc.n_rows * g->desc.n_cols) * (double)depth_of(g) * d.groups[2];
     for (int i = 0; i < n; i++) {
         vk_gemm_fill_call(msc_vk_add_call(&d), &calls[i], g, b);
     }

@@ -311,6 +311,8 @@ static enum msc_status vk_joint_dispatch(const struct msc_vk_joint *k, const str
     }
     memcpy(push + 2, s->push, (size_t)s->n_push * sizeof(push[0]));
     d.groups[0] = s->is_by_groups ? (uint32_t)s->n : msc_vk_spread(b->vk, s->n, s->turns, &push[1]);
+    d.work = msc_vk_turns_work((double)s->n * (double)s->turns *
+                               (s->is_by_groups ? b->vk->tuning.lanes : 1));
     d.push = push;
     d.push_bytes = (uint32_t)(2 + s->n_push) * 4;
     return msc_vk_dispatch(b->vk, &d);

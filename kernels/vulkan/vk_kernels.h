@@ -106,6 +106,7 @@ struct msc_vk_simple {
     const void *push;
     uint32_t push_bytes;
     uint32_t groups; // of one call
+    double turns;    // that its invocations take in all, about
 };
 enum msc_status msc_vk_simple_run(const struct msc_vk_simple *s, struct msc_vk_backend *b,
                                   const struct msc_call calls[], int n);

@@ -114,8 +114,10 @@ static enum msc_status vk_reduce_run(void *kernel, struct msc_vk_backend *b,
     const struct kernel *k = kernel;
     uint32_t push[4] = {(uint32_t)k->n, 0, k->numbers[0], k->numbers[1]};
     MSC_VK_CHECK_PUSH(MSC_VK_REDUCE, push);
-    uint32_t groups = msc_vk_spread(b->vk, k->n, turns_of(k->numbers[0]), &push[1]);
-    struct msc_vk_simple simple = {k->pipeline, k->input, k->dims, push, sizeof(push), groups};
+    uint64_t turns = turns_of(k->numbers[0]);
+    uint32_t groups = msc_vk_spread(b->vk, k->n, turns, &push[1]);
+    struct msc_vk_simple simple = {k->pipeline, k->input, k->dims, push, sizeof(push), groups, 0};
+    simple.turns = (double)k->n * (double)turns;
     return msc_vk_simple_run(&simple, b, calls, n);
 }
 
@@ -172,7 +174,8 @@ static enum msc_status run_rows(void *kernel, struct msc_vk_backend *b,
     MSC_VK_CHECK_PUSH(MSC_VK_SOFTMAX, push);
     MSC_VK_CHECK_PUSH(MSC_VK_LAYER_NORM, push);
     uint32_t groups = msc_vk_groups(k->n, k->is_by_group ? 1 : b->vk->tuning.lanes);
-    struct msc_vk_simple simple = {k->pipeline, k->input, k->dims, push, sizeof(push), groups};
+    struct msc_vk_simple simple = {k->pipeline, k->input, k->dims, push, sizeof(push), groups, 0};
+    simple.turns = 3.0 * (double)k->n * k->numbers[0];
     return msc_vk_simple_run(&simple, b, calls, n);
 }
 

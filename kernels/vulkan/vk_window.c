@@ -32,7 +32,8 @@ static enum msc_status vk_window_run(void *kernel, struct msc_vk_backend *b,
     memcpy(push + 2, k->numbers, sizeof(k->numbers));
     uint32_t groups = msc_vk_spread(b->vk, k->n, k->turns, &push[1]);
     struct msc_vk_simple simple = {
-        k->pipeline, k->input, k->geometry, push, (uint32_t)(2 + k->n_numbers) * 4, groups};
+        k->pipeline, k->input, k->geometry, push, (uint32_t)(2 + k->n_numbers) * 4, groups, 0};
+    simple.turns = (double)k->n * (double)k->turns;
     return msc_vk_simple_run(&simple, b, calls, n);
 }
 
