@@ -281,6 +281,8 @@ def judge_search(folder, point, number, expected):
         return "not reached", "", page
     bad = judge_end(point, code, errors)
     text = f"exit code {code}: {errors.strip()}"
+    if not bad and code != 0 and point.kind == "device" and point.count != FOREVER:
+        bad = "WRONG"  # one that is there again ends no search
     if bad:
         return bad, text, page
     if code == 0:
