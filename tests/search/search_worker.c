@@ -79,6 +79,7 @@ static int lose(const char *record, struct msc_worker *worker) {
     if (!is_leaving) {
         printf("after %d, %s\n", (int)n_left, msc_status_name(status));
     }
+    msc_worker_close(worker);
     return is_leaving ? 3 : 0;
 }
 
