@@ -80,9 +80,13 @@ static void free_entry(struct msc_cache *cache, struct msc_entry *entry) {
     msc_free(entry);
 }
 
+// NULL: all are pinned.
+static struct msc_entry *next_to_evict(const struct msc_cache *cache) {
+    return cache->probation.oldest ? cache->probation.oldest : cache->kept.oldest;
+}
+
 static bool evict_one(struct msc_cache *cache) {
-    struct msc_entry_list *list = cache->probation.oldest ? &cache->probation : &cache->kept;
-    struct msc_entry *entry = list->oldest;
+    struct msc_entry *entry = next_to_evict(cache);
     if (!entry) {
         return false;
     }
@@ -192,22 +196,39 @@ void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry) {
     }
     entry->last_use = cache->now;
     cache_store(cache, entry);
-    if (cache->pool.held_bytes > cache->pool.limit_bytes) {
-        msc_pool_trim(&cache->pool);
+    uint64_t most = msc_pool_most(&cache->pool);
+    if (cache->pool.held_bytes > most) {
+        (void)msc_pool_trim(&cache->pool);
     }
-    while (cache->pool.held_bytes > cache->pool.limit_bytes && evict_one(cache)) {}
-    while (cache->probation_bytes > cache->pool.limit_bytes / PROBATION_SHARE) {
+    while (cache->pool.held_bytes > most && evict_one(cache)) {}
+    while (cache->probation_bytes > most / PROBATION_SHARE) {
         evict_one(cache);
     }
 }
 
 bool msc_cache_has_room(const struct msc_cache *cache) {
-    return cache->pool.held_bytes < cache->pool.limit_bytes / PROBATION_SHARE;
+    return cache->pool.held_bytes < msc_pool_most(&cache->pool) / PROBATION_SHARE;
+}
+
+bool msc_cache_make_room(struct msc_cache *cache, int attempt) {
+    struct msc_pool *pool = &cache->pool;
+    uint64_t before = pool->held_bytes, evicted = 0;
+    uint64_t enough = attempt < 3 ? (before / 8) << attempt : before;
+    (void)msc_pool_trim(pool);
+    for (const struct msc_entry *e; evicted < enough && (e = next_to_evict(cache)) != NULL;) {
+        evicted += entry_bytes(e);
+        evict_one(cache);
+    }
+    (void)msc_pool_trim(pool);
+    msc_pool_lower(pool);
+    pool->was_short = pool->was_short || pool->held_bytes == before;
+    return pool->held_bytes < before;
 }
 
 void msc_cache_pass(struct msc_cache *cache, uint64_t n_trials) {
     struct msc_entry *e;
     cache->now += n_trials;
+    msc_pool_raise(&cache->pool);
     while ((e = cache->kept.oldest) != NULL && e->last_use + LIFE_TRIALS < cache->now) {
         cache_unstore(cache, e);
         free_entry(cache, e);
@@ -234,7 +255,7 @@ void msc_cache_set_weights(struct msc_cache *cache, struct msc_entry *entry,
 
 void msc_cache_drop(struct msc_cache *cache) {
     while (evict_one(cache)) {}
-    msc_pool_trim(&cache->pool);
+    (void)msc_pool_trim(&cache->pool);
 }
 
 void msc_cache_finish(struct msc_cache *cache) {

@@ -56,6 +56,10 @@ void msc_cache_pin(struct msc_entry *entry, int32_t pins);
 void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry);
 // Is there memory yet for entries that may never be found?
 bool msc_cache_has_room(const struct msc_cache *cache);
+// A step got no memory for what it needs besides its outputs: gives free buffers back to the backend,
+// and of what is unpinned an eighth of what is held, with each attempt (0, 1, …) more, at last all.
+// From then on no more is held. False: nothing could be given.
+bool msc_cache_make_room(struct msc_cache *cache, int attempt);
 // Takes an entry out and frees it, whatever its pins: for one whose computation failed.
 void msc_cache_discard(struct msc_cache *cache, struct msc_entry *entry);
 // Adds the size of packed weights, which the backend allocated.

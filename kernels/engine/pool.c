@@ -17,24 +17,42 @@ static size_t size_class(size_t n_bytes, size_t *class_bytes) {
     return (size_t)(log2 - SMALLEST_LOG2) * 8 + eighths;
 }
 
+uint64_t msc_pool_most(const struct msc_pool *pool) {
+    bool is_lower = pool->ceiling_bytes > 0 && pool->ceiling_bytes < pool->limit_bytes;
+    return is_lower ? pool->ceiling_bytes : pool->limit_bytes;
+}
+
+// What lies free in other sizes may be what the backend lacks.
+static void *pool_allocate(struct msc_pool *pool, size_t class_bytes) {
+    struct msc_backend *b = pool->backend;
+    void *memory = b->def->allocate(b, class_bytes);
+    if (!memory && msc_pool_trim(pool)) {
+        memory = b->def->allocate(b, class_bytes);
+    }
+    if (memory) {
+        msc_pool_account(pool, (int64_t)class_bytes);
+    } else {
+        msc_pool_lower(pool);
+    }
+    return memory;
+}
+
 void *msc_pool_take(struct msc_pool *pool, size_t n_bytes, bool force) {
     size_t class_bytes;
     struct msc_pool_list *list = &pool->free_lists[size_class(n_bytes, &class_bytes)];
     if (list->n > 0) {
         return list->items[--list->n];
     }
-    if (pool->held_bytes + class_bytes > pool->limit_bytes) {
-        msc_pool_trim(pool);
-        if (pool->held_bytes + class_bytes > pool->limit_bytes && !force) {
+    uint64_t most = msc_pool_most(pool);
+    if (pool->held_bytes + class_bytes > most) {
+        (void)msc_pool_trim(pool);
+        bool is_over = pool->held_bytes + class_bytes > most;
+        if (is_over && !force) {
             return NULL;
         }
-        pool->was_short = pool->was_short || pool->held_bytes + class_bytes > pool->limit_bytes;
+        pool->was_short = pool->was_short || is_over;
     }
-    void *memory = pool->backend->def->allocate(pool->backend, class_bytes);
-    if (memory) {
-        msc_pool_account(pool, (int64_t)class_bytes);
-    }
-    return memory;
+    return pool_allocate(pool, class_bytes);
 }
 
 static void pool_release(struct msc_pool *pool, void *memory, size_t class_bytes) {
@@ -48,7 +66,7 @@ void msc_pool_give(struct msc_pool *pool, void *memory, size_t n_bytes) {
         return;
     }
     struct msc_pool_list *list = &pool->free_lists[size_class(n_bytes, &class_bytes)];
-    if (pool->held_bytes > pool->limit_bytes ||
+    if (pool->held_bytes > msc_pool_most(pool) ||
         msc_grow(&list->items, &list->capacity, list->n + 1, sizeof(void *)) != MSC_OK) {
         pool_release(pool, memory, class_bytes);
         return;
@@ -69,17 +87,31 @@ static size_t class_size(size_t index) {
     return base + index % 8 * (base / 8);
 }
 
-void msc_pool_trim(struct msc_pool *pool) {
+bool msc_pool_trim(struct msc_pool *pool) {
+    uint64_t before = pool->held_bytes;
     for (size_t i = 0; i < MSC_POOL_CLASSES; i++) {
         struct msc_pool_list *list = &pool->free_lists[i];
         while (list->n > 0) {
             pool_release(pool, list->items[--list->n], class_size(i));
         }
     }
+    return pool->held_bytes < before;
+}
+
+// 1: nothing at all, as 0 is no ceiling.
+void msc_pool_lower(struct msc_pool *pool) {
+    uint64_t held = pool->held_bytes > 0 ? pool->held_bytes : 1;
+    pool->ceiling_bytes =
+        pool->ceiling_bytes > 0 && pool->ceiling_bytes < held ? pool->ceiling_bytes : held;
+}
+
+void msc_pool_raise(struct msc_pool *pool) {
+    uint64_t most = pool->ceiling_bytes / 64 + pool->ceiling_bytes;
+    pool->ceiling_bytes = most > pool->limit_bytes ? 0 : most;
 }
 
 void msc_pool_finish(struct msc_pool *pool) {
-    msc_pool_trim(pool);
+    (void)msc_pool_trim(pool);
     for (size_t i = 0; i < MSC_POOL_CLASSES; i++) {
         msc_free(pool->free_lists[i].items);
         pool->free_lists[i] = (struct msc_pool_list){0};

@@ -27,6 +27,17 @@ static enum msc_status group_batches(struct msc_schedule *s) {
     return MSC_OK;
 }
 
+static enum msc_status init_most_together(struct msc_scheduled_plan *p) {
+    p->most_together = msc_alloc(((size_t)p->plan->n_steps + 1) * sizeof(p->most_together[0]));
+    if (!p->most_together) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
+    }
+    for (int32_t i = 0; i < p->plan->n_steps; i++) {
+        p->most_together[i] = MSC_SCHEDULE_TOGETHER;
+    }
+    return MSC_OK;
+}
+
 static enum msc_status schedule_init(struct msc_schedule *s) {
     size_t n_plans = (size_t)s->options.n_plans;
     s->plans = msc_alloc_zero(n_plans + 1, sizeof(s->plans[0]));
@@ -36,6 +47,7 @@ static enum msc_status schedule_init(struct msc_schedule *s) {
     for (size_t i = 0; i < n_plans; i++) {
         s->plans[i].plan = s->options.plans[i];
         MSC_TRY(msc_numbering_init(&s->plans[i].numbering, s->plans[i].plan));
+        MSC_TRY(init_most_together(&s->plans[i]));
     }
     return group_batches(s);
 }
@@ -67,6 +79,7 @@ void msc_schedule_destroy(struct msc_schedule *s) {
         msc_numbering_finish(&s->plans[i].numbering);
         msc_free(s->plans[i].nodes);
         msc_free(s->plans[i].targets);
+        msc_free(s->plans[i].most_together);
     }
     msc_free(s->plans);
     msc_free(s->columns);

@@ -52,6 +52,7 @@ struct msc_scheduled_plan {
     size_t nodes_capacity;
     struct msc_value_number *targets; // [n_trials][n_targets]; expr MSC_NO_ID: nothing to read
     size_t targets_capacity;
+    int32_t *most_together; // [plan->n_steps] nodes of a step that there was memory for at a time
     // What the targets ask of the plan, whoever answers it.
     int32_t n_steps_asked;
     double macs_asked;

@@ -97,6 +97,22 @@ static void set_weights(struct msc_schedule *s, const struct msc_node *node, voi
                           &plan->steps[msc_schedule__expr(s, node)->index], weights, n_bytes);
 }
 
+// With the lock, which is let go meanwhile. On a device the cache gives way to what a backend needs
+// besides: temporary memory, packed weights. Memory of the host is not what a step fails for.
+static enum msc_status compute_in_room(struct msc_schedule *s, const struct msc_node *node,
+                                       int thread, void **weights, size_t *weights_bytes) {
+    bool can_evict = !s->options.backend->def->memory_is_host;
+    enum msc_status status = MSC_OK;
+    int attempt = 0;
+    do {
+        pthread_mutex_unlock(&s->lock);
+        status = msc_schedule__compute(s, node, thread, weights, weights_bytes);
+        pthread_mutex_lock(&s->lock);
+    } while (status == MSC_E_NOMEM && can_evict &&
+             msc_cache_make_room(s->options.cache, attempt++));
+    return status;
+}
+
 // Computes an expression taken under the lock; the lock is let go meanwhile.
 static void compute_one(struct msc_schedule *s, int32_t id, int thread) {
     struct msc_node *node = &s->nodes[id];
@@ -105,9 +121,7 @@ static void compute_one(struct msc_schedule *s, int32_t id, int thread) {
     if (node->failure == MSC_NO_ID) {
         enum msc_status status = msc_schedule__allocate_entries(s, node);
         if (status == MSC_OK) {
-            pthread_mutex_unlock(&s->lock);
-            status = msc_schedule__compute(s, node, thread, &weights, &weights_bytes);
-            pthread_mutex_lock(&s->lock);
+            status = compute_in_room(s, node, thread, &weights, &weights_bytes);
         }
         if (status != MSC_OK) {
             fail_node(s, id, status);
@@ -120,14 +134,11 @@ static void compute_one(struct msc_schedule *s, int32_t id, int thread) {
     finish_computed(s, node);
 }
 
-// The same for nodes of one step. Should they fail together, each is tried alone, to see which
-// does.
-static void compute_together(struct msc_schedule *s, const int32_t ids[], int32_t n, int thread) {
+static enum msc_status try_together(struct msc_schedule *s, const int32_t ids[], int32_t n,
+                                    int thread) {
     enum msc_status status = MSC_OK;
-    int32_t n_ready = 0;
-    while (status == MSC_OK && n_ready < n) {
-        status = msc_schedule__allocate_entries(s, &s->nodes[ids[n_ready]]);
-        n_ready += status == MSC_OK;
+    for (int32_t i = 0; status == MSC_OK && i < n; i++) {
+        status = msc_schedule__allocate_entries(s, &s->nodes[ids[i]]);
     }
     if (status == MSC_OK) {
         pthread_mutex_unlock(&s->lock);
@@ -140,8 +151,33 @@ static void compute_together(struct msc_schedule *s, const int32_t ids[], int32_
     for (int32_t i = 0; i < n && status != MSC_OK; i++) {
         msc_schedule__discard_entries(s, &s->nodes[ids[i]]);
     }
-    for (int32_t i = 0; i < n && status != MSC_OK; i++) {
-        compute_one(s, ids[i], thread);
+    return status;
+}
+
+// The same for nodes of one step. Should they fail together, each is tried alone, to see which
+// does; for want of memory once more with some of the cache given up, and then fewer at a time, from
+// then on too.
+static void compute_together(struct msc_schedule *s, const int32_t ids[], int32_t n, int thread) {
+    const struct msc_node *first = &s->nodes[ids[0]];
+    int32_t *most = &s->plans[first->plan].most_together[msc_schedule__expr(s, first)->index];
+    while (n > 0) {
+        int32_t now = n < *most ? n : *most;
+        enum msc_status status = MSC_E_NOMEM;
+        if (now > 1) {
+            status = try_together(s, ids, now, thread);
+            if (status == MSC_E_NOMEM && msc_cache_make_room(s->options.cache, 0)) {
+                status = try_together(s, ids, now, thread);
+            }
+            if (status == MSC_E_NOMEM) {
+                *most = now / 2;
+                continue;
+            }
+        }
+        for (int32_t i = 0; i < now && status != MSC_OK; i++) {
+            compute_one(s, ids[i], thread);
+        }
+        ids += now;
+        n -= now;
     }
 }
 

@@ -24,11 +24,17 @@ static void *address(struct fake_backend *f, void *memory) {
 
 // ---- Memory -----------------------------------------------------------------------------------
 
+static bool has_room(struct fake_backend *f, long long n_bytes) {
+    return f->capacity_bytes == 0 || atomic_load(&f->live_bytes) + n_bytes <= f->capacity_bytes;
+}
+
 static void *fake_allocate(struct msc_backend *b, size_t n_bytes) {
     struct fake_backend *f = fake_from(b);
     int take = atomic_fetch_add(&f->n_taken, 1) + 1;
     int past = take - f->first_failing_take;
-    if (f->first_failing_take > 0 && past >= 0 && past < f->n_failing_takes) {
+    if ((f->first_failing_take > 0 && past >= 0 && past < f->n_failing_takes) ||
+        !has_room(f, (long long)n_bytes)) {
+        atomic_fetch_add(&f->n_refused, 1);
         return NULL;
     }
     void *memory = msc_alloc_aligned(n_bytes);
@@ -391,6 +397,10 @@ static enum msc_status fake_run(struct msc_backend *b, const struct msc_step *st
     assert_true(thread >= 0 && thread < b->options.n_threads && n >= 1);
     assert_true(n == 1 || (int32_t)n <= b->def->max_calls);
     atomic_fetch_add(&f->n_launches, 1);
+    if (!has_room(f, f->besides_bytes * (long long)n)) {
+        atomic_fetch_add(&f->n_refused, 1);
+        return MSC_FAIL(MSC_E_NOMEM, "no memory for %lld bytes besides", f->besides_bytes);
+    }
     for (size_t i = 0; i < n; i++) {
         MSC_TRY(run_call(f, step, &calls[i]));
     }

@@ -29,11 +29,13 @@ struct fake_backend {
     int failing_bits;          // 0: whatever the weights
     int first_failing_take;    // allocations counted from 1, so many of them; 0: none
     int n_failing_takes;
+    long long capacity_bytes; // all the memory that it has; 0: any
+    long long besides_bytes;  // that a run must have besides
     struct msc_cancel *cancel; // asked to stop at once when so many steps have run
     int cancel_after;
     int lost_after; // so many steps have run, and the device is lost; 0: it is not
     // What it was asked for.
-    atomic_int n_runs, n_reorders, n_quantised, n_packed, n_taken;
+    atomic_int n_runs, n_reorders, n_quantised, n_packed, n_taken, n_refused;
     atomic_int n_fused, n_unstored; // variants written by steps; their outputs that had no memory
     atomic_int n_moved;             // runs over integers
     atomic_int n_launches, n_waits; // calls of run and of download_all

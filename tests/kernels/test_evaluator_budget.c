@@ -78,6 +78,62 @@ static void test_kernels_evaluator_budget__windows(void **state) {
     assert_true(peak_after_two_calls(8) <= peak_after_two_calls(2) * 5 / 4);
 }
 
+// The most that trials hold where there is memory enough.
+static long long peak_of_trials(void) {
+    struct eval_bench b;
+    eval_open_bench(&b);
+    fake_run_together(&b.fake);
+    eval_open_net(&b.c, 8, 1);
+    eval_draw_all(&b);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    for (size_t t = 0; t < N_TRIALS; t += 6) {
+        eval_run_and_check(&b, b.ev, t, 6);
+    }
+    long long peak = b.fake.peak_bytes;
+    eval_close_bench(&b);
+    return peak;
+}
+
+// A device with so much memory, of which each call of a step needs some besides its results: what
+// lies free in other sizes gives way, then the cache, and no trial has to begin anew.
+static void run_within(long long capacity_bytes, long long besides_bytes) {
+    struct eval_bench b;
+    eval_open_bench(&b);
+    fake_run_together(&b.fake);
+    b.fake.capacity_bytes = capacity_bytes;
+    b.fake.besides_bytes = besides_bytes;
+    eval_open_net(&b.c, 8, 1);
+    eval_draw_all(&b);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    for (size_t t = 0; t < N_TRIALS; t += 6) {
+        assert_ok(eval_run(b.ev, &b.results, b.edits + t, b.trials, 6));
+        for (size_t i = 0; i < 6; i++) {
+            assert_int_equal(b.results.begins[i], 1);
+        }
+        eval_check_all(&b, t, 6);
+    }
+    // Once it is known how much there is, little is asked for in vain.
+    int n_before = b.fake.n_refused;
+    for (size_t t = 0; t < N_TRIALS; t += 6) {
+        eval_run_and_check(&b, b.ev, t, 6);
+    }
+    assert_true(b.fake.n_refused - n_before < 20);
+    eval_close_bench(&b);
+}
+
+static void test_kernels_evaluator_budget__device_has_less(void **state) {
+    long long peak = peak_of_trials();
+    (void)state;
+    run_within(peak / 2, 0);
+}
+
+static void test_kernels_evaluator_budget__device_needs_some_besides(void **state) {
+    long long peak = peak_of_trials();
+    (void)state;
+    run_within(peak / 2, peak / 50);
+    run_within(peak / 2, peak / 8); // of one call at a time
+}
+
 // The least memory lies between what one step holds and what a call with all it likes does; it is
 // the same whatever was cached.
 static void test_kernels_evaluator_budget__least_memory(void **state) {
@@ -159,6 +215,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_evaluator_budget__budget),
         cmocka_unit_test(test_kernels_evaluator_budget__keeps_what_is_shared),
         cmocka_unit_test(test_kernels_evaluator_budget__windows),
+        cmocka_unit_test(test_kernels_evaluator_budget__device_has_less),
+        cmocka_unit_test(test_kernels_evaluator_budget__device_needs_some_besides),
         cmocka_unit_test(test_kernels_evaluator_budget__least_memory),
         cmocka_unit_test(test_kernels_evaluator_budget__windows_after_measuring),
         cmocka_unit_test(test_kernels_evaluator_budget__fresh),
