@@ -65,7 +65,8 @@ enum msc_vk_arena_kind {
     MSC_VK_ARENA_STAGING, // the host's
     MSC_VK_ARENA_ROWS,    // written by the host, read by shaders
 };
-// A buffer with memory of its own. `mapped` is NULL for device memory the host cannot see.
+// A buffer with memory of its own. `mapped` is NULL for device memory the host cannot see. Where
+// memory is short, arenas of blocks that are empty are given back.
 enum msc_status msc_vk_create_arena(struct msc_vk *vk, struct msc_vk_arena **out, uint64_t n_bytes,
                                     enum msc_vk_arena_kind kind);
 void msc_vk_destroy_arena(struct msc_vk *vk, struct msc_vk_arena *arena); // accepts NULL
@@ -240,7 +241,7 @@ struct msc_vk {
     uint32_t queue_family;
     struct msc_vk_tuning tuning;
     uint64_t block_limit; // bytes of the largest block
-    uint64_t arena_bytes; // of an arena at least
+    uint64_t arena_bytes; // of an arena, where there is memory enough
     bool divides_exactly; // quotients and roots round correctly; else shaders mend them
     bool keeps_denormals; // results below 2^-126 are not taken for zero
     bool stages_all;      // device memory is not mapped even where it could be
@@ -252,7 +253,8 @@ struct msc_vk {
 
     struct msc_vk_arena **arenas;
     size_t n_arenas, arena_capacity;
-    size_t last_arena; // that the last block was cut from
+    size_t last_arena;      // that the last block was cut from
+    uint64_t refused_bytes; // the smallest arena that there was no memory for of late; 0: none
 
     struct msc_vk_pipeline **pipelines;
     size_t n_pipelines, pipeline_capacity;

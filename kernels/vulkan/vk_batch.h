@@ -1,4 +1,5 @@
-// Commands recorded together; shared by vk_commands.c, vk_dispatch.c and vk_copy.c.
+// Commands recorded together; shared by vk_commands.c, vk_dispatch.c and vk_copy.c, and by
+// vk_memory.c, which waits for them.
 //
 // A batch is one command buffer with the staging memory, parameters and descriptors that its
 // commands use. Several are in flight: while the device runs some, the host records the next. The

@@ -1,10 +1,15 @@
 // Memory: a few large buffers, blocks cut from them first fit.
-#include "kernels/vulkan/vk.h"
+#include "kernels/vulkan/vk_batch.h"
 
 #include "base/alloc.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
+
+// However short memory is: thousands of little arenas would part calls that could share a dispatch,
+// and devices have a limit to how many they give.
+#define LEAST_ARENA_BYTES ((uint64_t)1 << 20)
 
 // ---- Arenas -----------------------------------------------------------------------------------
 
@@ -70,13 +75,15 @@ static enum msc_status init_arena(struct msc_vk *vk, struct msc_vk_arena *arena,
     if (type < 0) {
         return MSC_FAIL(MSC_E_DEVICE, "vulkan: the device has no memory for buffers");
     }
+    char what[64];
+    snprintf(what, sizeof(what), "a buffer of %llu bytes", (unsigned long long)arena->n_bytes);
     VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                      .allocationSize = needs.size,
                                      .memoryTypeIndex = (uint32_t)type};
-    MSC_TRY(msc_vk_check(vk->api.vkAllocateMemory(vk->device, &allocate, NULL, &arena->memory),
-                         "memory"));
+    MSC_TRY(
+        msc_vk_check(vk->api.vkAllocateMemory(vk->device, &allocate, NULL, &arena->memory), what));
     MSC_TRY(msc_vk_check(vk->api.vkBindBufferMemory(vk->device, arena->buffer, arena->memory, 0),
-                         "memory"));
+                         what));
     const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
                                        VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
                                        VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
@@ -95,8 +102,8 @@ static enum msc_status init_arena(struct msc_vk *vk, struct msc_vk_arena *arena,
     return create_view(vk, &arena->floats, arena, VK_FORMAT_R32_SFLOAT, 4);
 }
 
-enum msc_status msc_vk_create_arena(struct msc_vk *vk, struct msc_vk_arena **out, uint64_t n_bytes,
-                                    enum msc_vk_arena_kind kind) {
+static enum msc_status try_arena(struct msc_vk *vk, struct msc_vk_arena **out, uint64_t n_bytes,
+                                 enum msc_vk_arena_kind kind) {
     struct msc_vk_arena *arena = msc_alloc_zero(1, sizeof(*arena));
     if (!arena) {
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: out of memory");
@@ -122,6 +129,37 @@ void msc_vk_destroy_arena(struct msc_vk *vk, struct msc_vk_arena *arena) {
     }
 }
 
+// Gives back what no block lies in. What was recorded may still use it, and is waited for with the
+// lock held: others would take blocks meanwhile.
+static bool drop_empty_arenas(struct msc_vk *vk) {
+    size_t n_kept = 0, n = vk->n_arenas;
+    bool has_empty = false;
+    for (size_t i = 0; i < n; i++) {
+        has_empty = has_empty || vk->arenas[i]->n_blocks == 0;
+    }
+    if (!has_empty || msc_vk_submit(vk) != MSC_OK ||
+        vk->api.vkDeviceWaitIdle(vk->device) != VK_SUCCESS) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (vk->arenas[i]->n_blocks == 0) {
+            msc_vk_destroy_arena(vk, vk->arenas[i]);
+        } else {
+            vk->arenas[n_kept++] = vk->arenas[i];
+        }
+    }
+    vk->n_arenas = n_kept;
+    vk->last_arena = 0;
+    return true;
+}
+
+enum msc_status msc_vk_create_arena(struct msc_vk *vk, struct msc_vk_arena **out, uint64_t n_bytes,
+                                    enum msc_vk_arena_kind kind) {
+    enum msc_status status = try_arena(vk, out, n_bytes, kind);
+    return status == MSC_E_NOMEM && drop_empty_arenas(vk) ? try_arena(vk, out, n_bytes, kind)
+                                                          : status;
+}
+
 void msc_vk_destroy_arenas(struct msc_vk *vk) {
     for (size_t i = 0; i < vk->n_arenas; i++) {
         msc_vk_destroy_arena(vk, vk->arenas[i]);
@@ -132,9 +170,9 @@ void msc_vk_destroy_arenas(struct msc_vk *vk) {
 }
 
 static enum msc_status add_arena(struct msc_vk *vk, uint64_t n_bytes) {
-    struct msc_vk_arena *arena;
+    struct msc_vk_arena *arena = NULL;
     MSC_TRY(msc_grow(&vk->arenas, &vk->arena_capacity, vk->n_arenas + 1, sizeof(vk->arenas[0])));
-    MSC_TRY(msc_vk_create_arena(vk, &arena, n_bytes, MSC_VK_ARENA_DEVICE));
+    MSC_TRY(try_arena(vk, &arena, n_bytes, MSC_VK_ARENA_DEVICE));
     enum msc_status status =
         msc_grow(&arena->holes, &arena->hole_capacity, 1, sizeof(arena->holes[0]));
     if (status != MSC_OK) {
@@ -193,10 +231,35 @@ static bool find_room(struct msc_vk *vk, struct msc_vk_block *block) {
     return false;
 }
 
-// As large as arenas are, or, where memory is short, as large as it must be.
+static uint64_t aligned_half(uint64_t n_bytes) {
+    return n_bytes / 2 / MSC_VK_BLOCK_ALIGNMENT * MSC_VK_BLOCK_ALIGNMENT;
+}
+
+// As large as arenas are; where memory is short half of that, and so on: less is left each time, and
+// soon nothing. What was refused is not asked for again at once, but twice what was given is.
+static bool add_arena_within(struct msc_vk *vk, uint64_t n_bytes) {
+    uint64_t bytes = vk->refused_bytes > 0 ? aligned_half(vk->refused_bytes) : vk->arena_bytes;
+    uint64_t least = vk->arena_bytes < LEAST_ARENA_BYTES ? vk->arena_bytes : LEAST_ARENA_BYTES;
+    least = n_bytes > least ? n_bytes : least;
+    for (; bytes > least; bytes = aligned_half(bytes)) {
+        if (add_arena(vk, bytes) == MSC_OK) {
+            vk->refused_bytes = bytes < vk->arena_bytes / 4 ? bytes * 4 : 0;
+            return true;
+        }
+        vk->refused_bytes = bytes;
+    }
+    return add_arena(vk, least) == MSC_OK;
+}
+
 static bool add_arena_for(struct msc_vk *vk, uint64_t n_bytes) {
-    return (n_bytes < vk->arena_bytes && add_arena(vk, vk->arena_bytes) == MSC_OK) ||
-           add_arena(vk, n_bytes) == MSC_OK;
+    if (add_arena_within(vk, n_bytes)) {
+        return true;
+    }
+    if (!drop_empty_arenas(vk)) {
+        return false;
+    }
+    vk->refused_bytes = 0;
+    return add_arena_within(vk, n_bytes);
 }
 
 struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes) {

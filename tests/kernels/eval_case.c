@@ -159,7 +159,12 @@ static void make_dataset(struct eval_case *c, int64_t n_samples, int64_t batch) 
 }
 
 void eval_open_chain(struct eval_case *c, int64_t n_samples, int64_t batch) {
-    int32_t x = open_graph(c, 2, 5, 5);
+    eval_open_chain_of(c, 5, 5, n_samples, batch);
+}
+
+void eval_open_chain_of(struct eval_case *c, int64_t height, int64_t width, int64_t n_samples,
+                        int64_t batch) {
+    int32_t x = open_graph(c, 2, height, width);
     x = add_conv(c, "conv1", x, 3, 2);
     x = add_conv(c, "conv2", x, 4, 3);
     x = add_conv(c, "conv3", x, 2, 4);

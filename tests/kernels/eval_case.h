@@ -36,6 +36,9 @@ struct eval_case {
 
 // Three convolutions in a row, "conv1" to "conv3", on samples [2,5,5]. The last is wanted.
 void eval_open_chain(struct eval_case *c, int64_t n_samples, int64_t batch);
+// The same over samples [2,height,width].
+void eval_open_chain_of(struct eval_case *c, int64_t height, int64_t width, int64_t n_samples,
+                        int64_t batch);
 // One relu, of 8 MiB.
 void eval_open_large(struct eval_case *c);
 // Convolutions with a residual, a hard-swish spelled out, a constant, a split, reshaping, pooling
