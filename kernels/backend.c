@@ -41,6 +41,15 @@ struct msc_placement msc_backend_place(const struct msc_backend *b, const struct
                                          : (struct msc_placement){b->def->name, "none"};
 }
 
+struct msc_backend_memory msc_backend_get_memory(struct msc_backend *b) {
+    struct msc_backend_memory memory = {.is_host = b->def->memory_is_host,
+                                        .room_bytes = UINT64_MAX};
+    if (b->def->memory) {
+        b->def->memory(b, &memory);
+    }
+    return memory;
+}
+
 void msc_backend_close(struct msc_backend *b) {
     if (b) {
         b->def->close(b);

@@ -82,6 +82,15 @@ struct msc_placement {
     const char *kernel; // the family of kernels: "convolution", "reference"
 };
 
+// Memory of a backend for whom memory_is_host is not set.
+struct msc_backend_memory {
+    bool is_host;        // the host's all the same: of an integrated GPU, of a software driver
+    uint64_t used_bytes; // by what was allocated and packed, and by what the backend keeps besides
+    uint64_t besides_bytes; // that a run has taken besides, at most
+    uint64_t room_bytes;    // that could be had now, about; UINT64_MAX: not known
+    uint64_t touched_bytes; // used at some time and not given back: the process holds it
+};
+
 struct msc_backend_def {
     const char *name;
     enum msc_status (*open)(struct msc_backend **out, const struct msc_backend_options *options);
@@ -140,6 +149,8 @@ struct msc_backend_def {
     bool memory_is_host; // its addresses are host pointers: no download needed to read them
     void *(*allocate)(struct msc_backend *b, size_t n_bytes);
     void (*release_memory)(struct msc_backend *b, void *memory, size_t n_bytes);
+    // Optional, and only without memory_is_host: how much there is of it.
+    void (*memory)(struct msc_backend *b, struct msc_backend_memory *out);
     enum msc_status (*upload)(struct msc_backend *b, void *memory, const void *host,
                               size_t n_bytes);
     enum msc_status (*download)(struct msc_backend *b, void *host, const void *memory,
@@ -171,6 +182,9 @@ enum msc_status msc_mask_place(int64_t *outer, int64_t *inner, const struct msc_
 // The same around the channels of a quantisation that has a scale for each.
 enum msc_status msc_quant_place(int64_t *outer, int64_t *inner, const struct msc_view *v,
                                 const struct msc_quant *q);
+
+// Of a backend that does not tell: nothing is used, and no bound to what could be had is known.
+struct msc_backend_memory msc_backend_get_memory(struct msc_backend *b);
 
 void msc_backend_close(struct msc_backend *b); // accepts NULL
 

@@ -377,9 +377,16 @@ static enum msc_status load_validation(struct msc_model *m, const struct msc_con
     return msc_dataset_load(&m->validation, &o, m->specs, m->n_inputs);
 }
 
+// What is computed lies in the device's memory, and all else in the machine's.
 void msc_model__settle_memory(struct msc_model *m) {
+    uint64_t room = msc_backend_get_memory(m->backend).room_bytes;
+    if (m->memory_bytes > room) {
+        msc_log(m->log, MSC_LOG_INFO, "memory: of %.3g GB the device has %.3g GB",
+                (double)m->memory_bytes * 1e-9, (double)room * 1e-9);
+    }
     if (m->memory_bytes == 0) {
         uint64_t half = msc_machine_free_bytes() / 2;
+        half = room / 2 < half ? room / 2 : half;
         half = half < MOST_MEMORY_BYTES ? half : MOST_MEMORY_BYTES;
         m->memory_bytes = half > LEAST_MEMORY_BYTES ? half : LEAST_MEMORY_BYTES;
     }

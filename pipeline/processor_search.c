@@ -133,6 +133,12 @@ static enum msc_status estimate_workers(struct msc_str *text, cJSON *object,
     return msc_json_add_number(object, "workers_worth_having", (double)n);
 }
 
+// The device may have less than was asked for.
+static double most_memory(const struct msc_model *m) {
+    uint64_t room = msc_backend_get_memory(m->backend).room_bytes;
+    return (double)(room < m->memory_bytes ? room : m->memory_bytes);
+}
+
 static enum msc_status processor_estimate(struct msc_str *text, cJSON *object,
                                           const struct msc_processor *p,
                                           const struct msc_search_options *o) {
@@ -144,9 +150,10 @@ static enum msc_status processor_estimate(struct msc_str *text, cJSON *object,
     MSC_TRY(estimate_workers(text, object, p, &e));
     if (p->model) {
         MSC_TRY(measure_memory(&least, p));
-        msc_str_printf(text, "memory: up to %.3g GB, at least %.0f MB\n",
-                       (double)p->model->memory_bytes * 1e-9, ceil(least * 1e-6));
-        MSC_TRY(msc_json_add_number(object, "memory_bytes", (double)p->model->memory_bytes));
+        double most = most_memory(p->model);
+        msc_str_printf(text, "memory: up to %.3g GB, at least %.0f MB\n", most * 1e-9,
+                       ceil(least * 1e-6));
+        MSC_TRY(msc_json_add_number(object, "memory_bytes", most));
         MSC_TRY(msc_json_add_number(object, "least_memory_bytes", least));
         MSC_TRY(estimate_accuracy(text, object, p));
     }

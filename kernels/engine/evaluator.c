@@ -81,31 +81,46 @@ void msc_evaluator_destroy(struct msc_evaluator *ev) {
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// Memory that the process holds beside the cache.
-static uint64_t other_bytes(const struct msc_evaluator *ev) {
+static uint64_t less(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+// What is held of the backend's memory beside the cache: by the process, where that is the host's,
+// and by the backend for itself.
+static uint64_t other_bytes(const struct msc_evaluator *ev,
+                            const struct msc_backend_memory *memory) {
     uint64_t held = ev->cache.pool.held_bytes;
-    uint64_t resident = ev->options.backend->def->memory_is_host ? msc_machine_resident_bytes() : 0;
-    return resident > held ? resident - held : 0;
+    if (ev->options.backend->def->memory_is_host) {
+        return less(msc_machine_resident_bytes(), held);
+    }
+    uint64_t host = memory->is_host ? less(msc_machine_resident_bytes(), memory->touched_bytes) : 0;
+    return host + less(memory->used_bytes, held) + memory->besides_bytes;
 }
 
 // What remainders take of that memory: every thread may run one.
-static uint64_t remainder_bytes(const struct msc_evaluator *ev) {
-    bool counts = ev->options.backend->def->memory_is_host;
-    return counts ? ev->remainder_store.most_bytes * (uint64_t)ev->options.n_threads : 0;
+static uint64_t remainder_bytes(const struct msc_evaluator *ev,
+                                const struct msc_backend_memory *memory) {
+    return memory->is_host ? ev->remainder_store.most_bytes * (uint64_t)ev->options.n_threads : 0;
 }
 
-// A sixteenth is left for what the process comes to hold meanwhile. Asking takes longer than a
-// small network does, so it is not done for every batch.
+// A sixteenth is left for what the process, or others on the device, come to hold meanwhile. Asking
+// takes longer than a small network does, so it is not done for every batch.
 static void set_limit(struct msc_evaluator *ev) {
     double now_s = msc_clock_seconds();
     if (now_s < ev->next_limit_s) {
         return;
     }
     ev->next_limit_s = now_s + 0.01;
+    const struct msc_backend_memory memory = msc_backend_get_memory(ev->options.backend);
     uint64_t all = ev->options.memory_bytes - ev->options.memory_bytes / 16;
-    uint64_t other = other_bytes(ev) + remainder_bytes(ev);
+    uint64_t limit = less(all, other_bytes(ev, &memory) + remainder_bytes(ev, &memory));
+    if (memory.room_bytes != UINT64_MAX) {
+        uint64_t most = ev->cache.pool.held_bytes + memory.room_bytes;
+        most = less(most - most / 16, memory.besides_bytes);
+        limit = most < limit ? most : limit;
+    }
     ev->remainder_store.limit_bytes = ev->options.memory_bytes / 16;
-    ev->cache.pool.limit_bytes = all > other ? all - other : 0;
+    ev->cache.pool.limit_bytes = limit;
 }
 
 // The next set_limit looks anew.
@@ -290,7 +305,8 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
     enum msc_status status = run_trials(&windows, trials, n, &none, 0);
     ev->cache.pool.was_short = was_short; // it is of every value that nothing is kept of
     status = status == MSC_OK ? first_failure_of(trials, n) : status;
-    *out = other_bytes(ev) + ev->cache.pinned_peak + remainder_bytes(ev);
+    const struct msc_backend_memory memory = msc_backend_get_memory(ev->options.backend);
+    *out = other_bytes(ev, &memory) + ev->cache.pinned_peak + remainder_bytes(ev, &memory);
     msc_free(trials);
     return status;
 }

@@ -50,8 +50,8 @@ struct msc_step_timer {
 struct msc_evaluator_options {
     struct msc_backend *backend; // borrowed until the evaluator is destroyed
     int n_threads;               // at most the backend's n_threads
-    // Of the backend. Where that is the host's memory it is what the whole process may hold: what
-    // else it holds is taken off, as it is at each call.
+    // Of the backend, as far as it has that. Where it is the host's memory it is what the whole
+    // process may hold: what else it holds is taken off, as it is at each call.
     uint64_t memory_bytes;
     // Of the host, that the whole process may hold where only running a network tells how much it
     // takes (a Loop that goes on and on): a trial that would take more fails. 0: what is free.

@@ -39,7 +39,8 @@ struct msc_vk_arena {
     VkBufferView floats;
     char *mapped; // NULL: not visible to the host
     uint64_t n_bytes;
-    struct msc_vk_hole { // free ranges in order
+    uint64_t touched_bytes; // from the beginning on: blocks have lain in no more
+    struct msc_vk_hole {    // free ranges in order
         uint64_t offset, n_bytes;
     } * holes;
     size_t n_holes, hole_capacity;
@@ -59,6 +60,10 @@ struct msc_vk_block {
 struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes);
 void msc_vk_free(struct msc_vk *vk, struct msc_vk_block *block); // accepts NULL
 void msc_vk_destroy_arenas(struct msc_vk *vk);
+
+// vk_room.c: how much memory there is. Whether the device tells it is found once.
+enum msc_status msc_vk_find_budget(struct msc_vk *vk);
+void msc_vk_get_memory(struct msc_vk *vk, struct msc_backend_memory *out);
 
 enum msc_vk_arena_kind {
     MSC_VK_ARENA_DEVICE,
@@ -253,7 +258,11 @@ struct msc_vk {
 
     struct msc_vk_arena **arenas;
     size_t n_arenas, arena_capacity;
-    size_t last_arena;      // that the last block was cut from
+    size_t last_arena;                // that the last block was cut from
+    uint64_t block_bytes, block_peak; // of all blocks
+    uint64_t besides_bytes;           // that a run has taken besides, at most
+    uint32_t heap;                    // that arenas come from
+    bool has_budget;                  // the device says how much of it is left
     uint64_t refused_bytes; // the smallest arena that there was no memory for of late; 0: none
 
     struct msc_vk_pipeline **pipelines;
@@ -286,6 +295,8 @@ void msc_vk_lock(struct msc_vk *vk);
 void msc_vk_unlock(struct msc_vk *vk);
 // MSC_E_NOMEM, MSC_E_LOST or MSC_E_DEVICE with one line of text; MSC_OK for VK_SUCCESS.
 enum msc_status msc_vk_check(VkResult result, const char *what);
+// vk_features.c: has the device an extension of this name?
+enum msc_status msc_vk_find_extension(bool *found, const struct msc_vk *vk, const char *name);
 // vk_features.c: the logical device; sets what it may use.
 enum msc_status msc_vk_create_device(struct msc_vk *vk);
 // vk_probe.c: sets divides_exactly and keeps_denormals.

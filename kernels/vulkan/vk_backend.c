@@ -96,6 +96,7 @@ static struct msc_hash hash_shaders(void) {
 static enum msc_status vulkan_init(struct msc_vk_backend *b) {
     static const float zeros[64];
     MSC_TRY(msc_vk_open(&b->vk, &b->base.options));
+    MSC_TRY(msc_vk_find_budget(b->vk));
     MSC_TRY(msc_vk_upload_new(b->vk, &b->nothing, zeros, sizeof(zeros)));
     MSC_TRY(b->base.options.fallback->open(&b->host, &b->base.options));
     char shaders[MSC_HASH_TEXT_BYTES];
@@ -343,6 +344,7 @@ static enum msc_status run_on_device(const struct msc_step *step, struct msc_vk_
                                      const struct msc_call calls[], int n) {
     const struct prepared *p = step->kernel;
     struct run r = {.n = n, .n_inputs = step->n_inputs};
+    uint64_t before = b->vk->block_peak = b->vk->block_bytes;
     enum msc_status status;
     MSC_TRY_OUT(prepare_calls(&r, p, b, calls));
     MSC_TRY_OUT(vulkan_make_floats(&r, p, b));
@@ -351,6 +353,8 @@ static enum msc_status run_on_device(const struct msc_step *step, struct msc_vk_
 out:
     msc_vk_give(r.made, b, n);
     vulkan_finish_floats(&r, b);
+    uint64_t besides = b->vk->block_peak - before;
+    b->vk->besides_bytes = besides > b->vk->besides_bytes ? besides : b->vk->besides_bytes;
     return status;
 }
 
@@ -418,6 +422,13 @@ static void vulkan_release_memory(struct msc_backend *base, void *memory, size_t
     msc_vk_unlock(b->vk);
 }
 
+static void vulkan_memory(struct msc_backend *base, struct msc_backend_memory *out) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    msc_vk_lock(b->vk);
+    msc_vk_get_memory(b->vk, out);
+    msc_vk_unlock(b->vk);
+}
+
 static enum msc_status vulkan_upload(struct msc_backend *base, void *memory, const void *host,
                                      size_t n_bytes) {
     struct msc_vk_backend *b = msc_vk_from(base);
@@ -474,6 +485,7 @@ const struct msc_backend_def msc_backend_vulkan = {
     .mask = vulkan_mask,
     .allocate = vulkan_allocate,
     .release_memory = vulkan_release_memory,
+    .memory = vulkan_memory,
     .upload = vulkan_upload,
     .download = vulkan_download,
     .download_all = vulkan_download_all,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum msc_status find_extension(bool *found, const struct msc_vk *vk, const char *name) {
+enum msc_status msc_vk_find_extension(bool *found, const struct msc_vk *vk, const char *name) {
     uint32_t n = 0;
     *found = false;
     MSC_TRY(msc_vk_check(vk->api.vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &n, NULL),
@@ -29,7 +29,7 @@ static enum msc_status find_extension(bool *found, const struct msc_vk *vk, cons
 static enum msc_status find_dot(struct msc_vk *vk) {
     const char *wish = getenv("MSC_VULKAN_DOT");
     bool is_there;
-    MSC_TRY(find_extension(&is_there, vk, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME));
+    MSC_TRY(msc_vk_find_extension(&is_there, vk, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME));
     if (is_there) {
         VkPhysicalDeviceShaderIntegerDotProductFeatures has = {
             .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
@@ -51,7 +51,7 @@ static enum msc_status find_dot(struct msc_vk *vk) {
 // How many processors there are, each of which is busy with a workgroup or two: NVIDIA's devices say.
 static enum msc_status find_slots(struct msc_vk *vk) {
     bool is_there;
-    MSC_TRY(find_extension(&is_there, vk, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME));
+    MSC_TRY(msc_vk_find_extension(&is_there, vk, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME));
     if (is_there) {
         VkPhysicalDeviceShaderSMBuiltinsPropertiesNV has = {
             .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};

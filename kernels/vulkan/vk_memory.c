@@ -75,6 +75,9 @@ static enum msc_status init_arena(struct msc_vk *vk, struct msc_vk_arena *arena,
     if (type < 0) {
         return MSC_FAIL(MSC_E_DEVICE, "vulkan: the device has no memory for buffers");
     }
+    if (kind == MSC_VK_ARENA_DEVICE) {
+        vk->heap = vk->memory_properties.memoryTypes[type].heapIndex;
+    }
     char what[64];
     snprintf(what, sizeof(what), "a buffer of %llu bytes", (unsigned long long)arena->n_bytes);
     VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
@@ -212,6 +215,8 @@ static bool cut_from(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t *off
         !vk_memory_cut(arena, n_bytes, offset)) {
         return false;
     }
+    uint64_t end = *offset + n_bytes;
+    arena->touched_bytes = end > arena->touched_bytes ? end : arena->touched_bytes;
     arena->n_blocks++;
     return true;
 }
@@ -281,14 +286,16 @@ struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes) {
         msc_free(block);
         return NULL;
     }
+    vk->block_bytes += size;
+    vk->block_peak = vk->block_bytes > vk->block_peak ? vk->block_bytes : vk->block_peak;
     return block;
 }
 
 void msc_vk_free(struct msc_vk *vk, struct msc_vk_block *block) {
-    (void)vk;
     if (!block) {
         return;
     }
+    vk->block_bytes -= block->n_bytes;
     struct msc_vk_arena *a = block->arena;
     size_t i = 0;
     while (i < a->n_holes && a->holes[i].offset < block->offset) {

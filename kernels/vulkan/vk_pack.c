@@ -259,6 +259,16 @@ static enum msc_status upload_all(const struct packing *p, struct msc_vk_backend
                             : MSC_OK;
 }
 
+// What it has now; of packs that calls ask for later the backend tells (msc_backend_memory).
+static size_t variant_bytes(const struct msc_vk_variant *v) {
+    uint64_t n = v->integers ? v->integers->n_bytes : 0;
+    for (int i = 0; i < MSC_VK_PACK_KINDS; i++) {
+        n += v->packs[i].weight ? v->packs[i].weight->n_bytes : 0;
+        n += v->packs[i].tail ? v->packs[i].tail->n_bytes : 0;
+    }
+    return (size_t)n;
+}
+
 // Packs without the lock: threads do so at the same time.
 enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
                                          const struct msc_edit *const edits[], void **out,
@@ -284,7 +294,7 @@ enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
     finish_packing(&p);
     if (status == MSC_OK) {
         *out = v;
-        *n_bytes = p.n_bytes;
+        *n_bytes = variant_bytes(v);
     }
     return status;
 }

@@ -46,6 +46,7 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_recurrent.c
     vulkan/vk_reduce.c
     vulkan/vk_resize_plain.c
+    vulkan/vk_room.c
     vulkan/vk_sample.c
     vulkan/vk_scatter.c
     vulkan/vk_tiles.c

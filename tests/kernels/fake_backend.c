@@ -67,6 +67,16 @@ static void fake_release_memory(struct msc_backend *b, void *memory, size_t n_by
     atomic_fetch_sub(&f->live_bytes, (long long)n_bytes);
 }
 
+static void fake_memory(struct msc_backend *b, struct msc_backend_memory *out) {
+    struct fake_backend *f = fake_from(b);
+    long long live = atomic_load(&f->live_bytes);
+    if (f->tells_memory) {
+        out->used_bytes = (uint64_t)live;
+        out->besides_bytes = (uint64_t)f->besides_bytes * (uint64_t)b->def->max_calls;
+        out->room_bytes = (uint64_t)(f->capacity_bytes - live);
+    }
+}
+
 static enum msc_status fake_upload(struct msc_backend *b, void *memory, const void *host,
                                    size_t n_bytes) {
     memcpy(address(fake_from(b), memory), host, n_bytes);
@@ -431,8 +441,8 @@ static enum msc_status fake_download_all(struct msc_backend *b, void *const host
 
 static const struct msc_backend_def on_host = FAKE_DEFINITION(true, .max_calls = 1);
 static const struct msc_backend_def hidden = FAKE_DEFINITION(false, .max_calls = 1);
-static const struct msc_backend_def device =
-    FAKE_DEFINITION(false, .max_calls = 7, .download_all = fake_download_all);
+static const struct msc_backend_def device = FAKE_DEFINITION(
+    false, .max_calls = 7, .download_all = fake_download_all, .memory = fake_memory);
 
 #undef FAKE_DEFINITION
 

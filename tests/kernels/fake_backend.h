@@ -29,8 +29,9 @@ struct fake_backend {
     int failing_bits;          // 0: whatever the weights
     int first_failing_take;    // allocations counted from 1, so many of them; 0: none
     int n_failing_takes;
-    long long capacity_bytes; // all the memory that it has; 0: any
-    long long besides_bytes;  // that a run must have besides
+    long long capacity_bytes;  // all the memory that it has; 0: any
+    long long besides_bytes;   // that a run must have besides
+    bool tells_memory;         // how much of that there is
     struct msc_cancel *cancel; // asked to stop at once when so many steps have run
     int cancel_after;
     int lost_after; // so many steps have run, and the device is lost; 0: it is not

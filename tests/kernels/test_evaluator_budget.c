@@ -96,10 +96,11 @@ static long long peak_of_trials(void) {
 
 // A device with so much memory, of which each call of a step needs some besides its results: what
 // lies free in other sizes gives way, then the cache, and no trial has to begin anew.
-static void run_within(long long capacity_bytes, long long besides_bytes) {
+static void run_within(long long capacity_bytes, long long besides_bytes, bool is_told) {
     struct eval_bench b;
     eval_open_bench(&b);
     fake_run_together(&b.fake);
+    b.fake.tells_memory = is_told;
     b.fake.capacity_bytes = capacity_bytes;
     b.fake.besides_bytes = besides_bytes;
     eval_open_net(&b.c, 8, 1);
@@ -113,6 +114,7 @@ static void run_within(long long capacity_bytes, long long besides_bytes) {
         eval_check_all(&b, t, 6);
     }
     // Once it is known how much there is, little is asked for in vain.
+    assert_true(!is_told || b.fake.n_refused == 0);
     int n_before = b.fake.n_refused;
     for (size_t t = 0; t < N_TRIALS; t += 6) {
         eval_run_and_check(&b, b.ev, t, 6);
@@ -124,14 +126,16 @@ static void run_within(long long capacity_bytes, long long besides_bytes) {
 static void test_kernels_evaluator_budget__device_has_less(void **state) {
     long long peak = peak_of_trials();
     (void)state;
-    run_within(peak / 2, 0);
+    run_within(peak / 2, 0, false);
+    run_within(peak / 2, 0, true);
 }
 
 static void test_kernels_evaluator_budget__device_needs_some_besides(void **state) {
     long long peak = peak_of_trials();
     (void)state;
-    run_within(peak / 2, peak / 50);
-    run_within(peak / 2, peak / 8); // of one call at a time
+    run_within(peak / 2, peak / 50, false);
+    run_within(peak / 2, peak / 50, true);
+    run_within(peak / 2, peak / 8, false); // of one call at a time
 }
 
 // The least memory lies between what one step holds and what a call with all it likes does; it is

@@ -1,7 +1,10 @@
-// The device's memory: what is done where there is little of it, and what is given back. A part of the real device's stands for one that has no more. Skipped where there is
+// The device's memory: how much there is, what is done where there is little of it, and what is
+// given back. A part of the real device's stands for one that has no more. Skipped where there is
 // no Vulkan device.
 #include "kernels/vulkan/vk_kernels.h"
 #include "kernels/vulkan/vulkan.h"
+
+#include "base/machine.h"
 
 #include "tests/kernels/eval_case.h"
 #include "tests/kernels/vulkan_kept.h"
@@ -105,7 +108,6 @@ static void test_kernels_vulkan_memory__arenas(void **state) {
     assert_null(msc_vk_allocate(vk, MEGABYTE / 8));
     assert_true(device.n_asked <= n_asked + 2);
     assert_null(msc_vk_allocate(vk, 40 * MEGABYTE));
-    assert_message("vulkan: no memory for a buffer of 41943040 bytes");
     while (n > 0) {
         msc_vk_free(vk, blocks[--n]);
     }
@@ -150,6 +152,53 @@ static void test_kernels_vulkan_memory__arenas_in_use(void **state) {
     msc_vk_free(vk, first);
     msc_vk_unlock(vk);
     assert_int_equal(msc_vulkan_n_messages(b), 0);
+    msc_backend_close(b);
+}
+
+// ---- How much there is ------------------------------------------------------------------------
+
+static VkPhysicalDeviceMemoryBudgetPropertiesEXT told;
+
+static VKAPI_ATTR void VKAPI_CALL tell_budget(VkPhysicalDevice physical,
+                                              VkPhysicalDeviceMemoryProperties2 *out) {
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT *budget = out->pNext;
+    (void)physical;
+    memcpy(budget->heapBudget, told.heapBudget, sizeof(told.heapBudget));
+    memcpy(budget->heapUsage, told.heapUsage, sizeof(told.heapUsage));
+}
+
+static void test_kernels_vulkan_memory__room(void **state) {
+    (void)state;
+    skip_without_device();
+    struct msc_backend *b = open_backend();
+    struct msc_vk *vk = msc_vk_from(b)->vk;
+    uint64_t arenas = vk->arenas[0]->n_bytes;
+    uint32_t heap = vk->heap;
+    // As on a GPU with memory of its own, which says what is left.
+    vk->properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+    vk->has_budget = true;
+    vk->api.vkGetPhysicalDeviceMemoryProperties2 = tell_budget;
+    told.heapBudget[heap] = 500 * MEGABYTE;
+    told.heapUsage[heap] = 100 * MEGABYTE;
+    struct msc_backend_memory m = msc_backend_get_memory(b);
+    assert_false(m.is_host);
+    assert_int_equal(m.room_bytes, 400 * MEGABYTE + arenas - m.used_bytes);
+    void *memory = b->def->allocate(b, 5 * MEGABYTE);
+    assert_int_equal(msc_backend_get_memory(b).used_bytes, m.used_bytes + 5 * MEGABYTE);
+    assert_int_equal(msc_backend_get_memory(b).room_bytes, m.room_bytes - 5 * MEGABYTE);
+    told.heapUsage[heap] = 600 * MEGABYTE; // another program came
+    assert_int_equal(msc_backend_get_memory(b).room_bytes, arenas - m.used_bytes - 5 * MEGABYTE);
+    b->def->release_memory(b, memory, 5 * MEGABYTE);
+    // One that does not say: the heap is all that is known.
+    vk->has_budget = false;
+    vk->memory_properties.memoryHeaps[heap].size = 3000 * MEGABYTE;
+    assert_int_equal(msc_backend_get_memory(b).room_bytes, 3000 * MEGABYTE - m.used_bytes);
+    // Memory of the host is no more than that has free.
+    vk->properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+    vk->memory_properties.memoryHeaps[heap].size = (uint64_t)1 << 60;
+    m = msc_backend_get_memory(b);
+    assert_true(m.is_host && m.room_bytes <= msc_machine_limit_bytes());
+    assert_true(m.touched_bytes >= 5 * MEGABYTE);
     msc_backend_close(b);
 }
 
@@ -200,7 +249,9 @@ static void test_kernels_vulkan_memory__trials(void **state) {
     eval_open_chain_of(&c, 128, 128, 2 * N_BATCHES, 2);
     struct msc_backend *b = open_backend();
     run_trials(&roomy, &c, b, 1024 * MEGABYTE);
+    uint64_t held = msc_backend_get_memory(b).touched_bytes;
     msc_backend_close(b);
+    assert_true(held > 36 * MEGABYTE);
     for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
         b = open_backend();
         struct msc_vk *vk = leave_little(b, 64 * MEGABYTE, rooms[i] * MEGABYTE);
@@ -228,6 +279,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_vulkan_memory__arenas),
         cmocka_unit_test(test_kernels_vulkan_memory__arenas_in_use),
+        cmocka_unit_test(test_kernels_vulkan_memory__room),
         cmocka_unit_test(test_kernels_vulkan_memory__trials),
     };
     msc_test_select(argc, argv);

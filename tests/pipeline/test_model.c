@@ -64,6 +64,29 @@ static void check_output(const char *model, const char *expected, int n_threads,
     msc_array_release(y);
 }
 
+static void tell_some_room(struct msc_backend *b, struct msc_backend_memory *out) {
+    (void)b;
+    *out = (struct msc_backend_memory){.room_bytes = (uint64_t)600 << 20};
+}
+
+// On a device that has less free than the machine it is half of that, too.
+static void test_pipeline_model__memory_of_a_device(void **state) {
+    (void)state;
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    struct msc_model *m = NULL;
+    o.device = "cpu";
+    assert_ok(msc_model_open(&m, FILES "tiny.onnx", &o));
+    const struct msc_backend_def *kept = m->backend->def;
+    struct msc_backend_def small = *kept;
+    small.memory = tell_some_room;
+    m->backend->def = &small;
+    assert_ok(msc_model_load_first(m, NULL, 1));
+    m->backend->def = kept;
+    assert_true(m->memory_bytes <= (uint64_t)300 << 20);
+    assert_true(m->memory_bytes >= (uint64_t)256 << 20);
+    msc_model_close(m);
+}
+
 // A run is held to what --help says, as a search is: half of what is free, up to 4 GiB.
 static void test_pipeline_model__memory_of_a_run(void **state) {
     (void)state;
@@ -319,6 +342,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pipeline_model__inputs),
         cmocka_unit_test(test_pipeline_model__memory_of_a_run),
+        cmocka_unit_test(test_pipeline_model__memory_of_a_device),
         cmocka_unit_test(test_pipeline_model__outputs),
         cmocka_unit_test(test_pipeline_model__quantised_outputs),
         cmocka_unit_test(test_pipeline_model__latency),
