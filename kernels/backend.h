@@ -6,9 +6,9 @@
 // on threads, on what else is in a call, or on earlier calls.
 //
 // A joint computes over integers where its input and its weight come as such (one scale and zero
-// point of the input, at most one of each output channel c of the weight) and every sum fits int32:
-// B = max over c of sum |q_w - z_w| * max |q_x - z_x| below 2^31. Then, each line rounded once to
-// float32,
+// point of the input, at most one of each output channel c of the weight) and every sum fits int32
+// and can be put together of exact float32 sums: W = max over c of sum |q_w - z_w| below 2^23, and
+// B = W * max |q_x - z_x| below 2^31. Then, each line rounded once to float32,
 //
 //     t = s_x * s_w[c]    y = t * (float)sum    y += b[c]
 //

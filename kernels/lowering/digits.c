@@ -1,8 +1,12 @@
 #include "kernels/lowering/digits.h"
 
+// From here on sums are too large for digits of one bit, whose sizes are up to 2.
+#define LEAST_REST_OF_FLOATS ((int64_t)1 << 23)
+
 struct msc_digits msc_digits_cut(int32_t largest, int64_t rest) {
     static const struct msc_digits ways[] = {{2, 4, 16}, {4, 2, 4}, {8, 1, 2}, {0, 0, 0}};
-    struct msc_digits d = {1, 0, largest};
+    struct msc_digits d =
+        rest < LEAST_REST_OF_FLOATS ? (struct msc_digits){1, 0, largest} : ways[3];
     for (int i = 0; d.largest * rest >= ((int64_t)1 << 24); i++) {
         d = ways[i];
     }
@@ -10,7 +14,7 @@ struct msc_digits msc_digits_cut(int32_t largest, int64_t rest) {
 }
 
 bool msc_digits_sums_fit(int32_t largest, int64_t rest, int64_t bias) {
-    return largest * rest + bias < ((int64_t)1 << 31);
+    return rest < LEAST_REST_OF_FLOATS && largest * rest + bias < ((int64_t)1 << 31);
 }
 
 int32_t msc_digits_mask(const struct msc_digits *d, int digit) {

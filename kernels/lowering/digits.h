@@ -9,7 +9,7 @@
 
 #include "graph/edit.h"
 
-// n digits of `shift` bits, lowest first. n is 0 when there is no way.
+// n digits of `shift` bits, lowest first. n is 0 when there is no way: `rest` is 2^23 or more.
 struct msc_digits {
     int n;
     int shift;
@@ -19,7 +19,8 @@ struct msc_digits {
 // are multiplied with.
 struct msc_digits msc_digits_cut(int32_t largest, int64_t rest);
 // Do sums fit into int32, of integers of that size with all that they are multiplied with, and a
-// bias of this size at most?
+// bias of this size at most? Not where there is no way to cut them: whatever adds up integers, it
+// does so just where all others could.
 bool msc_digits_sums_fit(int32_t largest, int64_t rest, int64_t bias);
 // What is left of an integer moved down to a digit: the top one keeps the sign.
 int32_t msc_digits_mask(const struct msc_digits *d, int digit);

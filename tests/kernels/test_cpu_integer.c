@@ -5,6 +5,7 @@
 #include "graph/reference/reference.h"
 #include "kernels/engine/backends.h"
 #include "kernels/engine/evaluator.h"
+#include "kernels/lowering/digits.h"
 #include "tests/msc_test.h"
 
 #include <math.h>
@@ -442,6 +443,25 @@ static void test_kernels_cpu_integer__chain(void **state) {
     close_bench(&b);
 }
 
+// ---- Digits -----------------------------------------------------------------------------------
+
+// Whatever sums fit int32 by the rule can be made of exact float32 sums, so that a joint is computed
+// over integers by every unit of every backend, or by none.
+static void test_kernels_cpu_integer__digits(void **state) {
+    (void)state;
+    for (int32_t largest = 1; largest <= 255; largest++) {
+        for (int64_t power = 1; power <= 31; power++) {
+            for (int64_t rest = ((int64_t)1 << power) - 1; rest <= (int64_t)1 << power; rest++) {
+                struct msc_digits d = msc_digits_cut(largest, rest);
+                bool fits = rest < 1 << 23 && largest * rest < (int64_t)1 << 31;
+                assert_int_equal(msc_digits_sums_fit(largest, rest, 0), fits);
+                assert_true(!fits || (d.n > 0 && d.largest * rest < 1 << 24));
+                assert_true(!fits || msc_digits_cut(255, rest).n > 0);
+            }
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_cpu_integer__convolutions),
@@ -450,6 +470,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_integer__linear),
         cmocka_unit_test(test_kernels_cpu_integer__dynamic_quantize),
         cmocka_unit_test(test_kernels_cpu_integer__chain),
+        cmocka_unit_test(test_kernels_cpu_integer__digits),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
