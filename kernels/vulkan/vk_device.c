@@ -256,17 +256,19 @@ static void vk_device_describe(const struct msc_vk_api *api, VkPhysicalDevice de
 }
 
 int msc_vulkan_list(struct msc_vulkan_device devices[], int max) {
-    struct msc_vk_api api;
-    VkInstance instance;
+    struct msc_vk_api api = {NULL};
+    VkInstance instance = VK_NULL_HANDLE;
     VkPhysicalDevice physical[MAX_DEVICES];
-    if (msc_vk_api_load(&api) != MSC_OK || create_instance(&api, &instance, false) != MSC_OK) {
-        return 0;
+    uint32_t n = 0;
+    if (msc_vk_api_load(&api) == MSC_OK && create_instance(&api, &instance, false) == MSC_OK) {
+        n = vk_device_enumerate(&api, instance, physical);
     }
-    uint32_t n = vk_device_enumerate(&api, instance, physical);
     for (uint32_t i = 0; i < n && i < (uint32_t)max; i++) {
         vk_device_describe(&api, physical[i], (int)i, &devices[i]);
     }
-    api.vkDestroyInstance(instance, NULL);
+    if (instance && api.vkDestroyInstance) {
+        api.vkDestroyInstance(instance, NULL);
+    }
     return (int)n;
 }
 

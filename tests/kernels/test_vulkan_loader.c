@@ -1,0 +1,83 @@
+// Loaders that lack something, as old ones do. The linker sends dlsym here; all but what is hidden
+// comes from the real loader, without which everything is skipped.
+#include "kernels/vulkan/vk_api.h"
+#include "kernels/vulkan/vulkan.h"
+
+#include "tests/kernels/vulkan_kept.h"
+
+#include <string.h>
+
+static PFN_vkGetInstanceProcAddr get_real;
+static PFN_vkCreateInstance create_real;
+static PFN_vkDestroyInstance destroy_real;
+static const char *hidden; // a function that the loader lacks; NULL: it has all
+static int n_instances;    // that were not destroyed
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_counted(const VkInstanceCreateInfo *info,
+                                                     const VkAllocationCallbacks *callbacks,
+                                                     VkInstance *out) {
+    VkResult result = create_real(info, callbacks, out);
+    n_instances += result == VK_SUCCESS;
+    return result;
+}
+
+static VKAPI_ATTR void VKAPI_CALL destroy_counted(VkInstance instance,
+                                                  const VkAllocationCallbacks *callbacks) {
+    destroy_real(instance, callbacks);
+    n_instances--;
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_some(VkInstance instance, const char *name) {
+    if (hidden && strcmp(name, hidden) == 0) {
+        return NULL;
+    }
+    PFN_vkVoidFunction found = get_real(instance, name);
+    if (strcmp(name, "vkCreateInstance") == 0) {
+        create_real = (PFN_vkCreateInstance)found;
+        return (PFN_vkVoidFunction)create_counted;
+    }
+    if (strcmp(name, "vkDestroyInstance") == 0) {
+        destroy_real = (PFN_vkDestroyInstance)found;
+        return (PFN_vkVoidFunction)destroy_counted;
+    }
+    return found;
+}
+
+void *__real_dlsym(void *library, const char *name);
+void *__wrap_dlsym(void *library, const char *name);
+void *__wrap_dlsym(void *library, const char *name) {
+    PFN_vkGetInstanceProcAddr function = get_some;
+    void *symbol = __real_dlsym(library, name);
+    if (symbol && strcmp(name, "vkGetInstanceProcAddr") == 0) {
+        memcpy(&get_real, &symbol, sizeof symbol);
+        memcpy(&symbol, &function, sizeof symbol);
+    }
+    return symbol;
+}
+
+// Whatever an instance lacks, it is destroyed again.
+static void test_kernels_vulkan_loader__lacks_a_function(void **state) {
+    static const char *const names[] = {"vkEnumeratePhysicalDevices", "vkGetDeviceProcAddr",
+                                        "vkCreateInstance"};
+    struct msc_vulkan_device devices[MSC_VULKAN_MAX_DEVICES];
+    (void)state;
+    skip_without_device();
+    assert_int_equal(n_instances, 1); // that of the backend that is kept
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        hidden = names[i];
+        assert_int_equal(msc_vulkan_list(devices, MSC_VULKAN_MAX_DEVICES), 0);
+        assert_int_equal(msc_vulkan_first_gpu(), -1);
+        assert_int_equal(n_instances, 1);
+    }
+    hidden = NULL;
+    assert_true(msc_vulkan_list(devices, MSC_VULKAN_MAX_DEVICES) > 0);
+    assert_int_equal(n_instances, 1);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_vulkan_loader__lacks_a_function),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, open_kept, NULL);
+}
