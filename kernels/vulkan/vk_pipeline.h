@@ -1,4 +1,5 @@
-// A compute pipeline and what it binds; read by vk_commands.c alone.
+// A compute pipeline and what it binds, for vk_pipeline.c, which makes it, and the files that record
+// commands (vk_batch.h).
 #ifndef MSC_KERNELS_VULKAN_VK_PIPELINE_H
 #define MSC_KERNELS_VULKAN_VK_PIPELINE_H
 
