@@ -4,11 +4,14 @@
 //     float   float32 throughout, also under wide or float edits
 //     value   the same, the input being stored bytes
 //     integer over integers that are floats: exact while every sum stays below 2^24
-//     digits  where weights are too large for that: the input in digits whose products are added as
-//             int32 (kernels/lowering/digits.h)
-//     int     over bytes as such, sums as int32: where a device is fast at it, and for digits
+//     int     over bytes as such, sums as int32: where a device is fast at it, and in place of digits
+//     digits  where sums are too large for integer and the shaders have no int: the input in digits,
+//             whose products are added up as int32 (kernels/lowering/digits.h)
 //
-// The last three give the same integers. Calls that go the same way share dispatches.
+// The last three give the same integers; a bias that is rounded to their steps is added to these
+// (kernels/backend.h). All but digits are one dispatch, with the bias, the limits and the quantised
+// variants; two where the shader reads no bytes, since floats are made of these first. What else is
+// joined to the step is another. Calls that go the same way share dispatches.
 #include "kernels/vulkan/vk_conv_gemm.h"
 
 #include "base/alloc.h"
@@ -22,7 +25,6 @@ static void vk_conv_gemm_release(void *memory, struct msc_vk_backend *b) {
     struct msc_vk_conv_gemm *k = memory;
     if (k) {
         msc_vk_gemm_destroy(k->gemm, b);
-        msc_vk_movement_finish(&k->broadcast, b);
         msc_vk_program_destroy(k->epilogues[0], b);
         msc_vk_program_destroy(k->epilogues[1], b);
         msc_free(k);
@@ -77,53 +79,48 @@ enum way {
     BY_FLOAT,
     BY_VALUE,
     BY_INTEGER,
-    BY_DIGITS,
     BY_INT,
+    BY_DIGITS,
 };
 
-// How one call goes; calls with equal ways and digits go together.
+// How one call goes; calls with equal jobs, but for the pack, go together.
 struct job {
     enum way way;
     bool by_channel; // the input has a scale for each: BY_VALUE or BY_INTEGER
     struct msc_digits digits;
+    enum msc_vk_bias bias;
     const struct msc_vk_pack *pack;
-    const struct msc_vk_block *bias; // added to the sums themselves; NULL: there is none
 };
 
-static bool may_use_bytes(const struct msc_vk_conv_gemm *k, const struct msc_vk_backend *b,
-                          const struct msc_vk_variant *v, const struct msc_quant *in) {
-    int32_t zero = in->zero_points[0];
-    return b->base.options.allow_int8 && v->fits_bytes && zero >= in->low && zero <= in->high &&
-           msc_vk_gemm_has(k->gemm, b, MSC_VK_UNIT_INT);
-}
-
-// Integers times integers. MSC_OK with BY_VALUE where sums may not fit into int32.
-static enum msc_status choose_integer(struct job *job, const struct msc_vk_conv_gemm *k,
-                                      struct msc_vk_backend *b, struct msc_vk_variant *v,
-                                      const struct msc_quant *in) {
-    bool may_be_int = may_use_bytes(k, b, v, in);
-    enum msc_vk_pack_kind first =
-        may_be_int && b->vk->prefers_int ? MSC_VK_AS_BYTES : MSC_VK_AS_INTEGERS;
+// Integers times integers, x = q - zero point by w. MSC_OK with BY_VALUE where sums may not fit.
+//
+// With L the largest |x| and R the largest sum of |w| over a channel, every sum of some of the
+// products lies within L * R, in whatever order they are added.
+//     L * R < 2^24       floats hold it: BY_INTEGER, one digit
+//     L * R < 2^31       int32 holds it: BY_INT; BY_DIGITS, where the same is true of each digit in
+//                        floats. What int32 holds in the end may wrap around on the way, as it does
+//                        in sums of q itself, from which zero point * sum of w is taken.
+//     L * R + B < 2^31   ... and with a bias of at most B
+static enum msc_status choose_integer(struct job *job, struct msc_vk_backend *b,
+                                      struct msc_vk_variant *v, const struct msc_quant *in) {
+    // In bytes, what lies outside of an image is the zero point, which must then be one of them.
+    bool is_byte = in->zero_points[0] >= in->low && in->zero_points[0] <= in->high;
     int32_t largest = msc_digits_largest(in);
-    MSC_TRY(msc_vk_get_pack(&job->pack, b, v, first));
-    if (!msc_digits_sums_fit(largest, job->pack->largest, 0)) {
+    MSC_TRY(msc_vk_get_pack(&job->pack, b, v, is_byte ? v->integers : MSC_VK_AS_INTEGERS));
+    int64_t rest = job->pack->largest;
+    struct msc_digits digits = msc_digits_cut(largest, rest);
+    if (digits.n == 0 || !msc_digits_sums_fit(largest, rest, 0)) {
         return MSC_OK;
     }
-    job->digits = msc_digits_cut(largest, job->pack->largest);
-    if (msc_bias_joins_sums(&v->bias, &v->quant, in->scales[0]) &&
-        msc_digits_sums_fit(largest, job->pack->largest, v->bias.largest)) {
-        job->bias = v->integers;
-        job->way = job->digits.n > 0 ? BY_DIGITS : BY_VALUE;
-        return msc_vk_get_pack(&job->pack, b, v, MSC_VK_AS_INTEGERS);
-    }
-    bool is_one = job->digits.n == 1;
-    if (first == MSC_VK_AS_BYTES || (may_be_int && !is_one)) {
+    if (job->pack == &v->packs[MSC_VK_AS_BYTES]) {
         job->way = BY_INT;
-        job->digits.n = 1;
-        return msc_vk_get_pack(&job->pack, b, v, MSC_VK_AS_BYTES);
+    } else {
+        job->way = digits.n == 1 ? BY_INTEGER : BY_DIGITS;
+        job->digits = digits;
     }
-    if (job->digits.n > 0) {
-        job->way = is_one ? BY_INTEGER : BY_DIGITS;
+    if (msc_bias_joins_sums(&v->bias, &v->quant, in->scales[0]) &&
+        msc_digits_sums_fit(largest, rest, v->bias.largest)) {
+        job->bias = MSC_VK_INTEGER_BIAS;
     }
     return MSC_OK;
 }
@@ -141,14 +138,21 @@ static enum msc_status choose_way(struct job *job, const struct msc_vk_conv_gemm
                                   struct msc_vk_backend *b, const struct msc_call *call) {
     const struct msc_view *in = &call->inputs[k->input];
     struct msc_vk_variant *v = (struct msc_vk_variant *)call->weights;
-    *job = (struct job){.way = in->quant ? BY_VALUE : BY_FLOAT, .digits = {1, 0, 0}};
+    *job = (struct job){.way = in->quant ? BY_VALUE : BY_FLOAT,
+                        .digits = {1, 0, 0},
+                        .bias = k->bias ? MSC_VK_FLOAT_BIAS : MSC_VK_NO_BIAS};
     job->by_channel = in->quant && msc_quant_is_by_channel(in->quant);
     if (job->by_channel && v->is_integer) {
         MSC_TRY(choose_by_channel(job, b, v, in->quant));
     } else if (in->quant && v->is_integer) {
-        MSC_TRY(choose_integer(job, k, b, v, in->quant));
+        MSC_TRY(choose_integer(job, b, v, in->quant));
     }
     return job->way <= BY_VALUE ? msc_vk_get_pack(&job->pack, b, v, MSC_VK_AS_FLOATS) : MSC_OK;
+}
+
+static bool go_together(const struct job *a, const struct job *b) {
+    return a->way == b->way && a->by_channel == b->by_channel && a->digits.n == b->digits.n &&
+           a->bias == b->bias;
 }
 
 // ---- Running ----------------------------------------------------------------------------------
@@ -166,7 +170,6 @@ struct run {
     struct msc_vk_block *sums[MSC_VK_MAX_CALLS];
     struct msc_vk_block *tails[MSC_VK_MAX_CALLS]; // of jobs by channel that are over integers
     const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the output's blocks, or those made
-    const struct msc_vk_block *biases[MSC_VK_MAX_CALLS];  // of jobs that have one
 };
 
 static uint64_t n_outputs(const struct run *r) {
@@ -229,8 +232,8 @@ static enum msc_status vk_conv_gemm_multiply(struct run *r, int digit, bool ends
             .y = writes_quantized ? msc_vk_block_of(&r->calls[i].outputs[0]) : r->results[i],
             .tail = r->tails[i] ? r->tails[i] : r->packs[i]->tail,
             .has_scales = ends && r->job.way >= BY_INTEGER,
-            .has_bias = ends && k->bias != NULL,
             .has_limits = ends && k->has_limits,
+            .bias = ends ? r->job.bias : MSC_VK_NO_BIAS,
             .x_scale = in->quant && !r->job.by_channel ? in->quant->scales[0] : 1.0f,
             .bytes = bytes[i],
             .quantized = r->calls[i].quantized,
@@ -239,21 +242,7 @@ static enum msc_status vk_conv_gemm_multiply(struct run *r, int digit, bool ends
     return msc_vk_gemm_run(k->gemm, r->b, expands ? MSC_VK_UNIT_FLOATS : unit, gemm, r->n);
 }
 
-// Sums that begin with what is added to each of a channel.
-static enum msc_status begin_sums(struct run *r) {
-    struct msc_vk_conv_gemm *k = (struct msc_vk_conv_gemm *)r->k; // a cache, under the lock
-    const struct msc_vk_block *const *sums = (const struct msc_vk_block *const *)r->sums;
-    if (!k->broadcast.pipeline) {
-        int32_t channels = (int32_t)k->spec.desc.out_channels;
-        const struct msc_vk_movement_dim dims[2] = {
-            {.length = (int32_t)n_outputs(r) / channels, .in = 0, .out = channels},
-            {.length = channels, .in = 1, .out = 1}};
-        MSC_TRY(msc_vk_movement_init(&k->broadcast, r->b, dims, 2));
-    }
-    return msc_vk_movement_run(&k->broadcast, r->b, sums, r->biases, r->n);
-}
-
-// In several digits, or with a bias among the integers: sums as int32.
+// In several digits: sums as int32.
 static enum msc_status run_digits(struct run *r) {
     const struct msc_vk_conv_gemm *k = r->k;
     struct msc_vk_summing items[MSC_VK_MAX_CALLS];
@@ -262,14 +251,13 @@ static enum msc_status run_digits(struct run *r) {
         items[i] = (struct msc_vk_summing){r->results[i], r->sums[i], r->packs[i]->tail,
                                            r->calls[i].inputs[k->input].quant->scales[0]};
     }
-    MSC_TRY(r->job.bias ? begin_sums(r) : MSC_OK);
     for (int digit = 0; digit < r->job.digits.n; digit++) {
         MSC_TRY(vk_conv_gemm_multiply(r, digit, false));
         MSC_TRY(msc_vk_add_digits(r->b, items, r->n, n_outputs(r), r->job.digits.shift * digit,
-                                  digit == 0 && !r->job.bias));
+                                  digit == 0));
     }
     MSC_TRY(msc_vk_finish_sums(r->b, items, r->n, n_outputs(r), k->spec.desc.out_channels,
-                               k->bias && !r->job.bias));
+                               r->job.bias));
     return k->epilogues[0]
                ? msc_vk_program_run(k->epilogues[0], r->b, r->calls, r->results, r->n)
                : msc_vk_quantize_results(r->b, r->calls, r->results, r->n, n_outputs(r));
@@ -309,11 +297,8 @@ static enum msc_status vk_conv_gemm_run(void *kernel, struct msc_vk_backend *b,
         }
         struct run r = {.k = kernel, .b = b, .job = jobs[first]};
         for (int i = first; i < n; i++) {
-            if (!is_done[i] && jobs[i].way == jobs[first].way &&
-                jobs[i].by_channel == jobs[first].by_channel &&
-                jobs[i].digits.n == jobs[first].digits.n && !jobs[i].bias == !jobs[first].bias) {
+            if (!is_done[i] && go_together(&jobs[i], &jobs[first])) {
                 r.packs[r.n] = jobs[i].pack;
-                r.biases[r.n] = jobs[i].bias;
                 r.calls[r.n++] = calls[i];
                 is_done[i] = true;
             }

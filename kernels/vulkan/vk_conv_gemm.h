@@ -5,7 +5,6 @@
 #include "kernels/lowering/bias.h"
 #include "kernels/lowering/gemm.h"
 #include "kernels/vulkan/vk_gemm.h"
-#include "kernels/vulkan/vk_movement.h"
 
 struct msc_vk_conv_gemm {
     const char *name;
@@ -13,9 +12,8 @@ struct msc_vk_conv_gemm {
     struct msc_gemm_spec spec;
     struct msc_vk_gemm_desc desc; // its window is spec.desc
     const struct msc_array *weight;
-    const struct msc_array *bias;     // may be NULL
-    int32_t weight_slot, bias_slot;   // whose edits they have; MSC_NO_ID: none
-    struct msc_vk_movement broadcast; // of numbers by channel to all positions; made when needed
+    const struct msc_array *bias;   // may be NULL
+    int32_t weight_slot, bias_slot; // whose edits they have; MSC_NO_ID: none
     struct msc_vk_gemm *gemm;
     bool has_limits;
     struct msc_vk_program *epilogues[2]; // behind the anchor, behind the anchor and its limits
@@ -31,7 +29,7 @@ enum msc_vk_pack_kind {
 
 struct msc_vk_pack {
     struct msc_vk_block *weight;
-    struct msc_vk_block *tail; // of all output channels: scales, biases, for bytes their sums
+    struct msc_vk_block *tail; // as msc_vk_gemm_call has it
     int64_t largest;           // over channels, of sum |q - z|; 0 for floats
 };
 
@@ -41,8 +39,8 @@ struct msc_vk_variant {
     struct msc_array *elements; // of the weight, before it is quantised
     struct msc_quant quant;     // a copy; bits is 0 for the float weights
     struct msc_bias bias;
-    struct msc_vk_block *integers; // of the bias, where it is rounded
     bool is_integer, fits_bytes;
+    enum msc_vk_pack_kind integers; // how the weight was packed first, if it is integer
     struct msc_vk_pack packs[MSC_VK_PACK_KINDS]; // made when first needed
 };
 

@@ -14,6 +14,7 @@ enum {
     HAS_LIMITS = 4,
     HAS_ONE_SCALE = 8,
     HAS_Y = 16,
+    HAS_INTEGER_BIAS = 32,
 };
 
 // Words of a row as shaders/conv.glsl has them.
@@ -303,7 +304,10 @@ static void vk_gemm_fill_call(struct msc_vk_call *c, const struct msc_vk_gemm_ca
     c->blocks[1] = call->w;
     c->blocks[3] = call->tail ? call->tail : b->nothing;
     c->blocks[4] = g->geometry;
-    c->row[FLAGS] = (call->has_scales ? HAS_SCALES : 0) | (call->has_bias ? HAS_BIAS : 0) |
+    static const uint32_t biases[] = {[MSC_VK_NO_BIAS] = 0,
+                                      [MSC_VK_FLOAT_BIAS] = HAS_BIAS,
+                                      [MSC_VK_INTEGER_BIAS] = HAS_INTEGER_BIAS};
+    c->row[FLAGS] = (call->has_scales ? HAS_SCALES : 0) | biases[call->bias] |
                     (call->has_limits ? HAS_LIMITS : 0) |
                     (call->has_one_scale ? HAS_ONE_SCALE : 0) | (call->y ? HAS_Y : 0);
     memcpy(&c->row[X_SCALE], &call->x_scale, sizeof(call->x_scale));

@@ -52,10 +52,12 @@ bool msc_vk_gemm_has(const struct msc_vk_gemm *g, const struct msc_vk_backend *b
 
 struct msc_vk_gemm_call {
     const struct msc_vk_block *x, *w;
-    const struct msc_vk_block *y;    // NULL: not written, its quantised variants are
-    const struct msc_vk_block *tail; // of all output channels: scales, biases, and for
-                                     // MSC_VK_UNIT_INT sums of the weights; may be NULL
-    bool has_scales, has_one_scale, has_bias, has_limits;
+    const struct msc_vk_block *y; // NULL: not written, its quantised variants are
+    // Rows by output channel: scales, biases, for MSC_VK_UNIT_INT sums of the weights, for
+    // MSC_VK_INTEGER_BIAS those. May be NULL.
+    const struct msc_vk_block *tail;
+    bool has_scales, has_one_scale, has_limits;
+    enum msc_vk_bias bias; // MSC_VK_INTEGER_BIAS: sums of floats are whole and below 2^24
     float x_scale;
     struct msc_vk_bytes bytes;             // of x, for units but floats
     const struct msc_quantized *quantized; // variants of y (msc_vk_can_write)

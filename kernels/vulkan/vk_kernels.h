@@ -17,7 +17,7 @@
 #include "kernels/vulkan/vk.h"
 
 // Raised whenever a kernel of ours changes a bit of some result.
-#define MSC_VK_KERNELS_VERSION 6
+#define MSC_VK_KERNELS_VERSION 7
 
 struct msc_vk_backend {
     struct msc_backend base;
@@ -161,8 +161,15 @@ enum msc_status msc_vk_expand(struct msc_vk_backend *b, const struct msc_vk_expa
 enum msc_status msc_vk_expand_input(struct msc_vk_block *made[], struct msc_vk_backend *b,
                                     const struct msc_call calls[], int n, int32_t input);
 
-// Sums of digits' products. `tail` has scales and biases [2][channels], or is NULL where `scale`
-// alone is the factor; all items have one or none has.
+// What is added to a result, or to the integer that it is a multiple of (kernels/backend.h).
+enum msc_vk_bias {
+    MSC_VK_NO_BIAS,
+    MSC_VK_FLOAT_BIAS,
+    MSC_VK_INTEGER_BIAS,
+};
+
+// Sums of digits' products. `tail` has scales and biases (shaders/conv.glsl), or is NULL where
+// `scale` alone is the factor; all items have one or none has.
 struct msc_vk_summing {
     const struct msc_vk_block *product, *sums, *tail;
     float scale;
@@ -172,7 +179,8 @@ enum msc_status msc_vk_add_digits(struct msc_vk_backend *b, const struct msc_vk_
                                   int n, uint64_t n_elements, int shift, bool is_first);
 // product = what the sums stand for.
 enum msc_status msc_vk_finish_sums(struct msc_vk_backend *b, const struct msc_vk_summing items[],
-                                   int n, uint64_t n_elements, int64_t channels, bool has_bias);
+                                   int n, uint64_t n_elements, int64_t channels,
+                                   enum msc_vk_bias bias);
 
 // ---- vk_channels.c ----------------------------------------------------------------------------
 

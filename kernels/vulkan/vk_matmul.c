@@ -340,7 +340,7 @@ static enum msc_status multiply_digits(const struct run *r) {
         MSC_TRY(multiply_digit(r, digit));
         MSC_TRY(msc_vk_add_digits(r->b, items, r->n, n, r->job.digits.shift * digit, digit == 0));
     }
-    return msc_vk_finish_sums(r->b, items, r->n, n, 1, false);
+    return msc_vk_finish_sums(r->b, items, r->n, n, 1, MSC_VK_NO_BIAS);
 }
 
 static enum msc_status run_together(struct run *r) {

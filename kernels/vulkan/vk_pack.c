@@ -2,6 +2,9 @@
 #include "kernels/vulkan/vk_conv_gemm.h"
 
 #include "base/alloc.h"
+#include "kernels/lowering/digits.h"
+
+#include <string.h>
 
 void msc_vk_conv_gemm_release_weights(void *weights, struct msc_vk_backend *b) {
     struct msc_vk_variant *v = weights;
@@ -10,7 +13,6 @@ void msc_vk_conv_gemm_release_weights(void *weights, struct msc_vk_backend *b) {
             msc_vk_free(b->vk, v->packs[i].weight);
             msc_vk_free(b->vk, v->packs[i].tail);
         }
-        msc_vk_free(b->vk, v->integers);
         msc_array_release(v->elements);
         msc_bias_finish(&v->bias);
         msc_quant_finish(&v->quant);
@@ -86,52 +88,102 @@ struct packing {
     enum msc_vk_pack_kind kind;
     void *elements;
     size_t n_bytes;
-    float *tail; // [3][channels]
+    float *tail; // [TAIL_ROWS][channels]
     int64_t largest;
 };
+
+// Rows of a tail, as shaders/conv.glsl has them.
+enum { SCALES, BIASES, SUMS, INTEGER_BIASES, TAIL_ROWS };
+
+static size_t tail_bytes(const struct msc_vk_conv_gemm *k) {
+    return TAIL_ROWS * (size_t)k->spec.desc.out_channels * sizeof(float);
+}
+
+static int32_t *integer_row(const struct packing *p, const struct msc_vk_conv_gemm *k, int row) {
+    return (int32_t *)(void *)(p->tail + row * k->spec.desc.out_channels);
+}
 
 static void finish_packing(struct packing *p) {
     msc_free(p->elements);
     msc_free(p->tail);
 }
 
-// The weight as integers q - z, as floats or bytes; their sums over each channel, and the
-// largest sum of their sizes.
-static enum msc_status pack_integers(struct packing *p, const struct msc_vk_variant *v) {
+static enum msc_status allocate_elements(struct packing *p, const struct msc_vk_conv_gemm *k) {
+    p->n_bytes = (size_t)pack_elements(k) * (p->kind == MSC_VK_AS_BYTES ? 1 : sizeof(float));
+    p->elements = msc_alloc_zero(p->n_bytes, 1);
+    return p->elements ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
+}
+
+// Bytes where there is a shader for them that is quicker than floats, or where sums of any input
+// may be too large for floats. This depends on nothing but the weight, so that it is packed once.
+static enum msc_vk_pack_kind choose_kind(const struct msc_vk_variant *v,
+                                         const struct msc_vk_backend *b, int64_t largest) {
+    bool may_be_bytes = v->fits_bytes && b->base.options.allow_int8 &&
+                        msc_vk_gemm_has(v->kernel->gemm, b, MSC_VK_UNIT_INT);
+    bool is_one_digit = msc_digits_cut(UINT8_MAX, largest).n == 1;
+    return may_be_bytes && (b->vk->prefers_int || !is_one_digit) ? MSC_VK_AS_BYTES
+                                                                 : MSC_VK_AS_INTEGERS;
+}
+
+// Turns q into q - z. Sums up each channel, and finds the largest sum of their sizes.
+static enum msc_status add_up(struct packing *p, const struct msc_vk_variant *v, int32_t q[],
+                              int64_t n) {
     const struct msc_vk_conv_gemm *k = v->kernel;
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(&k->desc);
-    int64_t taps = n_taps(k), n = msc_array_n_elements(k->weight);
-    int64_t channels = k->spec.desc.out_channels;
-    int32_t *sums = (int32_t *)(void *)(p->tail + 2 * channels);
-    bool as_bytes = p->kind == MSC_VK_AS_BYTES;
-    struct msc_array *array;
-    MSC_TRY(msc_quantize_array(&array, v->elements, &v->quant));
-    const int32_t *q = msc_array_data(array);
+    int64_t taps = n_taps(k), channels = k->spec.desc.out_channels;
+    int32_t *sums = integer_row(p, k, SUMS);
     int64_t *sizes = msc_alloc_zero((size_t)channels, sizeof(*sizes));
     if (!sizes) {
-        msc_array_release(array);
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
     }
     for (int64_t run = 0; run * taps < n; run++) {
-        struct place to = place_of(k, &w, taps, run);
-        int32_t zero = v->quant.zero_points[to.channel % v->quant.n];
-        for (int64_t tap = 0; tap < taps; tap++) {
-            int32_t number = q[run * taps + tap] - zero;
-            if (as_bytes) {
-                ((int8_t *)p->elements)[to.bytes + tap * to.step] = (int8_t)number;
-            } else {
-                ((float *)p->elements)[to.floats + tap * to.step] = (float)number;
-            }
-            sums[to.channel] += number;
-            sizes[to.channel] += number < 0 ? -number : number;
+        int64_t channel = place_of(k, &w, taps, run).channel;
+        int32_t zero = v->quant.zero_points[channel % v->quant.n];
+        for (int64_t i = run * taps; i < (run + 1) * taps; i++) {
+            q[i] -= zero;
+            sums[channel] += q[i];
+            sizes[channel] += q[i] < 0 ? -q[i] : q[i];
         }
     }
     for (int64_t c = 0; c < channels; c++) {
         p->largest = sizes[c] > p->largest ? sizes[c] : p->largest;
     }
     msc_free(sizes);
-    msc_array_release(array);
     return MSC_OK;
+}
+
+static void place_integers(const struct packing *p, const struct msc_vk_conv_gemm *k,
+                           const int32_t numbers[], int64_t n) {
+    struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(&k->desc);
+    int64_t taps = n_taps(k);
+    for (int64_t run = 0; run * taps < n; run++) {
+        struct place to = place_of(k, &w, taps, run);
+        for (int64_t tap = 0; tap < taps; tap++) {
+            int32_t number = numbers[run * taps + tap];
+            if (p->kind == MSC_VK_AS_BYTES) {
+                ((int8_t *)p->elements)[to.bytes + tap * to.step] = (int8_t)number;
+            } else {
+                ((float *)p->elements)[to.floats + tap * to.step] = (float)number;
+            }
+        }
+    }
+}
+
+// The weight as integers q - z, as floats or bytes.
+static enum msc_status pack_integers(struct packing *p, const struct msc_vk_backend *b,
+                                     const struct msc_vk_variant *v) {
+    const struct msc_vk_conv_gemm *k = v->kernel;
+    int64_t n = msc_array_n_elements(k->weight);
+    struct msc_array *array;
+    enum msc_status status;
+    MSC_TRY(msc_quantize_array(&array, v->elements, &v->quant));
+    MSC_TRY_OUT(add_up(p, v, msc_array_data(array), n));
+    p->kind = p->kind == MSC_VK_PACK_KINDS ? choose_kind(v, b, p->largest) : p->kind;
+    MSC_TRY_OUT(allocate_elements(p, k));
+    place_integers(p, k, msc_array_data(array), n);
+out:
+    msc_array_release(array);
+    return status;
 }
 
 static enum msc_status pack_floats(struct packing *p, const struct msc_vk_variant *v) {
@@ -140,6 +192,7 @@ static enum msc_status pack_floats(struct packing *p, const struct msc_vk_varian
     int64_t taps = n_taps(k), n = msc_array_n_elements(k->weight);
     struct msc_array *array = NULL;
     const float *from = msc_array_data(v->elements);
+    MSC_TRY(allocate_elements(p, k));
     float *packed = p->elements;
     if (v->quant.bits != 0) {
         MSC_TRY(msc_fake_quantize_array(&array, v->elements, &v->quant));
@@ -155,57 +208,59 @@ static enum msc_status pack_floats(struct packing *p, const struct msc_vk_varian
     return MSC_OK;
 }
 
-static void set_tail(float tail[], const struct msc_vk_variant *v) {
+// All but the sums.
+static void set_tail(const struct packing *p, const struct msc_vk_variant *v) {
     const struct msc_vk_conv_gemm *k = v->kernel;
     int64_t n = k->spec.desc.out_channels;
     const float *bias = k->bias ? msc_array_data(k->bias) : NULL;
     bias = v->bias.floats ? v->bias.floats : bias;
     for (int64_t c = 0; c < n; c++) {
-        tail[c] = v->quant.bits != 0 ? v->quant.scales[c % v->quant.n] : 1.0f;
-        tail[n + c] = bias ? bias[c] : 0.0f;
+        p->tail[SCALES * n + c] = v->quant.bits != 0 ? v->quant.scales[c % v->quant.n] : 1.0f;
+        p->tail[BIASES * n + c] = bias ? bias[c] : 0.0f;
     }
+    if (v->bias.integers) {
+        memcpy(integer_row(p, k, INTEGER_BIASES), v->bias.integers, (size_t)n * sizeof(int32_t));
+    }
+}
+
+static enum msc_status make_tail(struct packing *p, const struct msc_vk_variant *v) {
+    p->tail = msc_alloc_zero(tail_bytes(v->kernel), 1);
+    if (!p->tail) {
+        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", v->kernel->name);
+    }
+    set_tail(p, v);
+    return MSC_OK;
 }
 
 enum msc_status msc_vk_tail_by_channel(struct msc_vk_block **out, struct msc_vk_backend *b,
                                        const struct msc_vk_variant *v,
                                        const struct msc_quant *input) {
     int64_t n = v->kernel->spec.desc.out_channels, multiple = n / input->n;
-    float *tail = msc_alloc_zero(3 * (size_t)n, sizeof(*tail));
-    if (!tail) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", v->kernel->name);
-    }
-    set_tail(tail, v);
+    struct packing p = {.tail = NULL};
+    MSC_TRY(make_tail(&p, v));
     for (int64_t c = 0; c < n; c++) {
-        tail[c] *= input->scales[c / multiple];
+        p.tail[SCALES * n + c] *= input->scales[c / multiple];
     }
-    enum msc_status status = msc_vk_upload_new(b->vk, out, tail, 3 * (size_t)n * sizeof(*tail));
-    msc_free(tail);
+    enum msc_status status = msc_vk_upload_new(b->vk, out, p.tail, tail_bytes(v->kernel));
+    finish_packing(&p);
     return status;
 }
 
-// Finished by the caller, also when it fails.
-static enum msc_status make_packing(struct packing *p, const struct msc_vk_variant *v,
-                                    enum msc_vk_pack_kind kind) {
-    const struct msc_vk_conv_gemm *k = v->kernel;
+// MSC_VK_PACK_KINDS: as integers of the kind that suits. Finished by the caller, also when it fails.
+static enum msc_status make_packing(struct packing *p, const struct msc_vk_backend *b,
+                                    const struct msc_vk_variant *v, enum msc_vk_pack_kind kind) {
     *p = (struct packing){.kind = kind};
-    p->n_bytes = (size_t)pack_elements(k) * (kind == MSC_VK_AS_BYTES ? 1 : sizeof(float));
-    p->elements = msc_alloc_zero(p->n_bytes, 1);
-    p->tail = msc_alloc_zero(3 * (size_t)k->spec.desc.out_channels, sizeof(*p->tail));
-    if (!p->elements || !p->tail) {
-        return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
-    }
-    set_tail(p->tail, v);
-    return kind == MSC_VK_AS_FLOATS ? pack_floats(p, v) : pack_integers(p, v);
+    MSC_TRY(make_tail(p, v));
+    return kind == MSC_VK_AS_FLOATS ? pack_floats(p, v) : pack_integers(p, b, v);
 }
 
 static enum msc_status upload_packing(const struct packing *p, struct msc_vk_backend *b,
                                       struct msc_vk_variant *v) {
     struct msc_vk_pack *to = &v->packs[p->kind];
-    size_t channels = (size_t)v->kernel->spec.desc.out_channels;
     msc_vk_free(b->vk, to->weight);
     *to = (struct msc_vk_pack){.largest = p->largest};
     MSC_TRY(msc_vk_upload_new(b->vk, &to->weight, p->elements, p->n_bytes));
-    return msc_vk_upload_new(b->vk, &to->tail, p->tail, 3 * channels * sizeof(*p->tail));
+    return msc_vk_upload_new(b->vk, &to->tail, p->tail, tail_bytes(v->kernel));
 }
 
 enum msc_status msc_vk_get_pack(const struct msc_vk_pack **out, struct msc_vk_backend *b,
@@ -215,7 +270,7 @@ enum msc_status msc_vk_get_pack(const struct msc_vk_pack **out, struct msc_vk_ba
     if (v->packs[kind].tail) {
         return MSC_OK;
     }
-    enum msc_status status = make_packing(&p, v, kind);
+    enum msc_status status = make_packing(&p, b, v, kind);
     if (status == MSC_OK) {
         status = upload_packing(&p, b, v);
     }
@@ -224,17 +279,6 @@ enum msc_status msc_vk_get_pack(const struct msc_vk_pack **out, struct msc_vk_ba
 }
 
 // ---- Variants ---------------------------------------------------------------------------------
-
-// What calls are most likely to ask for: integers with integers.
-static enum msc_vk_pack_kind first_kind(const struct msc_vk_variant *v,
-                                        const struct msc_vk_backend *b) {
-    if (!v->is_integer) {
-        return MSC_VK_AS_FLOATS;
-    }
-    bool as_bytes = v->fits_bytes && b->vk->prefers_int && b->base.options.allow_int8 &&
-                    msc_vk_gemm_has(v->kernel->gemm, b, MSC_VK_UNIT_INT);
-    return as_bytes ? MSC_VK_AS_BYTES : MSC_VK_AS_INTEGERS;
-}
 
 static const struct msc_edit *edit_of(const struct msc_edit *const edits[], int32_t slot) {
     return slot == MSC_NO_ID ? NULL : edits[slot];
@@ -251,17 +295,9 @@ static enum msc_status vk_pack_init(struct msc_vk_variant *v, const struct msc_v
     return quant ? set_quant(v, k, quant) : MSC_OK;
 }
 
-static enum msc_status upload_all(const struct packing *p, struct msc_vk_backend *b,
-                                  struct msc_vk_variant *v) {
-    MSC_TRY(upload_packing(p, b, v));
-    return v->bias.integers ? msc_vk_upload_new(b->vk, &v->integers, v->bias.integers,
-                                                (uint64_t)v->bias.n * sizeof(int32_t))
-                            : MSC_OK;
-}
-
 // What it has now; of packs that calls ask for later the backend tells (msc_backend_memory).
 static size_t variant_bytes(const struct msc_vk_variant *v) {
-    uint64_t n = v->integers ? v->integers->n_bytes : 0;
+    uint64_t n = 0;
     for (int i = 0; i < MSC_VK_PACK_KINDS; i++) {
         n += v->packs[i].weight ? v->packs[i].weight->n_bytes : 0;
         n += v->packs[i].tail ? v->packs[i].tail->n_bytes : 0;
@@ -269,7 +305,7 @@ static size_t variant_bytes(const struct msc_vk_variant *v) {
     return (size_t)n;
 }
 
-// Packs without the lock: threads do so at the same time.
+// Packs what calls are most likely to ask for, without the lock: threads do so at the same time.
 enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
                                          const struct msc_edit *const edits[], void **out,
                                          size_t *n_bytes) {
@@ -281,11 +317,12 @@ enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
     }
     enum msc_status status = vk_pack_init(v, k, edits);
     if (status == MSC_OK) {
-        status = make_packing(&p, v, first_kind(v, b));
+        status = make_packing(&p, b, v, v->is_integer ? MSC_VK_PACK_KINDS : MSC_VK_AS_FLOATS);
+        v->integers = p.kind;
     }
     msc_vk_lock(b->vk);
     if (status == MSC_OK) {
-        status = upload_all(&p, b, v);
+        status = upload_packing(&p, b, v);
     }
     if (status != MSC_OK) {
         msc_vk_conv_gemm_release_weights(v, b);

@@ -191,11 +191,11 @@ struct digits_push {
     uint32_t n_scales;
 };
 
-static enum msc_status run_digits(struct msc_vk_backend *b, enum stage stage, bool has_bias,
+static enum msc_status run_digits(struct msc_vk_backend *b, enum stage stage, enum msc_vk_bias bias,
                                   const struct msc_vk_summing items[], int n,
                                   struct digits_push *push) {
     static const enum msc_vk_kind kinds[] = {MSC_VK_READ_WRITE, MSC_VK_READ_WRITE, MSC_VK_READ};
-    uint32_t constants[] = {b->vk->tuning.lanes, 0, stage, has_bias};
+    uint32_t constants[] = {b->vk->tuning.lanes, 0, stage, bias};
     struct msc_vk_pipeline *pipeline;
     struct msc_vk_dispatch d;
     MSC_VK_CHECK_CONSTANTS(MSC_VK_DIGITS, constants);
@@ -220,11 +220,12 @@ static enum msc_status run_digits(struct msc_vk_backend *b, enum stage stage, bo
 enum msc_status msc_vk_add_digits(struct msc_vk_backend *b, const struct msc_vk_summing items[],
                                   int n, uint64_t n_elements, int shift, bool is_first) {
     struct digits_push push = {.n = (uint32_t)n_elements, .channels = 1, .shift = shift};
-    return run_digits(b, is_first ? SET : ADD, false, items, n, &push);
+    return run_digits(b, is_first ? SET : ADD, MSC_VK_NO_BIAS, items, n, &push);
 }
 
 enum msc_status msc_vk_finish_sums(struct msc_vk_backend *b, const struct msc_vk_summing items[],
-                                   int n, uint64_t n_elements, int64_t channels, bool has_bias) {
+                                   int n, uint64_t n_elements, int64_t channels,
+                                   enum msc_vk_bias bias) {
     struct digits_push push = {.n = (uint32_t)n_elements, .channels = (uint32_t)channels};
-    return run_digits(b, FINISH, has_bias, items, n, &push);
+    return run_digits(b, FINISH, bias, items, n, &push);
 }

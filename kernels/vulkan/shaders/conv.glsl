@@ -5,8 +5,8 @@
 // (output channels), summed over taps (plane, row, column of the kernel) and, inside, channels. A
 // linear layer or matrix product is one of a single tap. z counts groups or products of a batch.
 //
-// Bindings: 0 x, 1 w, 2 y, 3 scales, biases and sums of weights, 4 geometry, 5 quantised forms of
-// y. Row: flags, x_scale, what bytes.glsl needs, forms.
+// Bindings: 0 x, 1 w, 2 y, 3 the tail, 4 geometry, 5 quantised forms of y. Row: flags, x_scale, what
+// bytes.glsl needs, forms.
 layout(constant_id = 2) const bool IS_POINTWISE = false; // row r of the output reads row r
 layout(constant_id = 3) const bool IS_TRANSPOSED = false;
 
@@ -34,6 +34,7 @@ const uint HAS_BIAS = 2;
 const uint HAS_LIMITS = 4;
 const uint HAS_ONE_SCALE = 8; // y = x_scale * sum
 const uint HAS_Y = 16;        // y itself is written
+const uint HAS_INTEGER_BIAS = 32; // added to the sums, which are integers
 
 layout(push_constant) uniform Push {
     uint x_step, w_step, y_step;  // for each z; y in floats, the others in what is read
@@ -43,14 +44,16 @@ layout(push_constant) uniform Push {
     uint w_row;                   // columns between rows of the weight
     float low, high;
     uint tail_step;               // channels for each z
-    uint n_channels;              // of all z: scales, then as many biases, then as many sums
+    uint n_channels;              // of all z
     uint per_lane;
 };
 
 layout(binding = 2) writeonly buffer Y { float y[]; };
 layout(binding = 2) writeonly buffer YQuads { vec4 y_quads[]; };
+// Rows of n_channels numbers: scales, biases, sums of the weights, biases among the sums; the last
+// two are integers.
 layout(binding = 3) readonly buffer Tail { float tail[]; };
-layout(binding = 3) readonly buffer Sums { int weight_sums[]; };
+layout(binding = 3) readonly buffer IntegerTail { int integer_tail[]; };
 layout(binding = 4) readonly buffer Geometry {
     ivec4 kernel;    // w: channels of a row that are read
     ivec4 size_in;   // w: the same, rounded up to whole quads; what the weight has
@@ -85,6 +88,7 @@ int source(ivec3 first, int image, ivec3 tap) {
 // What takes the sums of a channel to its outputs.
 struct End {
     float scale, bias;
+    int integer_bias;
 };
 
 End end_of(uint channel) {
@@ -93,7 +97,14 @@ End end_of(uint channel) {
     if ((flags & HAS_SCALES) != 0) {
         scale = x_scale * tail[at];
     }
-    return End(scale, (flags & HAS_BIAS) != 0 ? tail[n_channels + at] : 0.0);
+    return End(scale, (flags & HAS_BIAS) != 0 ? tail[n_channels + at] : 0.0,
+               (flags & HAS_INTEGER_BIAS) != 0 ? integer_tail[3 * n_channels + at] : 0);
+}
+
+// Whole sums of floats are exact below 2^24, and fit an int with their bias; those of integers have
+// theirs already.
+float with_integer_bias(End end, float sum) {
+    return (flags & HAS_INTEGER_BIAS) != 0 ? float(int(sum) + end.integer_bias) : sum;
 }
 
 float finished(End end, float sum) {
@@ -116,7 +127,8 @@ float finished(End end, float sum) {
 
 // Writes column `col` of row `row`.
 void finish(uint z, uint row, uint col, float sum) {
-    float value = finished(end_of(z * tail_step + col), sum);
+    End end = end_of(z * tail_step + col);
+    float value = finished(end, with_integer_bias(end, sum));
     uint at = z * y_step + row * y_row + col;
     if ((flags & HAS_Y) != 0) {
         y[begin_of(2) + at] = value;
@@ -128,7 +140,8 @@ void finish(uint z, uint row, uint col, float sum) {
 void finish_quad(uint z, uint row, uint col, vec4 sums) {
     uint at = z * y_step + row * y_row + col;
     for (uint k = 0; k < 4; k++) {
-        sums[k] = finished(end_of(z * tail_step + col + k), sums[k]);
+        End end = end_of(z * tail_step + col + k);
+        sums[k] = finished(end, with_integer_bias(end, sums[k]));
     }
     if ((flags & HAS_Y) != 0) {
         y_quads[(begin_of(2) + at) / 4] = sums;

@@ -116,15 +116,20 @@ void main() {
             uint col = min(col0 + 4 * (my_col + c * col_lanes) + k, n_cols - 1);
             End end = end_of(z * tail_step + col);
 #if defined(INTEGER)
-            // Sums are of q; what counts is q - zero.
+            // Sums are of q; what counts is q - zero, and the bias. All that may wrap around on the
+            // way, as what it comes to fits an int.
             int zero = int(word(QUANT_ROW + 1)) - (word(QUANT_ROW) != 0 ? 0 : 128);
-            int less = zero * weight_sums[begin_of(3) + 2 * n_channels + z * tail_step + col];
-#else
-            const float less = 0.0;
+            int more = end.integer_bias -
+                       zero * integer_tail[begin_of(3) + 2 * n_channels + z * tail_step + col];
 #endif
             [[unroll]] for (uint r = 0; r < ROWS; r++) {
                 uint i = r * (COLS / 4u) + c;
-                values[i][k] = finished(end, float(sums[i][k] - less));
+#if defined(INTEGER)
+                float sum = float(sums[i][k] + more);
+#else
+                float sum = with_integer_bias(end, sums[i][k]);
+#endif
+                values[i][k] = finished(end, sum);
             }
         }
     }

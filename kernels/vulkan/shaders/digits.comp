@@ -1,8 +1,8 @@
 // Whole-number products of digits, added up: sums += int(product) << shift (STAGE 1; STAGE 0 the
-// same from 0), and the way out: y = t * float(sum), then + bias (STAGE 2).
+// same from 0), and the way out: sum += integer bias, y = t * float(sum), y += bias (STAGE 2).
 // t = x_scale * scales[c] (x_scale alone where there are none), each line rounded once; c = i mod
-// channels; the row is x_scale. Buffers: 0 product and y [n] float, 1 sums [n] int, 2 scales and
-// biases [2][channels]. Constants: 0 lanes, 2 stage, 3 is there a bias?
+// channels; the row is x_scale. Buffers: 0 product and y [n] float, 1 sums [n] int, 2 the tail of
+// conv.glsl, [4][channels]. Constants: 0 lanes, 2 stage, 3 the bias (enum msc_vk_bias).
 // Tile: lanes * per_lane elements. Dispatched by vk_quantize.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -11,10 +11,11 @@
 #include "call.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint STAGE = 0;
-layout(constant_id = 3) const bool HAS_BIAS = false;
+layout(constant_id = 3) const uint BIAS = 0; // 1: a float, 2: an integer
 layout(binding = 0) buffer Product { float product[]; };
 layout(binding = 1) buffer Sums { int sums[]; };
 layout(binding = 2) readonly buffer Tail { float tail[]; };
+layout(binding = 2) readonly buffer IntegerTail { int integer_tail[]; };
 layout(push_constant) uniform Push {
     uint n; uint per_lane; uint channels; int shift; uint n_scales;
 };
@@ -32,8 +33,12 @@ void main() {
         if (STAGE == 2) {
             uint c = i % channels;
             precise float t = n_scales == 0 ? x_scale : x_scale * tail[tail0 + c];
-            precise float y = t * float(sums[sums0 + i]);
-            if (HAS_BIAS) {
+            int sum = sums[sums0 + i];
+            if (BIAS == 2) {
+                sum += integer_tail[tail0 + 3 * channels + c];
+            }
+            precise float y = t * float(sum);
+            if (BIAS == 1) {
                 y = y + tail[tail0 + channels + c];
             }
             product[product0 + i] = y;
