@@ -96,11 +96,13 @@ struct job {
 //
 // With L the largest |x| and R the largest sum of |w| over a channel, every sum of some of the
 // products lies within L * R, in whatever order they are added.
-//     L * R < 2^24       floats hold it: BY_INTEGER, one digit
-//     L * R < 2^31       int32 holds it: BY_INT; BY_DIGITS, where the same is true of each digit in
-//                        floats. What int32 holds in the end may wrap around on the way, as it does
-//                        in sums of q itself, from which zero point * sum of w is taken.
-//     L * R + B < 2^31   ... and with a bias of at most B
+//     L * R < 2^24       floats hold it: BY_INTEGER, and BY_DIGITS with the L of each digit
+//     L * R < 2^31       int32 holds it: BY_INT, and BY_DIGITS all digits together. What it holds in
+//                        the end may wrap around on the way, as sums of q itself may, from which
+//                        zero point * sum of w is taken.
+//     L * R + B < 2^31   ... with a bias added whose integers are of size B at most
+//
+// msc_digits_cut and msc_digits_sums_fit say which, for this backend as for cpu.
 static enum msc_status choose_integer(struct job *job, struct msc_vk_backend *b,
                                       struct msc_vk_variant *v, const struct msc_quant *in) {
     // In bytes, what lies outside of an image is the zero point, which must then be one of them.

@@ -25,7 +25,7 @@ enum msc_status msc_vk_find_extension(bool *found, const struct msc_vk *vk, cons
 
 // Products of bytes by an instruction, where the device says that it is fast. For tests,
 // MSC_VULKAN_DOT is 1 to take it even if it is slow, 0 to do without integer sums where floats will
-// do, or "emulate" for integer sums without the instruction.
+// do for any input, or "emulate" for integer sums without the instruction.
 static enum msc_status find_dot(struct msc_vk *vk) {
     const char *wish = getenv("MSC_VULKAN_DOT");
     bool is_there;

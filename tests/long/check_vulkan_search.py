@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Searches on vulkan beside the same searches on cpu: each trial's loss.
 
-    check_vulkan_search.py MSCGYM [--device vulkan] [--own-scales] [--table] [CASE ...]
+    check_vulkan_search.py MSCGYM [--device vulkan] [--target NAME] [--own-scales] [--table] [CASE ...]
 
 The cases are per_task grids: digits (256 samples, all sites); digits-replaced, of choices that
 replace weights; mlsd-tiny (8 images, the last ten
@@ -66,7 +66,7 @@ def before_discontinuity(model):
     return [model.graph.output[0].name, equal.input[0]]
 
 
-def make_config(mscgym, case, folder):
+def make_config(mscgym, case, folder, target):
     name = CASES[case]
     samples, batch = MODELS[name]
     data = os.path.join(folder, "inputs.npy")
@@ -82,7 +82,8 @@ def make_config(mscgym, case, folder):
             env["include"] = last
     agent = {"type": "grid_search", "mode": "per_task", "bounded": False}  # whole losses
     return {"model": model_path(name), "dataset": {"inputs": data, "batch": batch},
-            "quantize": {"gym": [{"record": "r.jsonl", "env": env, "agent": agent}]}}
+            "quantize": {"target": target,
+                         "gym": [{"record": "r.jsonl", "env": env, "agent": agent}]}}
 
 
 def search(mscgym, config, device, workspace):
@@ -119,7 +120,7 @@ def noise(mscgym, record, trial, folder):
 
 def compare(options, case, folder):
     """(trials, those with equal losses, those within their noise, greatest difference / noise)"""
-    config = make_config(options.mscgym, case, folder)
+    config = make_config(options.mscgym, case, folder, options.target)
     record = search(options.mscgym, config, "cpu", os.path.join(folder, "cpu"))
     other = os.path.join(folder, "device")
     if options.own_scales:
@@ -150,6 +151,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mscgym", type=os.path.abspath)
     parser.add_argument("--device", default="vulkan")
+    parser.add_argument("--target", default="onnxruntime")
     parser.add_argument("--own-scales", action="store_true")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("cases", nargs="*", metavar="CASE")

@@ -32,8 +32,8 @@ void begin_call(uint call) {
 const uint HAS_SCALES = 1; // y = (x_scale * w_scales[c]) * sum
 const uint HAS_BIAS = 2;
 const uint HAS_LIMITS = 4;
-const uint HAS_ONE_SCALE = 8; // y = x_scale * sum
-const uint HAS_Y = 16;        // y itself is written
+const uint HAS_ONE_SCALE = 8;     // y = x_scale * sum
+const uint HAS_Y = 16;            // y itself is written
 const uint HAS_INTEGER_BIAS = 32; // added to the sums, which are integers
 
 layout(push_constant) uniform Push {
@@ -101,8 +101,8 @@ End end_of(uint channel) {
                (flags & HAS_INTEGER_BIAS) != 0 ? integer_tail[3 * n_channels + at] : 0);
 }
 
-// Whole sums of floats are exact below 2^24, and fit an int with their bias; those of integers have
-// theirs already.
+// Of sums that are floats. With such a bias they are whole and below 2^24, so exact, and fit an int
+// together with it (vk_conv_gemm.c).
 float with_integer_bias(End end, float sum) {
     return (flags & HAS_INTEGER_BIAS) != 0 ? float(int(sum) + end.integer_bias) : sum;
 }
