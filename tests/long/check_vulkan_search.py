@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Searches on vulkan beside the same searches on cpu: each trial's loss.
 
-    check_vulkan_search.py MSCGYM [--device vulkan] [--target NAME] [--own-scales] [--table] [CASE ...]
+    check_vulkan_search.py MSCGYM [--device vulkan] [--target NAME] [--own-scales] [--table]
+                           [CASE ...]
 
 The cases are per_task grids: digits (256 samples, all sites); digits-replaced, of choices that
 replace weights; mlsd-tiny (8 images, the last ten
