@@ -73,6 +73,12 @@ uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns, uint
     return msc_vk_groups(n, lanes * *per_lane);
 }
 
+bool msc_vk_can_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns) {
+    uint32_t per_lane;
+    msc_vk_spread(vk, n, turns, &per_lane);
+    return msc_vk_can_turn(vk, (turns + 1) * per_lane);
+}
+
 // ---- Life cycle -------------------------------------------------------------------------------
 
 static void vulkan_close(struct msc_backend *base) {

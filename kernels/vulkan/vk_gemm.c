@@ -118,11 +118,48 @@ static void set_geometry(geometry g, const struct msc_vk_gemm_desc *desc) {
     g[STRIDE][3] = d ? (int32_t)(d->out_channels / d->in_channels) : 1;
 }
 
+// ---- Turns of loops ---------------------------------------------------------------------------
+
+static int64_t n_taps(const struct msc_vk_gemm_desc *desc) {
+    const struct msc_gemm_desc *d = desc->window;
+    int64_t n = 1;
+    for (int i = 0; d && i < d->n_spatial; i++) {
+        n *= d->kernel[i];
+    }
+    return n;
+}
+
+// That an output of depthwise.comp takes: planes, rows and columns of the window, then its forms.
+static uint64_t depthwise_turns(const struct msc_gemm_desc *d) {
+    uint64_t turns = 0;
+    for (int i = d->n_spatial - 1; i >= 0; i--) {
+        turns = (uint64_t)d->kernel[i] * (turns + 1) + 1;
+    }
+    return turns + 2 * (3 - (uint64_t)d->n_spatial) + 6 * (MSC_VK_MAX_QUANTIZED + 1);
+}
+
+// May an invocation take those of its sums? Behind them the forms of its outputs take some.
+static bool vk_gemm_can_turn(const struct msc_vk_gemm_desc *desc, const struct msc_vk *vk) {
+    struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(desc);
+    uint64_t taps = (uint64_t)n_taps(desc), channels = (uint64_t)w.channels;
+    const uint64_t more = 64 * (MSC_VK_MAX_QUANTIZED + 1);
+    if (w.is_depthwise) {
+        return msc_vk_can_spread(vk, (uint64_t)(desc->n_rows * desc->n_cols),
+                                 depthwise_turns(desc->window));
+    }
+    // Family U: quads of channels in taps. Family G: steps of a tile, and what fetches the next.
+    return msc_vk_can_turn(vk, more + (vk->tuning.is_family_u ? taps * (channels / 4 + 2)
+                                                              : 2 * taps * channels));
+}
+
 // ---- Creating ---------------------------------------------------------------------------------
 
 static enum msc_status vk_gemm_init(struct msc_vk_gemm *g, struct msc_vk_backend *b,
                                     const struct msc_vk_gemm_desc *desc) {
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(desc);
+    if (!vk_gemm_can_turn(desc, b->vk)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: sums of too many products for a loop");
+    }
     g->desc = *desc;
     g->weight = w;
     g->is_pointwise = !desc->window || is_pointwise(desc->window);
@@ -204,7 +241,7 @@ static void choose_depthwise(struct choice *c, const struct msc_vk_gemm *g, cons
     c->x_kind = c->w_kind = is_u ? MSC_VK_FLOATS : MSC_VK_READ;
     c->groups[0] =
         msc_vk_spread(vk, (uint64_t)(g->desc.n_rows * g->desc.n_cols / (has_quads ? 4 : 1)),
-                      2 * (uint64_t)g->desc.depth, &c->per_lane);
+                      depthwise_turns(g->desc.window), &c->per_lane);
     c->groups[1] = c->groups[2] = 1;
 }
 
@@ -262,12 +299,7 @@ static void choose_g(struct choice *c, const struct msc_vk_gemm *g, const struct
 
 // Sums over taps and channels.
 static uint64_t depth_of(const struct msc_vk_gemm *g) {
-    const struct msc_gemm_desc *d = g->desc.window;
-    uint64_t depth = (uint64_t)g->desc.depth;
-    for (int i = 0; d && d->kind != MSC_GEMM_LINEAR && i < d->n_spatial; i++) {
-        depth *= (uint64_t)d->kernel[i];
-    }
-    return depth;
+    return (uint64_t)(g->desc.depth * n_taps(&g->desc));
 }
 
 static enum msc_status vk_gemm_choose(struct choice *c, struct msc_vk_pipeline **pipeline,

@@ -121,13 +121,9 @@ static bool is_read(const struct msc_vk_joint *k, int operand) {
 
 // Are there workgroups enough, none of whose invocations takes too many turns?
 static bool can_run(const struct msc_vk *vk, const struct msc_vk_stage *s) {
-    uint32_t per_lane = 1;
-    if (s->is_by_groups) {
-        return s->n <= vk->properties.limits.maxComputeWorkGroupCount[0] &&
-               msc_vk_can_turn(vk, s->turns);
-    }
-    msc_vk_spread(vk, s->n, s->turns, &per_lane);
-    return msc_vk_can_turn(vk, s->turns * per_lane);
+    return s->is_by_groups ? s->n <= vk->properties.limits.maxComputeWorkGroupCount[0] &&
+                                 msc_vk_can_turn(vk, s->turns)
+                           : msc_vk_can_spread(vk, s->n, s->turns);
 }
 
 static enum msc_status vk_joint_init(struct msc_vk_joint *k, struct msc_vk_backend *b,

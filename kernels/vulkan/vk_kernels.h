@@ -95,8 +95,11 @@ void msc_vk_give(struct msc_vk_block *blocks[], struct msc_vk_backend *b, int n)
 // Workgroups of a kernel over n elements, and how many of them a lane takes: fewer where an element
 // takes many turns of loops.
 uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns, uint32_t *per_lane);
-// May an invocation take so many turns?
+// May an invocation take so many turns? A loop that is left by its condition takes one more than it
+// has rounds; loops in it count once for each round.
 bool msc_vk_can_turn(const struct msc_vk *vk, uint64_t turns);
+// ... may those that msc_vk_spread gives their elements?
+bool msc_vk_can_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns);
 
 // A kernel from one input to output 0, with numbers that all calls share or NULL.
 struct msc_vk_simple {

@@ -53,10 +53,11 @@ static enum msc_status lrn_init(struct msc_vk_joint *k, struct msc_vk_backend *b
     if (!vk_norm_is_possible(b, d) || !msc_joint_attr_float(d->joint, "alpha", &numbers[0]) ||
         !msc_joint_attr_float(d->joint, "beta", &numbers[1]) ||
         !msc_joint_attr_float(d->joint, "bias", &numbers[2]) ||
-        !msc_vk_joint_i64(&size, d, "size")) {
+        !msc_vk_joint_i64(&size, d, "size") || size < 1 || size > INT32_MAX / 2) {
         return msc_vk_joint_refuse(d);
     }
     struct msc_vk_stage *s = msc_vk_joint_stage(k, (uint64_t)msc_view_n_elements(x), 1);
+    s->turns = 1 + (uint64_t)(size < x->dims[1] ? size : x->dims[1]);
     s->push[0] = (uint32_t)x->dims[1];
     s->push[1] = (uint32_t)msc_dims_product(x->n_dims - 2, x->dims + 2);
     s->push[2] = (uint32_t)size;

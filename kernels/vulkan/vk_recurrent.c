@@ -120,10 +120,12 @@ static enum msc_status vk_recurrent_init(struct msc_vk_joint *k, struct msc_vk_b
     memcpy(&s->push[4], &clip, sizeof(clip));
     s->n_push = 5;
     s->is_by_groups = true;
-    // An invocation computes every so many units, with a turn for each product of each gate.
+    // An invocation computes every so many units, with a turn for each product of each gate; then
+    // it goes over them twice more, to take and to store their states.
     uint64_t units = msc_vk_groups((uint64_t)r->dims[2], b->vk->tuning.lanes);
-    uint64_t products = (uint64_t)(w->dims[1] / r->dims[2] * (x->dims[2] + r->dims[2]));
-    s->turns = (uint64_t)times * (1 + units * (products + 4));
+    uint64_t gates = (uint64_t)(w->dims[1] / r->dims[2]);
+    uint64_t products = gates * (uint64_t)(x->dims[2] + r->dims[2] + 2);
+    s->turns = (uint64_t)times * (4 + units * (products + 3)) + 2 * (units + 2);
     uint32_t kind = d->joint->op == MSC_OP_RNN ? 0 : d->joint->op == MSC_OP_GRU ? 1 : 2;
     const uint32_t constants[] = {
         b->vk->tuning.lanes, !b->vk->divides_exactly, kind, (uint32_t)r->dims[2], has, flags};

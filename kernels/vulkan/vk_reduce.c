@@ -67,11 +67,11 @@ static enum msc_status vk_reduce_init(struct kernel *k, struct msc_vk_backend *b
             dims[n++][1] = (int32_t)strides[i];
         }
     }
-    if (!msc_vk_can_turn(b->vk, turns_of((uint64_t)count))) {
+    k->n = (uint64_t)msc_view_n_elements(&y);
+    if (!msc_vk_can_spread(b->vk, k->n, turns_of((uint64_t)count))) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: too many elements for a loop", joint->name);
     }
     float divisor = r.is_mean ? (float)count : 1.0f;
-    k->n = (uint64_t)msc_view_n_elements(&y);
     k->numbers[0] = (uint32_t)count;
     memcpy(&k->numbers[1], &divisor, sizeof(divisor));
     uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly, (uint32_t)r.kind, n_kept,

@@ -71,6 +71,11 @@ static bool is_last(const struct msc_value *v) {
 
 // ---- Pooling ----------------------------------------------------------------------------------
 
+// Columns in rows.
+static uint64_t pool_turns(const struct msc_pool *pool) {
+    return (uint64_t)(pool->axes[0].kernel * (pool->axes[1].kernel + 2) + 1);
+}
+
 static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
                                  const struct msc_plan *plan, const struct msc_step *step) {
     // As in shaders/pool.comp: two axes each.
@@ -81,7 +86,7 @@ static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
     struct msc_pool pool;
     int32_t g[N_ROWS][2];
     if (!msc_pool_describe(&pool, plan->graph, joint) || !is_last(x) || !is_last(y) ||
-        !msc_vk_can_turn(b->vk, (uint64_t)(pool.axes[0].kernel * (pool.axes[1].kernel + 1)))) {
+        !msc_vk_can_spread(b->vk, k->n, pool_turns(&pool))) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
     }
     for (int i = 0; i < 2; i++) {
@@ -92,7 +97,7 @@ static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
             g[r][i] = (int32_t)values[r];
         }
     }
-    k->turns = (uint64_t)(g[KERNEL][0] * (g[KERNEL][1] + 1));
+    k->turns = pool_turns(&pool);
     k->numbers[0] = (uint32_t)x->dims[1];
     k->n_numbers = 1;
     uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly, pool.is_max,

@@ -46,6 +46,8 @@ struct cpu_case {
     const struct msc_edit *edits[CPU_CASE_MAX]; // [n_slots]
     struct msc_backend_options options;
     int n_steps; // of the last plan, without aliases
+    bool is_at_limits; // steps may have no shader, and are run as they are, no more
+    int n_on_host;     // of the last plan, on vulkan
 };
 
 void cpu_case_init(struct cpu_case *c, uint64_t seed);

@@ -122,7 +122,10 @@ static void run_step(struct cpu_runner *r, struct msc_step *s) {
         return;
     }
     r->c->n_steps++;
-    assert_true(r->b != vulkan || is_on_device(r, s) || may_run_on_host(s));
+    if (r->b == vulkan && !is_on_device(r, s)) {
+        r->c->n_on_host++;
+        assert_true(r->c->is_at_limits || may_run_on_host(s));
+    }
     for (int32_t i = 0; i < s->n_inputs; i++) {
         inputs[i] = input_view(r, s, i, &owned[i]);
     }
@@ -144,7 +147,8 @@ static void run_step(struct cpu_runner *r, struct msc_step *s) {
     assert_ok(r->b->def->run(r->b, s, &call, 1, r->c->options.n_threads - 1));
     assert_ok(r->b->def->run(r->b, s, &call, 1, 0));
     // Software drivers take their time: there large steps are run as they are, no more.
-    if (r->b != vulkan || (s->macs < 5e6 && msc_view_n_elements(&outputs[0]) < 50000)) {
+    bool is_small = s->macs < 5e6 && msc_view_n_elements(&outputs[0]) < 50000;
+    if (!r->c->is_at_limits && (r->b != vulkan || is_small)) {
         cpu__check_quantizing(r, s, &call);
         cpu__check_moving(r, s, &call);
         cpu__check_together(r, s, &call);
@@ -166,7 +170,7 @@ void cpu_run(struct msc_array **out, struct cpu_case *c, int index) {
     struct msc_graph *g;
     struct cpu_runner r = {.c = c};
     int32_t wanted = msc_graph_output(c->g, index);
-    c->n_steps = 0;
+    c->n_steps = c->n_on_host = 0;
     assert_ok(msc_graph_clone(&g, c->g));
     r.b = open_backend(c);
     assert_ok(msc_plan_create(&r.plan, g, r.b, &wanted, 1));
