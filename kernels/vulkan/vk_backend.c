@@ -147,10 +147,27 @@ int msc_vulkan_n_messages(const struct msc_backend *b) {
 
 // ---- Steps ------------------------------------------------------------------------------------
 
+// Are there constants that no block holds?
+static bool has_large_constants(const struct msc_vk_backend *b, const struct msc_plan *plan,
+                                const struct msc_step *step) {
+    for (int32_t i = 0; i < step->n_joints; i++) {
+        const struct msc_step_joint *j = &step->joints[i];
+        for (int32_t k = 0; k < j->n_operands; k++) {
+            const struct msc_operand *o = &j->operands[k];
+            if (o->kind == MSC_OPERAND_WEIGHT &&
+                !msc_vk_fits(
+                    b, (int64_t)msc_array_n_bytes(msc_graph_tensor(plan->graph, o->index)->data))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static enum msc_status prepare_on_device(struct prepared *p, struct msc_vk_backend *b,
                                          const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_vk_family *family = msc_vk_family_of(plan->graph, step);
-    if (!family) {
+    if (!family || has_large_constants(b, plan, step)) {
         return MSC_E_UNSUPPORTED;
     }
     msc_vk_lock(b->vk);

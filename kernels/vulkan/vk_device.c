@@ -311,6 +311,16 @@ static void limit_blocks(struct msc_vk *vk) {
     vk->arena_bytes = choose_arena_bytes(vk);
 }
 
+// For tests, MSC_VULKAN_GROUPS is how many workgroups there may be along an axis.
+static void limit_groups(VkPhysicalDeviceLimits *l) {
+    const char *wish = getenv("MSC_VULKAN_GROUPS");
+    unsigned long most = wish ? strtoul(wish, NULL, 10) : 0;
+    for (int i = 0; most > 0 && i < 3; i++) {
+        uint32_t *limit = &l->maxComputeWorkGroupCount[i];
+        *limit = most < *limit ? (uint32_t)most : *limit;
+    }
+}
+
 static enum msc_status choose_device(struct msc_vk *vk, int index) {
     VkPhysicalDevice physical[MAX_DEVICES];
     int n = (int)vk_device_enumerate(&vk->api, vk->instance, physical);
@@ -339,6 +349,7 @@ static enum msc_status choose_device(struct msc_vk *vk, int index) {
     }
     vk->queue_family = (uint32_t)family;
     vk->tuning = tuning_of(&vk->properties);
+    limit_groups(&vk->properties.limits);
     limit_blocks(vk);
     describe_driver(&vk->api, vk->physical, vk->driver, vk->driver_uuid);
     return MSC_OK;

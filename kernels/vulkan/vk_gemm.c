@@ -31,6 +31,7 @@ struct push {
     uint32_t n_z, n_rows, n_cols, y_row, w_row;
     float low, high;
     uint32_t tail_step, n_channels, per_lane;
+    uint32_t first[3];
 };
 
 struct msc_vk_gemm {
@@ -148,8 +149,8 @@ static bool vk_gemm_can_turn(const struct msc_vk_gemm_desc *desc, const struct m
                                  depthwise_turns(desc->window));
     }
     // Family U: quads of channels in taps. Family G: steps of a tile, and what fetches the next.
-    return msc_vk_can_turn(vk, more + (vk->tuning.is_family_u ? taps * (channels / 4 + 2)
-                                                              : 2 * taps * channels));
+    return msc_vk_can_turn(
+        vk, more + (vk->tuning.is_family_u ? taps * (channels / 4 + 2) : 2 * taps * channels));
 }
 
 // ---- Creating ---------------------------------------------------------------------------------
@@ -159,6 +160,9 @@ static enum msc_status vk_gemm_init(struct msc_vk_gemm *g, struct msc_vk_backend
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(desc);
     if (!vk_gemm_can_turn(desc, b->vk)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: sums of too many products for a loop");
+    }
+    if (!msc_vk_fits(b, desc->n_z * desc->w_step * (int64_t)sizeof(float))) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: weights too large in whole quads");
     }
     g->desc = *desc;
     g->weight = w;
@@ -350,6 +354,32 @@ static void vk_gemm_fill_call(struct msc_vk_call *c, const struct msc_vk_gemm_ca
     c->blocks[5] = call->n_quantized > 0 ? &c->quantized : call->y;
 }
 
+static double n_groups(const uint32_t groups[3]) {
+    return (double)groups[0] * groups[1] * groups[2];
+}
+
+// In as many dispatches as the device's limits ask for; nearly always one. `work` is that of all.
+static enum msc_status dispatch_parts(struct msc_vk *vk, struct msc_vk_dispatch *d,
+                                      struct push *push, const uint32_t groups[3], double work) {
+    const uint32_t *most = vk->properties.limits.maxComputeWorkGroupCount;
+    uint64_t first[3];
+    for (first[2] = 0; first[2] < groups[2]; first[2] += most[2]) {
+        for (first[1] = 0; first[1] < groups[1]; first[1] += most[1]) {
+            for (first[0] = 0; first[0] < groups[0]; first[0] += most[0]) {
+                for (int i = 0; i < 3; i++) {
+                    uint32_t rest = groups[i] - (uint32_t)first[i];
+                    push->first[i] = (uint32_t)first[i];
+                    d->groups[i] = rest < most[i] ? rest : most[i];
+                }
+                push->n_z = d->groups[2];
+                d->work = work * (n_groups(d->groups) / n_groups(groups));
+                MSC_TRY(msc_vk_dispatch(vk, d));
+            }
+        }
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_vk_gemm_run(struct msc_vk_gemm *g, struct msc_vk_backend *b,
                                 enum msc_vk_unit unit, const struct msc_vk_gemm_call calls[],
                                 int n) {
@@ -370,10 +400,9 @@ enum msc_status msc_vk_gemm_run(struct msc_vk_gemm *g, struct msc_vk_backend *b,
     d.push = &push;
     d.push_bytes = sizeof(push);
     d.n_row = N_ROW;
-    memcpy(d.groups, c.groups, sizeof(d.groups));
-    d.work = 2.0 * (double)(g->desc.n_rows * g->desc.n_cols) * (double)depth_of(g) * d.groups[2];
     for (int i = 0; i < n; i++) {
         vk_gemm_fill_call(msc_vk_add_call(&d), &calls[i], g, b);
     }
-    return msc_vk_dispatch(b->vk, &d);
+    double work = 2.0 * (double)(g->desc.n_rows * g->desc.n_cols * g->desc.n_z);
+    return dispatch_parts(b->vk, &d, &push, c.groups, work * (double)depth_of(g));
 }

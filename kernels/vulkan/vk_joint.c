@@ -138,10 +138,12 @@ static enum msc_status vk_joint_init(struct msc_vk_joint *k, struct msc_vk_backe
         k->weights[i] = msc_graph_tensor(d->plan->graph, tensor)->data;
     }
     MSC_TRY(family_init(k, b, d));
+    bool can_all = msc_vk_fits(b, (int64_t)k->scratch_bytes);
     for (int i = 0; i < k->n_stages; i++) {
-        if (!can_run(b->vk, &k->stages[i])) {
-            return msc_vk_joint_refuse(d);
-        }
+        can_all = can_all && can_run(b->vk, &k->stages[i]);
+    }
+    if (!can_all) {
+        return msc_vk_joint_refuse(d);
     }
     for (int i = 0; i < d->n_x && i < MSC_VK_JOINT_OPERANDS; i++) {
         const struct msc_operand *o = &step->joints[0].operands[i];

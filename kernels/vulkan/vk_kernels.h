@@ -86,6 +86,11 @@ static inline struct msc_vk_block *msc_vk_block_of(const struct msc_view *v) {
     return (struct msc_vk_block *)v->data;
 }
 
+// Can a block be so large?
+static inline bool msc_vk_fits(const struct msc_vk_backend *b, int64_t n_bytes) {
+    return (uint64_t)n_bytes <= b->vk->block_limit;
+}
+
 // Temporary memory, one block for each of n calls: may be freed once its last use is recorded.
 // All are NULL when it is short (MSC_E_NOMEM).
 enum msc_status msc_vk_take(struct msc_vk_block *out[], struct msc_vk_backend *b, int n,

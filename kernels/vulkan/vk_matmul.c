@@ -115,6 +115,10 @@ static enum msc_status init_product(struct kernel *k, struct msc_vk_backend *b,
     desc.w_step = padded[0] * padded[1];
     k->n_a = s.n_products * s.rows * s.depth;
     k->n_b = s.n_products * desc.w_step;
+    if (!msc_vk_fits(b, k->n_a * (int64_t)sizeof(float)) ||
+        !msc_vk_fits(b, k->n_b * (int64_t)sizeof(float))) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: factors too large once repeated", k->name);
+    }
     if (k->broadcasts_a) {
         MSC_TRY(init_movement(&k->movements[0], b, &s, 0, a_size, a_size));
     }

@@ -128,6 +128,17 @@ const struct msc_vk_family msc_vk_reduce = {.name = "reduction",
 
 // ---- Softmax ----------------------------------------------------------------------------------
 
+// Rows of an invocation: one, but where there are more workgroups than the device takes.
+static uint32_t rows_per_lane(const struct msc_vk *vk, uint64_t n) {
+    uint64_t most = (uint64_t)vk->tuning.lanes * vk->properties.limits.maxComputeWorkGroupCount[0];
+    return n > most ? (uint32_t)((n + most - 1) / most) : 1;
+}
+
+// Three loops over each of so many numbers?
+static bool can_take_rows(const struct msc_vk *vk, uint64_t n_rows, uint64_t n) {
+    return msc_vk_can_turn(vk, (3 * (n + 1) + 1) * rows_per_lane(vk, n_rows));
+}
+
 static enum msc_status softmax_init(struct kernel *k, struct msc_vk_backend *b,
                                     const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_joint *joint = step->joints[0].joint;
@@ -136,8 +147,7 @@ static enum msc_status softmax_init(struct kernel *k, struct msc_vk_backend *b,
     int64_t dims[MSC_MAX_DIMS], outer = 1, inner = 1;
     int axes[MSC_MAX_DIMS];
     bool is_behind = false;
-    if (x.dtype != MSC_DTYPE_F32 || axis < 0 ||
-        !msc_vk_can_turn(b->vk, 3 * (uint64_t)x.dims[axis])) {
+    if (x.dtype != MSC_DTYPE_F32 || axis < 0) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
     }
     msc_view_physical(&x, dims, axes);
@@ -149,6 +159,9 @@ static enum msc_status softmax_init(struct kernel *k, struct msc_vk_backend *b,
         }
     }
     k->n = (uint64_t)(outer * inner);
+    if (!can_take_rows(b->vk, k->n, (uint64_t)x.dims[axis])) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: rows too long for a loop", joint->name);
+    }
     k->numbers[0] = (uint32_t)x.dims[axis];
     k->numbers[1] = (uint32_t)inner;
     uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly,
@@ -166,14 +179,15 @@ static enum msc_status softmax_prepare(void **out, struct msc_vk_backend *b,
     return vk_reduce_create(out, b, plan, step, softmax_init);
 }
 
-// An invocation for each row, or a workgroup.
+// Invocations take rows, or a workgroup takes one.
 static enum msc_status run_rows(void *kernel, struct msc_vk_backend *b,
                                 const struct msc_call calls[], int n) {
     const struct kernel *k = kernel;
-    uint32_t push[3] = {(uint32_t)k->n, k->numbers[0], k->numbers[1]};
+    uint32_t per_lane = rows_per_lane(b->vk, k->n);
+    uint32_t push[4] = {(uint32_t)k->n, k->numbers[0], k->numbers[1], per_lane};
     MSC_VK_CHECK_PUSH(MSC_VK_SOFTMAX, push);
     MSC_VK_CHECK_PUSH(MSC_VK_LAYER_NORM, push);
-    uint32_t groups = msc_vk_groups(k->n, k->is_by_group ? 1 : b->vk->tuning.lanes);
+    uint32_t groups = msc_vk_groups(k->n, k->is_by_group ? 1 : b->vk->tuning.lanes * per_lane);
     struct msc_vk_simple simple = {k->pipeline, k->input, k->dims, push, sizeof(push), groups, 0};
     simple.turns = 3.0 * (double)k->n * k->numbers[0];
     return msc_vk_simple_run(&simple, b, calls, n);
@@ -194,7 +208,7 @@ static enum msc_status layer_norm_init(struct kernel *k, struct msc_vk_backend *
     size_t n = (size_t)msc_array_n_elements(gamma);
     msc_joint_attr_float(joint, "epsilon", &epsilon);
     k->n = (uint64_t)msc_dims_product(x->n_dims, x->dims) / n;
-    if (!msc_vk_can_turn(b->vk, 3 * (uint64_t)n)) {
+    if (!can_take_rows(b->vk, k->n, n)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
     }
     k->numbers[0] = (uint32_t)n;

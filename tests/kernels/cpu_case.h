@@ -45,7 +45,7 @@ struct cpu_case {
     struct cpu_quant *quants;                   // [n_slots]
     const struct msc_edit *edits[CPU_CASE_MAX]; // [n_slots]
     struct msc_backend_options options;
-    int n_steps; // of the last plan, without aliases
+    int n_steps;       // of the last plan, without aliases
     bool is_at_limits; // steps may have no shader, and are run as they are, no more
     int n_on_host;     // of the last plan, on vulkan
 };

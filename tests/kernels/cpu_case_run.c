@@ -98,8 +98,11 @@ void cpu__fill_with_junk(struct msc_backend *b, void *memory, size_t n_bytes) {
 }
 
 // Steps that may have no shader and run on the host: means and norms of more elements than a loop of
-// some drivers takes.
+// some drivers takes, and any where workgroups are few.
 static bool may_run_on_host(const struct msc_step *s) {
+    if (getenv("MSC_VULKAN_GROUPS")) {
+        return true;
+    }
     for (int32_t i = 0; i < s->n_joints; i++) {
         enum msc_op op = s->joints[i].joint->op;
         if (op == MSC_OP_MEAN || op == MSC_OP_LAYER_NORM) {

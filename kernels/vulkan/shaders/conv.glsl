@@ -38,7 +38,7 @@ const uint HAS_INTEGER_BIAS = 32; // added to the sums, which are integers
 
 layout(push_constant) uniform Push {
     uint x_step, w_step, y_step;  // for each z; y in floats, the others in what is read
-    uint n_z;                     // of one call
+    uint n_z;                     // of one call in this dispatch
     uint n_rows, n_cols;          // of one z
     uint y_row;                   // floats between rows of the output
     uint w_row;                   // columns between rows of the weight
@@ -46,6 +46,7 @@ layout(push_constant) uniform Push {
     uint tail_step;               // channels for each z
     uint n_channels;              // of all z
     uint per_lane;
+    uint first_x, first_y, first_z; // workgroup of the product that the dispatch begins with
 };
 
 layout(binding = 2) writeonly buffer Y { float y[]; };

@@ -26,9 +26,10 @@ layout(constant_id = 10) const bool HAS_Y_QUADS = false;
 
 void main() {
     uint lane = gl_LocalInvocationID.x;
-    uint z = gl_WorkGroupID.z % n_z;
+    uint z = first_z + gl_WorkGroupID.z % n_z;
     begin_call(gl_WorkGroupID.z / n_z);
-    uint row0 = gl_WorkGroupID.x * TILE_ROWS, col0 = gl_WorkGroupID.y * TILE_COLS;
+    uint row0 = (first_x + gl_WorkGroupID.x) * TILE_ROWS;
+    uint col0 = (first_y + gl_WorkGroupID.y) * TILE_COLS;
     const uint col_lanes = TILE_COLS / COLS, row_lanes = TILE_ROWS / ROWS;
     uint my_col = lane % col_lanes, my_row = lane / col_lanes;
     int n_taps = IS_POINTWISE ? 1 : kernel.x * kernel.y * kernel.z;

@@ -36,10 +36,10 @@ vec4 load(uint base, int row, int c) {
 
 void main() {
     uint lane = gl_LocalInvocationID.x;
-    uint z = gl_WorkGroupID.z % n_z;
+    uint z = first_z + gl_WorkGroupID.z % n_z;
     begin_call(gl_WorkGroupID.z / n_z);
-    uint row0 = gl_WorkGroupID.x * ROW_LANES * ROWS + lane % ROW_LANES;
-    uint quad0 = gl_WorkGroupID.y * (gl_WorkGroupSize.x / ROW_LANES) * QUADS_PER +
+    uint row0 = (first_x + gl_WorkGroupID.x) * ROW_LANES * ROWS + lane % ROW_LANES;
+    uint quad0 = (first_y + gl_WorkGroupID.y) * (gl_WorkGroupSize.x / ROW_LANES) * QUADS_PER +
                  lane / ROW_LANES * QUADS_PER;
     uint n_quads = w_row / 4;
     uint x_at = begin_of(0) + z * x_step;

@@ -1,6 +1,6 @@
 // Normalisation over the last axes: (x - mean) / sqrt(variance + epsilon) * gamma + beta, summed in
 // order. Buffers: 0 x [n_rows][n], 1 y, 2 gamma [n] and beta [n]. Constants: 0 lanes, 1 repair. An
-// invocation takes one row. Dispatched by vk_reduce.c.
+// invocation takes per_lane rows. Dispatched by vk_reduce.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 3
@@ -11,14 +11,9 @@ layout(local_size_x_id = 0) in;
 layout(binding = 0) readonly buffer X { float x[]; };
 layout(binding = 1) writeonly buffer Y { float y[]; };
 layout(binding = 2) readonly buffer Scale { float scale[]; };
-layout(push_constant) uniform Push { uint n_rows; uint n; float epsilon; };
+layout(push_constant) uniform Push { uint n_rows; uint n; float epsilon; uint per_lane; };
 
-void main() {
-    find_call(gl_WorkGroupID.z);
-    uint row = gl_GlobalInvocationID.x;
-    if (row >= n_rows) {
-        return;
-    }
+void normalise(uint row) {
     uint from = begin_of(0) + row * n, to = begin_of(1) + row * n;
     precise float sum = 0.0;
     for (uint i = 0; i < n; i++) {
@@ -35,5 +30,13 @@ void main() {
     for (uint i = 0; i < n; i++) {
         precise float v = (x[from + i] - mean) * factor * scale[i] + scale[n + i];
         y[to + i] = v;
+    }
+}
+
+void main() {
+    find_call(gl_WorkGroupID.z);
+    uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
+    for (uint e = 0; e < per_lane && first + e * gl_WorkGroupSize.x < n_rows; e++) {
+        normalise(first + e * gl_WorkGroupSize.x);
     }
 }

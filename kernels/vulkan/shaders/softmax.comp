@@ -1,6 +1,6 @@
 // Softmax (or its logarithm) along one axis: e / sum(e) with e = exp(x - max), summed in order.
 // Buffers: 0 x [outer][n][inner], 1 y. Constants: 0 lanes, 1 repair, 2 the logarithm instead?
-// An invocation takes one row, lanes run along `inner`; with BY_GROUP a workgroup does, lanes run
+// An invocation takes per_lane rows, lanes run along `inner`; with BY_GROUP a workgroup does, lanes run
 // along the row, whose `inner` is 1, and one of them adds up. Dispatched by vk_reduce.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -13,7 +13,7 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const bool IS_LOG = false;
 layout(binding = 0) readonly buffer X { float x[]; };
 layout(binding = 1) buffer Y { float y[]; };
-layout(push_constant) uniform Push { uint n_rows; uint n; uint inner; };
+layout(push_constant) uniform Push { uint n_rows; uint n; uint inner; uint per_lane; };
 
 
 float exponent(uint at, float top) {
@@ -68,12 +68,7 @@ void main() {
     }
 }
 #else
-void main() {
-    find_call(gl_WorkGroupID.z);
-    uint row = gl_GlobalInvocationID.x;
-    if (row >= n_rows) {
-        return;
-    }
+void softmax(uint row) {
     uint base = row / inner * n * inner + row % inner;
     uint from = begin_of(0) + base, to = begin_of(1) + base;
     float top = uintBitsToFloat(0xff800000u);
@@ -90,6 +85,14 @@ void main() {
     float rest = IS_LOG ? log_one(sum) : 0.0;
     for (uint i = 0; i < n; i++) {
         put(to + i * inner, y[to + i * inner], sum, rest);
+    }
+}
+
+void main() {
+    find_call(gl_WorkGroupID.z);
+    uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * per_lane + gl_LocalInvocationID.x;
+    for (uint e = 0; e < per_lane && first + e * gl_WorkGroupSize.x < n_rows; e++) {
+        softmax(first + e * gl_WorkGroupSize.x);
     }
 }
 #endif
