@@ -46,7 +46,7 @@ static enum msc_status add_vulkan(cJSON *json) {
         snprintf(name, sizeof(name), "vulkan:%d", d->index);
         MSC_TRY(msc_json_add_text(object, "name", name));
         MSC_TRY(msc_json_add_text(object, "device", d->name));
-        MSC_TRY(msc_json_add_text(object, "kind", d->is_usable ? d->kind : "too old"));
+        MSC_TRY(msc_json_add_text(object, "kind", d->is_usable ? d->kind : "unusable"));
         MSC_TRY(msc_json_add_text(object, "driver", d->driver));
         MSC_TRY(msc_json_add_text(object, "uuid", d->uuid));
         MSC_TRY(msc_json_add_text(object, "pci", d->pci));

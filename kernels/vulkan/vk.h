@@ -28,6 +28,7 @@
 
 struct msc_vk;
 struct msc_vk_pipeline;
+struct msc_vulkan_device;
 
 // ---- Memory -----------------------------------------------------------------------------------
 
@@ -289,6 +290,9 @@ struct msc_vk {
     struct msc_vk_timing *timings; // [MSC_VK_SHADER_COUNT]; NULL unless commands are timed
 };
 
+// As msc_vulkan_list says of each.
+void msc_vk_describe(const struct msc_vk_api *api, VkPhysicalDevice device, int index,
+                     struct msc_vulkan_device *out);
 enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_options *options);
 void msc_vk_close(struct msc_vk *vk); // accepts NULL
 void msc_vk_lock(struct msc_vk *vk);
@@ -297,6 +301,10 @@ void msc_vk_unlock(struct msc_vk *vk);
 enum msc_status msc_vk_check(VkResult result, const char *what);
 // vk_features.c: has the device an extension of this name?
 enum msc_status msc_vk_find_extension(bool *found, const struct msc_vk *vk, const char *name);
+// vk_features.c: has a device all that opening it needs? Else what it lacks: "has no …".
+#define MSC_VK_LACK_BYTES 80
+bool msc_vk_has_all(char lack[MSC_VK_LACK_BYTES], uint32_t *queue_family,
+                    const struct msc_vk_api *api, VkPhysicalDevice device);
 // vk_features.c: the logical device; sets what it may use.
 enum msc_status msc_vk_create_device(struct msc_vk *vk);
 // vk_probe.c: sets divides_exactly and keeps_denormals.

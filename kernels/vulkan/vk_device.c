@@ -156,19 +156,6 @@ static uint32_t vk_device_enumerate(const struct msc_vk_api *api, VkInstance ins
     return result == VK_SUCCESS || result == VK_INCOMPLETE ? n : 0;
 }
 
-// A queue family that computes, or -1.
-static int find_queue_family(const struct msc_vk_api *api, VkPhysicalDevice device) {
-    VkQueueFamilyProperties families[16];
-    uint32_t n = 16;
-    api->vkGetPhysicalDeviceQueueFamilyProperties(device, &n, families);
-    for (uint32_t i = 0; i < n; i++) {
-        if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) != 0) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
 static const char *vk_device_kind_of(VkPhysicalDeviceType type) {
     static const char *const names[] = {"other", "integrated gpu", "discrete gpu", "virtual gpu",
                                         "software"};
@@ -230,9 +217,11 @@ static void describe_driver(const struct msc_vk_api *api, VkPhysicalDevice devic
     memcpy(uuid, id.driverUUID, VK_UUID_SIZE);
 }
 
-static void vk_device_describe(const struct msc_vk_api *api, VkPhysicalDevice device, int index,
-                               struct msc_vulkan_device *out) {
+void msc_vk_describe(const struct msc_vk_api *api, VkPhysicalDevice device, int index,
+                     struct msc_vulkan_device *out) {
     VkPhysicalDeviceProperties p;
+    char lack[MSC_VK_LACK_BYTES];
+    uint32_t queue_family;
     VkPhysicalDeviceMemoryProperties memory;
     uint8_t uuid[VK_UUID_SIZE];
     memset(out, 0, sizeof(*out));
@@ -243,8 +232,8 @@ static void vk_device_describe(const struct msc_vk_api *api, VkPhysicalDevice de
     snprintf(out->kind, sizeof(out->kind), "%s", vk_device_kind_of(p.deviceType));
     out->is_gpu = p.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU &&
                   p.deviceType != VK_PHYSICAL_DEVICE_TYPE_OTHER;
-    out->is_usable = p.apiVersion >= VK_API_VERSION_1_2 && find_queue_family(api, device) >= 0;
-    if (out->is_usable) {
+    out->is_usable = msc_vk_has_all(lack, &queue_family, api, device);
+    if (p.apiVersion >= VK_API_VERSION_1_2) {
         describe_driver(api, device, out->driver, uuid);
         describe_place(api, device, out);
     }
@@ -264,7 +253,7 @@ int msc_vulkan_list(struct msc_vulkan_device devices[], int max) {
         n = vk_device_enumerate(&api, instance, physical);
     }
     for (uint32_t i = 0; i < n && i < (uint32_t)max; i++) {
-        vk_device_describe(&api, physical[i], (int)i, &devices[i]);
+        msc_vk_describe(&api, physical[i], (int)i, &devices[i]);
     }
     if (instance && api.vkDestroyInstance) {
         api.vkDestroyInstance(instance, NULL);
@@ -323,6 +312,7 @@ static void limit_groups(VkPhysicalDeviceLimits *l) {
 
 static enum msc_status choose_device(struct msc_vk *vk, int index) {
     VkPhysicalDevice physical[MAX_DEVICES];
+    char lack[MSC_VK_LACK_BYTES];
     int n = (int)vk_device_enumerate(&vk->api, vk->instance, physical);
     if (index < 0 || index >= n) {
         return MSC_FAIL(MSC_E_DEVICE, "vulkan: no device %d, there %s %d", index,
@@ -331,23 +321,9 @@ static enum msc_status choose_device(struct msc_vk *vk, int index) {
     vk->physical = physical[index];
     vk->api.vkGetPhysicalDeviceProperties(vk->physical, &vk->properties);
     vk->api.vkGetPhysicalDeviceMemoryProperties(vk->physical, &vk->memory_properties);
-    if (vk->properties.apiVersion < VK_API_VERSION_1_2) {
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s has version %u.%u, expected 1.2",
-                        vk->properties.deviceName, VK_API_VERSION_MAJOR(vk->properties.apiVersion),
-                        VK_API_VERSION_MINOR(vk->properties.apiVersion));
+    if (!msc_vk_has_all(lack, &vk->queue_family, &vk->api, vk->physical)) {
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s %s", vk->properties.deviceName, lack);
     }
-    int family = find_queue_family(&vk->api, vk->physical);
-    if (family < 0) {
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s has no queue that computes",
-                        vk->properties.deviceName);
-    }
-    if (vk->properties.limits.maxPerStageDescriptorStorageBuffers <= MSC_VK_MAX_BINDINGS) {
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s binds %u buffers at a time, expected %d",
-                        vk->properties.deviceName,
-                        vk->properties.limits.maxPerStageDescriptorStorageBuffers,
-                        MSC_VK_MAX_BINDINGS + 1);
-    }
-    vk->queue_family = (uint32_t)family;
     vk->tuning = tuning_of(&vk->properties);
     limit_groups(&vk->properties.limits);
     limit_blocks(vk);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,18 +64,50 @@ static enum msc_status find_slots(struct msc_vk *vk) {
     return MSC_OK;
 }
 
-// Both are optional in Vulkan 1.2 by the letter alone.
-static enum msc_status check_needed(struct msc_vk *vk) {
+// A queue family that computes, or -1.
+static int find_queue_family(const struct msc_vk_api *api, VkPhysicalDevice device) {
+    VkQueueFamilyProperties families[16];
+    uint32_t n = 16;
+    api->vkGetPhysicalDeviceQueueFamilyProperties(device, &n, families);
+    for (uint32_t i = 0; i < n; i++) {
+        if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) != 0) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+bool msc_vk_has_all(char lack[MSC_VK_LACK_BYTES], uint32_t *queue_family,
+                    const struct msc_vk_api *api, VkPhysicalDevice device) {
+    VkPhysicalDeviceProperties p;
+    // Both are optional in Vulkan 1.2 by the letter alone.
     VkPhysicalDeviceVulkan12Features has = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
     VkPhysicalDeviceFeatures2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                      .pNext = &has};
-    vk->api.vkGetPhysicalDeviceFeatures2(vk->physical, &all);
-    if (!has.timelineSemaphore || !has.storageBuffer8BitAccess) {
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s has no %s", vk->properties.deviceName,
-                        has.timelineSemaphore ? "buffers of bytes" : "timeline semaphores");
+    const uint32_t buffers = MSC_VK_MAX_BINDINGS + 1;
+    int family = -1;
+    api->vkGetPhysicalDeviceProperties(device, &p);
+    if (p.apiVersion < VK_API_VERSION_1_2) {
+        snprintf(lack, MSC_VK_LACK_BYTES, "has version %u.%u, expected 1.2",
+                 VK_API_VERSION_MAJOR(p.apiVersion), VK_API_VERSION_MINOR(p.apiVersion));
+        return false;
     }
-    return MSC_OK;
+    family = find_queue_family(api, device);
+    api->vkGetPhysicalDeviceFeatures2(device, &all);
+    if (family < 0) {
+        snprintf(lack, MSC_VK_LACK_BYTES, "has no queue that computes");
+    } else if (p.limits.maxPerStageDescriptorStorageBuffers < buffers) {
+        snprintf(lack, MSC_VK_LACK_BYTES, "binds %u buffers at a time, expected %u",
+                 p.limits.maxPerStageDescriptorStorageBuffers, buffers);
+    } else if (!has.timelineSemaphore || !has.storageBuffer8BitAccess) {
+        snprintf(lack, MSC_VK_LACK_BYTES, "has no %s",
+                 has.timelineSemaphore ? "buffers of bytes" : "timeline semaphores");
+    } else {
+        *queue_family = (uint32_t)family;
+        return true;
+    }
+    return false;
 }
 
 enum msc_status msc_vk_create_device(struct msc_vk *vk) {
@@ -99,7 +132,6 @@ enum msc_status msc_vk_create_device(struct msc_vk *vk) {
     VkPhysicalDeviceFeatures wanted = {0};
     const char *staging = getenv("MSC_VULKAN_STAGE"); // for tests: as on discrete GPUs
     vk->stages_all = staging && strcmp(staging, "1") == 0;
-    MSC_TRY(check_needed(vk));
     MSC_TRY(find_dot(vk));
     MSC_TRY(find_slots(vk));
     msc_vk_find_controls(vk);

@@ -15,7 +15,7 @@ struct msc_vulkan_device {
     char driver[512];
     char kind[32];  // "discrete gpu", "integrated gpu", "software", ...
     bool is_gpu;    // not a software driver
-    bool is_usable; // Vulkan 1.2 and a queue that computes
+    bool is_usable; // it has what the backend needs: Vulkan 1.2, buffers of bytes, ...
     uint64_t memory_bytes;
     char uuid[40]; // "3f2c6a10-…": of a GPU of NVIDIA's what its tools have, too
     char pci[32];  // "0000:65:00.0"; "": it is on no such bus, or its driver does not say

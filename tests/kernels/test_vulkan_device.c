@@ -61,6 +61,63 @@ static void test_kernels_vulkan_device__absent(void **state) {
     assert_int_equal(msc_backend_open(&b, "vulkan:x", &o), MSC_E_INVALID);
 }
 
+// A GPU as the device says it is, but for what `hidden` names.
+static enum hidden { NOTHING, BYTES, TIMELINE, BUFFERS, QUEUE, VERSION, N_HIDDEN } hidden;
+static struct msc_vk_api real;
+
+static VKAPI_ATTR void VKAPI_CALL gpu_properties(VkPhysicalDevice device,
+                                                 VkPhysicalDeviceProperties *p) {
+    real.vkGetPhysicalDeviceProperties(device, p);
+    p->deviceType = VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+    p->apiVersion = hidden == VERSION ? VK_API_VERSION_1_1 : p->apiVersion;
+    p->limits.maxPerStageDescriptorStorageBuffers =
+        hidden == BUFFERS ? 12 : p->limits.maxPerStageDescriptorStorageBuffers;
+}
+
+static VKAPI_ATTR void VKAPI_CALL gpu_features(VkPhysicalDevice device,
+                                               VkPhysicalDeviceFeatures2 *all) {
+    real.vkGetPhysicalDeviceFeatures2(device, all);
+    VkPhysicalDeviceVulkan12Features *has = all->pNext;
+    has->storageBuffer8BitAccess = has->storageBuffer8BitAccess && hidden != BYTES;
+    has->timelineSemaphore = has->timelineSemaphore && hidden != TIMELINE;
+}
+
+static VKAPI_ATTR void VKAPI_CALL gpu_queues(VkPhysicalDevice device, uint32_t *n,
+                                             VkQueueFamilyProperties *families) {
+    real.vkGetPhysicalDeviceQueueFamilyProperties(device, n, families);
+    for (uint32_t i = 0; i < *n && hidden == QUEUE; i++) {
+        families[i].queueFlags = VK_QUEUE_TRANSFER_BIT;
+    }
+}
+
+// A GPU that lacks anything that opening it needs is not usable, so that "auto" takes the next, or
+// the host.
+static void test_kernels_vulkan_device__lacks(void **state) {
+    static const char *const lacks[N_HIDDEN] = {[BYTES] = "has no buffers of bytes",
+                                                [TIMELINE] = "has no timeline semaphores",
+                                                [BUFFERS] = "binds 12 buffers at a time",
+                                                [QUEUE] = "has no queue that computes",
+                                                [VERSION] = "has version 1.1, expected 1.2"};
+    struct msc_vulkan_device device;
+    char lack[MSC_VK_LACK_BYTES];
+    uint32_t family;
+    (void)state;
+    skip_without_device();
+    const struct msc_vk *vk = msc_vk_from(kept)->vk;
+    struct msc_vk_api api = real = vk->api;
+    api.vkGetPhysicalDeviceProperties = gpu_properties;
+    api.vkGetPhysicalDeviceFeatures2 = gpu_features;
+    api.vkGetPhysicalDeviceQueueFamilyProperties = gpu_queues;
+    for (hidden = NOTHING; hidden < N_HIDDEN; hidden++) {
+        msc_vk_describe(&api, vk->physical, 3, &device);
+        assert_true(device.is_gpu && device.index == 3);
+        assert_int_equal(device.is_usable, hidden == NOTHING);
+        assert_int_equal(msc_vk_has_all(lack, &family, &api, vk->physical), hidden == NOTHING);
+        assert_true(hidden == NOTHING || strncmp(lack, lacks[hidden], strlen(lacks[hidden])) == 0);
+    }
+    hidden = NOTHING;
+}
+
 // By names that others have for them.
 static void test_kernels_vulkan_device__by_name(void **state) {
     static const struct msc_vulkan_device devices[] = {
@@ -431,6 +488,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_vulkan_device__lists),
         cmocka_unit_test(test_kernels_vulkan_device__auto),
         cmocka_unit_test(test_kernels_vulkan_device__absent),
+        cmocka_unit_test(test_kernels_vulkan_device__lacks),
         cmocka_unit_test(test_kernels_vulkan_device__by_name),
         cmocka_unit_test(test_kernels_vulkan_device__own_uuid),
         cmocka_unit_test(test_kernels_vulkan_device__numerics),
