@@ -2,7 +2,7 @@
 // this.
 //
 // A block is some whole rows of the program's innermost dim or, where that is long, a piece of one
-// row.
+// row. So is the first and the last block of a call that begins or ends within a row.
 #ifndef MSC_KERNELS_CPU_EWISE_INTERNAL_H
 #define MSC_KERNELS_CPU_EWISE_INTERNAL_H
 

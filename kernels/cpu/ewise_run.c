@@ -4,6 +4,7 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/ewise_internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 static size_t cpu_ewise_round_up(size_t n_bytes) {
@@ -126,6 +127,11 @@ struct block {
     int64_t rows, cols;
 };
 
+// Is it a piece of a row of a program whose other blocks are whole rows?
+static bool is_piece(const struct msc_ewise *p, const struct block *k) {
+    return is_by_rows(p) && k->cols < p->dims[p->n_dims - 1];
+}
+
 // Where the block begins in an operand, in elements.
 static int64_t offset_in(const struct msc_ewise *p, const struct msc_ewise_operand *o,
                          const struct block *k) {
@@ -164,6 +170,7 @@ static void ewise_run_locate(const struct msc_cpu_ewise *e, const struct msc_cpu
         const struct msc_ewise_operand *from = &p->operands[i];
         bool is_replaced = from->source == MSC_EWISE_FROM_BIAS && call->bias;
         if (o->mode == MSC_CPU_EWISE_READY && !is_replaced) {
+            s->places[i] = o->memory + (is_by_rows(p) ? k->col : 0);
             continue;
         }
         if (from->source == MSC_EWISE_FROM_ANCHOR) {
@@ -184,19 +191,19 @@ static void ewise_run_locate(const struct msc_cpu_ewise *e, const struct msc_cpu
             msc_cpu_dequantize(buffer, at, integers->dtype, k->rows * k->cols, integers->quant);
         } else if (s->origins[o->buffer] != at) {
             ewise_run_refill(e, from, k, buffer, at, integers);
-            s->origins[o->buffer] = at;
+            s->origins[o->buffer] = is_piece(p, k) ? NULL : at; // which has other elements
         }
     }
 }
 
 // The longest block from element `at` on that does not cross the last dim but one; of a piece of a
-// row at most `most` elements.
+// row at most `most` elements. Where blocks are whole rows, a call may still begin and end within one.
 static struct block next_block(const struct msc_cpu_ewise *e, int64_t at, int64_t end,
                                int64_t most) {
     const struct msc_ewise *p = e->program;
     int64_t inner = p->dims[p->n_dims - 1];
     struct block k = {.begin = at, .row = at / inner, .col = at % inner, .rows = 1};
-    if (!is_by_rows(p)) {
+    if (!is_by_rows(p) || k.col > 0 || end - at < inner) {
         k.cols = inner - k.col < most ? inner - k.col : most;
         k.cols = k.cols < end - at ? k.cols : end - at;
         return k;
@@ -319,6 +326,7 @@ void msc_cpu_ewise_run(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise
     for (int64_t at = call->begin; at < call->end;) {
         struct block k = next_block(e, at, call->end, most);
         int64_t n = k.rows * k.cols;
+        assert(n > 0);
         ewise_run_locate(e, call, &k, &s);
         cpu_ewise_run_block(e, call, &s, at, n, has_bytes ? &q : NULL);
         at += n;

@@ -44,7 +44,7 @@ struct msc_cpu_ewise_call {
     float *out;                    // element `begin`; NULL: only the quantised variants
     const struct msc_quantized *quantized; // of the whole output, written besides; [n_quantized]
     int32_t n_quantized;
-    int64_t begin, end; // elements, whole rows of channels
+    int64_t begin, end; // elements: any, such as those of a chunk
     void *scratch;      // msc_cpu_ewise_scratch_bytes, aligned to 64 bytes
 };
 void msc_cpu_ewise_run(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call);

@@ -1,0 +1,114 @@
+// Steps that run in chunks which end within a row of their epilogue: joints that follow read operands
+// repeated along the batch alone, so that positions and channels are one row to them.
+#include "tests/kernels/cpu_case.h"
+
+#include <stdio.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+struct edits {
+    struct cpu_edit_kind activations, weights;
+};
+static const struct edits edits[] = {
+    {{0, false, false}, {0, false, false}},
+    {{8, false, false}, {8, true, true}},
+    {{8, false, false}, {8, false, true}},
+};
+
+// How an operand lies beside an output [batch, channels, height, width].
+enum shape { IMAGE, ROW, ONE_ROW_EACH, SHAPE_COUNT };
+
+static void set_dims(int64_t dims[4], enum shape shape, const struct msc_tensor *y) {
+    dims[0] = 1;
+    dims[1] = shape == ONE_ROW_EACH ? 1 : y->dims[1];
+    dims[2] = shape == ROW ? 1 : y->dims[2];
+    dims[3] = shape == ONE_ROW_EACH ? 1 : y->dims[3];
+}
+
+// A chain that stays in registers; or one of loops, with a residual. Operands are constants or inputs.
+static int32_t add_epilogue(struct cpu_case *c, int32_t y, enum shape shape, bool is_constant,
+                            bool is_chain) {
+    const struct msc_tensor *t = msc_graph_tensor(c->g, y);
+    int64_t dims[4], all[4];
+    memcpy(all, t->dims, sizeof(all));
+    set_dims(dims, shape, t);
+    int32_t term = is_constant ? cpu_constant(c, 4, dims, NULL) : cpu_input(c, "", 4, dims);
+    if (is_chain) {
+        y = cpu_joint(c, MSC_OP_ADD, 2, IDS(y, term), "", MSC_NO_ID, MSC_NO_ID);
+        return cpu_joint(c, MSC_OP_RELU, 1, &y, "", MSC_NO_ID, MSC_NO_ID);
+    }
+    int32_t gate = cpu_joint(c, MSC_OP_SIGMOID, 1, &y, "", MSC_NO_ID, MSC_NO_ID);
+    y = cpu_joint(c, MSC_OP_MULTIPLY, 2, IDS(y, term), "", MSC_NO_ID, MSC_NO_ID);
+    y = cpu_joint(c, MSC_OP_SUBTRACT, 2, IDS(y, gate), "", MSC_NO_ID, MSC_NO_ID);
+    int32_t other = cpu_input(c, "", 4, all);
+    return cpu_joint(c, MSC_OP_ADD, 2, IDS(y, other), "", MSC_NO_ID, MSC_NO_ID);
+}
+
+static void check(struct cpu_case *c, int32_t output) {
+    cpu_case_finish_graph(c, output);
+    for (size_t i = 0; i < COUNT(edits); i++) {
+        cpu_case_edit(c, edits[i].activations, edits[i].weights);
+        if (i == 0) {
+            cpu_check_close(c, 1e-11);
+        } else {
+            cpu_check_equal(c);
+        }
+    }
+    cpu_case_finish(c);
+}
+
+struct conv {
+    int64_t batch, in, out, height, width, taps; // along the height
+};
+
+static void check_conv(const struct conv *s, enum shape shape, bool is_constant, bool is_chain) {
+    struct cpu_case c;
+    char attributes[32];
+    cpu_case_init(&c, 31);
+    snprintf(attributes, sizeof(attributes), "padding=%d,0,0,0", (int)s->taps - 1);
+    int32_t x = cpu_input(&c, "NCHW", 4, DIMS(s->batch, s->in, s->height, s->width));
+    int32_t w = cpu_weight(&c, "OIHW", 4, DIMS(s->out, s->in, s->taps, 1));
+    int32_t y = cpu_joint(&c, MSC_OP_CONV2D, 1, &x, attributes, w, MSC_NO_ID);
+    check(&c, add_epilogue(&c, y, shape, is_constant, is_chain));
+}
+
+// Chunks of 72 positions, which are 1.5 images and 4.5 of their rows; the same where one channel is
+// no axis; bands of 8 rows of an image.
+static void test_kernels_cpu_chunks__convolutions(void **state) {
+    static const struct conv convs[] = {
+        {3, 1400, 4, 3, 16, 1},
+        {3, 1400, 1, 3, 16, 1},
+        {2, 400, 1, 32, 32, 2},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(convs); i++) {
+        for (enum shape shape = IMAGE; shape < SHAPE_COUNT; shape++) {
+            check_conv(&convs[i], shape, true, shape != ROW);
+            check_conv(&convs[i], shape, false, shape == ROW);
+        }
+    }
+}
+
+// The same of linear layers: [batch, length, channels] and an operand for each place.
+static void test_kernels_cpu_chunks__linear(void **state) {
+    (void)state;
+    for (int is_constant = 0; is_constant < 2; is_constant++) {
+        struct cpu_case c;
+        cpu_case_init(&c, 32);
+        int32_t x = cpu_input(&c, "", 3, DIMS(3, 48, 1400));
+        int32_t w = cpu_weight(&c, "OI", 2, DIMS(4, 1400));
+        int32_t y = cpu_joint(&c, MSC_OP_LINEAR, 1, &x, "", w, MSC_NO_ID);
+        int32_t place = is_constant ? cpu_constant(&c, 2, DIMS(48, 4), NULL)
+                                    : cpu_input(&c, "", 3, DIMS(1, 48, 4));
+        check(&c, cpu_joint(&c, MSC_OP_ADD, 2, IDS(y, place), "", MSC_NO_ID, MSC_NO_ID));
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_cpu_chunks__convolutions),
+        cmocka_unit_test(test_kernels_cpu_chunks__linear),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
