@@ -9,6 +9,9 @@ static bool family_linear_quant_is_byte(enum msc_dtype dtype) {
 static bool family_linear_quant_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     const struct msc_tensor *x = msc_lowering_operand(g, joint, 0),
                             *y = msc_lowering_output(g, joint);
+    if (!msc_lowering_is_computed(g, joint, 0)) {
+        return false;
+    }
     if (joint->op == MSC_OP_DYNAMIC_QUANTIZE) {
         return x->dtype == MSC_DTYPE_F32;
     }

@@ -80,13 +80,14 @@ static void test_kernels_cpu_codes__dequantize(void **state) {
     }
 }
 
-static void check_dynamic(float low, float high) {
+static void check_dynamic(float low, float high, bool is_constant) {
     struct cpu_case c;
     int32_t outputs[3];
     cpu_case_init(&c, 33);
     c.low = low;
     c.high = high;
-    int32_t x = cpu_input(&c, "", 2, DIMS(30, 70));
+    int32_t x =
+        is_constant ? cpu_constant(&c, 2, DIMS(30, 70), NULL) : cpu_input(&c, "", 2, DIMS(30, 70));
     int32_t y = cpu_joint(&c, MSC_OP_DYNAMIC_QUANTIZE, 1, &x, "", MSC_NO_ID, MSC_NO_ID);
     const struct msc_joint *joint = msc_graph_joint(c.g, msc_graph_tensor(c.g, y)->producer);
     assert_int_equal(joint->n_outputs, 3);
@@ -105,10 +106,11 @@ static void check_dynamic(float low, float high) {
 
 static void test_kernels_cpu_codes__dynamic(void **state) {
     (void)state;
-    check_dynamic(-1.0f, 3.0f);
-    check_dynamic(0.5f, 3.0f);
-    check_dynamic(-7.0f, -2.0f);
-    check_dynamic(0.0f, 0.0f);
+    check_dynamic(-1.0f, 3.0f, false);
+    check_dynamic(0.5f, 3.0f, false);
+    check_dynamic(-7.0f, -2.0f, false);
+    check_dynamic(0.0f, 0.0f, false);
+    check_dynamic(-1.0f, 3.0f, true);
 }
 
 // ---- Products ---------------------------------------------------------------------------------
@@ -202,6 +204,21 @@ static void test_kernels_cpu_codes__channels_last(void **state) {
     finish(&c, y);
 }
 
+// Nothing that they read is computed.
+static void test_kernels_cpu_codes__constants(void **state) {
+    static const enum msc_op ops[] = {MSC_OP_QUANTIZE, MSC_OP_DEQUANTIZE};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct cpu_case c;
+        cpu_case_init(&c, 41);
+        int32_t x = i == 0 ? cpu_constant(&c, 2, DIMS(4, 9), NULL)
+                           : bytes(&c, true, "uint8", 2, DIMS(4, 9));
+        int32_t scale = some_scales(&c, true, 0.02f, 9), zero = zeros(&c, true, "uint8", 9);
+        finish(&c, cpu_joint(&c, ops[i], 3, IDS(x, scale, zero),
+                             i == 0 ? "axis=1;dtype=uint8" : "axis=1", MSC_NO_ID, MSC_NO_ID));
+    }
+}
+
 #define WINDOW "dilation=1,1;padding=1,1,1,1;strides=1,1"
 
 static void test_kernels_cpu_codes__convolutions(void **state) {
@@ -245,6 +262,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_codes__dequantize),
         cmocka_unit_test(test_kernels_cpu_codes__dynamic),
         cmocka_unit_test(test_kernels_cpu_codes__channels_last),
+        cmocka_unit_test(test_kernels_cpu_codes__constants),
         cmocka_unit_test(test_kernels_cpu_codes__convolutions),
         cmocka_unit_test(test_kernels_cpu_codes__matrices),
     };
