@@ -30,6 +30,9 @@ static const struct msc_library_function functions[] = {
     {0},
 };
 
+// What measures trials by batches.
+static const char *const together[] = {"batches", "evaluate_part", "partial_loss", NULL};
+
 static const struct msc_library_form form = {
     .kind = "environment",
     .symbol = "msc_env_plugin",
@@ -39,6 +42,7 @@ static const struct msc_library_form form = {
     .params = offsetof(struct msc_env_def, params),
     .state_size = offsetof(struct msc_env_def, state_size),
     .functions = functions,
+    .together = together,
 };
 
 static enum msc_status open_in_folder(struct msc_env_library **out, const char *path,

@@ -21,6 +21,8 @@ struct msc_library_form {
     unsigned abi;                             // the only one that serves
     size_t name, summary, params, state_size; // offsets of these members
     const struct msc_library_function *functions;
+    const char *const
+        *together; // optional ones that are all there or none; ends in NULL; may be NULL
 };
 
 // *library is owned by the caller (msc_library_close); *definition is what the exported pointer

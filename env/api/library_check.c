@@ -200,6 +200,32 @@ static enum msc_status check_function(const struct check *c, const void *definit
     return MSC_OK;
 }
 
+static bool is_together(const struct msc_library_form *form, const char *name) {
+    for (const char *const *t = form->together; t && *t; t++) {
+        if (strcmp(*t, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum msc_status check_together(const struct check *c, const void *definition,
+                                      const struct msc_library_form *form) {
+    const char *present = NULL, *absent = NULL;
+    for (const struct msc_library_function *f = form->functions; f->name; f++) {
+        const void *function = NULL;
+        if (is_together(form, f->name)) {
+            MSC_TRY(read_member(c, &function, sizeof function, definition, f->offset));
+            present = function && !present ? f->name : present;
+            absent = !function && !absent ? f->name : absent;
+        }
+    }
+    return present && absent
+               ? MSC_FAIL(MSC_E_FORMAT, "%s: its definition has %s but no %s, which go together",
+                          c->path, present, absent)
+               : MSC_OK;
+}
+
 static enum msc_status check_members(const struct check *c, const void *definition,
                                      const struct msc_library_form *form) {
     const struct {
@@ -241,7 +267,7 @@ static enum msc_status check_definition(const struct check *c, const void *defin
     for (const struct msc_library_function *f = form->functions; f->name; f++) {
         MSC_TRY(check_function(c, definition, f));
     }
-    return MSC_OK;
+    return check_together(c, definition, form);
 }
 
 enum msc_status msc_library__check(const void *definition, const char *path,

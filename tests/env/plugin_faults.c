@@ -43,6 +43,23 @@ static enum msc_status env_evaluate(struct msc_env *env, const struct msc_evalua
     return MSC_OK;
 }
 
+static struct msc_env_batches env_batches(const struct msc_env *env) {
+    (void)env;
+    return (struct msc_env_batches){.n = 1, .n_terms = 1};
+}
+
+static enum msc_status env_evaluate_part(struct msc_env *env, const struct msc_evaluation *e,
+                                         const struct msc_env_part *part) {
+    (void)part;
+    return env_evaluate(env, e);
+}
+
+static double env_partial_loss(const struct msc_env *env, const double terms[], size_t n_batches) {
+    (void)env;
+    (void)n_batches;
+    return terms[0];
+}
+
 static enum msc_status agent_init(struct msc_agent *agent) {
     (void)agent;
     return MSC_OK;
@@ -115,6 +132,13 @@ static void spoil_definition(const char *fault) {
     }
 }
 
+// Of the functions that measure trials by batches, all but one.
+static void spoil_parts(const char *fault) {
+    env_def.batches = strcmp(fault, "no batches") == 0 ? NULL : env_batches;
+    env_def.evaluate_part = strcmp(fault, "no evaluate_part") == 0 ? NULL : env_evaluate_part;
+    env_def.partial_loss = strcmp(fault, "no partial_loss") == 0 ? NULL : env_partial_loss;
+}
+
 static void spoil_params(const char *fault) {
     if (strcmp(fault, "no params") == 0) {
         set_params(NULL);
@@ -171,6 +195,9 @@ __attribute__((constructor)) static void load(void) {
     set_params(params);
     spoil_definition(fault);
     spoil_params(fault);
+    if (env_def.abi == MSC_ENV_ABI) {
+        spoil_parts(fault);
+    }
     msc_env_plugin = &env_def;
     msc_agent_plugin = &agent_def;
     if (strcmp(fault, "null") == 0) {

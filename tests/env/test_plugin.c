@@ -75,6 +75,26 @@ static void test_env_plugin__finds_faults(void **state) {
     msc_env_library_close(library);
 }
 
+// Functions that are nothing without each other.
+static void test_env_plugin__misses_parts(void **state) {
+    (void)state;
+    static const struct {
+        const char *fault, *message;
+    } rows[] = {
+        {"no batches", "its definition has evaluate_part but no batches"},
+        {"no evaluate_part", "its definition has batches but no evaluate_part"},
+        {"no partial_loss", "its definition has batches but no partial_loss"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct msc_env_library *library = NULL;
+        setenv("MSC_FAULT", rows[i].fault, 1);
+        assert_int_equal(msc_env_library_open(&library, MSC_PLUGIN_FAULTS), MSC_E_FORMAT);
+        assert_message(rows[i].message);
+        assert_message(MSC_PLUGIN_FAULTS);
+        assert_null(library);
+    }
+}
+
 // What it gives once it runs: no space, and one that is all zeros.
 static void test_env_plugin__has_no_space(void **state) {
     (void)state;
@@ -100,6 +120,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_plugin__selects),
         cmocka_unit_test(test_env_plugin__refuses),
         cmocka_unit_test(test_env_plugin__finds_faults),
+        cmocka_unit_test(test_env_plugin__misses_parts),
         cmocka_unit_test(test_env_plugin__has_no_space),
     };
     msc_test_select(argc, argv);
