@@ -21,6 +21,13 @@
 #define MSC_SIMD
 #endif
 
+// Do vectors' minimum and maximum raise FE_INVALID for NaN, which they take for their other operand?
+#ifdef __x86_64__
+#define MSC_LIMITS_RAISE_INVALID 1
+#else
+#define MSC_LIMITS_RAISE_INVALID 0
+#endif
+
 // A static function that is inlined whatever its size: for arguments that the compiler shall know.
 #ifdef __GNUC__
 #define MSC_INLINE static inline __attribute__((always_inline))

@@ -1,8 +1,10 @@
 #include "kernels/cpu/routine_onednn.h"
 
 #include "base/alloc.h"
+#include "base/platform.h"
 #include "data/array.h"
 
+#include <fenv.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -24,11 +26,14 @@ struct places {
 struct msc_routine {
     struct msc_routine_engine *engine;
     struct msc_gemm_desc desc;     // as oneDNN is told
-    struct msc_gemm_desc epilogue; // as asked for, where bias and limits are our own; else empty
+    struct msc_gemm_desc epilogue; // the bias and the limits that are left to ourselves; or empty
     dnnl_primitive_t primitive;
     dnnl_memory_desc_t packed;
     size_t scratch_bytes;
     struct places *places; // [n_threads]
+    // oneDNN's limits take NaN for the lower one, but raise FE_INVALID: then all is computed again by
+    // a routine without limits, made when it is first needed. NULL where it has none.
+    struct msc_routine **unlimited;
 };
 
 struct msc_routine_weights {
@@ -225,7 +230,8 @@ static enum msc_status make_bias_places(struct msc_routine *d) {
 static enum msc_status make_places(struct msc_routine *d, const_dnnl_primitive_desc_t pd) {
     const dnnl_memory_desc_t *scratch =
         dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-    d->scratch_bytes = dnnl_memory_desc_get_size(scratch);
+    size_t n_bytes = dnnl_memory_desc_get_size(scratch);
+    d->scratch_bytes = n_bytes > d->scratch_bytes ? n_bytes : d->scratch_bytes;
     d->packed = *dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
     d->places = msc_alloc_zero((size_t)d->engine->n_threads, sizeof(d->places[0]));
     if (!d->places) {
@@ -243,20 +249,74 @@ static enum msc_status make_places(struct msc_routine *d, const_dnnl_primitive_d
     return d->desc.bias ? make_bias_places(d) : MSC_OK;
 }
 
-// oneDNN's fallback is a scalar loop, slower than float32 arithmetic on the same integers.
-static bool is_slow(const_dnnl_primitive_desc_t pd) {
+static const char *implementation(const_dnnl_primitive_desc_t pd) {
     const char *name = "";
     dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
-    return strncmp(name, "ref", 3) == 0;
+    return name;
+}
+
+// oneDNN's fallback is a scalar loop, slower than float32 arithmetic on the same integers.
+static bool is_slow(const_dnnl_primitive_desc_t pd) {
+    return strncmp(implementation(pd), "ref", 3) == 0;
+}
+
+static size_t scratch_bytes(const_dnnl_primitive_desc_t pd) {
+    return dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0));
+}
+
+// Loops compiled for a shape, whose limits are instructions on vectors.
+static bool is_compiled(const char *implementation) {
+    static const char *const beginnings[] = {"jit", "brgconv", "brgemm", "brdgmm"};
+    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
+        if (strncmp(implementation, beginnings[i], strlen(beginnings[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Can a routine with limits leave results to the one without where it meets NaN? FE_INVALID is raised
+// in threads of oneDNN's own, too, if there are such.
+static bool is_pair(const struct msc_routine_engine *e, const_dnnl_primitive_desc_t limited,
+                    const_dnnl_primitive_desc_t unlimited) {
+    const char *name = implementation(limited);
+    return MSC_LIMITS_RAISE_INVALID && e->kernel_threads == 1 && is_compiled(name) &&
+           strcmp(name, implementation(unlimited)) == 0 &&
+           dnnl_memory_desc_equal(
+               dnnl_primitive_desc_query_md(limited, dnnl_query_weights_md, 0),
+               dnnl_primitive_desc_query_md(unlimited, dnnl_query_weights_md, 0));
+}
+
+// Describes the routine; without limits, where NaN would be lost.
+static enum msc_status describe(dnnl_primitive_desc_t *out, struct msc_routine *d) {
+    dnnl_engine_t engine = d->engine->engine;
+    dnnl_primitive_desc_t limited = NULL;
+    bool has_clip = d->desc.has_clip;
+    enum msc_status status =
+        has_clip ? msc_routine__primitive_desc(&limited, &d->desc, engine) : MSC_OK;
+    d->desc.has_clip = false;
+    if (status == MSC_OK) {
+        status = msc_routine__primitive_desc(out, &d->desc, engine);
+    }
+    if (status == MSC_OK && has_clip && is_pair(d->engine, limited, *out)) {
+        size_t n_bytes = scratch_bytes(*out);
+        dnnl_primitive_desc_destroy(*out);
+        *out = limited;
+        d->desc.has_clip = true;
+        d->scratch_bytes = n_bytes;
+        d->unlimited = msc_alloc_zero(1, sizeof(d->unlimited[0]));
+        return d->unlimited ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for oneDNN");
+    }
+    dnnl_primitive_desc_destroy(limited);
+    return status;
 }
 
 static enum msc_status routine_init(struct msc_routine *d) {
     dnnl_primitive_desc_t pd = NULL;
     pthread_mutex_lock(&describing);
-    enum msc_status status = msc_routine__primitive_desc(&pd, &d->desc, d->engine->engine);
+    enum msc_status status = describe(&pd, d);
     pthread_mutex_unlock(&describing);
-    MSC_TRY(status);
-    if (d->desc.is_int8 && is_slow(pd)) {
+    if (status == MSC_OK && d->desc.is_int8 && is_slow(pd)) {
         status = MSC_FAIL(MSC_E_UNSUPPORTED, "oneDNN: no fast int8 routine for this shape");
     }
     if (status == MSC_OK) {
@@ -277,15 +337,19 @@ enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_
     }
     d->engine = engine;
     d->desc = *desc;
-    if (desc->kind == MSC_GEMM_CONV_TRANSPOSE && (desc->bias || desc->has_clip)) {
+    if (desc->kind == MSC_GEMM_CONV_TRANSPOSE) {
         // oneDNN 2.6 takes 25 times as long with limits, twice as long with a bias.
-        d->epilogue = *desc;
         d->desc.bias = NULL;
         d->desc.has_clip = false;
     }
     int before = routine_onednn_enter(engine);
     enum msc_status status = routine_init(d);
     routine_onednn_leave(engine, before);
+    if (desc->bias != d->desc.bias || desc->has_clip != d->desc.has_clip) {
+        d->epilogue = *desc;
+        d->epilogue.bias = d->desc.bias ? NULL : desc->bias;
+        d->epilogue.has_clip = desc->has_clip && !d->desc.has_clip;
+    }
     if (status != MSC_OK) {
         msc_routine_destroy(d);
         return status;
@@ -304,6 +368,10 @@ void msc_routine_destroy(struct msc_routine *d) {
         dnnl_memory_destroy(d->places[i].bias);
         dnnl_memory_destroy(d->places[i].out);
         dnnl_memory_destroy(d->places[i].scratch);
+    }
+    if (d->unlimited) {
+        msc_routine_destroy(*d->unlimited);
+        msc_free(d->unlimited);
     }
     msc_free(d->places);
     dnnl_primitive_destroy(d->primitive);
@@ -423,15 +491,44 @@ static enum msc_status routine_onednn_execute(const struct msc_routine *d,
     return msc_routine__check(status, "run a primitive");
 }
 
+static int64_t count_positions(const struct msc_gemm_desc *desc) {
+    return desc->batch * msc_dims_product(desc->n_spatial, desc->out);
+}
+
+static enum msc_status make_unlimited(const struct msc_routine *d) {
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    struct msc_gemm_desc desc = d->desc;
+    desc.has_clip = false;
+    pthread_mutex_lock(&making);
+    enum msc_status status =
+        *d->unlimited ? MSC_OK : msc_routine_create(d->unlimited, d->engine, &desc);
+    pthread_mutex_unlock(&making);
+    return status;
+}
+
+// What oneDNN computes, with its limits where NaN behind them would have shown.
+static enum msc_status run_limited(const struct msc_routine *d, const struct msc_routine_call *call,
+                                   int thread) {
+    feclearexcept(FE_INVALID);
+    MSC_TRY(routine_onednn_execute(d, call, thread));
+    if (fetestexcept(FE_INVALID) == 0) {
+        return MSC_OK;
+    }
+    MSC_TRY(make_unlimited(d));
+    MSC_TRY(routine_onednn_execute(*d->unlimited, call, thread));
+    msc_routine_finish(&d->desc, NULL, call->out, count_positions(&d->desc));
+    return MSC_OK;
+}
+
 enum msc_status msc_routine_run(const struct msc_routine *d, const struct msc_routine_call *call,
                                 int thread) {
     int before = routine_onednn_enter(d->engine);
-    enum msc_status status = routine_onednn_execute(d, call, thread);
+    enum msc_status status =
+        d->desc.has_clip ? run_limited(d, call, thread) : routine_onednn_execute(d, call, thread);
     routine_onednn_leave(d->engine, before);
     if (status == MSC_OK && d->epilogue.out_channels > 0) {
-        int64_t n_positions = msc_dims_product(d->epilogue.n_spatial, d->epilogue.out);
         msc_routine_finish(&d->epilogue, msc_routine_bias(&d->epilogue, call), call->out,
-                           d->epilogue.batch * n_positions);
+                           count_positions(&d->epilogue));
     }
     return status;
 }
