@@ -15,10 +15,12 @@ static enum msc_status add_run_metrics(cJSON *object, const struct msc_trial_run
 }
 
 // The loss on the calibration samples, and how far rounding alone moves it: the greatest relative
-// change over runs with perturbed inputs.
+// change over runs with perturbed inputs. Not said where one of these has no loss: it is in no way
+// small then.
 static enum msc_status reevaluate_noise(struct msc_trial_runs *r, const uint32_t choices[],
                                         cJSON *out) {
     double noise = 0;
+    bool is_known = true;
     MSC_TRY(msc_trial_runs_make_room(r, NOISE_RUNS + 1));
     for (size_t i = 0; i <= NOISE_RUNS; i++) {
         MSC_TRY(msc_trial_runs_set(r, i, choices));
@@ -27,11 +29,16 @@ static enum msc_status reevaluate_noise(struct msc_trial_runs *r, const uint32_t
     MSC_TRY(msc_distill_run(r->distill, r->runs, NOISE_RUNS + 1, NULL, NULL));
     MSC_TRY(add_run_metrics(out, r, &r->runs[0]));
     for (size_t i = 1; i <= NOISE_RUNS; i++) {
-        double moved = fabs(r->runs[i].loss - r->runs[0].loss);
+        const struct msc_distill_run *run = &r->runs[i];
+        if (run->status != MSC_OK) {
+            return msc_status_restore(run->status, run->message);
+        }
+        double moved = fabs(run->loss - r->runs[0].loss);
         double relative = r->runs[0].loss > 0 ? moved / r->runs[0].loss : moved;
+        is_known = is_known && isfinite(relative);
         noise = relative > noise ? relative : noise;
     }
-    return msc_json_add_number(out, "noise", noise);
+    return is_known ? msc_json_add_number(out, "noise", noise) : MSC_OK;
 }
 
 // Each choice alone, everything else float: what a search that scores tensors one by one would add.
