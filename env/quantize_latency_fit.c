@@ -157,6 +157,11 @@ static void see_plan(struct fit *f, int p) {
 
 // ---- Conversions ------------------------------------------------------------------------------
 
+// Is what it holds constant once lengths are known? Then nobody converts it.
+static bool is_gone(const struct fit *f, const struct msc_plan *plan, int32_t site) {
+    return plan->bound_slots[f->net->sites->sites[site].slots[0]] == MSC_NO_ID;
+}
+
 static double n_elements(const struct fit *f, const struct msc_plan *plan, int32_t site) {
     const struct msc_slot *slot =
         msc_quantize_bound_slot(plan, f->net->sites->sites[site].slots[0]);
@@ -176,7 +181,7 @@ static enum msc_status average(struct fit *f, struct conversions *c,
     for (int32_t i = 0; i < f->n_sites; i++) {
         double sum = 0;
         for (int p = MSC_LATENCY_UNIFORM; p < MSC_LATENCY_PLANS; p++) {
-            if (is_converted(f, p, i, &sets[i])) {
+            if (!is_gone(f, plan, i) && is_converted(f, p, i, &sets[i])) {
                 sum += c->seen[p][i];
                 n_seen[i]++;
             }
@@ -188,7 +193,7 @@ static enum msc_status average(struct fit *f, struct conversions *c,
     }
     double rate = n_rates > 0 ? msc_quartiles_of(rates, n_rates).median : 0;
     for (int32_t i = 0; i < f->n_sites; i++) {
-        if (is_activation(f, i) && n_seen[i] == 0) {
+        if (is_activation(f, i) && n_seen[i] == 0 && !is_gone(f, plan, i)) {
             c->us[i] = rate * fmax(n_elements(f, plan, i), 1);
         }
     }

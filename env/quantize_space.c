@@ -4,6 +4,7 @@
 #include "data/dataset.h"
 #include "graph/cost.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,6 +280,7 @@ static enum msc_status find_kinds(struct builder *b) {
 }
 
 const struct msc_slot *msc_quantize_bound_slot(const struct msc_plan *plan, int32_t slot) {
+    assert(plan->bound_slots[slot] != MSC_NO_ID);
     return &plan->sites.slots[plan->bound_slots[slot]];
 }
 

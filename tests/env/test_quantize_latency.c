@@ -256,6 +256,73 @@ static void test_env_quantize_latency__of_own_kernels(void **state) {
     }
 }
 
+// ---- Sites that go once lengths are known -----------------------------------------------------
+
+static int32_t add(struct msc_graph *g, enum msc_op op, const char *name, int32_t n_inputs,
+                   const int32_t inputs[], const struct msc_attr *attr, int32_t weight) {
+    const struct msc_weight_spec w = {"weight", weight};
+    int32_t joint;
+    assert_ok(msc_graph_add_joint(&joint, g,
+                                  &(struct msc_joint_spec){.op = op,
+                                                           .name = name,
+                                                           .n_inputs = n_inputs,
+                                                           .inputs = inputs,
+                                                           .n_weights = weight != MSC_NO_ID,
+                                                           .weights = &w,
+                                                           .n_attrs = attr != NULL,
+                                                           .attrs = attr}));
+    return msc_graph_joint(g, joint)->outputs[0];
+}
+
+static int32_t add_weight(struct msc_graph *g, const char *name, uint64_t seed) {
+    struct msc_array *a = quantize_array(2, (const int64_t[]){3, 2}, seed);
+    int32_t tensor;
+    assert_ok(msc_graph_add_weight(&tensor, g, name, NULL, "OI", a));
+    msc_array_release(a);
+    return tensor;
+}
+
+// A linear layer of the means of the image, and the product of its height and width with themselves,
+// added up.
+static struct msc_graph *create_graph(void) {
+    static const struct msc_attr start = {"start", "2"}, dtype = {"dtype", "float32"},
+                                 row = {"shape", "1,2"}, column = {"shape", "2,1"};
+    const int64_t dims[4] = {-1, 2, 6, 6};
+    int32_t prims[4] = {0, MSC_NO_ID, MSC_NO_ID, MSC_NO_ID};
+    struct msc_graph *g;
+    int32_t x, y[2], factors[2];
+    assert_ok(msc_graph_create(&g, "lengths"));
+    assert_ok(msc_graph_add_symbol(&prims[0], g, "N"));
+    assert_ok(
+        msc_graph_add_symbolic_input(&x, g, "x", "image", MSC_DTYPE_F32, "NCHW", 4, dims, prims));
+    y[0] = add(g, MSC_OP_GLOBAL_AVG_POOL, "pool", 1, &x, NULL, MSC_NO_ID);
+    y[0] = add(g, MSC_OP_FLATTEN, "flat", 1, y, NULL, MSC_NO_ID);
+    y[0] = add(g, MSC_OP_LINEAR, "of_image", 1, y, NULL, add_weight(g, "a.w", 1));
+    y[1] = add(g, MSC_OP_SHAPE_OF, "lengths", 1, &x, &start, MSC_NO_ID);
+    y[1] = add(g, MSC_OP_CAST, "floats", 1, &y[1], &dtype, MSC_NO_ID);
+    factors[0] = add(g, MSC_OP_RESHAPE, "row", 1, &y[1], &row, MSC_NO_ID);
+    factors[1] = add(g, MSC_OP_RESHAPE, "column", 1, &y[1], &column, MSC_NO_ID);
+    y[1] = add(g, MSC_OP_MATMUL, "of_lengths", 2, factors, NULL, MSC_NO_ID);
+    y[0] = add(g, MSC_OP_ADD, "sum", 2, y, NULL, MSC_NO_ID);
+    assert_ok(msc_graph_set_outputs(g, 1, y));
+    assert_ok(msc_graph_finalize(g));
+    return g;
+}
+
+static void test_env_quantize_latency__without_constants(void **state) {
+    (void)state;
+    struct bench b;
+    setenv("MSCGYM_RUNTIME", "/no/such/program", 1);
+    prepare_bench_of(&b, create_graph(), "generic");
+    assert_ok(create(&b, "{\"target\":\"generic\",\"choices\":[{\"bits\":8},"
+                         "{\"float\":true}]" LATENCY "}"));
+    const struct msc_space *space = msc_env_space(b.env);
+    const struct msc_cost *cost = msc_space_find_cost(space, "latency_us");
+    assert_int_equal(space->n_tasks, 2);
+    assert_true(msc_cost_value(cost, space->baselines[0].choices) > 0);
+    close_bench(&b);
+}
+
 static void test_env_quantize_latency__refuses(void **state) {
     (void)state;
     static const struct {
@@ -288,6 +355,8 @@ int main(void) {
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_env_quantize_latency__is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_env_quantize_latency__of_own_kernels, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_env_quantize_latency__without_constants, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_env_quantize_latency__refuses, set_up, tear_down),
     };
