@@ -119,13 +119,31 @@ static bool term_accepts(const struct msc_space *space, const struct msc_cost_te
     return true;
 }
 
-// A choice of the task that takes every one of its terms to the extreme, or -1.
+static bool has_factor(const struct msc_cost_term *term, uint32_t task) {
+    for (uint32_t j = 0; j < term->n_factors; j++) {
+        if (term->factors[j].task == task) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A choice of the task that takes every one of its terms to the extreme, or -1. Terms of a task mostly
+// lie side by side: those before and behind are looked at once, not for each choice.
 static int64_t extreme_choice(const struct msc_space *space, const struct msc_cost *cost,
                               uint32_t task, bool want_max) {
+    size_t first = cost->n_terms, end = 0;
+    for (size_t i = 0; i < cost->n_terms; i++) {
+        if (has_factor(&cost->terms[i], task)) {
+            first = i < first ? i : first;
+            end = i + 1;
+        }
+    }
     for (uint32_t c = 0; c < space->tasks[task].n_choices; c++) {
         bool fits = true;
-        for (size_t i = 0; i < cost->n_terms && fits; i++) {
-            fits = term_accepts(space, &cost->terms[i], task, c, want_max);
+        for (size_t i = first; i < end && fits; i++) {
+            fits = !has_factor(&cost->terms[i], task) ||
+                   term_accepts(space, &cost->terms[i], task, c, want_max);
         }
         if (fits) {
             return c;
