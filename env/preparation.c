@@ -22,6 +22,15 @@ char *msc_preparation_path(const struct msc_env *env, const char *ending, struct
                             ending);
 }
 
+struct msc_hash msc_preparation_hash(const struct msc_array_list *list) {
+    struct msc_hash h = msc_hash_bytes("params", 6);
+    for (size_t i = 0; i < list->n; i++) {
+        h = msc_hash_add_text(h, list->names[i]);
+        h = msc_hash_combine(h, msc_array_hash(list->arrays[i]));
+    }
+    return h;
+}
+
 enum msc_status msc_preparation_identity(struct msc_hash *out, const struct msc_env *env) {
     const struct msc_env_host *host = msc_env_host(env);
     char name[128];

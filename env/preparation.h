@@ -9,6 +9,7 @@
 #define MSC_ENV_PREPARATION_H
 
 #include "data/array_log.h"
+#include "data/npy.h"
 #include "env/api/env.h"
 
 // *out is the caller's (msc_array_log_close). NULL where nothing is kept beside a record, or the file cannot
@@ -19,6 +20,8 @@ void msc_preparation_remove(const struct msc_env *env);
 
 // All that can change a bit of what is kept. MSC_E_NOMEM.
 enum msc_status msc_preparation_identity(struct msc_hash *out, const struct msc_env *env);
+// Of the arrays of RECORD.params: names and elements, in their order.
+struct msc_hash msc_preparation_hash(const struct msc_array_list *list);
 // Of a file beside the record. NULL: out of memory.
 char *msc_preparation_path(const struct msc_env *env, const char *ending, struct msc_arena *arena);
 // Without what is of no use all is worked out anew, which the log is told; only want of memory ends it.

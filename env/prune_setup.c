@@ -94,15 +94,6 @@ static enum msc_status list_parameters(const struct msc_prune_env *z, struct msc
     return msc_distill_save_reference(z->runs.distill, list);
 }
 
-static struct msc_hash hash_list(const struct msc_array_list *list) {
-    struct msc_hash h = msc_hash_bytes("params", 6);
-    for (size_t i = 0; i < list->n; i++) {
-        h = msc_hash_add_text(h, list->names[i]);
-        h = msc_hash_combine(h, msc_array_hash(list->arrays[i]));
-    }
-    return h;
-}
-
 enum msc_status msc_prune_env__keep_compared(struct msc_prune_env *z, const struct msc_graph *g) {
     for (size_t i = 0; i < msc_distill_n_compared(z->runs.distill); i++) {
         const char *name = msc_distill_compared_name(z->runs.distill, i);
@@ -166,7 +157,7 @@ enum msc_status msc_prune_env__get_parameters(struct msc_env *env, struct msc_pr
         MSC_TRY_OUT(msc_safetensors_save(path, &list, NULL, 0));
     }
     msc_preparation_remove(env);
-    z->parameters = hash_list(&list);
+    z->parameters = msc_preparation_hash(&list);
 out:
     msc_array_list_finish(&list);
     return status;

@@ -135,8 +135,6 @@ enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quanti
 // from the host's parameters file if there is one, else computed and written there. Sets `fixed`,
 // `bias_edits` and `parameters`.
 enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_quantize *z);
-// Of names and elements, in their order.
-struct msc_hash msc_quantize__hash_list(const struct msc_array_list *list);
 
 // What a site's choice is to the quantizer at a point: one that is fixed or searched, or MSC_NO_ID
 // and MSC_FIXED_FLOAT.

@@ -112,7 +112,7 @@ enum msc_status msc_quantize_kept_add(struct msc_array_log **kept, const struct 
 static enum msc_status hash_content(struct msc_hash *out, const struct msc_quantize *z) {
     struct msc_array_list list = {0};
     enum msc_status status = msc_quantize__save(z, &list);
-    *out = msc_quantize__hash_list(&list);
+    *out = msc_preparation_hash(&list);
     msc_array_list_finish(&list);
     return status;
 }

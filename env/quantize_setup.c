@@ -12,15 +12,6 @@
 
 #include <string.h>
 
-struct msc_hash msc_quantize__hash_list(const struct msc_array_list *list) {
-    struct msc_hash h = msc_hash_bytes("params", 6);
-    for (size_t i = 0; i < list->n; i++) {
-        h = msc_hash_add_text(h, list->names[i]);
-        h = msc_hash_combine(h, msc_array_hash(list->arrays[i]));
-    }
-    return h;
-}
-
 // ---- What is told of it -----------------------------------------------------------------------
 
 struct progress {
@@ -226,7 +217,7 @@ enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_qua
         MSC_TRY_OUT(compute_parameters(env, z, &own));
     }
     msc_preparation_remove(env);
-    z->parameters = msc_quantize__hash_list(&own);
+    z->parameters = msc_preparation_hash(&own);
     status = MSC_OK;
 out:
     msc_array_list_finish(&found);
