@@ -217,7 +217,6 @@ enum msc_status msc_infer__group_norm(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Over the last axes; gamma and beta are of their shape.
 enum msc_status msc_infer__lrn(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     int64_t size;
@@ -232,6 +231,7 @@ enum msc_status msc_infer__lrn(const struct msc_infer *call) {
     return MSC_OK;
 }
 
+// Over the last axes; gamma and beta are of their shape.
 enum msc_status msc_infer__layer_norm(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_list axes;
