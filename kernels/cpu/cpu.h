@@ -45,6 +45,12 @@ enum msc_status msc_cpu_get_scratch(void **out, struct msc_cpu_backend *b, int t
 static inline size_t msc_cpu_round_up(size_t n_bytes) {
     return (n_bytes + 63) / 64 * 64;
 }
+// The next part of scratch; NULL while only counting.
+static inline void *msc_cpu_take(char *memory, size_t *used, size_t n_bytes) {
+    size_t at = *used;
+    *used += msc_cpu_round_up(n_bytes);
+    return memory ? memory + at : NULL;
+}
 
 struct msc_cpu_family {
     enum msc_status (*prepare)(void **kernel, struct msc_cpu_backend *b,

@@ -95,13 +95,6 @@ static enum msc_status choose_unit(struct msc_cpu_gemm_run *r, const struct msc_
 
 // ---- Scratch ----------------------------------------------------------------------------------
 
-// The next part of scratch; NULL while only counting.
-static void *cpu_gemm_take(char *memory, size_t *used, size_t n_bytes) {
-    size_t at = *used;
-    *used += msc_cpu_round_up(n_bytes);
-    return memory ? memory + at : NULL;
-}
-
 static size_t own_scratch_bytes(const struct msc_cpu_gemm_run *r) {
     return r->unit == MSC_CPU_GEMM_DEPTHWISE ? msc_cpu_gemm_depthwise_scratch(r->k)
                                              : msc_cpu_gemm_indirect_scratch(r->k, r->unit);
@@ -131,23 +124,23 @@ static size_t cpu_gemm_place(struct msc_cpu_gemm_run *r, char *memory) {
     size_t sums_bytes = (size_t)r->chunks->out * sizeof(int32_t);
     size_t in_bytes = (size_t)r->chunks->in * (is_int8 ? sizeof(uint8_t) : sizeof(float));
     r->routine_scratch =
-        r->routine ? cpu_gemm_take(memory, &used, msc_routine_scratch_bytes(r->routine)) : NULL;
-    r->own_scratch = is_own(r->unit) ? cpu_gemm_take(memory, &used, own_scratch_bytes(r)) : NULL;
-    r->ewise_scratch = cpu_gemm_take(memory, &used, msc_cpu_ewise_scratch_bytes(r->epilogue));
+        r->routine ? msc_cpu_take(memory, &used, msc_routine_scratch_bytes(r->routine)) : NULL;
+    r->own_scratch = is_own(r->unit) ? msc_cpu_take(memory, &used, own_scratch_bytes(r)) : NULL;
+    r->ewise_scratch = msc_cpu_take(memory, &used, msc_cpu_ewise_scratch_bytes(r->epilogue));
     r->input = msc_cpu_gemm__copies_input(r)
-                   ? cpu_gemm_take(memory, &used, in_bytes + MSC_SIMD_GROUP)
+                   ? msc_cpu_take(memory, &used, in_bytes + MSC_SIMD_GROUP)
                    : NULL;
     r->sums =
-        (is_int8 || adds_up(r)) && !r->is_direct ? cpu_gemm_take(memory, &used, sums_bytes) : NULL;
-    r->product = is_int8 && r->digits.n > 1 ? cpu_gemm_take(memory, &used, sums_bytes) : NULL;
+        (is_int8 || adds_up(r)) && !r->is_direct ? msc_cpu_take(memory, &used, sums_bytes) : NULL;
+    r->product = is_int8 && r->digits.n > 1 ? msc_cpu_take(memory, &used, sums_bytes) : NULL;
     r->floats = !is_int8 && !r->is_direct && !floats_of(r->call)
-                    ? cpu_gemm_take(memory, &used, sums_bytes)
+                    ? msc_cpu_take(memory, &used, sums_bytes)
                     : NULL;
     r->scales =
-        !msc_cpu_gemm_is_float(r->unit) ? cpu_gemm_take(memory, &used, n * sizeof(float)) : NULL;
-    r->offsets = is_int8 ? cpu_gemm_take(memory, &used, n * sizeof(int32_t)) : NULL;
+        !msc_cpu_gemm_is_float(r->unit) ? msc_cpu_take(memory, &used, n * sizeof(float)) : NULL;
+    r->offsets = is_int8 ? msc_cpu_take(memory, &used, n * sizeof(int32_t)) : NULL;
     bool adds_bias = r->is_direct || r->unit == MSC_CPU_GEMM_FLOAT_INDIRECT || has_no_floats(r);
-    r->channel_bias = adds_bias ? cpu_gemm_take(memory, &used, n * sizeof(float)) : NULL;
+    r->channel_bias = adds_bias ? msc_cpu_take(memory, &used, n * sizeof(float)) : NULL;
     return used;
 }
 

@@ -164,24 +164,18 @@ static struct msc_view cpu_matmul_factor(const struct kernel *k, const struct ms
     return view;
 }
 
-static void *cpu_matmul_take(char *memory, size_t *used, size_t n_bytes) {
-    size_t at = *used;
-    *used += msc_cpu_round_up(n_bytes);
-    return memory ? memory + at : NULL;
-}
-
 static size_t cpu_matmul_place(struct run *r, char *memory) {
     size_t used = 0;
-    r->routine_scratch = cpu_matmul_take(memory, &used, msc_routine_scratch_bytes(r->k->routine));
+    r->routine_scratch = msc_cpu_take(memory, &used, msc_routine_scratch_bytes(r->k->routine));
     r->ewise_scratch =
-        cpu_matmul_take(memory, &used, msc_cpu_ewise_scratch_bytes(r->k->epilogues[r->is_integer]));
+        msc_cpu_take(memory, &used, msc_cpu_ewise_scratch_bytes(r->k->epilogues[r->is_integer]));
     for (int i = 0; i < 2; i++) {
         r->floats[i] = r->factors[i].quant
-                           ? cpu_matmul_take(memory, &used, (size_t)r->n[i] * sizeof(float))
+                           ? msc_cpu_take(memory, &used, (size_t)r->n[i] * sizeof(float))
                            : NULL;
     }
     size_t n_sums = (size_t)(r->k->n_out * r->k->n_products);
-    r->sums = r->digits.n > 1 ? cpu_matmul_take(memory, &used, n_sums * sizeof(int32_t)) : NULL;
+    r->sums = r->digits.n > 1 ? msc_cpu_take(memory, &used, n_sums * sizeof(int32_t)) : NULL;
     return used;
 }
 
