@@ -4,11 +4,13 @@
 
 #include <string.h>
 
-// What a body has for itself while it is written; the rest is shared with the graph around it.
+// What a body has for itself while it is written, all by its own tensors and joints; the rest is
+// shared with the graph around it.
 struct own {
     const struct msc_graph *graph;
     const char **names, **outputs_seen;
-    bool *is_written;
+    struct msc_onnx_moved **moved;
+    bool *is_unread, *is_written;
     Onnx__NodeProto **nodes;
     size_t n_nodes, nodes_capacity;
     Onnx__TensorProto **initializers;
@@ -19,19 +21,32 @@ struct own {
 };
 
 static struct own take_own(const struct msc_onnx_export *e) {
-    return (struct own){e->graph,          e->names,
-                        e->outputs_seen,   e->is_written,
-                        e->nodes,          e->n_nodes,
-                        e->nodes_capacity, e->initializers,
-                        e->n_initializers, e->initializers_capacity,
-                        e->pairs,          e->n_pairs,
-                        e->pairs_capacity, e->options};
+    return (struct own){
+        .graph = e->graph,
+        .names = e->names,
+        .outputs_seen = e->outputs_seen,
+        .moved = e->moved,
+        .is_unread = e->is_unread,
+        .is_written = e->is_written,
+        .nodes = e->nodes,
+        .n_nodes = e->n_nodes,
+        .nodes_capacity = e->nodes_capacity,
+        .initializers = e->initializers,
+        .n_initializers = e->n_initializers,
+        .initializers_capacity = e->initializers_capacity,
+        .pairs = e->pairs,
+        .n_pairs = e->n_pairs,
+        .pairs_capacity = e->pairs_capacity,
+        .options = e->options,
+    };
 }
 
 static void give_own(struct msc_onnx_export *e, const struct own *o) {
     e->graph = o->graph;
     e->names = o->names;
     e->outputs_seen = o->outputs_seen;
+    e->moved = o->moved;
+    e->is_unread = o->is_unread;
     e->is_written = o->is_written;
     e->nodes = o->nodes;
     e->n_nodes = o->n_nodes;

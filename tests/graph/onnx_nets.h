@@ -36,14 +36,19 @@ struct net {
     Onnx__ModelProto *model;
 };
 
+// Of a graph that is finalised.
+static inline void find_sites(struct net *n, const char *target) {
+    const struct msc_site_scheme scheme = {.target = msc_target_find(target)};
+    assert_ok(msc_sites_find(&n->sites, n->g, &scheme));
+    assert_in_range(n->sites.n_slots, 0, MAX_SLOTS);
+}
+
 static inline void finish_outputs(struct net *n, int32_t n_outputs, const int32_t outputs[],
                                   const char *target) {
     n->model = NULL;
     assert_ok(msc_graph_set_outputs(n->g, n_outputs, outputs));
     assert_ok(msc_graph_finalize(n->g));
-    const struct msc_site_scheme scheme = {.target = msc_target_find(target)};
-    assert_ok(msc_sites_find(&n->sites, n->g, &scheme));
-    assert_in_range(n->sites.n_slots, 0, MAX_SLOTS);
+    find_sites(n, target);
 }
 
 static inline void finish_graph(struct net *n, int32_t output, const char *target) {

@@ -540,6 +540,25 @@ static void test_graph_onnx_export_form__table(void **state) {
     finish_net(&n);
 }
 
+// Channels of two groups are turned, which leaves joints unread; the bodies of a loop and of an If
+// behind it have joints of their own, 40 and 30, which are written all.
+static void test_graph_onnx_export_form__bodies(void **state) {
+    (void)state;
+    struct net n = {.g = load_file(MSC_TESTS_MODEL("bodies"))};
+    struct msc_edit whole = make_edit(8, 0, 255, &half, &zero);
+    find_sites(&n, "onnxruntime");
+    for (int32_t i = 0; i < n.sites.n_slots; i++) {
+        n.edits[i] = n.sites.slots[i].kind == MSC_SITE_ACTIVATION ? &whole : NULL;
+    }
+    export_net(&n);
+    assert_int_equal(count(&n, "Transpose"), 0);
+    assert_int_equal(node_of(&n, "Loop")->attribute[0]->g->n_node, 40);
+    const Onnx__NodeProto *branches = node_of(&n, "If");
+    assert_int_equal(branches->attribute[0]->g->n_node, 30);
+    assert_int_equal(branches->attribute[1]->g->n_node, 30);
+    finish_net(&n);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_onnx_export_form__bytes),
@@ -557,6 +576,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_export_form__resize),
         cmocka_unit_test(test_graph_onnx_export_form__shuffle),
         cmocka_unit_test(test_graph_onnx_export_form__table),
+        cmocka_unit_test(test_graph_onnx_export_form__bodies),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

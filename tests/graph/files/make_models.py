@@ -414,3 +414,33 @@ save("scan_lengths", build(
         [node("Add", ["s", "e"], ["t"], "add")], "body", [value("s", [2]), value("e", [2])],
         [value("t", [2])]))],
     [value("x", [3, 2]), value("u", [1, 2])], [value("y", None)]))
+
+
+# Channels are turned between two groups of them; behind a convolution a loop whose body is a chain,
+# and a computed choice between two.
+def chain(name, first, last, ops, n):
+    names = [first] + [f"{name}_{i}" for i in range(n - 1)] + [last]
+    return [node(ops[i % len(ops)], [names[i]], [names[i + 1]], f"{name}_{i}") for i in range(n)]
+
+
+def chain_branch(name, ops):
+    return helper.make_graph(chain(name, "l", name, ops, 30), name, [], [value(name, None)])
+
+
+save("bodies", build(
+    [node("Reshape", ["x", "parts"], ["x_1"], "split"),
+     node("Transpose", ["x_1"], ["x_2"], "turn", perm=[0, 2, 1, 3, 4]),
+     node("Reshape", ["x_2", "merged"], ["x_3"], "merge"),
+     node("Conv", ["x_3", "w"], ["c"], "conv"),
+     node("Loop", ["n", "", "c"], ["l"], "loop", body=helper.make_graph(
+         [node("Identity", ["go"], ["goes_on"], "goes_on")] +
+         chain("turn", "s", "t", ("Sigmoid", "Tanh", "Neg"), 39), "turn",
+         [value("i", [], I64), value("go", [], truth), value("s", None)],
+         [value("goes_on", [], truth), value("t", None)])),
+     node("ReduceSum", ["c"], ["sum"], "sum", keepdims=0),
+     node("Greater", ["sum", "zero"], ["is_more"], "more"),
+     node("If", ["is_more"], ["y"], "if", then_branch=chain_branch("then", ("Relu", "Tanh")),
+          else_branch=chain_branch("else", ("Neg", "Sigmoid")))],
+    [value("x", [1, 4, 4, 4]), value("n", [], I64)], [value("y", None)],
+    [tensor("parts", [1, 2, 2, 4, 4], np.int64), tensor("merged", [1, 4, 4, 4], np.int64),
+     ramp("w", 2, 4, 1, 1), tensor("zero", 0.0)]))
