@@ -2,6 +2,7 @@
 
 #include "base/str.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,7 +63,20 @@ bool msc_attr_read_int(int64_t *out, const char *value) {
     return msc_parse_i64(out, value);
 }
 
+// As msc_str_float writes it.
+static bool read_infinity(float *out, const char *value) {
+    bool is_negative = value[0] == '-';
+    if (strcmp(value + is_negative, "inf") != 0) {
+        return false;
+    }
+    *out = is_negative ? -INFINITY : INFINITY;
+    return true;
+}
+
 bool msc_attr_read_float(float *out, const char *value) {
+    if (read_infinity(out, value)) {
+        return true;
+    }
     // Rounding to double first and then to float could be off by one unit; strtof rounds once.
     // Its dependence on the locale is ruled out by the first check, which reads the same text.
     double wide;
@@ -92,8 +106,14 @@ static bool read_int_element(void *out, const char *element) {
     return msc_parse_i64(out, element);
 }
 
+// Scales and regions of a resize are finite.
 static bool read_float_element(void *out, const char *element) {
-    return msc_attr_read_float(out, element);
+    float number;
+    if (!msc_attr_read_float(&number, element) || isinf(number)) {
+        return false;
+    }
+    memcpy(out, &number, sizeof(number));
+    return true;
 }
 
 // Writes the first `max` elements, each of `size` bytes, and returns how many there are; -1 when

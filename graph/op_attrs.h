@@ -59,6 +59,7 @@ void msc_attr_write_floats(struct msc_str *out, const float values[], size_t n);
 
 // Readers of one value's text; false (or -1) when it is not of that form or "".
 bool msc_attr_read_int(int64_t *out, const char *value);
+// Also "inf" and "-inf", which lists do not hold.
 bool msc_attr_read_float(float *out, const char *value);
 bool msc_attr_read_bool(bool *out, const char *value);
 // At most `max` elements; returns how many the list holds ("" holds none), or -1.

@@ -1,4 +1,5 @@
-// Zeros laid around the data of a convolution are its padding.
+// Zeros laid around the data of a convolution are its padding; so is what is less than any number
+// around the data of which a pool takes the greatest.
 #include "graph/passes/fuse_internal.h"
 
 #include "base/str.h"
@@ -7,26 +8,74 @@
 #include <string.h>
 
 #define ZEROS "p:nn.pad[pad_mode=constant pad_value=0](x)"
+#define LEAST "p:nn.pad[pad_mode=constant pad_value=-inf](x)"
 
-static const char *const patterns[] = {
+static const char *const convolutions[] = {
     "y:nn.conv1d(" ZEROS ", weight)", "y:msc.conv1d_bias(" ZEROS ", weight, bias)",
     "y:nn.conv2d(" ZEROS ", weight)", "y:msc.conv2d_bias(" ZEROS ", weight, bias)",
     "y:nn.conv3d(" ZEROS ", weight)", "y:msc.conv3d_bias(" ZEROS ", weight, bias)",
 };
+static const char *const pools[] = {
+    "y:nn.max_pool1d(" LEAST ")",
+    "y:nn.max_pool2d(" LEAST ")",
+    "y:nn.max_pool3d(" LEAST ")",
+};
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 // The axes N and C, which are not padded, then at most three.
 enum { FIRST = 2, MOST_AXES = 3 };
-// Of a convolution.
+// Of a joint.
 enum { MOST_ATTRS = 16, MOST_WEIGHTS = 2 };
 
-// Begins, then ends, of n axes: what the convolution has and what is laid around its data.
-static bool add_padding(int64_t padding[], int n, const struct msc_joint *conv,
+// What goes over the data.
+struct window {
+    const char *layout;         // of the data
+    int n;                      // axes
+    int64_t lengths[MOST_AXES]; // from its first element to its last
+};
+
+static bool read_convolution(struct window *w, const struct msc_joint *conv,
+                             const struct msc_tensor *weight) {
+    int64_t dilation[MOST_AXES];
+    const char *layout = msc_joint_attr(conv, "kernel_layout");
+    w->layout = msc_joint_attr(conv, "data_layout");
+    w->n = weight->n_dims - FIRST;
+    if (w->n < 1 || w->n > MOST_AXES || !layout || strncmp(layout, "OI", FIRST) != 0 ||
+        msc_joint_attr_list(conv, "dilation", dilation, w->n) != w->n) {
+        return false;
+    }
+    for (int i = 0; i < w->n; i++) {
+        w->lengths[i] = (weight->dims[FIRST + i] - 1) * dilation[i];
+    }
+    return true;
+}
+
+// Windows without gaps, which do not lie behind the data: each finds a number.
+static bool read_pool(struct window *w, const struct msc_joint *pool) {
+    int64_t dilation[MOST_AXES];
+    bool ceil_mode;
+    w->layout = msc_joint_attr(pool, "layout");
+    w->n = msc_joint_attr_list(pool, "pool_size", w->lengths, MOST_AXES);
+    if (w->n < 1 || w->n > MOST_AXES || !msc_joint_attr_bool(pool, "ceil_mode", &ceil_mode) ||
+        ceil_mode || msc_joint_attr_list(pool, "dilation", dilation, w->n) != w->n) {
+        return false;
+    }
+    for (int i = 0; i < w->n; i++) {
+        if (dilation[i] != 1) {
+            return false;
+        }
+        w->lengths[i]--;
+    }
+    return true;
+}
+
+// Begins, then ends, of all axes: what the joint has and what is laid around its data.
+static bool add_padding(int64_t padding[], const struct window *w, const struct msc_joint *joint,
                         const struct msc_joint *pad) {
-    const int n_dims = FIRST + n;
+    const int n = w->n, n_dims = FIRST + n;
     int64_t width[2 * (FIRST + MOST_AXES)];
-    const char *layout = msc_joint_attr(conv, "data_layout");
-    if (!layout || strncmp(layout, "NC", FIRST) != 0 || msc_joint_attr(pad, "axes") ||
-        msc_joint_attr_list(conv, "padding", padding, 2 * n) != 2 * n ||
+    if (!w->layout || strncmp(w->layout, "NC", FIRST) != 0 || msc_joint_attr(pad, "axes") ||
+        msc_joint_attr_list(joint, "padding", padding, 2 * n) != 2 * n ||
         msc_joint_attr_list(pad, "pad_width", width, 2 * n_dims) != 2 * n_dims) {
         return false;
     }
@@ -43,23 +92,18 @@ static bool add_padding(int64_t padding[], int n, const struct msc_joint *conv,
 }
 
 // Does every window reach some of the data? Others are left to joints that say what they read.
-static bool reaches_data(const int64_t padding[], int n, const struct msc_joint *conv,
-                         const struct msc_tensor *weight) {
-    int64_t dilation[MOST_AXES];
-    const char *layout = msc_joint_attr(conv, "kernel_layout");
-    bool fits = layout && strncmp(layout, "OI", FIRST) == 0 && weight->n_dims == FIRST + n &&
-                msc_joint_attr_list(conv, "dilation", dilation, n) == n;
-    for (int i = 0; fits && i < n; i++) {
-        int64_t most = (weight->dims[FIRST + i] - 1) * dilation[i];
-        fits =
-            padding[i] >= 0 && padding[i] <= most && padding[n + i] >= 0 && padding[n + i] <= most;
+static bool reaches_data(const int64_t padding[], const struct window *w) {
+    for (int i = 0; i < 2 * w->n; i++) {
+        if (padding[i] < 0 || padding[i] > w->lengths[i % w->n]) {
+            return false;
+        }
     }
-    return fits;
+    return true;
 }
 
 static enum msc_status fuse_pad_replace(struct msc_fuse *f, const struct msc_match *m,
                                         int32_t joint, const int64_t padding[], int n) {
-    const struct msc_joint *conv = &f->graph->joints[joint]->joint;
+    const struct msc_joint *old = &f->graph->joints[joint]->joint;
     int32_t x = msc_match_tensor(m, "x");
     struct msc_attr attrs[MOST_ATTRS];
     struct msc_weight_spec weights[MOST_WEIGHTS];
@@ -67,20 +111,20 @@ static enum msc_status fuse_pad_replace(struct msc_fuse *f, const struct msc_mat
     enum msc_status status = MSC_OK;
     msc_attr_write_ints(&text, padding, (size_t)(2 * n));
     MSC_TRY_OUT(msc_str_status(&text));
-    for (int32_t i = 0; i < conv->n_attrs; i++) {
-        bool is_padding = strcmp(conv->attrs[i].key, "padding") == 0;
-        attrs[i] = conv->attrs[i];
+    for (int32_t i = 0; i < old->n_attrs; i++) {
+        bool is_padding = strcmp(old->attrs[i].key, "padding") == 0;
+        attrs[i] = old->attrs[i];
         attrs[i].value = is_padding ? msc_str_text(&text) : attrs[i].value;
     }
-    for (int32_t i = 0; i < conv->n_weights; i++) {
-        weights[i] = (struct msc_weight_spec){conv->weights[i].role, conv->weights[i].tensor};
+    for (int32_t i = 0; i < old->n_weights; i++) {
+        weights[i] = (struct msc_weight_spec){old->weights[i].role, old->weights[i].tensor};
     }
-    struct msc_joint_spec spec = {.op = conv->op,
+    struct msc_joint_spec spec = {.op = old->op,
                                   .n_inputs = 1,
                                   .inputs = &x,
-                                  .n_weights = conv->n_weights,
+                                  .n_weights = old->n_weights,
                                   .weights = weights,
-                                  .n_attrs = conv->n_attrs,
+                                  .n_attrs = old->n_attrs,
                                   .attrs = attrs};
     status = msc_fuse__replace(f, m, joint, &spec);
 out:
@@ -90,18 +134,22 @@ out:
 
 enum msc_status msc_fuse_pad(bool *done, struct msc_fuse *f, int32_t joint) {
     struct msc_match m;
-    if (!msc_fuse__find(&m, f, patterns, sizeof(patterns) / sizeof(patterns[0]), joint)) {
+    struct window w;
+    int64_t padding[2 * MOST_AXES];
+    bool is_conv = msc_fuse__find(&m, f, convolutions, COUNT(convolutions), joint);
+    if (!is_conv && !msc_fuse__find(&m, f, pools, COUNT(pools), joint)) {
         return MSC_OK;
     }
-    const struct msc_joint *conv = msc_match_joint(&m, "y"), *pad = msc_match_joint(&m, "p");
-    const struct msc_tensor *weight = &f->graph->tensors[msc_match_tensor(&m, "weight")]->tensor;
-    int64_t padding[2 * MOST_AXES];
-    int n = weight->n_dims - FIRST;
-    if (conv->n_inputs != 1 || conv->n_weights > MOST_WEIGHTS || conv->n_attrs > MOST_ATTRS ||
-        n < 1 || n > MOST_AXES || !add_padding(padding, n, conv, pad) ||
-        !reaches_data(padding, n, conv, weight)) {
+    const struct msc_joint *old = msc_match_joint(&m, "y"), *pad = msc_match_joint(&m, "p");
+    bool is_read =
+        is_conv
+            ? read_convolution(&w, old, &f->graph->tensors[msc_match_tensor(&m, "weight")]->tensor)
+            : read_pool(&w, old);
+    if (!is_read || old->n_inputs != 1 || old->n_weights > MOST_WEIGHTS ||
+        old->n_attrs > MOST_ATTRS || !add_padding(padding, &w, old, pad) ||
+        !reaches_data(padding, &w)) {
         return MSC_OK;
     }
     *done = true;
-    return fuse_pad_replace(f, &m, joint, padding, n);
+    return fuse_pad_replace(f, &m, joint, padding, w.n);
 }

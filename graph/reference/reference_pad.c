@@ -73,6 +73,16 @@ static void fill_axis(const struct pad *p, int axis, int64_t from, char **to) {
     }
 }
 
+// The attribute, or the operand; 0 where there is neither.
+static enum msc_status read_value(float *out, const struct msc_reference_call *call) {
+    int n;
+    *out = 0;
+    if (msc_reference__get_text(call, "pad_value")[0] != '\0') {
+        return msc_reference__get_float(out, call, "pad_value");
+    }
+    return msc_reference__param_floats(out, &n, call, "pad_value", "pad_value", 1);
+}
+
 enum msc_status msc_reference__pad(const struct msc_reference_call *call) {
     struct pad p = {.x = &call->operands[0], .out = &call->outputs[0]};
     const char *mode = msc_reference__get_text(call, "pad_mode");
@@ -81,11 +91,11 @@ enum msc_status msc_reference__pad(const struct msc_reference_call *call) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: pad_mode '%s'", call->joint->name, mode);
     }
     int64_t widths[2 * MSC_MAX_DIMS];
-    float value[1];
-    int n, n_values;
+    float value;
+    int n;
     MSC_TRY(
         msc_reference__param_ints(widths, &n, call, "pad_width", "pad_width", 2 * MSC_MAX_DIMS));
-    MSC_TRY(msc_reference__param_floats(value, &n_values, call, "pad_value", "pad_value", 1));
+    MSC_TRY(read_value(&value, call));
     if (n != 2 * p.x->n_dims) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: pad_width holds %d numbers, expected %d",
                         call->joint->name, n, 2 * p.x->n_dims);
@@ -98,7 +108,7 @@ enum msc_status msc_reference__pad(const struct msc_reference_call *call) {
     msc_reference__strides(p.strides, p.x->n_dims, p.x->dims);
     p.bytes = msc_dtype_bytes(p.x->dtype);
     struct msc_view constant = {.data = p.constant, .dtype = p.x->dtype};
-    msc_reference__set_double_at(&constant, 0, n_values == 1 ? (double)value[0] : 0);
+    msc_reference__set_double_at(&constant, 0, (double)value);
     char *to = p.out->data;
     fill_axis(&p, 0, 0, &to);
     return MSC_OK;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #define MSC_TESTS_MODEL(name) MSC_TESTS_FOLDER "/graph/files/" name ".onnx"
+#define MSC_TESTS_MORE(name) MSC_TESTS_FOLDER "/conformance/more/" name "/model.onnx"
 
 static inline struct msc_graph *load_file(const char *path) {
     struct msc_graph *g = NULL;

@@ -80,6 +80,21 @@ static void test_graph_fuse__pad(void **state) {
     msc_graph_destroy(g);
 }
 
+// What is less than any number is padding of a pool that takes the greatest, but for windows with
+// gaps.
+static void test_graph_fuse__infinite_pad(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MORE("pad_infinite"));
+    assert_int_equal(msc_graph_n_joints(g), 2);
+    const struct msc_tensor *y = msc_graph_tensor(g, msc_graph_output(g, 0));
+    assert_string_equal(msc_joint_attr(msc_graph_joint(g, y->producer), "padding"), "0,0,1,1");
+    msc_graph_destroy(g);
+    g = load_file(MSC_TESTS_MORE("pad_infinite_dilated"));
+    assert_int_equal(count_of(g, MSC_OP_PAD), 1);
+    check_forms(g);
+    msc_graph_destroy(g);
+}
+
 static void test_graph_fuse__einsum(void **state) {
     (void)state;
     struct msc_graph *g = load_file(CASE("einsum"));
@@ -246,6 +261,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_fuse__einsum),
         cmocka_unit_test(test_graph_fuse__einsum_weights),
         cmocka_unit_test(test_graph_fuse__pad),
+        cmocka_unit_test(test_graph_fuse__infinite_pad),
         cmocka_unit_test(test_graph_fuse__layer_norm),
         cmocka_unit_test(test_graph_fuse__patterns),
     };

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Writes the cases in the folder `more` beside it: models that ONNX's own data have none of, with
+the outputs that ONNX Runtime gives.
+
+usage: more_cases.py [FOLDER]     (needs numpy, onnx and onnxruntime; made with onnxruntime 1.32)
+
+Where ONNX Runtime has no kernel for an operator as old as the case, numpy gives the outputs.
+"""
+import os
+import shutil
+import sys
+
+import numpy as np
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+
+FOLDER = sys.argv[1] if len(sys.argv) > 1 else os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "more")
+TYPES = {np.dtype(k): v for k, v in {
+    "float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "int64": TensorProto.INT64,
+    "int32": TensorProto.INT32, "bool": TensorProto.BOOL, "uint8": TensorProto.UINT8,
+    "int8": TensorProto.INT8}.items()}
+
+
+def ramp(*shape):
+    """Numbers of either sign, no two of them alike."""
+    n = int(np.prod(shape))
+    return ((np.arange(n) * 7 % n - n / 2 + 0.25) / 4).reshape(shape).astype(np.float32)
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+def floats(*values):
+    return np.array(values, np.float32)
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs, outputs, **attributes)
+
+
+def body(name, nodes, output, dtype=TensorProto.FLOAT, initializers=None):
+    return helper.make_graph(
+        nodes, name, [], [helper.make_tensor_value_info(output, dtype, None)],
+        [numpy_helper.from_array(v, k) for k, v in (initializers or {}).items()])
+
+
+def run(model):
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return ort.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+
+
+def write(path, message):
+    with open(path, "wb") as file:
+        file.write(message.SerializeToString(deterministic=True))
+
+
+def case(name, nodes, inputs, constants=None, outputs=("y",), opset=17, expected=None,
+         change=None):
+    """`inputs` and `constants` are arrays by name; `change` may edit the model."""
+    values = [helper.make_tensor_value_info(k, TYPES[v.dtype], v.shape) for k, v in inputs.items()]
+    graph = helper.make_graph(
+        nodes, name, values, [helper.make_tensor_value_info(o, TensorProto.FLOAT, None)
+                              for o in outputs],
+        [numpy_helper.from_array(v, k) for k, v in (constants or {}).items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
+                              producer_name="")
+    model.ir_version = 3 if opset < 9 else 8 if opset < 21 else 10
+    if opset < 9:  # initialisers had to be inputs, too
+        graph = model.graph
+        graph.input.extend(helper.make_tensor_value_info(k, TYPES[v.dtype], v.shape)
+                           for k, v in (constants or {}).items())
+    if change is not None:
+        change(model)
+    if expected is None:
+        for value in model.graph.output:  # the declared types do not matter, but must fit
+            value.type.Clear()
+        session = run(model)
+        expected = session.run(list(outputs), inputs)
+    for value, array in zip(model.graph.output, expected):
+        value.type.CopyFrom(helper.make_tensor_type_proto(TYPES[array.dtype], array.shape))
+    folder = os.path.join(FOLDER, name)
+    data = os.path.join(folder, "test_data_set_0")
+    os.makedirs(data)
+    write(os.path.join(folder, "model.onnx"), model)
+    for i, (key, array) in enumerate(inputs.items()):
+        write(os.path.join(data, f"input_{i}.pb"), numpy_helper.from_array(array, key))
+    for i, (key, array) in enumerate(zip(outputs, expected)):
+        write(os.path.join(data, f"output_{i}.pb"), numpy_helper.from_array(array, key))
+
+
+if os.path.isdir(FOLDER):
+    shutil.rmtree(FOLDER)
+
+# Padding with the least number there is, before the greatest of a window is taken.
+least = np.array(-np.inf, np.float32)
+case("pad_infinite", [node("Pad", ["x", "widths", "least"], ["p"]),
+                      node("MaxPool", ["p"], ["y"], kernel_shape=[3, 3], strides=[2, 2])],
+     {"x": ramp(1, 2, 8, 8)}, {"widths": ints(0, 0, 0, 0, 0, 0, 1, 1), "least": least})
+case("pad_infinite_dilated", [node("Pad", ["x", "widths", "least"], ["p"]),
+                              node("MaxPool", ["p"], ["y"], kernel_shape=[2, 2], dilations=[2, 2])],
+     {"x": ramp(1, 2, 8, 8)}, {"widths": ints(0, 0, 1, 0, 0, 0, 1, 1), "least": least})
+case("pad_infinite_10", [node("Pad", ["x"], ["y"], pads=[1, 0, 0, 2], value=float("inf"))],
+     {"x": ramp(2, 3)}, opset=10)
