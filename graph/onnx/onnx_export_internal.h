@@ -95,6 +95,9 @@ enum msc_status msc_onnx__write_if(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_loop(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j);
 
+// Writer of graph/onnx/onnx_export_resize.c.
+enum msc_status msc_onnx__write_resize(struct msc_onnx_joint *j);
+
 // Writers of graph/onnx/onnx_export_direct.c.
 enum msc_status msc_onnx__write_direct(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_implied(struct msc_onnx_joint *j);

@@ -53,12 +53,25 @@ static enum msc_status write_conv(struct msc_onnx_joint *j) {
     return msc_onnx__put_ints(j->e, j->node, "kernel_shape", w->dims + 2, (size_t)n);
 }
 
+// ONNX Runtime's averages of bytes, which it makes of a pool between pairs, do not know dilations.
+static bool is_dilated(const struct msc_onnx_joint *j) {
+    int64_t dilations[MSC_MAX_DIMS];
+    int n = msc_joint_attr_list(j->joint, "dilation", dilations, MSC_MAX_DIMS);
+    for (int i = 0; i < n && i < MSC_MAX_DIMS; i++) {
+        if (dilations[i] != 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum msc_status write_pool(struct msc_onnx_joint *j) {
     static const char *const layouts[] = {"NCW", "NCHW", "NCDHW"};
     int rank = msc_graph_tensor(j->e->graph, j->joint->operands[0])->n_dims;
     MSC_TRY(check_layouts(j, rank >= 3 && rank <= 5 ? layouts[rank - 3] : "", ""));
-    return write_with(j, "strides padding dilation ceil_mode pool_size count_include_pad p "
-                         "storage_order");
+    MSC_TRY(write_with(j, "strides padding ceil_mode pool_size count_include_pad p "
+                          "storage_order"));
+    return is_dilated(j) ? msc_onnx__put_attrs(j, "dilation") : MSC_OK;
 }
 
 static enum msc_status write_global_pool(struct msc_onnx_joint *j) {
@@ -171,7 +184,8 @@ static enum msc_status write_quantize(struct msc_onnx_joint *j) {
     }
     MSC_TRY(write_with(j, "axis block_size"));
     enum msc_dtype dtype = msc_graph_tensor(j->e->graph, j->joint->outputs[0])->dtype;
-    return j->joint->n_operands > 2 || j->joint->op == MSC_OP_DEQUANTIZE
+    bool has_zero_point = j->joint->n_operands > 2 && j->joint->operands[2] != MSC_NO_ID;
+    return has_zero_point || j->joint->op == MSC_OP_DEQUANTIZE
                ? MSC_OK
                : msc_onnx__put_int(j->e, j->node, "output_dtype", msc_onnx_type(dtype));
 }
@@ -185,44 +199,42 @@ static enum msc_status write_layer_norm(struct msc_onnx_joint *j) {
     return msc_onnx__put_int(j->e, j->node, "axis", axes[0]);
 }
 
-static enum msc_status put_resize_modes(struct msc_onnx_joint *j, const char *transform,
-                                        const char *method) {
-    const char *rounding = msc_joint_attr(j->joint, "rounding_method");
-    bool is_nearest = strcmp(method, "nearest") == 0;
-    if (strcmp(transform, "tf_half_pixel_for_nn") == 0) {
-        // Gone since opset 13. It lies one half above half_pixel, so rounding changes with it.
-        bool is_floor = strcmp(rounding, "floor") == 0;
-        if (!is_nearest || (!is_floor && strcmp(rounding, "round_prefer_floor") != 0)) {
-            return unsupported(j, "coordinate_transformation_mode");
-        }
-        transform = "half_pixel";
-        rounding = is_floor ? "round_prefer_ceil" : "ceil";
+// *value has a number for each group: it becomes one with a number for each channel.
+static enum msc_status spread_groups(const char **value, struct msc_onnx_joint *j, const char *what,
+                                     int64_t n_groups, int64_t n_channels) {
+    const int64_t columns[] = {1}, pairs[] = {n_groups, n_channels / n_groups}, flat[] = {-1};
+    static const char *const steps[] = {"Unsqueeze", "Expand", "Reshape"};
+    const int64_t *const lists[] = {columns, pairs, flat};
+    for (int i = 0; i < 3; i++) {
+        const char *inputs[2] = {*value};
+        Onnx__NodeProto *node;
+        MSC_TRY(msc_onnx__int64s(&inputs[1], j, what, lists[i], i == 1 ? 2 : 1));
+        MSC_TRY(onnx_export_ops_add_step(value, &node, j, steps[i], what, inputs, 2));
     }
-    MSC_TRY(msc_onnx__put_text(j->e, j->node, "mode", method));
-    MSC_TRY(msc_onnx__put_text(j->e, j->node, "coordinate_transformation_mode", transform));
-    return is_nearest ? msc_onnx__put_text(j->e, j->node, "nearest_mode", rounding) : MSC_OK;
+    return MSC_OK;
 }
 
-static enum msc_status write_resize(struct msc_onnx_joint *j) {
-    const char *transform = msc_joint_attr(j->joint, "coordinate_transformation_mode");
-    const char *method = msc_joint_attr(j->joint, "method");
-    const char *inputs[4] = {j->inputs[0], "", "", ""};
-    if (strcmp(transform, "tf_crop_and_resize") == 0) {
-        MSC_TRY(msc_onnx__list_input(&inputs[1], j, "roi"));
+// Scale and bias of groups, as opsets 18 to 20 have them, are written out for channels.
+static enum msc_status write_group_norm(struct msc_onnx_joint *j) {
+    static const char *const whats[] = {"", "scale", "bias"};
+    const struct msc_graph *g = j->e->graph;
+    const struct msc_tensor *x = msc_graph_tensor(g, j->joint->operands[0]);
+    int64_t n_groups;
+    if (!msc_joint_attr_i64(j->joint, "num_groups", &n_groups)) {
+        return unsupported(j, "num_groups");
     }
-    MSC_TRY(msc_onnx__list_input(&inputs[2], j, "scales"));
-    MSC_TRY(msc_onnx__list_input(&inputs[3], j, "size"));
-    if (inputs[3][0] != '\0') { // both are known where a ratio was kept: the sizes say more
-        inputs[2] = "";
+    for (int i = 1; i < 3; i++) {
+        int64_t length = msc_graph_tensor(g, j->joint->operands[i])->dims[0];
+        if (length != n_groups || length == x->dims[1]) {
+            continue;
+        }
+        if (x->dims[1] < 0) {
+            return MSC_FAIL(MSC_E_UNSUPPORTED, "scale and bias of groups, and the number of "
+                                               "channels is not known; bind it");
+        }
+        MSC_TRY(spread_groups(&j->inputs[i], j, whats[i], n_groups, x->dims[1]));
     }
-    MSC_TRY(msc_onnx__add_own(j, inputs, 4));
-    if (j->joint->op == MSC_OP_RESIZE_ANTIALIAS) {
-        MSC_TRY(msc_onnx__put_int(j->e, j->node, "antialias", 1));
-    }
-    method = strcmp(method, "nearest_neighbor") == 0 ? "nearest" : method;
-    MSC_TRY(put_resize_modes(j, transform, method));
-    return msc_onnx__put_attrs(j, "cubic_alpha cubic_exclude extrapolation_value axes "
-                                  "keep_aspect_ratio_policy");
+    return msc_onnx__write_direct(j);
 }
 
 // Methods by their newer names.
@@ -283,9 +295,10 @@ static const msc_onnx_writer writers[MSC_OP_COUNT] = {
     [MSC_OP_LP_POOL] = write_pool,
     [MSC_OP_GLOBAL_AVG_POOL] = write_global_pool,
     [MSC_OP_GLOBAL_MAX_POOL] = write_global_pool,
-    [MSC_OP_RESIZE] = write_resize,
-    [MSC_OP_RESIZE_ANTIALIAS] = write_resize,
+    [MSC_OP_RESIZE] = msc_onnx__write_resize,
+    [MSC_OP_RESIZE_ANTIALIAS] = msc_onnx__write_resize,
     [MSC_OP_GRID_SAMPLE] = write_grid_sample,
+    [MSC_OP_GROUP_NORM] = write_group_norm,
     [MSC_OP_LAYER_NORM] = write_layer_norm,
     [MSC_OP_IDENTITY] = write_identity,
     [MSC_OP_MOD] = msc_onnx__write_implied,

@@ -105,3 +105,39 @@ case("pad_infinite_dilated", [node("Pad", ["x", "widths", "least"], ["p"]),
      {"x": ramp(1, 2, 8, 8)}, {"widths": ints(0, 0, 1, 0, 0, 0, 1, 1), "least": least})
 case("pad_infinite_10", [node("Pad", ["x"], ["y"], pads=[1, 0, 0, 2], value=float("inf"))],
      {"x": ramp(2, 3)}, opset=10)
+
+# Signed bytes without a zero point.
+case("quantize_no_zero_point",
+     [node("QuantizeLinear", ["x", "s"], ["q"], output_dtype=TensorProto.INT8),
+      node("DequantizeLinear", ["q", "s"], ["y"])],
+     {"x": ramp(4, 6)}, {"s": np.array(0.01, np.float32)}, opset=21)
+
+# An average between pairs, which ONNX Runtime takes together.
+for name, attributes in (("average", {}), ("average_padded", {"pads": [1, 1, 1, 1]})):
+    case("quantized_" + name,
+         [node("QuantizeLinear", ["x", "s", "z"], ["q"]), node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+          node("AveragePool", ["d"], ["p"], kernel_shape=[3, 3], **attributes),
+          node("QuantizeLinear", ["p", "s", "z"], ["r"]), node("DequantizeLinear", ["r", "s", "z"], ["y"])],
+         {"x": ramp(1, 3, 6, 6)}, {"s": np.array(0.125, np.float32), "z": np.array(128, np.uint8)})
+
+# Scale and bias of groups in opset 18, of channels in opset 21.
+x = ramp(2, 6, 4)
+case("group_norm_18", [node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=2, epsilon=1e-3)],
+     {"x": x}, {"s": floats(0.5, 2), "b": floats(1, -1)}, opset=18)
+case("group_norm_18_computed",
+     [node("Neg", ["t"], ["s"]),
+      node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=3, epsilon=1e-3)],
+     {"x": x, "t": floats(0.5, 2, 1)}, {"b": floats(1, -1, 0)}, opset=18)
+case("group_norm_18_channels",
+     [node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=6)],
+     {"x": x}, {"s": floats(1, 2, 3, 4, 5, 6), "b": floats(6, 5, 4, 3, 2, 1)}, opset=18)
+
+# A ratio that is kept.
+photo = ramp(1, 1, 7, 5)
+for name, policy, sizes, mode in (
+        ("not_larger", "not_larger", (4, 3), "linear"), ("not_smaller", "not_smaller", (4, 3), "linear"),
+        ("grown", "not_larger", (16, 16), "cubic"), ("grown_least", "not_smaller", (11, 13), "linear"),
+        ("nearest", "not_larger", (5, 5), "nearest"), ("exact", "not_larger", (14, 10), "linear")):
+    case("resize_ratio_" + name,
+         [node("Resize", ["x", "", "", "z"], ["y"], mode=mode, axes=[2, 3], keep_aspect_ratio_policy=policy)],
+         {"x": photo}, {"z": ints(*sizes)}, opset=18)

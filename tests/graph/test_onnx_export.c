@@ -423,6 +423,53 @@ static void test_graph_onnx_export__masks_and_replaced(void **state) {
     msc_graph_destroy(g);
 }
 
+static bool has_attribute(const Onnx__NodeProto *node, const char *name) {
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        if (strcmp(node->attribute[i]->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Averages of bytes in ONNX Runtime refuse the attribute, whatever it holds.
+static void test_graph_onnx_export__dilations(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MORE("quantized_average"));
+    Onnx__ModelProto *model = save_and_read(g, NULL);
+    const Onnx__NodeProto *pool = find_node(model, "p");
+    assert_string_equal(pool->op_type, "AveragePool");
+    assert_false(has_attribute(pool, "dilations"));
+    msc_onnx_model_free(model);
+    msc_graph_destroy(g);
+    g = load_file(MSC_TESTS_MORE("pad_infinite_dilated"));
+    model = save_and_read(g, NULL);
+    assert_true(has_attribute(find_node(model, "y"), "dilations"));
+    msc_onnx_model_free(model);
+    msc_graph_destroy(g);
+}
+
+// Numbers of groups are spread over the channels, of which opset 21 wants them.
+static void test_graph_onnx_export__groups_of_channels(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(MSC_TESTS_MORE("group_norm_18"));
+    Onnx__ModelProto *model = save_and_read(g, NULL);
+    const Onnx__NodeProto *norm = find_node(model, "y");
+    for (int i = 1; i < 3; i++) {
+        const Onnx__NodeProto *flat = find_node(model, norm->input[i]);
+        const Onnx__NodeProto *wide = find_node(model, flat->input[0]);
+        assert_string_equal(wide->op_type, "Expand");
+        check_bytes(model, wide->input[1], MSC_ONNX_INT64, 16, (const int64_t[]){2, 3});
+    }
+    msc_onnx_model_free(model);
+    msc_graph_destroy(g);
+    g = load_file(MSC_TESTS_MORE("group_norm_18_channels"));
+    model = save_and_read(g, NULL);
+    assert_int_equal(model->graph->n_node, 1);
+    msc_onnx_model_free(model);
+    msc_graph_destroy(g);
+}
+
 static void test_graph_onnx_export__errors(void **state) {
     (void)state;
     struct msc_graph *g = fan_out();
@@ -477,6 +524,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_export__float_types),
         cmocka_unit_test(test_graph_onnx_export__weight_in_both_forms),
         cmocka_unit_test(test_graph_onnx_export__masks_and_replaced),
+        cmocka_unit_test(test_graph_onnx_export__dilations),
+        cmocka_unit_test(test_graph_onnx_export__groups_of_channels),
         cmocka_unit_test(test_graph_onnx_export__errors),
     };
     msc_test_select(argc, argv);
