@@ -35,6 +35,12 @@ enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
     return MSC_OK;
 }
 
+enum msc_status msc_onnx__hide(struct msc_onnx_import *im, const char *name) {
+    return name == NULL || name[0] == '\0'
+               ? MSC_OK
+               : msc_graph__names_put(&im->value_names, name, MSC_NO_ID);
+}
+
 // The elements of an initialiser, or what was given in their place.
 static enum msc_status read_initializer(struct msc_array **out, const struct msc_onnx_import *im,
                                         const Onnx__TensorProto *source) {

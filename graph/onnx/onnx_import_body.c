@@ -182,8 +182,40 @@ static const char *branch_prefix(const struct msc_onnx_node *n, int32_t which) {
     return name == NULL ? NULL : msc_graph__body_prefix(&b->arena, "", MSC_OP_IF, name, which);
 }
 
-// The branch that is always taken, as part of the graph around it. Names of values are unique over
-// a graph and its bodies.
+// Names of a branch are known in it alone: another branch, or the graph around behind it, may have
+// the same.
+static enum msc_status hide_names(struct msc_onnx_import *im, const Onnx__GraphProto *branch) {
+    for (size_t i = 0; i < branch->n_initializer; i++) {
+        MSC_TRY(msc_onnx__hide(im, branch->initializer[i]->name));
+    }
+    for (size_t i = 0; i < branch->n_node; i++) {
+        for (size_t o = 0; o < branch->node[i]->n_output; o++) {
+            MSC_TRY(msc_onnx__hide(im, branch->node[i]->output[o]));
+        }
+    }
+    return MSC_OK;
+}
+
+// The branch's outputs, known by the names of the If's instead of their own.
+static enum msc_status define_outputs(struct msc_onnx_node *n, const Onnx__GraphProto *branch) {
+    struct msc_onnx_import *im = n->import;
+    struct msc_onnx_value *values =
+        msc_arena_array(&im->builder.arena, branch->n_output + 1, sizeof(values[0]));
+    if (values == NULL) {
+        return msc_graph__no_memory(im->builder.graph);
+    }
+    for (size_t i = 0; i < branch->n_output; i++) {
+        const char *output = branch->output[i]->name == NULL ? "" : branch->output[i]->name;
+        MSC_TRY(msc_onnx__lookup(&values[i].value, im, output));
+    }
+    MSC_TRY(hide_names(im, branch));
+    for (size_t i = 0; i < branch->n_output; i++) {
+        MSC_TRY(msc_onnx__define(im, n->proto->output[i], values[i]));
+    }
+    return MSC_OK;
+}
+
+// The branch that is always taken, as part of the graph around it.
 static enum msc_status inline_branch(struct msc_onnx_node *n, const Onnx__GraphProto *branch,
                                      int32_t which) {
     struct msc_onnx_import *im = n->import;
@@ -204,15 +236,7 @@ static enum msc_status inline_branch(struct msc_onnx_node *n, const Onnx__GraphP
     status = status == MSC_OK ? msc_onnx__add_nodes(im) : status;
     im->proto = around;
     im->prefix = around_prefix;
-    for (size_t i = 0; status == MSC_OK && i < branch->n_output; i++) {
-        struct msc_onnx_value value = {0};
-        const char *output = branch->output[i]->name == NULL ? "" : branch->output[i]->name;
-        status = msc_onnx__lookup(&value.value, im, output);
-        if (status == MSC_OK) {
-            status = msc_onnx__define(im, n->proto->output[i], value);
-        }
-    }
-    return status;
+    return status == MSC_OK ? define_outputs(n, branch) : status;
 }
 
 enum msc_status msc_onnx__if(struct msc_onnx_node *n) {

@@ -155,6 +155,8 @@ enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import 
                                  const char *name);
 enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
                                  struct msc_onnx_value value);
+// From here on nothing has the name.
+enum msc_status msc_onnx__hide(struct msc_onnx_import *im, const char *name);
 
 // Importing a graph in steps (graph/onnx/onnx_import.c), for the model's and for bodies.
 enum msc_status msc_onnx__add_initializers(struct msc_onnx_import *im);

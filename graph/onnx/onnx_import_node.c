@@ -19,18 +19,27 @@ static enum msc_status wrong_type(const char *name, const char *expected) {
     return MSC_FAIL(MSC_E_FORMAT, "attribute %s is not %s", name, expected);
 }
 
+// Writers of protobuf 3 leave out a value of 0 or "", and the type alone tells that it is there.
+static bool has_type(const Onnx__AttributeProto *a, Onnx__AttributeProto__AttributeType type) {
+    return a->has_type && a->type == type;
+}
+
 enum msc_status msc_onnx__int(int64_t *out, const struct msc_onnx_node *n, const char *name,
                               int64_t otherwise) {
     const Onnx__AttributeProto *a = msc_onnx__attribute(n, name);
     *out = a == NULL ? otherwise : a->i;
-    return a == NULL || a->has_i ? MSC_OK : wrong_type(name, "a whole number");
+    return a == NULL || a->has_i || has_type(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT)
+               ? MSC_OK
+               : wrong_type(name, "a whole number");
 }
 
 enum msc_status msc_onnx__float(float *out, const struct msc_onnx_node *n, const char *name,
                                 float otherwise) {
     const Onnx__AttributeProto *a = msc_onnx__attribute(n, name);
     *out = a == NULL ? otherwise : a->f;
-    return a == NULL || a->has_f ? MSC_OK : wrong_type(name, "a number");
+    return a == NULL || a->has_f || has_type(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT)
+               ? MSC_OK
+               : wrong_type(name, "a number");
 }
 
 enum msc_status msc_onnx__text(const char **out, const struct msc_onnx_node *n, const char *name,
@@ -40,7 +49,7 @@ enum msc_status msc_onnx__text(const char **out, const struct msc_onnx_node *n, 
     if (a == NULL) {
         return MSC_OK;
     }
-    if (!a->has_s) {
+    if (!a->has_s && !has_type(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING)) {
         return wrong_type(name, "text");
     }
     *out = msc_arena_strndup(&n->import->builder.arena,
@@ -438,6 +447,20 @@ enum msc_status msc_onnx__constant(struct msc_onnx_node *n) {
     return msc_onnx__set_output(n, value);
 }
 
+// The list of one element as a scalar, which fits a shape without dimensions, too.
+static enum msc_status read_fill(struct msc_array **out, const struct msc_onnx_node *n,
+                                 const Onnx__TensorProto *source) {
+    struct msc_array *list;
+    MSC_TRY(msc_onnx_array(&list, source, n->import->folder));
+    enum msc_status status =
+        msc_array_n_elements(list) == 1
+            ? msc_array_create_from(out, msc_array_dtype(list), 0, NULL, msc_array_data(list))
+            : MSC_FAIL(MSC_E_FORMAT, "its value has %lld elements, expected 1",
+                       (long long)msc_array_n_elements(list));
+    msc_array_release(list);
+    return status;
+}
+
 // One element broadcast to the shape: folded when the shape is constant.
 enum msc_status msc_onnx__constant_of_shape(struct msc_onnx_node *n) {
     static const float zero = 0.0f;
@@ -445,15 +468,11 @@ enum msc_status msc_onnx__constant_of_shape(struct msc_onnx_node *n) {
     struct msc_value *element;
     const Onnx__AttributeProto *a = msc_onnx__attribute(n, "value");
     if (a != NULL && a->t != NULL) {
-        MSC_TRY(msc_onnx_array(&array, a->t, n->import->folder));
+        MSC_TRY(read_fill(&array, n, a->t));
     } else {
         MSC_TRY(msc_array_create_from(&array, MSC_DTYPE_F32, 0, NULL, &zero));
     }
     enum msc_status status = msc_builder_constant(&element, &n->import->builder, "", array);
-    if (status == MSC_OK && msc_array_n_elements(array) != 1) {
-        status = MSC_FAIL(MSC_E_FORMAT, "its value has %lld elements, expected 1",
-                          (long long)msc_array_n_elements(array));
-    }
     msc_array_release(array);
     MSC_TRY(status);
     struct msc_value *operands[] = {element, n->inputs[0]};

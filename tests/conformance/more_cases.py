@@ -141,3 +141,51 @@ for name, policy, sizes, mode in (
     case("resize_ratio_" + name,
          [node("Resize", ["x", "", "", "z"], ["y"], mode=mode, axes=[2, 3], keep_aspect_ratio_policy=policy)],
          {"x": photo}, {"z": ints(*sizes)}, opset=18)
+
+# Zeros of no dimensions.
+two = numpy_helper.from_array(floats(2))
+case("constant_of_shape_scalar",
+     [node("ConstantOfShape", ["none"], ["c"], value=two), node("Add", ["x", "c"], ["y"]),
+      node("Identity", ["c"], ["z"])],
+     {"x": ramp(2, 3)}, {"none": ints()}, outputs=("y", "z"))
+case("constant_of_shape_of_sum",
+     [node("ReduceSum", ["x"], ["r"], keepdims=0), node("Shape", ["r"], ["s"]),
+      node("ConstantOfShape", ["s"], ["c"], value=two), node("Add", ["r", "c"], ["y"])],
+     {"x": ramp(2, 3)})
+case("constant_of_shape_index",
+     [node("ReduceSum", ["x"], ["r"], keepdims=0), node("Shape", ["r"], ["s"]),
+      node("ConstantOfShape", ["s"], ["i"], value=numpy_helper.from_array(ints(1))),
+      node("Gather", ["x", "i"], ["y"], axis=0)],
+     {"x": ramp(2, 3)})
+
+
+# Two branches that are always taken, and what is behind them, with the same names in them.
+def branch(name, op, number):
+    return body(name, [node("Constant", [], ["k"], value=numpy_helper.from_array(floats(number))),
+                       node(op, ["x", "k"], ["inner"]), node("Mul", ["inner", "w"], [name])], name,
+                initializers={"w": floats(number, 1, number)})
+
+
+case("if_same_names",
+     [node("If", ["yes"], ["a"], then_branch=branch("t", "Add", 1), else_branch=branch("e", "Mul", 2)),
+      node("If", ["no"], ["b"], then_branch=branch("t", "Add", 1), else_branch=branch("e", "Mul", 3)),
+      node("Add", ["a", "b"], ["inner"]), node("Neg", ["inner"], ["y"])],
+     {"x": ramp(2, 3)}, {"yes": np.array(True), "no": np.array(False)})
+case("if_same_outputs",
+     [node("If", ["yes"], ["y"], then_branch=branch("y", "Add", 1), else_branch=branch("e", "Mul", 2))],
+     {"x": ramp(2, 3)}, {"yes": np.array(True)})
+
+
+# Attributes that are 0 and left out, as writers of protobuf 3 do.
+def without_zeros(model):
+    for n in model.graph.node:
+        for a in n.attribute:
+            for field in ("i", "f", "s"):
+                if a.HasField(field) and not getattr(a, field):
+                    a.ClearField(field)
+
+
+case("zeros_left_out",
+     [node("Concat", ["x", "x"], ["c"], axis=0), node("Gather", ["c", "i"], ["g"], axis=0),
+      node("Flatten", ["g"], ["f"], axis=0), node("Gemm", ["f", "w", "b"], ["y"], beta=0.0)],
+     {"x": ramp(2, 3)}, {"i": ints(0, 3), "w": ramp(6, 4), "b": ramp(4)}, change=without_zeros)
