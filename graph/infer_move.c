@@ -154,7 +154,9 @@ void msc_infer__slice_range(int64_t *begin, int64_t *count, int64_t length, int6
     end = end < 0 ? end + length : end;
     *begin = *begin < 0 ? 0 : *begin > highest ? highest : *begin;
     end = end < lowest ? lowest : end > highest ? highest : end;
-    if (stride > 0) {
+    if (length == 0) {
+        *count = 0;
+    } else if (stride > 0) {
         *count = end <= *begin ? 0 : (end - *begin - 1) / stride + 1;
     } else {
         int64_t step = stride == INT64_MIN ? INT64_MAX : -stride;

@@ -189,3 +189,12 @@ case("zeros_left_out",
      [node("Concat", ["x", "x"], ["c"], axis=0), node("Gather", ["c", "i"], ["g"], axis=0),
       node("Flatten", ["g"], ["f"], axis=0), node("Gemm", ["f", "w", "b"], ["y"], beta=0.0)],
      {"x": ramp(2, 3)}, {"i": ints(0, 3), "w": ramp(6, 4), "b": ramp(4)}, change=without_zeros)
+
+# Nothing, reversed.
+reverse = {"from": ints(-1), "to": ints(-(1 << 63) + 1), "axis": ints(1), "step": ints(-1)}
+parameters = ["from", "to", "axis", "step"]
+case("slice_reversed_nothing", [node("Slice", ["x"] + parameters, ["y"])], {"x": ramp(2, 0)}, reverse)
+case("slice_reversed_not_found",
+     [node("NonZero", ["x"], ["n"]), node("Slice", ["n"] + parameters, ["y"])],
+     {"x": np.zeros((2, 3), np.float32)}, reverse)
+case("slice_reversed_one", [node("Slice", ["x"] + parameters, ["y"])], {"x": ramp(2, 1)}, reverse)
