@@ -175,6 +175,10 @@ enum msc_status msc_onnx__if(struct msc_onnx_node *n);
 enum msc_status msc_onnx__loop(struct msc_onnx_node *n);
 enum msc_status msc_onnx__scan(struct msc_onnx_node *n);
 enum msc_status msc_onnx__identity(struct msc_onnx_node *n);
+enum msc_status msc_onnx__reshape(struct msc_onnx_node *n);
+enum msc_status msc_onnx__concat(struct msc_onnx_node *n);
+enum msc_status msc_onnx__tile(struct msc_onnx_node *n);
+enum msc_status msc_onnx__selu(struct msc_onnx_node *n);
 enum msc_status msc_onnx__constant(struct msc_onnx_node *n);
 enum msc_status msc_onnx__constant_of_shape(struct msc_onnx_node *n);
 enum msc_status msc_onnx__conv(struct msc_onnx_node *n);
@@ -219,6 +223,7 @@ enum msc_status msc_onnx__pad(struct msc_onnx_node *n);
 enum msc_status msc_onnx__quantize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__dequantize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__cast(struct msc_onnx_node *n);
+enum msc_status msc_onnx__cast_to_number(struct msc_onnx_node *n); // since opset 6
 enum msc_status msc_onnx__resize(struct msc_onnx_node *n);
 enum msc_status msc_onnx__upsample(struct msc_onnx_node *n);
 

@@ -98,8 +98,25 @@ enum msc_status msc_onnx__matmul(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_MATMUL, n->inputs, 2);
 }
 
+// Before opset 14 outputs that have names, read or not, were what asked for training; before opset 7
+// an attribute could forbid it.
+static enum msc_status check_training_outputs(const struct msc_onnx_node *n) {
+    int64_t is_test;
+    MSC_TRY(msc_onnx__int(&is_test, n, "is_test", 0));
+    for (size_t i = 1; n->opset < 14 && is_test == 0 && i < n->proto->n_output; i++) {
+        const char *name = n->proto->output[i];
+        if (name != NULL && name[0] != '\0') {
+            return MSC_ONNX_UNSUPPORTED("its output '%s' means training before opset 14; export "
+                                        "the model for inference",
+                                        name);
+        }
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_onnx__batch_norm(struct msc_onnx_node *n) {
     int64_t training, spatial;
+    MSC_TRY(check_training_outputs(n));
     MSC_TRY(msc_onnx__int(&training, n, "training_mode", 0));
     MSC_TRY(msc_onnx__int(&spatial, n, "spatial", 1));
     if (training != 0 || spatial != 1) {

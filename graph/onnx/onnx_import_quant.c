@@ -50,7 +50,7 @@ static bool fits_half(const struct msc_array *constant, bool is_signed) {
 }
 
 // To a type of 4 bits what fits it lies in its bytes already.
-enum msc_status msc_onnx__cast(struct msc_onnx_node *n) {
+enum msc_status msc_onnx__cast_to_number(struct msc_onnx_node *n) {
     int64_t type;
     MSC_TRY(msc_onnx__int(&type, n, "to", 0));
     bool is_half = type == MSC_ONNX_INT4 || type == MSC_ONNX_UINT4;

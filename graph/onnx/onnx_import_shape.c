@@ -113,7 +113,7 @@ enum msc_status msc_onnx__pad(struct msc_onnx_node *n) {
     struct msc_value *operands[4] = {n->inputs[0], NULL, NULL, NULL};
     const char *mode;
     MSC_TRY(msc_onnx__text(&mode, n, "mode", "constant"));
-    MSC_TRY(msc_onnx__list_param(&operands[1], n, 1, "pads"));
+    MSC_TRY(msc_onnx__list_param(&operands[1], n, 1, n->opset < 2 ? "paddings" : "pads"));
     if (operands[1] == NULL) {
         return MSC_FAIL(MSC_E_FORMAT, "it has no pads");
     }
@@ -144,8 +144,10 @@ static bool is_empty_list(const struct msc_value *v) {
 }
 
 static enum msc_status set_method(struct msc_onnx_node *n, const char *mode) {
-    static const char *const methods[][2] = {
-        {"nearest", "nearest_neighbor"}, {"linear", "linear"}, {"cubic", "cubic"}};
+    static const char *const methods[][2] = {{"nearest", "nearest_neighbor"},
+                                             {"linear", "linear"},
+                                             {"bilinear", "linear"},
+                                             {"cubic", "cubic"}};
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
         if (strcmp(mode, methods[i][0]) == 0) {
             msc_onnx__set(n, "method", methods[i][1]);
@@ -155,15 +157,56 @@ static enum msc_status set_method(struct msc_onnx_node *n, const char *mode) {
     return MSC_ONNX_UNSUPPORTED("mode '%s'", mode);
 }
 
-// Upsample, and Resize as it was in opset 10: coordinates are divided by the scale.
-static enum msc_status old_resize(struct msc_onnx_node *n, struct msc_value *scales) {
+// Attributes of Upsample, and of Resize as it was in opset 10: coordinates are divided by the scale.
+static enum msc_status set_old_modes(struct msc_onnx_node *n, const char *rounding) {
     const char *mode;
     MSC_TRY(msc_onnx__text(&mode, n, "mode", "nearest"));
     MSC_TRY(set_method(n, mode));
     msc_onnx__set(n, "coordinate_transformation_mode", "asymmetric");
-    msc_onnx__set(n, "rounding_method", "floor");
-    struct msc_value *operands[4] = {n->inputs[0], NULL, scales, NULL};
+    msc_onnx__set(n, "rounding_method", rounding);
+    return MSC_OK;
+}
+
+static enum msc_status old_resize(struct msc_onnx_node *n, struct msc_value *x,
+                                  struct msc_value *scales, const char *rounding) {
+    struct msc_value *operands[3] = {x, NULL, scales};
+    MSC_TRY(set_old_modes(n, rounding));
     return msc_onnx__add_last(n, MSC_OP_RESIZE, operands, 3);
+}
+
+// Which way axes go; both ways where scales are computed.
+static void find_directions(bool *shrinks, bool *grows, const struct msc_value *scales) {
+    int64_t n = scales->constant == NULL ? 0 : msc_array_n_elements(scales->constant);
+    *shrinks = *grows = scales->constant == NULL;
+    for (int64_t i = 0; i < n; i++) {
+        double scale = msc_array_get_double(scales->constant, i);
+        *shrinks = *shrinks || scale < 1;
+        *grows = *grows || scale > 1;
+    }
+}
+
+// Of the nearest elements ONNX Runtime takes the one above where an axis shrinks, the one below
+// where it grows. So axes shrink first, and grow then.
+static enum msc_status resize_10(struct msc_onnx_node *n) {
+    struct msc_value *scales = msc_onnx__input(n, 1), *one, *shrunk;
+    bool shrinks, grows;
+    const char *mode;
+    MSC_TRY(msc_onnx__text(&mode, n, "mode", "nearest"));
+    if (scales == NULL) {
+        return MSC_FAIL(MSC_E_FORMAT, "it has no scales");
+    }
+    find_directions(&shrinks, &grows, scales);
+    shrinks = shrinks && strcmp(mode, "nearest") == 0;
+    if (!shrinks || !grows) {
+        return old_resize(n, n->inputs[0], scales, shrinks ? "ceil" : "floor");
+    }
+    MSC_TRY(msc_onnx__make_scalar(&one, n, MSC_DTYPE_F32, 1));
+    struct msc_value *pair[2] = {scales, one}, *operands[3] = {n->inputs[0]};
+    MSC_TRY(msc_onnx__add_helper(&operands[2], n, MSC_OP_MINIMUM, pair, 2));
+    MSC_TRY(set_old_modes(n, "ceil"));
+    MSC_TRY(msc_onnx__add_helper(&shrunk, n, MSC_OP_RESIZE, operands, 3));
+    MSC_TRY(msc_onnx__add_helper(&scales, n, MSC_OP_MAXIMUM, pair, 2));
+    return old_resize(n, shrunk, scales, "floor");
 }
 
 static enum msc_status set_resize_modes(enum msc_op *op, struct msc_onnx_node *n) {
@@ -193,7 +236,7 @@ static enum msc_status set_resize_modes(enum msc_op *op, struct msc_onnx_node *n
 
 enum msc_status msc_onnx__resize(struct msc_onnx_node *n) {
     if (n->opset < 11) {
-        return old_resize(n, msc_onnx__input(n, 1));
+        return resize_10(n);
     }
     struct msc_value *operands[4] = {n->inputs[0], NULL, msc_onnx__input(n, 2),
                                      msc_onnx__input(n, 3)};
@@ -222,9 +265,16 @@ enum msc_status msc_onnx__resize(struct msc_onnx_node *n) {
 
 enum msc_status msc_onnx__upsample(struct msc_onnx_node *n) {
     const float *values;
+    float planes[4] = {1, 1};
     int count;
     struct msc_value *scales = msc_onnx__input(n, 1);
     MSC_TRY(msc_onnx__floats(&values, &count, n, "scales"));
+    if (n->opset < 7) {
+        MSC_TRY(msc_onnx__float(&planes[2], n, "height_scale", 0));
+        MSC_TRY(msc_onnx__float(&planes[3], n, "width_scale", 0));
+        values = planes;
+        count = 4;
+    }
     if (scales == NULL && count > 0) {
         struct msc_array *array;
         int64_t dim = count;
@@ -233,5 +283,6 @@ enum msc_status msc_onnx__upsample(struct msc_onnx_node *n) {
         msc_array_release(array);
         MSC_TRY(status);
     }
-    return scales == NULL ? MSC_FAIL(MSC_E_FORMAT, "it has no scales") : old_resize(n, scales);
+    return scales == NULL ? MSC_FAIL(MSC_E_FORMAT, "it has no scales")
+                          : old_resize(n, n->inputs[0], scales, "floor");
 }

@@ -198,3 +198,33 @@ case("slice_reversed_not_found",
      [node("NonZero", ["x"], ["n"]), node("Slice", ["n"] + parameters, ["y"])],
      {"x": np.zeros((2, 3), np.float32)}, reverse)
 case("slice_reversed_one", [node("Slice", ["x"] + parameters, ["y"])], {"x": ramp(2, 1)}, reverse)
+
+# Resize as it was in opset 10.
+image = np.arange(35, dtype=np.float32).reshape(1, 1, 5, 7)
+for name, scales in (("less", (1, 1, .6, .6)), ("less_7", (1, 1, .7, .3)), ("half", (1, 1, .5, .5)),
+                     ("more", (1, 1, 2, 1.5)), ("both", (1, 1, .7, 1.3)), ("turned", (1, 1, 1.7, .4))):
+    case("resize_10_" + name, [node("Resize", ["x", "s"], ["y"], mode="nearest")],
+         {"x": image}, {"s": floats(*scales)}, opset=10)
+case("resize_10_linear", [node("Resize", ["x", "s"], ["y"], mode="linear")],
+     {"x": image}, {"s": floats(1, 1, .6, 1.3)}, opset=10)
+case("resize_10_computed", [node("Neg", ["t"], ["s"]), node("Resize", ["x", "s"], ["y"], mode="nearest")],
+     {"x": image, "t": floats(-1, -1, -.7, -1.3)}, opset=10)
+
+# Operators of opsets before 7.
+x = ramp(2, 3)
+case("reshape_1", [node("Reshape", ["x"], ["y"], shape=[3, 2])], {"x": x}, opset=4)
+case("reshape_1_kept", [node("Reshape", ["x"], ["y"], shape=[0, -1, 1])], {"x": x}, opset=1)
+case("concat_1", [node("Concat", ["x", "x"], ["y"])], {"x": x}, opset=3,
+     expected=[np.concatenate([x, x], 1)])
+case("cast_1", [node("Cast", ["x"], ["y"], to="INT64")], {"x": x}, opset=5,
+     expected=[x.astype(np.int64)])
+case("pad_1", [node("Pad", ["x"], ["y"], paddings=[0, 1, 1, 0], value=2.5)], {"x": x}, opset=1,
+     expected=[np.pad(x, ((0, 1), (1, 0)), constant_values=2.5)])
+case("tile_1", [node("Tile", ["x", "n", "a"], ["y"])], {"x": x},
+     {"n": np.array(3, np.float32), "a": np.array(1, np.float32)}, opset=1,
+     expected=[np.tile(x, (1, 3))])
+case("selu_1", [node("Selu", ["x"], ["y"])], {"x": x}, opset=1,
+     expected=[np.where(x > 0, 1.0507 * x, 1.0507 * 1.6732 * (np.exp(x) - 1)).astype(np.float32)])
+case("upsample_1", [node("Upsample", ["x"], ["y"], height_scale=2.0, width_scale=3.0, mode="nearest")],
+     {"x": x.reshape(1, 1, 2, 3)}, opset=1,
+     expected=[x.reshape(1, 1, 2, 3).repeat(2, 2).repeat(3, 3)])

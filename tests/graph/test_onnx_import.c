@@ -313,6 +313,18 @@ static void test_graph_onnx_import__dropout_of_nothing(void **state) {
     msc_graph_destroy(g);
 }
 
+// Outputs without names, or told to be of no use, ask for no training.
+static void test_graph_onnx_import__no_training(void **state) {
+    (void)state;
+    static const char *const paths[] = {MSC_TESTS_MODEL("training_no_outputs"),
+                                        MSC_TESTS_MODEL("training_is_test")};
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        struct msc_graph *g = load_file(paths[i]);
+        assert_string_equal(op_of(g, "norm"), "nn.batch_norm");
+        msc_graph_destroy(g);
+    }
+}
+
 static void test_graph_onnx_import__refusals(void **state) {
     (void)state;
     static const struct {
@@ -334,6 +346,8 @@ static void test_graph_onnx_import__refusals(void **state) {
          "opset 22, expected 1 to 21; export it so (opset_version)"},
         {MSC_TESTS_MODEL("training_output"), MSC_E_UNSUPPORTED,
          "it reads 'mean', an extra output of BatchNormalization"},
+        {MSC_TESTS_MODEL("training_outputs"), MSC_E_UNSUPPORTED,
+         "node 'norm' (BatchNormalization): its output 'mean' means training before opset 14"},
         {MSC_TESTS_MODEL("dropout_half"), MSC_E_UNSUPPORTED, "training_mode is set"},
         {MSC_TESTS_MODEL("short_weight"), MSC_E_FORMAT, "needs 16 bytes, found 15"},
         {MSC_TESTS_MODEL("huge_weight"), MSC_E_FORMAT, "negative or too large"},
@@ -395,6 +409,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_import__remainders),
         cmocka_unit_test(test_graph_onnx_import__reductions),
         cmocka_unit_test(test_graph_onnx_import__dropout_of_nothing),
+        cmocka_unit_test(test_graph_onnx_import__no_training),
         cmocka_unit_test(test_graph_onnx_import__refusals),
     };
     msc_test_select(argc, argv);

@@ -245,7 +245,19 @@ save("opset_22", build([node("Relu", ["x"], ["y"], "relu")], *io, opset=22))
 save("training_output", build(
     [node("BatchNormalization", ["x", "g", "g", "g", "g"], ["b", "mean"], "norm"),
      node("Relu", ["b"], ["y"], "relu"), node("Abs", ["mean"], ["z"], "abs")],
-    io[0], [value("y", None), value("z", None)], [ramp("g", 1)]))
+    io[0], [value("y", None), value("z", None)], [ramp("g", 1)], opset=14))
+
+
+# Before opset 14 these outputs ask for training, although nothing reads them.
+def with_outputs(*outputs, **attributes):
+    return build([node("BatchNormalization", ["x", "g", "g", "g", "g"], ["y", *outputs], "norm",
+                       **attributes)], *io, [tensor("g", [0.5])],
+                 opset=6 if attributes else 8)
+
+
+save("training_outputs", with_outputs("mean", "var", "saved_mean", "saved_var"))
+save("training_no_outputs", with_outputs("", "", "", ""))
+save("training_is_test", with_outputs("mean", "var", "saved_mean", "saved_var", is_test=1))
 
 
 # Exporters leave the first in models that are not trained.
