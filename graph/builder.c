@@ -113,8 +113,10 @@ static const char *builder_wanted_name(const struct msc_value *v) {
 static const char *weight_name(struct msc_builder *b, const struct msc_value *v) {
     const char *base = builder_wanted_name(v);
     const char *name = base;
-    for (int n = 1; name != NULL && msc_graph__live_tensor(b->graph, name) != MSC_NO_ID; n++) {
-        name = msc_arena_printf(&b->arena, "%s_%d", base, n);
+    int32_t of_this = 0;
+    int32_t *number = v->name[0] == '\0' ? &b->n_unnamed : &of_this;
+    while (name != NULL && msc_graph__live_tensor(b->graph, name) != MSC_NO_ID) {
+        name = msc_arena_printf(&b->arena, "%s_%d", base, ++*number);
     }
     return name;
 }

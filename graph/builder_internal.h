@@ -34,6 +34,7 @@ struct msc_builder {
     size_t n_arrays, arrays_capacity;
     struct msc_graph_names reserved; // names kept for joints to come
     int32_t hints[MSC_OP_COUNT];     // next number to try for a name
+    int32_t n_unnamed;               // last number tried for a weight without a name
 };
 
 struct msc_builder_joint {

@@ -56,12 +56,16 @@ enum msc_status msc_graph_replace_tensor(struct msc_graph *g, int32_t from, int3
         if (j->is_dead || i == target->producer) {
             continue;
         }
+        bool is_reader = false;
         for (int32_t k = 0; k < j->joint.n_operands; k++) {
             if (j->operands[k] == from) {
                 j->operands[k] = to;
+                is_reader = true;
             }
         }
-        msc_graph__refresh_joint(g, j);
+        if (is_reader) {
+            msc_graph__refresh_joint(g, j);
+        }
     }
     g->is_final = false;
     return target->producer == MSC_NO_ID ? MSC_OK : replace_output(g, from, to);
