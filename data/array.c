@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -256,6 +257,16 @@ int64_t msc_array_get_i64(const struct msc_array *array, int64_t index) {
     assert(index >= 0 && index < array->n_elements);
     return msc_number__to_i64(msc_number__load(array->data, array->dtype, index), INT64_MIN,
                               INT64_MAX);
+}
+
+bool msc_array_fits_float(const struct msc_array *array, int64_t index) {
+    if (msc_dtype_is_integer(array->dtype)) {
+        int64_t value = msc_array_get_i64(array, index);
+        float rounded = (float)value;
+        return rounded < 0x1p63f && (int64_t)rounded == value;
+    }
+    double value = msc_array_get_double(array, index);
+    return isnan(value) || (double)(float)value == value;
 }
 
 struct msc_hash msc_array_hash(const struct msc_array *array) {

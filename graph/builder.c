@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 void msc_builder_finish(struct msc_builder *b) {
@@ -342,6 +343,16 @@ static enum msc_status add_weight(struct assembly *a, const struct msc_op_role *
     return make_weight(&weight->tensor, a->b, v, layout);
 }
 
+// Attributes hold floats: a limit of integers or of doubles may be none, and stays an operand.
+static bool fits_attribute(const struct assembly *a, const struct msc_op_role *role,
+                           const struct msc_value *v) {
+    char key[32];
+    snprintf(key, sizeof(key), "%.*s", (int)role->length, role->name);
+    const struct msc_op_attr *row = msc_op_attr_find(a->from->op, key);
+    return row == NULL || row->type != MSC_ATTR_FLOAT || msc_array_n_elements(v->constant) != 1 ||
+           msc_array_fits_float(v->constant, 0);
+}
+
 // What one operand becomes. Positions that take nothing else are filled with MSC_NO_ID.
 static enum msc_status builder_deal(struct assembly *a, const struct msc_op_role *role,
                                     struct msc_value *v) {
@@ -350,7 +361,7 @@ static enum msc_status builder_deal(struct assembly *a, const struct msc_op_role
         return add_weight(a, role, v);
     }
     int32_t tensor = MSC_NO_ID;
-    if (v != NULL && v->constant != NULL && role->is_attribute) {
+    if (v != NULL && v->constant != NULL && role->is_attribute && fits_attribute(a, role, v)) {
         MSC_TRY(add_attribute(a, role, v));
     } else if (v != NULL) {
         MSC_TRY(msc_builder_tensor(&tensor, a->b, v));

@@ -131,7 +131,7 @@ enum msc_status msc_onnx__pad(struct msc_onnx_node *n) {
     operands[3] = msc_onnx__input(n, 3);
     operands[2] = msc_onnx__input(n, 2);
     double value;
-    if (msc_onnx__scalar(&value, operands[2])) {
+    if (msc_onnx__scalar(&value, operands[2]) && msc_array_fits_float(operands[2]->constant, 0)) {
         // Also an infinity, which a list of attributes would take for "no value".
         msc_onnx__set_float(n, "pad_value", (float)value);
         operands[2] = NULL;

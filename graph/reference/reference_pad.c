@@ -73,14 +73,29 @@ static void fill_axis(const struct pad *p, int axis, int64_t from, char **to) {
     }
 }
 
-// The attribute, or the operand; 0 where there is neither.
-static enum msc_status read_value(float *out, const struct msc_reference_call *call) {
-    int n;
-    *out = 0;
-    if (msc_reference__get_text(call, "pad_value")[0] != '\0') {
-        return msc_reference__get_float(out, call, "pad_value");
+// Writes the attribute, or the operand; 0 where there is neither.
+static enum msc_status read_constant(struct pad *p, const struct msc_reference_call *call) {
+    struct msc_view constant = {.data = p->constant, .dtype = p->x->dtype};
+    int position = msc_joint_operand(call->joint, "pad_value");
+    float value = 0;
+    if (position >= 0 && msc_reference__has(call, position)) {
+        const struct msc_view *operand = &call->operands[position];
+        if (msc_view_n_elements(operand) != 1) {
+            return MSC_FAIL(MSC_E_INVALID, "joint %s: pad_value holds %lld numbers, expected one",
+                            call->joint->name, (long long)msc_view_n_elements(operand));
+        }
+        if (operand->dtype == p->x->dtype) {
+            memcpy(p->constant, operand->data, p->bytes);
+        } else {
+            msc_reference__set_double_at(&constant, 0, msc_reference__get_double_at(operand, 0));
+        }
+        return MSC_OK;
     }
-    return msc_reference__param_floats(out, &n, call, "pad_value", "pad_value", 1);
+    if (msc_reference__get_text(call, "pad_value")[0] != '\0') {
+        MSC_TRY(msc_reference__get_float(&value, call, "pad_value"));
+    }
+    msc_reference__set_double_at(&constant, 0, (double)value);
+    return MSC_OK;
 }
 
 enum msc_status msc_reference__pad(const struct msc_reference_call *call) {
@@ -91,11 +106,9 @@ enum msc_status msc_reference__pad(const struct msc_reference_call *call) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: pad_mode '%s'", call->joint->name, mode);
     }
     int64_t widths[2 * MSC_MAX_DIMS];
-    float value;
     int n;
     MSC_TRY(
         msc_reference__param_ints(widths, &n, call, "pad_width", "pad_width", 2 * MSC_MAX_DIMS));
-    MSC_TRY(read_value(&value, call));
     if (n != 2 * p.x->n_dims) {
         return MSC_FAIL(MSC_E_INVALID, "joint %s: pad_width holds %d numbers, expected %d",
                         call->joint->name, n, 2 * p.x->n_dims);
@@ -107,8 +120,7 @@ enum msc_status msc_reference__pad(const struct msc_reference_call *call) {
     memcpy(p.begins, widths, sizeof(int64_t) * (size_t)p.x->n_dims);
     msc_reference__strides(p.strides, p.x->n_dims, p.x->dims);
     p.bytes = msc_dtype_bytes(p.x->dtype);
-    struct msc_view constant = {.data = p.constant, .dtype = p.x->dtype};
-    msc_reference__set_double_at(&constant, 0, (double)value);
+    MSC_TRY(read_constant(&p, call));
     char *to = p.out->data;
     fill_axis(&p, 0, 0, &to);
     return MSC_OK;

@@ -164,6 +164,9 @@ static bool describe_pad(struct gather *g, const struct msc_vk_joint_desc *d) {
         return false;
     }
     if (a && msc_array_n_elements(a) == 1) {
+        if (!msc_array_fits_float(a, 0)) {
+            return false;
+        }
         value = (float)msc_array_get_double(a, 0);
     } else if (!msc_joint_attr_float(d->joint, "pad_value", &value) && position > 0 &&
                position < d->n_x && d->x[position].dtype != MSC_DTYPE_NONE) {

@@ -228,3 +228,13 @@ case("selu_1", [node("Selu", ["x"], ["y"])], {"x": x}, opset=1,
 case("upsample_1", [node("Upsample", ["x"], ["y"], height_scale=2.0, width_scale=3.0, mode="nearest")],
      {"x": x.reshape(1, 1, 2, 3)}, opset=1,
      expected=[x.reshape(1, 1, 2, 3).repeat(2, 2).repeat(3, 3)])
+
+# Integers that no float holds.
+large = np.array([[-3, 16777216, 16777217, 16777218, 2**31 - 1, 2**31, 2**40 + 7, -2**63]], np.int64)
+for name, low, high in (("odd", 0, 16777217), ("int32", 0, 2**31 - 1), ("low", 16777217, 2**40 + 1)):
+    case("clip_int64_" + name, [node("Clip", ["x", "low", "high"], ["y"])], {"x": large},
+         {"low": np.array(low, np.int64), "high": np.array(high, np.int64)})
+case("clip_double", [node("Clip", ["x", "low", "high"], ["y"])], {"x": np.array([.05, .3, 5], np.float64)},
+     {"low": np.array(.1, np.float64), "high": np.array(1 / 3, np.float64)})
+case("pad_int64", [node("Pad", ["x", "widths", "v"], ["y"])], {"x": large},
+     {"widths": ints(0, 1, 0, 2), "v": np.array(2**31 - 1, np.int64)})
