@@ -50,6 +50,8 @@ void *msc_array_data(const struct msc_array *array); // 64-byte aligned; never N
 // Element `index` in C order as a double or an integer, whatever the type.
 double msc_array_get_double(const struct msc_array *array, int64_t index);
 int64_t msc_array_get_i64(const struct msc_array *array, int64_t index);
+// Whether a float holds element `index` as it is.
+bool msc_array_fits_float(const struct msc_array *array, int64_t index);
 // Hash of type, shape and elements.
 struct msc_hash msc_array_hash(const struct msc_array *array);
 

@@ -135,11 +135,26 @@ static int32_t find_weight(const struct msc_builder *b, const struct msc_value *
     return is_same ? id : MSC_NO_ID;
 }
 
+// Whether a weight can be read with these letters; one without any takes them.
+static enum msc_status share_weight(bool *is_shared, struct msc_builder *b, int32_t weight,
+                                    const char *layout) {
+    struct msc_tensor *t = &b->graph->tensors[weight]->tensor;
+    if (t->layout[0] == '\0' && layout[0] != '\0' && strlen(layout) == (size_t)t->n_dims) {
+        t->layout = msc_arena_strdup(&b->graph->arena, layout);
+        if (t->layout == NULL) {
+            return msc_graph__no_memory(b->graph);
+        }
+    }
+    *is_shared = layout[0] == '\0' || strcmp(t->layout, layout) == 0;
+    return MSC_OK;
+}
+
 static enum msc_status make_weight(int32_t *out, struct msc_builder *b, struct msc_value *v,
                                    const char *layout) {
-    bool is_same =
-        v->weight != MSC_NO_ID &&
-        (layout[0] == '\0' || strcmp(b->graph->tensors[v->weight]->tensor.layout, layout) == 0);
+    bool is_same = false;
+    if (v->weight != MSC_NO_ID) {
+        MSC_TRY(share_weight(&is_same, b, v->weight, layout));
+    }
     if (!is_same && v->constant != NULL) {
         if (strlen(layout) != (size_t)msc_array_n_dims(v->constant)) {
             layout = "";
@@ -478,6 +493,16 @@ static enum msc_status make_outputs(struct msc_value *outputs[], bool *is_folded
     return status;
 }
 
+// A matrix that was turned, to be read as it was by those who can.
+static void mark_turned(struct msc_value *output, const struct msc_builder_joint *joint,
+                        const struct msc_joint *j) {
+    int64_t axes[MSC_MAX_DIMS];
+    if (joint->op == MSC_OP_PERMUTE_DIMS && msc_array_n_dims(output->constant) == 2 &&
+        msc_joint_attr_list(j, "axes", axes, MSC_MAX_DIMS) == 2 && axes[0] == 1 && axes[1] == 0) {
+        output->turned = joint->operands[0];
+    }
+}
+
 enum msc_status msc_builder_add(struct msc_value *outputs[], struct msc_builder *b,
                                 const struct msc_builder_joint *joint) {
     struct assembly a = {.b = b, .from = joint};
@@ -508,6 +533,7 @@ enum msc_status msc_builder_add(struct msc_value *outputs[], struct msc_builder 
     MSC_TRY(msc_graph_add_joint(&id, b->graph, &spec));
     MSC_TRY(make_outputs(outputs, &is_folded, b, id, joint->stays));
     if (is_folded) {
+        mark_turned(outputs[0], joint, &b->graph->joints[id]->joint);
         b->hints[joint->op] = hint;
         MSC_TRY(remove_new_constants(b, &marks, joint));
     }

@@ -17,6 +17,7 @@ struct msc_value {
     const char *joint_name;           // of its `constant` joint; NULL: made from the hint
     const char *layout;               // axis letters of the weight; "": what the role says
     const struct msc_array *constant; // NULL for an activation; held by the builder
+    struct msc_value *turned;         // the matrix that this constant is the transpose of, or NULL
     const char *format; // of elements that stand in another type here: "int4", ...; else ""
     int32_t tensor;     // the activation, or the `constant` joint's output once that is made
     int32_t weight;     // the weight tensor once that is made; may be there without elements

@@ -108,8 +108,8 @@ enum msc_status msc_onnx__put_attrs(struct msc_onnx_joint *j, const char *keys);
 // the first operand's type; "" when it is neither.
 enum msc_status msc_onnx__real_input(const char **out, struct msc_onnx_joint *j, const char *key);
 
-// Adds an initialiser; `data` is borrowed until the model is saved. *out is its name, `wanted` or
-// like it.
+// Adds an initialiser, unless one like it has been made from the same name; `data` is borrowed until
+// the model is saved. *out is its name, `wanted` or like it.
 enum msc_status msc_onnx__add_initializer(const char **out, struct msc_onnx_export *e,
                                           const char *wanted, enum msc_onnx_type type, int n_dims,
                                           const int64_t dims[], const void *data, size_t n_bytes);

@@ -190,8 +190,8 @@ enum msc_status msc_onnx__put_texts(struct msc_onnx_export *e, Onnx__NodeProto *
 }
 
 enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char *name,
-                                          enum msc_onnx_type type, int n_dims,
-                                          const int64_t dims[], const void *data, size_t n_bytes) {
+                                          enum msc_onnx_type type, int n_dims, const int64_t dims[],
+                                          const void *data, size_t n_bytes) {
     Onnx__TensorProto *t = msc_arena_alloc(&e->arena, sizeof(*t));
     int64_t *own_dims = msc_arena_array(&e->arena, (size_t)n_dims + 1, sizeof(own_dims[0]));
     if (t == NULL || own_dims == NULL) {
@@ -215,13 +215,35 @@ enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char 
     return MSC_OK;
 }
 
+// The initialiser with this name, or it and a number behind, and these elements; NULL if none.
+static const char *find_initializer(const struct msc_onnx_export *e, const char *wanted,
+                                    enum msc_onnx_type type, int n_dims, const int64_t dims[],
+                                    const void *data, size_t n_bytes) {
+    size_t length = strlen(wanted);
+    for (size_t i = 0; i < e->n_initializers; i++) {
+        const Onnx__TensorProto *t = e->initializers[i];
+        if (strncmp(t->name, wanted, length) == 0 && t->data_type == (int32_t)type &&
+            t->n_dims == (size_t)n_dims && t->raw_data.len == n_bytes &&
+            (n_dims == 0 || memcmp(t->dims, dims, t->n_dims * sizeof(dims[0])) == 0) &&
+            (n_bytes == 0 || memcmp(t->raw_data.data, data, n_bytes) == 0)) {
+            return t->name;
+        }
+    }
+    return NULL;
+}
+
 enum msc_status msc_onnx__add_initializer(const char **out, struct msc_onnx_export *e,
                                           const char *wanted, enum msc_onnx_type type, int n_dims,
                                           const int64_t dims[], const void *data, size_t n_bytes) {
+    if (wanted != NULL && msc_graph__names_find(&e->value_names, wanted) != MSC_NO_ID) {
+        *out = find_initializer(e, wanted, type, n_dims, dims, data, n_bytes);
+        if (*out != NULL) {
+            return MSC_OK;
+        }
+    }
     *out = msc_onnx__free_name(e, &e->value_names, wanted);
-    return *out == NULL
-               ? msc_onnx__no_memory(e)
-               : msc_onnx__put_initializer(e, *out, type, n_dims, dims, data, n_bytes);
+    return *out == NULL ? msc_onnx__no_memory(e)
+                        : msc_onnx__put_initializer(e, *out, type, n_dims, dims, data, n_bytes);
 }
 
 // A one-dimensional initialiser with a copy of the elements.

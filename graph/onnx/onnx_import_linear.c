@@ -44,6 +44,36 @@ static bool is_row_bias(const struct msc_value *v, int64_t n_outputs) {
     return rank <= 2 && (n == 1 || (n == n_outputs && msc_array_dim(v->constant, -1) == n));
 }
 
+static bool is_read(const struct msc_graph *g, int32_t weight) {
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        const struct msc_graph_joint *j = g->joints[i];
+        for (int32_t k = 0; k < j->joint.n_operands && !j->is_dead; k++) {
+            if (j->operands[k] == weight) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// A linear layer's weight, with its letters. One that was turned, and that another joint reads as it
+// was before, stays one weight: tied embeddings.
+static struct msc_value *name_axes(const struct msc_onnx_node *n, struct msc_value *weight,
+                                   bool is_oi) {
+    const struct msc_graph *g = n->import->builder.graph;
+    struct msc_value *turned = weight->turned;
+    if (turned != NULL && turned->weight != MSC_NO_ID && is_read(g, turned->weight)) {
+        const char *letters = is_oi ? "IO" : "OI";
+        const char *given = g->tensors[turned->weight]->tensor.layout;
+        if (given[0] == '\0' || strcmp(given, letters) == 0) {
+            turned->layout = letters;
+            return turned;
+        }
+    }
+    weight->layout = is_oi ? "OI" : "IO";
+    return weight;
+}
+
 struct gemm {
     float alpha, beta;
     int64_t trans_a, trans_b;
@@ -55,7 +85,7 @@ static enum msc_status gemm_as_linear(struct msc_onnx_node *n, const struct gemm
     if (g->alpha != 1.0f) {
         MSC_TRY(scaled(&operands[1], n, operands[1], g->alpha, 0));
     }
-    operands[1]->layout = g->trans_b ? "OI" : "IO";
+    operands[1] = name_axes(n, operands[1], g->trans_b != 0);
     if (operands[2] == NULL) {
         return msc_onnx__add_last(n, MSC_OP_LINEAR, operands, 2);
     }
@@ -92,8 +122,8 @@ enum msc_status msc_onnx__gemm(struct msc_onnx_node *n) {
 
 enum msc_status msc_onnx__matmul(struct msc_onnx_node *n) {
     if (n->inputs[0]->constant == NULL && is_float_matrix(n->inputs[1])) {
-        n->inputs[1]->layout = "IO";
-        return msc_onnx__add_last(n, MSC_OP_LINEAR, n->inputs, 2);
+        struct msc_value *operands[2] = {n->inputs[0], name_axes(n, n->inputs[1], false)};
+        return msc_onnx__add_last(n, MSC_OP_LINEAR, operands, 2);
     }
     return msc_onnx__add_last(n, MSC_OP_MATMUL, n->inputs, 2);
 }

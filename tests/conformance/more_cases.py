@@ -238,3 +238,16 @@ case("clip_double", [node("Clip", ["x", "low", "high"], ["y"])], {"x": np.array(
      {"low": np.array(.1, np.float64), "high": np.array(1 / 3, np.float64)})
 case("pad_int64", [node("Pad", ["x", "widths", "v"], ["y"])], {"x": large},
      {"widths": ints(0, 1, 0, 2), "v": np.array(2**31 - 1, np.int64)})
+
+# An embedding whose matrix is the last layer's too.
+tied = {"w": ramp(6, 4), "b": ramp(6)}
+row, rows = ints(1, 4, 0), np.array([[1, 4, 0], [5, 2, 3]], np.int64)
+turn = node("Transpose", ["w"], ["t"], perm=[1, 0])
+case("tied_gemm", [node("Gather", ["w", "i"], ["e"]), node("Gemm", ["e", "w", "b"], ["y"], transB=1)],
+     {"i": row}, tied)
+case("tied_turned", [node("Gather", ["w", "i"], ["e"]), turn, node("MatMul", ["e", "t"], ["m"]),
+                     node("Add", ["m", "b"], ["y"])], {"i": rows}, tied)
+case("tied_turned_gemm", [node("Gather", ["w", "i"], ["e"]), turn,
+                          node("Gemm", ["e", "t", "b"], ["y"], alpha=.5)], {"i": row}, tied)
+case("tied_turned_first", [node("MatMul", ["x", "w"], ["a"]), turn, node("MatMul", ["a", "t"], ["y"])],
+     {"x": ramp(2, 3, 6)}, tied)

@@ -559,6 +559,50 @@ static void test_graph_onnx_export_form__bodies(void **state) {
     finish_net(&n);
 }
 
+static int32_t add_take(struct msc_graph *g, const char *name, int32_t from, int32_t indices) {
+    return add_joint(
+        g, &(struct msc_joint_spec){
+               .op = MSC_OP_TAKE, .name = name, .n_inputs = 2, .inputs = IDS(from, indices)});
+}
+
+// A table that is taken from twice stands in the file once.
+static void test_graph_onnx_export_form__shared_table(void **state) {
+    (void)state;
+    struct net n = {0};
+    int32_t left, right;
+    assert_ok(msc_graph_create(&n.g, "table"));
+    assert_ok(msc_graph_add_input(&left, n.g, "i", NULL, MSC_DTYPE_I64, "", 1, DIMS(3)));
+    assert_ok(msc_graph_add_input(&right, n.g, "k", NULL, MSC_DTYPE_I64, "", 1, DIMS(3)));
+    int32_t table = add_weight(n.g, "table", "", 2, DIMS(2, 2));
+    int32_t held = add_joint(
+        n.g, &(struct msc_joint_spec){.op = MSC_OP_CONSTANT,
+                                      .name = "held",
+                                      .n_weights = 1,
+                                      .weights = &(struct msc_weight_spec){"const", table}});
+    int32_t y = add_joint(
+        n.g, &(struct msc_joint_spec){.op = MSC_OP_ADD,
+                                      .name = "both",
+                                      .n_inputs = 2,
+                                      .inputs = IDS(add_take(n.g, "first", held, left),
+                                                    add_take(n.g, "second", held, right))});
+    finish_graph(&n, y, "onnxruntime");
+    struct msc_edit whole = make_edit(8, -128, 127, &half, &zero);
+    edit_tensor(&n, "table", &whole);
+    export_net(&n);
+    const Onnx__NodeProto *sum = maker(&n, "both");
+    const Onnx__NodeProto *taken[2];
+    for (int i = 0; i < 2; i++) {
+        const Onnx__NodeProto *scale = maker(&n, sum->input[i]);
+        assert_string_equal(scale->op_type, "Mul");
+        taken[i] = maker(&n, maker(&n, scale->input[0])->input[0]);
+        assert_string_equal(taken[i]->op_type, "Gather");
+    }
+    assert_string_equal(taken[0]->input[0], taken[1]->input[0]);
+    assert_string_not_equal(taken[0]->input[1], taken[1]->input[1]);
+    check_bytes(&n, taken[0]->input[0], MSC_ONNX_INT8, 4, "\0\2\4\6");
+    finish_net(&n);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_onnx_export_form__bytes),
@@ -577,6 +621,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_export_form__shuffle),
         cmocka_unit_test(test_graph_onnx_export_form__table),
         cmocka_unit_test(test_graph_onnx_export_form__bodies),
+        cmocka_unit_test(test_graph_onnx_export_form__shared_table),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

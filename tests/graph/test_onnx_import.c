@@ -221,6 +221,21 @@ static void test_graph_onnx_import__shared_weights(void **state) {
     msc_graph_destroy(g);
 }
 
+// An embedding's rows and the last layer: one weight, with the layer's letters.
+static void test_graph_onnx_import__tied_weights(void **state) {
+    (void)state;
+    static const char *const paths[] = {MSC_TESTS_MODEL("tied"), MSC_TESTS_MODEL("tied_turned")};
+    for (size_t i = 0; i < 2; i++) {
+        struct msc_graph *g = load_file(paths[i]);
+        const struct msc_joint *take = msc_graph_joint(g, msc_graph_find_joint(g, "take"));
+        const struct msc_tensor *w = weight_of(g, "linear", "weight");
+        assert_ptr_equal(msc_graph_tensor(g, msc_graph_weight_of(g, take->operands[0])), w);
+        assert_string_equal(w->name, "w");
+        assert_string_equal(w->layout, "OI");
+        msc_graph_destroy(g);
+    }
+}
+
 static void test_graph_onnx_import__layouts(void **state) {
     (void)state;
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("view"));
@@ -402,6 +417,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_import__old_opset),
         cmocka_unit_test(test_graph_onnx_import__windows),
         cmocka_unit_test(test_graph_onnx_import__shared_weights),
+        cmocka_unit_test(test_graph_onnx_import__tied_weights),
         cmocka_unit_test(test_graph_onnx_import__layouts),
         cmocka_unit_test(test_graph_onnx_import__quantised),
         cmocka_unit_test(test_graph_onnx_import__external_data),

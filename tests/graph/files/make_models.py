@@ -456,3 +456,12 @@ save("bodies", build(
     [value("x", [1, 4, 4, 4]), value("n", [], I64)], [value("y", None)],
     [tensor("parts", [1, 2, 2, 4, 4], np.int64), tensor("merged", [1, 4, 4, 4], np.int64),
      ramp("w", 2, 4, 1, 1), tensor("zero", 0.0)]))
+
+
+# An embedding whose matrix is the last layer's too, as a Gemm reads it and turned before a MatMul.
+for name, last in (
+        ("tied", [node("Gemm", ["e", "w"], ["y"], transB=1)]),
+        ("tied_turned", [node("Transpose", ["w"], ["turned"], perm=[1, 0]),
+                         node("MatMul", ["e", "turned"], ["y"])])):
+    save(name, build([node("Gather", ["w", "i"], ["e"])] + last, [value("i", [None], I64)],
+                     [value("y", [None, 6])], [ramp("w", 6, 4)]))
