@@ -269,7 +269,9 @@ static enum msc_status onnx_export_pack(const Onnx__ModelProto *model, const cha
         return MSC_OK;
     }
     if (n_bytes > INT32_MAX) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "the model has %zu bytes, an ONNX file at most 2^31",
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "the model has %zu bytes, and no more than 2^31 - 1 can be "
+                        "written: elements are all in the one file",
                         n_bytes);
     }
     uint8_t *bytes = msc_alloc(n_bytes);

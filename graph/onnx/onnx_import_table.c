@@ -132,8 +132,11 @@ enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domai
     if (is_standard && op_type != NULL && find_standard(out, op_type)) {
         return MSC_OK;
     }
+    const char *advice = is_standard ? "docs/conformance.md lists those that are"
+                         : is_runtimes
+                             ? "ONNX Runtime's optimiser makes such: give the model of before it"
+                             : "if it is a function of the model, inline it first "
+                               "(onnx.inliner.inline_local_functions)";
     return MSC_FAIL(MSC_E_UNSUPPORTED, "there is no operator '%s' of domain '%s' here; %s",
-                    op_type == NULL ? "" : op_type, is_standard ? "ai.onnx" : domain,
-                    is_runtimes ? "ONNX Runtime's optimiser makes such: give the model of before it"
-                                : "docs/conformance.md lists those that are");
+                    op_type == NULL ? "" : op_type, is_standard ? "ai.onnx" : domain, advice);
 }

@@ -502,23 +502,33 @@ static void test_graph_onnx_export_form__shuffle(void **state) {
     finish_net(&n);
 }
 
-// Rows 0 1 and 2 3 of a table, with scales of 0.5 and 1.
+// A table of rows 0 1 and 2 3; its tensor.
+static int32_t start_table(struct net *n) {
+    *n = (struct net){0};
+    assert_ok(msc_graph_create(&n->g, "table"));
+    int32_t table = add_weight(n->g, "table", "", 2, DIMS(2, 2));
+    return add_joint(
+        n->g, &(struct msc_joint_spec){.op = MSC_OP_CONSTANT,
+                                       .name = "held",
+                                       .n_weights = 1,
+                                       .weights = &(struct msc_weight_spec){"const", table}});
+}
+
+// Rows of it, by an input of the model.
+static int32_t add_take(struct msc_graph *g, const char *name, const char *input, int32_t table) {
+    int32_t indices;
+    assert_ok(msc_graph_add_input(&indices, g, input, NULL, MSC_DTYPE_I64, "", 1, DIMS(3)));
+    return add_joint(
+        g, &(struct msc_joint_spec){
+               .op = MSC_OP_TAKE, .name = name, .n_inputs = 2, .inputs = IDS(table, indices)});
+}
+
+// With scales of 0.5 and 1.
 static void test_graph_onnx_export_form__table(void **state) {
     (void)state;
-    struct net n = {0};
-    int32_t indices;
-    assert_ok(msc_graph_create(&n.g, "table"));
-    assert_ok(msc_graph_add_input(&indices, n.g, "i", NULL, MSC_DTYPE_I64, "", 1, DIMS(3)));
-    int32_t table = add_weight(n.g, "table", "", 2, DIMS(2, 2));
-    int32_t held = add_joint(
-        n.g, &(struct msc_joint_spec){.op = MSC_OP_CONSTANT,
-                                      .name = "held",
-                                      .n_weights = 1,
-                                      .weights = &(struct msc_weight_spec){"const", table}});
-    int32_t y = add_joint(
-        n.g, &(struct msc_joint_spec){
-                 .op = MSC_OP_TAKE, .name = "take", .n_inputs = 2, .inputs = IDS(held, indices)});
-    finish_graph(&n, y, "onnxruntime");
+    struct net n;
+    int32_t table = start_table(&n);
+    finish_graph(&n, add_take(n.g, "take", "i", table), "onnxruntime");
     struct msc_edit rows =
         msc_edit_quantize((struct msc_quant){.bits = 8,
                                              .low = -127,
@@ -559,32 +569,17 @@ static void test_graph_onnx_export_form__bodies(void **state) {
     finish_net(&n);
 }
 
-static int32_t add_take(struct msc_graph *g, const char *name, int32_t from, int32_t indices) {
-    return add_joint(
-        g, &(struct msc_joint_spec){
-               .op = MSC_OP_TAKE, .name = name, .n_inputs = 2, .inputs = IDS(from, indices)});
-}
-
 // A table that is taken from twice stands in the file once.
 static void test_graph_onnx_export_form__shared_table(void **state) {
     (void)state;
-    struct net n = {0};
-    int32_t left, right;
-    assert_ok(msc_graph_create(&n.g, "table"));
-    assert_ok(msc_graph_add_input(&left, n.g, "i", NULL, MSC_DTYPE_I64, "", 1, DIMS(3)));
-    assert_ok(msc_graph_add_input(&right, n.g, "k", NULL, MSC_DTYPE_I64, "", 1, DIMS(3)));
-    int32_t table = add_weight(n.g, "table", "", 2, DIMS(2, 2));
-    int32_t held = add_joint(
-        n.g, &(struct msc_joint_spec){.op = MSC_OP_CONSTANT,
-                                      .name = "held",
-                                      .n_weights = 1,
-                                      .weights = &(struct msc_weight_spec){"const", table}});
+    struct net n;
+    int32_t table = start_table(&n);
     int32_t y = add_joint(
         n.g, &(struct msc_joint_spec){.op = MSC_OP_ADD,
                                       .name = "both",
                                       .n_inputs = 2,
-                                      .inputs = IDS(add_take(n.g, "first", held, left),
-                                                    add_take(n.g, "second", held, right))});
+                                      .inputs = IDS(add_take(n.g, "first", "i", table),
+                                                    add_take(n.g, "second", "k", table))});
     finish_graph(&n, y, "onnxruntime");
     struct msc_edit whole = make_edit(8, -128, 127, &half, &zero);
     edit_tensor(&n, "table", &whole);
