@@ -502,54 +502,6 @@ static void test_graph_onnx_export_form__shuffle(void **state) {
     finish_net(&n);
 }
 
-// A table of rows 0 1 and 2 3; its tensor.
-static int32_t start_table(struct net *n) {
-    *n = (struct net){0};
-    assert_ok(msc_graph_create(&n->g, "table"));
-    int32_t table = add_weight(n->g, "table", "", 2, DIMS(2, 2));
-    return add_joint(
-        n->g, &(struct msc_joint_spec){.op = MSC_OP_CONSTANT,
-                                       .name = "held",
-                                       .n_weights = 1,
-                                       .weights = &(struct msc_weight_spec){"const", table}});
-}
-
-// Rows of it, by an input of the model.
-static int32_t add_take(struct msc_graph *g, const char *name, const char *input, int32_t table) {
-    int32_t indices;
-    assert_ok(msc_graph_add_input(&indices, g, input, NULL, MSC_DTYPE_I64, "", 1, DIMS(3)));
-    return add_joint(
-        g, &(struct msc_joint_spec){
-               .op = MSC_OP_TAKE, .name = name, .n_inputs = 2, .inputs = IDS(table, indices)});
-}
-
-// With scales of 0.5 and 1.
-static void test_graph_onnx_export_form__table(void **state) {
-    (void)state;
-    struct net n;
-    int32_t table = start_table(&n);
-    finish_graph(&n, add_take(n.g, "take", "i", table), "onnxruntime");
-    struct msc_edit rows =
-        msc_edit_quantize((struct msc_quant){.bits = 8,
-                                             .low = -127,
-                                             .high = 127,
-                                             .axis = 0,
-                                             .n = 2,
-                                             .scales = (const float[]){0.5f, 1},
-                                             .zero_points = (const int32_t[]){0, 0}});
-    edit_tensor(&n, "table", &rows);
-    export_net(&n);
-    assert_int_equal(count(&n, "DequantizeLinear"), 0);
-    const Onnx__NodeProto *scale = maker(&n, "take");
-    assert_string_equal(scale->op_type, "Mul");
-    const Onnx__NodeProto *integers = maker(&n, maker(&n, scale->input[0])->input[0]);
-    assert_string_equal(integers->op_type, "Gather");
-    check_bytes(&n, integers->input[0], MSC_ONNX_INT8, 4, "\0\2\2\3");
-    check_bytes(&n, maker(&n, scale->input[1])->input[0], MSC_ONNX_FLOAT, 8,
-                (const float[]){0.5f, 1});
-    finish_net(&n);
-}
-
 // Channels of two groups are turned, which leaves joints unread; the bodies of a loop and of an If
 // behind it have joints of their own, 40 and 30, which are written all.
 static void test_graph_onnx_export_form__bodies(void **state) {
@@ -569,35 +521,6 @@ static void test_graph_onnx_export_form__bodies(void **state) {
     finish_net(&n);
 }
 
-// A table that is taken from twice stands in the file once.
-static void test_graph_onnx_export_form__shared_table(void **state) {
-    (void)state;
-    struct net n;
-    int32_t table = start_table(&n);
-    int32_t y = add_joint(
-        n.g, &(struct msc_joint_spec){.op = MSC_OP_ADD,
-                                      .name = "both",
-                                      .n_inputs = 2,
-                                      .inputs = IDS(add_take(n.g, "first", "i", table),
-                                                    add_take(n.g, "second", "k", table))});
-    finish_graph(&n, y, "onnxruntime");
-    struct msc_edit whole = make_edit(8, -128, 127, &half, &zero);
-    edit_tensor(&n, "table", &whole);
-    export_net(&n);
-    const Onnx__NodeProto *sum = maker(&n, "both");
-    const Onnx__NodeProto *taken[2];
-    for (int i = 0; i < 2; i++) {
-        const Onnx__NodeProto *scale = maker(&n, sum->input[i]);
-        assert_string_equal(scale->op_type, "Mul");
-        taken[i] = maker(&n, maker(&n, scale->input[0])->input[0]);
-        assert_string_equal(taken[i]->op_type, "Gather");
-    }
-    assert_string_equal(taken[0]->input[0], taken[1]->input[0]);
-    assert_string_not_equal(taken[0]->input[1], taken[1]->input[1]);
-    check_bytes(&n, taken[0]->input[0], MSC_ONNX_INT8, 4, "\0\2\4\6");
-    finish_net(&n);
-}
-
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_onnx_export_form__bytes),
@@ -614,9 +537,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_export_form__padding),
         cmocka_unit_test(test_graph_onnx_export_form__resize),
         cmocka_unit_test(test_graph_onnx_export_form__shuffle),
-        cmocka_unit_test(test_graph_onnx_export_form__table),
         cmocka_unit_test(test_graph_onnx_export_form__bodies),
-        cmocka_unit_test(test_graph_onnx_export_form__shared_table),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
