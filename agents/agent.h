@@ -41,8 +41,8 @@ struct msc_cancel;
 
 // Whose agent it is; borrowed until destroy, but for the folder, which is copied.
 struct msc_agent_host {
-    const char
-        *folder; // where relative paths start, and where a program runs; NULL: the current one
+    // Where relative paths start, and where a program runs; NULL: the current one.
+    const char *folder;
     // Polled while an agent that is a program thinks: level 2 ends that (MSC_E_CANCELLED). May be NULL.
     const struct msc_cancel *cancel;
 };

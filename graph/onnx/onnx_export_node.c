@@ -215,7 +215,7 @@ enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char 
     return MSC_OK;
 }
 
-// The initialiser with this name, or it and a number behind, and these elements; NULL if none.
+// An initialiser whose name begins so, with these elements; NULL: there is none.
 static const char *find_initializer(const struct msc_onnx_export *e, const char *wanted,
                                     enum msc_onnx_type type, int n_dims, const int64_t dims[],
                                     const void *data, size_t n_bytes) {
