@@ -23,6 +23,13 @@ struct places {
     dnnl_memory_t a, b, bias, out, scratch;
 };
 
+// oneDNN's limits take NaN for the lower one, but raise FE_INVALID: then all is computed again by a
+// routine without limits, made when it is first needed.
+struct unlimited {
+    pthread_mutex_t making;
+    struct msc_routine *routine; // NULL: not made yet
+};
+
 struct msc_routine {
     struct msc_routine_engine *engine;
     struct msc_gemm_desc desc;     // as oneDNN is told
@@ -30,10 +37,8 @@ struct msc_routine {
     dnnl_primitive_t primitive;
     dnnl_memory_desc_t packed;
     size_t scratch_bytes;
-    struct places *places; // [n_threads]
-    // oneDNN's limits take NaN for the lower one, but raise FE_INVALID: then all is computed again by
-    // a routine without limits, made when it is first needed. NULL where it has none.
-    struct msc_routine **unlimited;
+    struct places *places;       // [n_threads]
+    struct unlimited *unlimited; // NULL: oneDNN has no limits to apply
 };
 
 struct msc_routine_weights {
@@ -304,8 +309,13 @@ static enum msc_status describe(dnnl_primitive_desc_t *out, struct msc_routine *
         *out = limited;
         d->desc.has_clip = true;
         d->scratch_bytes = n_bytes;
-        d->unlimited = msc_alloc_zero(1, sizeof(d->unlimited[0]));
-        return d->unlimited ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for oneDNN");
+        d->unlimited = msc_alloc_zero(1, sizeof(*d->unlimited));
+        if (!d->unlimited || pthread_mutex_init(&d->unlimited->making, NULL) != 0) {
+            msc_free(d->unlimited);
+            d->unlimited = NULL;
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for oneDNN");
+        }
+        return MSC_OK;
     }
     dnnl_primitive_desc_destroy(limited);
     return status;
@@ -370,7 +380,8 @@ void msc_routine_destroy(struct msc_routine *d) {
         dnnl_memory_destroy(d->places[i].scratch);
     }
     if (d->unlimited) {
-        msc_routine_destroy(*d->unlimited);
+        msc_routine_destroy(d->unlimited->routine);
+        pthread_mutex_destroy(&d->unlimited->making);
         msc_free(d->unlimited);
     }
     msc_free(d->places);
@@ -496,13 +507,13 @@ static int64_t count_positions(const struct msc_gemm_desc *desc) {
 }
 
 static enum msc_status make_unlimited(const struct msc_routine *d) {
-    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    struct unlimited *u = d->unlimited;
     struct msc_gemm_desc desc = d->desc;
     desc.has_clip = false;
-    pthread_mutex_lock(&making);
+    pthread_mutex_lock(&u->making);
     enum msc_status status =
-        *d->unlimited ? MSC_OK : msc_routine_create(d->unlimited, d->engine, &desc);
-    pthread_mutex_unlock(&making);
+        u->routine ? MSC_OK : msc_routine_create(&u->routine, d->engine, &desc);
+    pthread_mutex_unlock(&u->making);
     return status;
 }
 
@@ -515,7 +526,7 @@ static enum msc_status run_limited(const struct msc_routine *d, const struct msc
         return MSC_OK;
     }
     MSC_TRY(make_unlimited(d));
-    MSC_TRY(routine_onednn_execute(*d->unlimited, call, thread));
+    MSC_TRY(routine_onednn_execute(d->unlimited->routine, call, thread));
     msc_routine_finish(&d->desc, NULL, call->out, count_positions(&d->desc));
     return MSC_OK;
 }
