@@ -189,18 +189,17 @@ void cpu__set_quant(struct cpu_quant *q, struct cpu_edit_kind kind, const struct
         .scales = q->scales,
         .zero_points = q->zero_points,
     };
-    assert_true(q->edit.quant.n <= 512);
+    assert_true(q->edit.quant.n <= CPU_CASE_CHANNELS);
     int64_t inner = by_channel ? msc_dims_product(n_dims - axis - 1, dims + axis + 1) : 1;
     const float *elements = msc_array_data(x);
+    float low[CPU_CASE_CHANNELS] = {0}, high[CPU_CASE_CHANNELS] = {0};
+    for (int64_t i = 0; i < msc_array_n_elements(x); i++) {
+        int64_t c = by_channel ? i / inner % dims[axis] : 0;
+        low[c] = elements[i] < low[c] ? elements[i] : low[c];
+        high[c] = elements[i] > high[c] ? elements[i] : high[c];
+    }
     for (int c = 0; c < q->edit.quant.n; c++) {
-        float low = 0.0f, high = 0.0f;
-        for (int64_t i = 0; i < msc_array_n_elements(x); i++) {
-            if (!by_channel || i / inner % dims[axis] == c) {
-                low = elements[i] < low ? elements[i] : low;
-                high = elements[i] > high ? elements[i] : high;
-            }
-        }
-        set_range(q, c, kind, low, high);
+        set_range(q, c, kind, low[c], high[c]);
     }
     msc_edit_seal(&q->edit);
 }

@@ -27,11 +27,12 @@
     }
 
 #define CPU_CASE_MAX 16
+#define CPU_CASE_CHANNELS 512 // at most, of edits by channel
 
 struct cpu_quant { // an edit with room for its parameters
     struct msc_edit edit;
-    float scales[512];
-    int32_t zero_points[512];
+    float scales[CPU_CASE_CHANNELS];
+    int32_t zero_points[CPU_CASE_CHANNELS];
 };
 
 struct cpu_case {
@@ -49,6 +50,9 @@ struct cpu_case {
     bool is_at_limits; // steps may have no shader, and are run as they are, no more
     int n_on_host;     // of the last plan, on vulkan
 };
+
+// Are cases run on a device in place of the cpu (MSC_TEST_DEVICE)?
+bool cpu_is_on_device(void);
 
 void cpu_case_init(struct cpu_case *c, uint64_t seed);
 void cpu_case_finish(struct cpu_case *c);
