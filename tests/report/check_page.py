@@ -9,6 +9,7 @@ FILES is tests/cli/files. Needs Chromium, which is spoken to by its DevTools pro
 """
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -263,49 +264,59 @@ def check_live(mscgym, port, has_charts):
         server.wait()
 
 
+def find_chromium():
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@contextlib.contextmanager
+def browser(folder):
+    """The port of its DevTools; None where it does not run."""
+    process = subprocess.Popen(
+        [find_chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+         "--remote-debugging-port=0", f"--user-data-dir={folder}/browser", "about:blank"],
+        stderr=subprocess.PIPE, text=True)
+    try:
+        found = (re.search(r"DevTools listening on ws://127\.0\.0\.1:(\d+)/", line) for line in process.stderr)
+        yield next((int(match[1]) for match in found if match), None)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def check_pages(mscgym, files, port):
+    first = search(mscgym, "a", 40)
+    second = search(mscgym, "b", 60, 4)
+    run(mscgym, "report", first)
+    page = Path("a/toy.html").read_text(encoding="utf-8")
+    has_charts = "built without Chart.js" not in page
+    check_charts(port, "a/toy.html", has_charts)
+    run(mscgym, "report", first, second, "-o", "both.html")
+    check_charts(port, "both.html", has_charts)
+    other = search(mscgym, "c", 40, 5, ', "objectives": ["size_bytes"]')
+    run(mscgym, "report", first, second, other, "-o", "three.html")
+    if has_charts:
+        check_compared(port, "both.html", 2, "")
+        check_compared(port, "three.html", 2, "Of another objective, and not drawn here: toy.")
+    make_hostile(mscgym, files)
+    check_hostile(port)
+    check_live(mscgym, port, has_charts)
+
+
 def main():
     if len(sys.argv) != 3:
         print(__doc__.strip(), file=sys.stderr)
         return 2
     mscgym, files = (str(Path(word).resolve()) for word in sys.argv[1:])
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if not chromium:
+    if not find_chromium():
         print("skipped: no Chromium")
         return 77
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.chdir(folder)
-        browser = subprocess.Popen(
-            [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
-             f"--user-data-dir={folder}/browser", "about:blank"], stderr=subprocess.PIPE, text=True)
-        try:
-            port = None
-            for line in browser.stderr:
-                found = re.search(r"DevTools listening on ws://127\.0\.0\.1:(\d+)/", line)
-                if found:
-                    port = int(found[1])
-                    break
+        with browser(folder) as port:
             if not port:
                 print("skipped: Chromium does not run here")
                 return 77
-            first = search(mscgym, "a", 40)
-            second = search(mscgym, "b", 60, 4)
-            run(mscgym, "report", first)
-            page = Path("a/toy.html").read_text(encoding="utf-8")
-            has_charts = "built without Chart.js" not in page
-            check_charts(port, "a/toy.html", has_charts)
-            run(mscgym, "report", first, second, "-o", "both.html")
-            check_charts(port, "both.html", has_charts)
-            other = search(mscgym, "c", 40, 5, ', "objectives": ["size_bytes"]')
-            run(mscgym, "report", first, second, other, "-o", "three.html")
-            if has_charts:
-                check_compared(port, "both.html", 2, "")
-                check_compared(port, "three.html", 2, "Of another objective, and not drawn here: toy.")
-            make_hostile(mscgym, files)
-            check_hostile(port)
-            check_live(mscgym, port, has_charts)
-        finally:
-            browser.terminate()
-            browser.wait()
+            check_pages(mscgym, files, port)
     return 0
 
 
