@@ -245,7 +245,7 @@ void msc_vk_describe(const struct msc_vk_api *api, VkPhysicalDevice device, int 
 }
 
 int msc_vulkan_list(struct msc_vulkan_device devices[], int max) {
-    struct msc_vk_api api = {NULL};
+    struct msc_vk_api api = {0};
     VkInstance instance = VK_NULL_HANDLE;
     VkPhysicalDevice physical[MAX_DEVICES];
     uint32_t n = 0;
