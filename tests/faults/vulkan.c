@@ -2,17 +2,12 @@
 // the kind "device" are the submissions of batches. One that fails with ENOMEM finds no memory; with
 // any other error the device is lost, and stays so for the rest of the process.
 #include "tests/faults/inject.h"
-
-#include "kernels/vulkan/vk_api.h"
+#include "tests/wrap_loader.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 
-void *__real_dlsym(void *library, const char *name);
-void *__wrap_dlsym(void *library, const char *name);
-
-static PFN_vkGetInstanceProcAddr find_of_instance;
 static PFN_vkGetDeviceProcAddr find_of_device;
 static PFN_vkQueueSubmit submit;
 static PFN_vkWaitSemaphores wait;
@@ -60,7 +55,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_on_device(VkDevice device, 
 
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_on_instance(VkInstance instance,
                                                                  const char *name) {
-    PFN_vkVoidFunction found = find_of_instance(instance, name);
+    PFN_vkVoidFunction found = wrapped_loader(instance, name);
     if (strcmp(name, "vkGetDeviceProcAddr") == 0) {
         find_of_device = (PFN_vkGetDeviceProcAddr)found;
         return (PFN_vkVoidFunction)find_on_device;
@@ -68,13 +63,4 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_on_instance(VkInstance inst
     return found;
 }
 
-// What the program finds in the loader.
-void *__wrap_dlsym(void *library, const char *name) {
-    void *found = __real_dlsym(library, name);
-    PFN_vkGetInstanceProcAddr own = find_on_instance;
-    if (found && strcmp(name, "vkGetInstanceProcAddr") == 0) {
-        memcpy(&find_of_instance, &found, sizeof found);
-        memcpy(&found, &own, sizeof own);
-    }
-    return found;
-}
+const PFN_vkGetInstanceProcAddr wrapping_loader = find_on_instance;

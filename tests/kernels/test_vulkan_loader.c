@@ -1,13 +1,13 @@
-// Loaders that lack something, as old ones do. The linker sends dlsym here; all but what is hidden
-// comes from the real loader, without which everything is skipped.
+// Loaders that lack something, as old ones do. All but what is hidden comes from the real loader, without
+// which everything is skipped.
 #include "kernels/vulkan/vk_api.h"
 #include "kernels/vulkan/vulkan.h"
 
 #include "tests/kernels/vulkan_kept.h"
+#include "tests/wrap_loader.h"
 
 #include <string.h>
 
-static PFN_vkGetInstanceProcAddr get_real;
 static PFN_vkCreateInstance create_real;
 static PFN_vkDestroyInstance destroy_real;
 static const char *hidden; // a function that the loader lacks; NULL: it has all
@@ -31,7 +31,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_some(VkInstance instance, co
     if (hidden && strcmp(name, hidden) == 0) {
         return NULL;
     }
-    PFN_vkVoidFunction found = get_real(instance, name);
+    PFN_vkVoidFunction found = wrapped_loader(instance, name);
     if (strcmp(name, "vkCreateInstance") == 0) {
         create_real = (PFN_vkCreateInstance)found;
         return (PFN_vkVoidFunction)create_counted;
@@ -43,17 +43,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_some(VkInstance instance, co
     return found;
 }
 
-void *__real_dlsym(void *library, const char *name);
-void *__wrap_dlsym(void *library, const char *name);
-void *__wrap_dlsym(void *library, const char *name) {
-    PFN_vkGetInstanceProcAddr function = get_some;
-    void *symbol = __real_dlsym(library, name);
-    if (symbol && strcmp(name, "vkGetInstanceProcAddr") == 0) {
-        memcpy(&get_real, &symbol, sizeof symbol);
-        memcpy(&symbol, &function, sizeof symbol);
-    }
-    return symbol;
-}
+const PFN_vkGetInstanceProcAddr wrapping_loader = get_some;
 
 // Whatever an instance lacks, it is destroyed again.
 static void test_kernels_vulkan_loader__lacks_a_function(void **state) {
