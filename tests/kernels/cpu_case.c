@@ -243,7 +243,19 @@ static bool is_integer_joint(const struct cpu_case *c, const struct msc_joint *j
     return x && w && msc_quant_is_integer(x) && msc_quant_is_integer(w);
 }
 
-static void expect_joint(const struct cpu_case *c, struct msc_array *arrays[],
+// Adds noise to floats. *x is replaced by what the caller owns.
+static void disturb(struct msc_array **x, struct cpu_case *c) {
+    struct msc_array *copy;
+    const float *from = msc_array_data(*x);
+    assert_ok(msc_array_create(&copy, MSC_DTYPE_F32, msc_array_n_dims(*x), msc_array_dims(*x)));
+    float *to = msc_array_data(copy);
+    for (int64_t i = 0; i < msc_array_n_elements(copy); i++) {
+        to[i] = from[i] * (1.0f + c->noise * (float)(2.0 * msc_rng_double(&c->rng) - 1.0));
+    }
+    *x = copy;
+}
+
+static void expect_joint(struct cpu_case *c, struct msc_array *arrays[],
                          const struct msc_joint *j) {
     struct msc_view operands[MSC_STEP_MAX_INPUTS], outputs[CPU_CASE_MAX];
     struct msc_array *edited[MSC_STEP_MAX_INPUTS] = {NULL};
@@ -259,6 +271,12 @@ static void expect_joint(const struct cpu_case *c, struct msc_array *arrays[],
             assert_ok(msc_quantize_array(&edited[i], x, q));
         } else if (q) {
             assert_ok(msc_fake_quantize_array(&edited[i], x, q));
+        }
+        if (c->noise > 0.0f && !is_integer && msc_array_dtype(x) == MSC_DTYPE_F32) {
+            struct msc_array *exact = edited[i], *read = exact ? exact : x;
+            disturb(&read, c);
+            edited[i] = read;
+            msc_array_release(exact);
         }
         operands[i] = msc_view_of_array(edited[i] ? edited[i] : x);
         operands[i].quant = is_integer ? q : NULL;
@@ -343,20 +361,52 @@ void cpu_check_equal(struct cpu_case *c) {
     msc_array_release(expected);
 }
 
-void cpu_check_close(struct cpu_case *c, double bound) {
+// Sums of squares: of the differences, and of b.
+static double differences(const struct msc_array *a, const struct msc_array *b, double *power) {
+    double sum = 0;
+    *power = 0;
+    assert_int_equal(msc_array_n_elements(a), msc_array_n_elements(b));
+    for (int64_t i = 0; i < msc_array_n_elements(a); i++) {
+        double x = msc_array_get_double(a, i), y = msc_array_get_double(b, i);
+        sum += (x - y) * (x - y);
+        *power += y * y;
+    }
+    return sum;
+}
+
+// How far noise of a float's last bit moves the result: the most of a few times.
+static double noise_differences(struct cpu_case *c, const struct msc_array *expected) {
+    double most = 0, power;
+    c->noise = FLT_EPSILON;
+    for (int i = 0; i < 4; i++) {
+        struct msc_array *noisy;
+        cpu_expect(&noisy, c, 0);
+        most = fmax(most, differences(noisy, expected, &power));
+        msc_array_release(noisy);
+    }
+    c->noise = 0.0f;
+    return most;
+}
+
+static void check_close(struct cpu_case *c, double bound, bool may_cancel) {
+    static const double room = 1e4;
     struct msc_array *actual, *expected;
-    double error = 0, power = 0;
+    double power;
     cpu_run(&actual, c, 0);
     cpu_expect(&expected, c, 0);
-    assert_int_equal(msc_array_n_elements(actual), msc_array_n_elements(expected));
-    for (int64_t i = 0; i < msc_array_n_elements(actual); i++) {
-        double a = msc_array_get_double(actual, i), e = msc_array_get_double(expected, i);
-        error += (a - e) * (a - e);
-        power += e * e;
-    }
-    if (!(error <= bound * power)) {
+    double error = differences(actual, expected, &power);
+    if (!(error <= bound * power) &&
+        !(may_cancel && error <= room * noise_differences(c, expected))) {
         fail_msg("error %g of %g", error, power);
     }
     msc_array_release(actual);
     msc_array_release(expected);
+}
+
+void cpu_check_close(struct cpu_case *c, double bound) {
+    check_close(c, bound, false);
+}
+
+void cpu_check_conditioned(struct cpu_case *c, double bound) {
+    check_close(c, bound, true);
 }

@@ -39,6 +39,7 @@ struct cpu_case {
     struct msc_graph *g;
     struct msc_rng rng;
     float low, high; // of random elements
+    float noise;     // what the reference reads is off by up to this share of itself
     struct msc_array *inputs[CPU_CASE_MAX];
     const struct msc_quant *input_quants[CPU_CASE_MAX]; // they come as these integers; NULL: floats
     int n_inputs;
@@ -94,6 +95,9 @@ void cpu_expect(struct msc_array **out, struct cpu_case *c, int index);
 void cpu_check_equal(struct cpu_case *c);
 // sum (a - b)^2 <= bound * sum b^2
 void cpu_check_close(struct cpu_case *c, double bound);
+// The same; or, where terms cancel, at most a hundred times as far off (root mean square) as the result
+// moves when all that a joint reads is off by the last bit of a float.
+void cpu_check_conditioned(struct cpu_case *c, double bound);
 // All elements equal bit by bit, or (printing the first that differs) not. Denormals count as zeros
 // on a device that takes them for such.
 bool cpu_is_equal(const struct msc_array *a, const struct msc_array *b);
