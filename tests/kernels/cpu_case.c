@@ -243,16 +243,16 @@ static bool is_integer_joint(const struct cpu_case *c, const struct msc_joint *j
     return x && w && msc_quant_is_integer(x) && msc_quant_is_integer(w);
 }
 
-// Adds noise to floats. *x is replaced by what the caller owns.
-static void disturb(struct msc_array **x, struct cpu_case *c) {
-    struct msc_array *copy;
-    const float *from = msc_array_data(*x);
-    assert_ok(msc_array_create(&copy, MSC_DTYPE_F32, msc_array_n_dims(*x), msc_array_dims(*x)));
-    float *to = msc_array_data(copy);
-    for (int64_t i = 0; i < msc_array_n_elements(copy); i++) {
+// Floats with noise added.
+static struct msc_array *disturb(struct cpu_case *c, const struct msc_array *x) {
+    struct msc_array *noisy;
+    const float *from = msc_array_data(x);
+    assert_ok(msc_array_create(&noisy, MSC_DTYPE_F32, msc_array_n_dims(x), msc_array_dims(x)));
+    float *to = msc_array_data(noisy);
+    for (int64_t i = 0; i < msc_array_n_elements(noisy); i++) {
         to[i] = from[i] * (1.0f + c->noise * (float)(2.0 * msc_rng_double(&c->rng) - 1.0));
     }
-    *x = copy;
+    return noisy;
 }
 
 static void expect_joint(struct cpu_case *c, struct msc_array *arrays[],
@@ -273,10 +273,9 @@ static void expect_joint(struct cpu_case *c, struct msc_array *arrays[],
             assert_ok(msc_fake_quantize_array(&edited[i], x, q));
         }
         if (c->noise > 0.0f && !is_integer && msc_array_dtype(x) == MSC_DTYPE_F32) {
-            struct msc_array *exact = edited[i], *read = exact ? exact : x;
-            disturb(&read, c);
-            edited[i] = read;
-            msc_array_release(exact);
+            struct msc_array *noisy = disturb(c, edited[i] ? edited[i] : x);
+            msc_array_release(edited[i]);
+            edited[i] = noisy;
         }
         operands[i] = msc_view_of_array(edited[i] ? edited[i] : x);
         operands[i].quant = is_integer ? q : NULL;

@@ -272,8 +272,8 @@ def find_chromium():
 def browser(folder):
     """The port of its DevTools; None where it does not run."""
     process = subprocess.Popen(
-        [find_chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-         "--remote-debugging-port=0", f"--user-data-dir={folder}/browser", "about:blank"],
+        [find_chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
+         f"--user-data-dir={folder}/browser", "about:blank"],
         stderr=subprocess.PIPE, text=True)
     try:
         found = (re.search(r"DevTools listening on ws://127\.0\.0\.1:(\d+)/", line) for line in process.stderr)
