@@ -76,6 +76,17 @@ static enum msc_status run_turn(struct turn *t) {
                                    wanted, (size_t)t->n_outputs, t->limits);
 }
 
+// The first element of what decides which body runs, or how often.
+static enum msc_status read_control(int64_t *value, const struct msc_joint *joint, const char *what,
+                                    const struct msc_view *v) {
+    if (msc_view_n_elements(v) < 1) {
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: its %s has no element, expected one", joint->name,
+                        what);
+    }
+    *value = msc_reference__get_i64_at(v, 0);
+    return MSC_OK;
+}
+
 static enum msc_status reference_control_give(const struct msc_reference_call *call, int output,
                                               const struct msc_array *array) {
     MSC_TRY(msc_reference__allocate(call, output, msc_array_n_dims(array), msc_array_dims(array)));
@@ -102,8 +113,9 @@ out:
 }
 
 enum msc_status msc_reference__if(const struct msc_reference_call *call) {
-    bool is_true = msc_reference__get_i64_at(&call->operands[0], 0) != 0;
-    return run_once(call, is_true ? 0 : 1, 1);
+    int64_t condition = 0;
+    MSC_TRY(read_control(&condition, call->joint, "condition", &call->operands[0]));
+    return run_once(call, condition != 0 ? 0 : 1, 1);
 }
 
 enum msc_status msc_reference__attention(const struct msc_reference_call *call) {
@@ -214,15 +226,17 @@ static enum msc_status loop_init(struct loop *l, const struct msc_reference_call
     return l->slices ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
 }
 
-static enum msc_status loop_turn(struct loop *l, int64_t i, bool *goes_on) {
+static enum msc_status loop_turn(struct loop *l, const struct msc_joint *joint, int64_t i,
+                                 int64_t *goes_on) {
     struct msc_array *number, *flag;
-    uint8_t condition = *goes_on;
+    uint8_t condition = *goes_on != 0;
     MSC_TRY(msc_array_create_from(&number, MSC_DTYPE_I64, 0, NULL, &i));
     set_input(&l->turn, 0, number);
     MSC_TRY(msc_array_create_from(&flag, MSC_DTYPE_BOOL, 0, NULL, &condition));
     set_input(&l->turn, 1, flag);
     MSC_TRY(run_turn(&l->turn));
-    *goes_on = msc_array_get_i64(l->turn.outputs[0], 0) != 0;
+    struct msc_view after = msc_view_of_array(l->turn.outputs[0]);
+    MSC_TRY(read_control(goes_on, joint, "condition", &after));
     for (int64_t s = 0; s < l->n_states; s++) {
         set_input(&l->turn, (int32_t)s + 2, msc_array_retain(l->turn.outputs[s + 1]));
     }
@@ -233,25 +247,29 @@ static enum msc_status loop_turn(struct loop *l, int64_t i, bool *goes_on) {
 }
 
 // How many turns there are at most; *is_counted: by the joint's own count.
-static int64_t most_turns(bool *is_counted, const struct msc_reference_call *call) {
-    int64_t count =
-        msc_reference__has(call, 0) ? msc_reference__get_i64_at(&call->operands[0], 0) : INT64_MAX;
-    int64_t limit = call->limits ? call->limits->max_turns : 0;
+static enum msc_status most_turns(int64_t *most, bool *is_counted,
+                                  const struct msc_reference_call *call) {
+    int64_t count = INT64_MAX, limit = call->limits ? call->limits->max_turns : 0;
+    if (msc_reference__has(call, 0)) {
+        MSC_TRY(read_control(&count, call->joint, "count of turns", &call->operands[0]));
+    }
     *is_counted = count < INT32_MAX;
-    return *is_counted ? count : limit > 0 ? limit : MSC_REFERENCE_MAX_TURNS;
+    *most = *is_counted ? count : limit > 0 ? limit : MSC_REFERENCE_MAX_TURNS;
+    return MSC_OK;
 }
 
 enum msc_status msc_reference__loop(const struct msc_reference_call *call) {
     struct loop l;
     enum msc_status status;
-    bool is_counted, goes_on = true;
-    int64_t most = most_turns(&is_counted, call);
+    bool is_counted;
+    int64_t most, goes_on = 1;
     MSC_TRY_OUT(loop_init(&l, call));
+    MSC_TRY_OUT(most_turns(&most, &is_counted, call));
     if (msc_reference__has(call, 1)) {
-        goes_on = msc_reference__get_i64_at(&call->operands[1], 0) != 0;
+        MSC_TRY_OUT(read_control(&goes_on, call->joint, "condition", &call->operands[1]));
     }
     for (int64_t i = 0; i < most && goes_on; i++) {
-        MSC_TRY_OUT(loop_turn(&l, i, &goes_on));
+        MSC_TRY_OUT(loop_turn(&l, call->joint, i, &goes_on));
     }
     if (goes_on && !is_counted) {
         status = MSC_FAIL(MSC_E_UNSUPPORTED,

@@ -62,6 +62,58 @@ static void test_kernels_reference_limits__counted(void **state) {
     }
 }
 
+// y of a model whose last inputs decide what runs, each as long as `lengths` says.
+static enum msc_status run_lengths(struct msc_array **out, const char *path, int n_inputs,
+                                   const enum msc_dtype dtypes[], const int64_t lengths[]) {
+    struct msc_graph *g = load(path);
+    struct msc_array *inputs[4];
+    const int64_t ones[2] = {1, 1};
+    int32_t y = msc_graph_output(g, 0);
+    for (int i = 0; i < n_inputs; i++) {
+        struct msc_array *whole;
+        assert_ok(msc_array_create_from(&whole, MSC_DTYPE_I64, 1, &lengths[i], ones));
+        assert_ok(msc_array_convert(&inputs[i], whole, dtypes[i]));
+        msc_array_release(whole);
+    }
+    enum msc_status status =
+        msc_reference_run_graph(out, g, (const struct msc_array *const *)inputs, &y, 1, NULL);
+    for (int i = 0; i < n_inputs; i++) {
+        msc_array_release(inputs[i]);
+    }
+    msc_graph_destroy(g);
+    return status;
+}
+
+// What decides is empty.
+static void test_kernels_reference_limits__no_condition(void **state) {
+    static const enum msc_dtype dtypes[] = {MSC_DTYPE_F32, MSC_DTYPE_I64, MSC_DTYPE_BOOL,
+                                            MSC_DTYPE_F32};
+    static const struct {
+        int64_t lengths[4]; // of x, the count, the condition before, and what gives that after
+        const char *message;
+    } rows[] = {
+        {{1, 0, 1, 1}, "joint loop: its count of turns has no element, expected one"},
+        {{1, 1, 0, 1}, "joint loop: its condition has no element, expected one"},
+        {{1, 1, 1, 0}, "joint loop: its condition has no element, expected one"},
+    };
+    struct msc_array *y = NULL;
+    (void)state;
+    assert_ok(run_lengths(&y, FILES "loop_lengths.onnx", 4, dtypes, (const int64_t[]){1, 1, 1, 1}));
+    assert_float_equal(((const float *)msc_array_data(y))[0], 2, 0);
+    msc_array_release(y);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(run_lengths(&y, FILES "loop_lengths.onnx", 4, dtypes, rows[i].lengths),
+                         MSC_E_INVALID);
+        assert_message(rows[i].message);
+        assert_null(y);
+    }
+    static const enum msc_dtype of_branch[] = {MSC_DTYPE_BOOL, MSC_DTYPE_F32};
+    assert_int_equal(run_lengths(&y, FILES "branch_lengths.onnx", 2, of_branch, (int64_t[]){0, 2}),
+                     MSC_E_INVALID);
+    assert_message("joint if: its condition has no element, expected one");
+    assert_null(y);
+}
+
 static void *raise_soon(void *payload) {
     const struct timespec time = {.tv_nsec = 20000000};
     nanosleep(&time, NULL);
@@ -181,6 +233,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_reference_limits__turns),
         cmocka_unit_test(test_kernels_reference_limits__counted),
+        cmocka_unit_test(test_kernels_reference_limits__no_condition),
         cmocka_unit_test(test_kernels_reference_limits__cancel),
         cmocka_unit_test(test_kernels_reference_limits__memory),
         cmocka_unit_test(test_kernels_reference_limits__trial),

@@ -307,6 +307,13 @@ for name, sizes in (("split_wraps", [1 << 62, 4 - (1 << 62)]), ("split_negative"
                      [value("x", [4])], [value("a", None), value("b", None)],
                      [tensor("sizes", sizes, np.int64)]))
 
+# One axis is asked to be as long as memory is not, the other keeps its ratio to it.
+save("resize_ratio", build(
+    [node("Resize", ["x", "", "", "sizes"], ["y"], "resize",
+          keep_aspect_ratio_policy="not_smaller")],
+    [value("x", [1, 1000])], [value("y", None)], [tensor("sizes", [1 << 60, 1], np.int64)],
+    opset=18))
+
 # Loops without a count whose condition stays true: one that adds, one that doubles what it holds.
 def endless(op, count="", **attributes):
     body = helper.make_graph(
@@ -353,6 +360,20 @@ save("loop_endless", endless("Add"))
 save("loop_counted", endless("Add", "n"))
 save("loop_doubles", endless("Concat", axis=0))
 
+# What decides has as many elements as the data say: of a loop its count and its condition, and what
+# its body gives for one; of a branch its condition.
+truth = TensorProto.BOOL
+save("loop_lengths", build(
+    [node("Loop", ["n", "c", "x"], ["y"], "loop", body=helper.make_graph(
+        [node("Less", ["left", "s"], ["goes_on"], "goes_on"), node("Add", ["s", "s"], ["t"], "add")],
+        "turn", [value("i", [], I64), value("go", ["G"], truth), value("s", [1])],
+        [value("goes_on", ["H"], truth), value("t", [1])]))],
+    [value("x", [1]), value("n", ["N"], I64), value("c", ["C"], truth), value("left", ["L"])],
+    [value("y", [1])]))
+save("branch_lengths", build(
+    [node("If", ["c"], ["y"], "if", then_branch=branch("Abs"), else_branch=branch("Neg"))],
+    [value("c", ["C"], truth), value("x", [2])], [value("y", [2])]))
+
 short = ramp("w", 1, 1, 2, 2)
 short.raw_data = short.raw_data[:-1]
 save("short_weight", build([conv], *io, [short]))
@@ -392,7 +413,6 @@ def scan(name, inputs, **attributes):
 scan("scan_left_out", ["", "x"], num_scan_inputs=1)
 scan("scan_axis", ["a", "x"], num_scan_inputs=1, scan_input_axes=[1 << 31])
 scan("scan_count", ["a", "x"], num_scan_inputs=1 << 31)
-truth = TensorProto.BOOL
 save("loop_left_out", build(
     [node("Loop", ["n", "c", "", "x"], ["y", "z"], "loop", body=helper.make_graph(
         [node("Abs", ["s"], ["t"], "abs"), node("Identity", ["d"], ["e"], "copy")], "body",
