@@ -139,7 +139,12 @@ static enum msc_status keep_aspect(struct broadcast *s, int64_t sizes[], bool is
     }
     for (int i = 0; i < s->n_axes; i++) {
         int d = s->axes[i];
-        sizes[d] = (int64_t)floorf(scale * (float)s->dims[d] + 0.5f);
+        float size = floorf(scale * (float)s->dims[d] + 0.5f);
+        if (!(size < 1e12f)) {
+            return MSC_FAIL(MSC_E_INVALID, "axis %d of %lld would be %g times as long", d,
+                            (long long)s->dims[d], (double)scale);
+        }
+        sizes[d] = (int64_t)size;
         scales[d] = scale;
     }
     return set_attr(s, "scales", msc_builder_floats(s->b, scales, s->rank));

@@ -389,6 +389,8 @@ static void test_graph_onnx_import__refusals(void **state) {
         {MSC_TESTS_MODEL("split_large"), MSC_E_INVALID, "parts add up to more than any axis"},
         {MSC_TESTS_MODEL("split_short"), MSC_E_INVALID, "parts add up to 3, the axis is 4 long"},
         {MSC_TESTS_MODEL("split_long"), MSC_E_INVALID, "add up to 1099511627777, the axis is 4"},
+        {MSC_TESTS_MODEL("resize_ratio"), MSC_E_INVALID,
+         "axis 0 of 1 would be 1.15292e+18 times as long"},
         {MSC_TESTS_MODEL("nested"), MSC_E_UNSUPPORTED, "bodies are nested deeper than 8"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
