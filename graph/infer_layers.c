@@ -112,12 +112,15 @@ enum msc_status msc_infer__grid_sample(const struct msc_infer *call) {
     return MSC_OK;
 }
 
+enum { MAX_SAMPLING = 4096 }; // more would take hours
+
 enum msc_status msc_infer__roi_align(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *rois = call->operands[1];
     struct msc_infer_tensor *out = &call->outputs[0];
-    int64_t height, width;
+    int64_t height, width, sampling;
     MSC_TRY(msc_infer__require_rank(call, 0, 4));
     MSC_TRY(msc_infer__require_rank(call, 1, 2));
+    MSC_TRY(msc_infer__int(&sampling, call, "sampling_ratio"));
     MSC_TRY(msc_infer__int(&height, call, "output_height"));
     MSC_TRY(msc_infer__int(&width, call, "output_width"));
     if (!msc_infer__agree(rois->dims[1], msc_infer__number(4)) || call->operands[2]->n_dims != 1 ||
@@ -126,6 +129,10 @@ enum msc_status msc_infer__roi_align(const struct msc_infer *call) {
         return msc_infer__fail(call, "regions of %s with batches of %s",
                                msc_infer__shape_text(a, call, rois),
                                msc_infer__shape_text(b, call, call->operands[2]));
+    }
+    if (sampling > MAX_SAMPLING) {
+        return msc_infer__fail(call, "%lld samples of a bin along an axis, expected at most %d",
+                               (long long)sampling, MAX_SAMPLING);
     }
     if (height < 1 || width < 1) {
         return msc_infer__fail(call, "regions of %lld rows and %lld columns", (long long)height,

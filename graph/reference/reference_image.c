@@ -159,6 +159,8 @@ struct deform {
 // Bilinear, zero outside.
 static double reference_image_sample(const struct msc_view *x, int64_t base, double row,
                                      double column) {
+    row = msc_reference__within_reach(row);
+    column = msc_reference__within_reach(column);
     double below[2] = {floor(row), floor(column)}, sum = 0;
     for (int i = 0; i < 4; i++) {
         int64_t r = (int64_t)below[0] + i / 2, c = (int64_t)below[1] + i % 2;

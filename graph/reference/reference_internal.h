@@ -52,6 +52,12 @@ double msc_reference__get_double_at(const struct msc_view *v, int64_t i);
 int64_t msc_reference__get_i64_at(const struct msc_view *v, int64_t i);
 void msc_reference__set_double_at(const struct msc_view *v, int64_t i, double value);
 void msc_reference__set_i64_at(const struct msc_view *v, int64_t i, int64_t value);
+// A place among elements as what an integer can hold: far outside where it is farther than that, or
+// no number.
+static inline double msc_reference__within_reach(double place) {
+    const double far = 1e9; // kernels/vulkan/shaders/reach.glsl has the same
+    return place > -far ? (place < far ? place : far) : -far;
+}
 // uint64 values above INT64_MAX would be taken for negative ones: MSC_E_UNSUPPORTED.
 enum msc_status msc_reference__check_u64(const struct msc_reference_call *call);
 

@@ -132,8 +132,8 @@ static void find_taps(struct msc_resize_taps *t, const struct resize *r, const s
     float x = r->transform(a, (float)o);
     *t = (struct msc_resize_taps){.n = r->n_taps, .weights = {1.0f}};
     bool is_cropping = r->transform == tf_crop_and_resize;
-    if (is_cropping && (x < 0.0f || x > (float)(a->in - 1))) {
-        t->n = 0;
+    if (is_cropping && !(x >= 0.0f && x <= (float)(a->in - 1))) {
+        t->n = 0; // also where the region is no number
         return;
     }
     if (!is_cropping && a->scale == 1.0f && a->in == a->out) {

@@ -24,7 +24,8 @@ static double reflect(double x, double low, double high) {
         return low;
     }
     double d = fabs(x - low), turns = floor(d / range), rest = d - turns * range;
-    return fmod(turns, 2) == 0 ? low + rest : high - rest;
+    x = fmod(turns, 2) == 0 ? low + rest : high - rest;
+    return x >= low ? x : low; // NaN, which comes of infinity too, is the first element
 }
 
 // From [-1, 1] to coordinates of elements.
@@ -36,10 +37,10 @@ static double to_coordinate(const struct grid *g, double x, int64_t length) {
 static double pad_coordinate(const struct grid *g, double x, int64_t length) {
     double low = g->align_corners ? 0 : -0.5;
     double high = g->align_corners ? (double)(length - 1) : (double)length - 0.5;
-    if (g->padding == PAD_BORDER) {
-        return x < 0 ? 0 : x > (double)(length - 1) ? (double)(length - 1) : x;
+    if (g->padding == PAD_BORDER) { // NaN is the first element, as in PyTorch
+        return x > 0 ? fmin(x, (double)(length - 1)) : 0;
     }
-    if (g->padding == PAD_REFLECTION && (x < low || x > high)) {
+    if (g->padding == PAD_REFLECTION && !(x >= low && x <= high)) {
         return reflect(x, low, high);
     }
     return x;
@@ -142,6 +143,7 @@ enum msc_status msc_reference__grid_sample(const struct msc_reference_call *call
             x[a] = to_coordinate(&g, value, g.lengths[a]);
             // Cubic taps are brought inside one by one, as in PyTorch and ONNX Runtime.
             x[a] = g.method == CUBIC ? x[a] : pad_coordinate(&g, x[a], g.lengths[a]);
+            x[a] = msc_reference__within_reach(x[a]);
         }
         for (int64_t c = 0; c < channels; c++) {
             msc_reference__set_double_at(g.out, (batch * channels + c) * points + i % points,
@@ -159,15 +161,27 @@ struct roi {
     double scale, shift;
     int64_t sampling;
     double begin[2], bin[2]; // height, width
-    int64_t counts[2];       // samples in a bin
+    double counts[2];        // samples in a bin
 };
+
+// Of a bin along one axis: where it begins, its length, its samples, and which of them, [first, end),
+// may lie on the image. All others are 0.
+struct span {
+    double edge, size, count;
+    int64_t first, end;
+    bool is_all;
+};
+
+// Without a sampling ratio a bin has a sample for each of its elements. Of a region that would have
+// more than this hardly any lie on the image.
+#define MOST_SAMPLES 0x1p22
 
 // Bilinear, with a border of one element that counts as the edge. For the maximum the greatest of
 // the four weighted neighbours counts, as in the definition.
 static double roi_sample(const struct roi *r, int64_t base, double y, double x) {
     int64_t height = r->x->dims[2], width = r->x->dims[3];
-    if (y < -1 || y > (double)height || x < -1 || x > (double)width) {
-        return 0;
+    if (!(y >= -1 && y <= (double)height && x >= -1 && x <= (double)width)) {
+        return 0; // also where a region is no number
     }
     double at[2] = {y < 0 ? 0 : y, x < 0 ? 0 : x}, t[2];
     int64_t low[2], high[2], lengths[2] = {height, width};
@@ -192,21 +206,41 @@ static double roi_sample(const struct roi *r, int64_t base, double y, double x) 
     return r->is_max ? max : sum;
 }
 
+static struct span roi_span(const struct roi *r, int a, int64_t bin) {
+    struct span s = {.edge = r->begin[a] + (double)bin * r->bin[a],
+                     .size = r->bin[a],
+                     .count = r->counts[a],
+                     .end = (int64_t)r->counts[a]};
+    double step = s.size / s.count, length = (double)r->x->dims[2 + a];
+    if (step > 0) { // may be negative or NaN
+        double first = floor((-1 - s.edge) / step - 0.5);
+        double end = ceil((length - s.edge) / step - 0.5) + 1;
+        s.first = (int64_t)fmax(0, fmin(first, s.count));
+        s.end = (int64_t)fmax(0, fmin(end, s.count));
+    }
+    s.is_all = (double)(s.end - s.first) == s.count;
+    return s;
+}
+
+static double roi_place(const struct span *s, int64_t i) {
+    return s->edge + ((double)i + 0.5) * s->size / s->count;
+}
+
 static double roi_bin(const struct roi *r, int64_t base, int64_t row, int64_t column) {
-    double sum = 0, max = -INFINITY;
-    for (int64_t i = 0; i < r->counts[0]; i++) {
-        double y = r->begin[0] + (double)row * r->bin[0] +
-                   ((double)i + 0.5) * r->bin[0] / (double)r->counts[0];
-        for (int64_t k = 0; k < r->counts[1]; k++) {
-            double x = r->begin[1] + (double)column * r->bin[1] +
-                       ((double)k + 0.5) * r->bin[1] / (double)r->counts[1];
-            double value = roi_sample(r, base, y, x);
+    if (!(r->counts[0] > 0 && r->counts[1] > 0)) {
+        return 0;
+    }
+    struct span down = roi_span(r, 0, row), across = roi_span(r, 1, column);
+    double sum = 0, max = down.is_all && across.is_all ? -INFINITY : 0;
+    for (int64_t i = down.first; i < down.end; i++) {
+        double y = roi_place(&down, i);
+        for (int64_t k = across.first; k < across.end; k++) {
+            double value = roi_sample(r, base, y, roi_place(&across, k));
             sum += value;
             max = value > max ? value : max;
         }
     }
-    int64_t count = r->counts[0] * r->counts[1];
-    return r->is_max ? max : count > 0 ? sum / (double)count : 0;
+    return r->is_max ? max : sum / (r->counts[0] * r->counts[1]);
 }
 
 static void place_roi(struct roi *r, const struct msc_view *rois, int64_t i,
@@ -220,7 +254,9 @@ static void place_roi(struct roi *r, const struct msc_view *rois, int64_t i,
         }
         r->begin[a] = begin;
         r->bin[a] = length / (double)out->dims[2 + a];
-        r->counts[a] = r->sampling > 0 ? r->sampling : (int64_t)ceil(r->bin[a]);
+        double elements = ceil(r->bin[a]); // NaN stays it
+        elements = elements > MOST_SAMPLES ? MOST_SAMPLES : elements;
+        r->counts[a] = r->sampling > 0 ? (double)r->sampling : elements;
     }
 }
 

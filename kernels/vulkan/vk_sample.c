@@ -74,9 +74,10 @@ static enum msc_status roi_init(struct msc_vk_joint *k, struct msc_vk_backend *b
                              y->dims[3],
                              y->dims[2],
                              sampling > 0 ? sampling : 0};
-    // Without a number of samples there are at most as many as a bin has elements.
-    int64_t down = sampling > 0 ? sampling : x->dims[2] / y->dims[2] + 2;
-    int64_t across = sampling > 0 ? sampling : x->dims[3] / y->dims[3] + 2;
+    // Without a number of samples a bin has one for each of its elements, of which those on the image
+    // count: however large it is, they are hardly more than the image's.
+    int64_t down = sampling > 0 ? sampling : x->dims[2] + 6;
+    int64_t across = sampling > 0 ? sampling : x->dims[3] + 6;
     s->turns = 8 * (uint64_t)(down * across) + 16;
     for (int i = 0; i < 7; i++) {
         s->push[i] = (uint32_t)push[i];

@@ -400,6 +400,19 @@ def sample_cases():
                    mode="bicubic", padding_mode=mode)
 
 
+def region_cases():
+    # Regions that reach far beyond the image, with as many samples as they have elements.
+    x = np.random.default_rng(8).standard_normal((2, 3, 6, 7)).astype(np.float32)
+    images = np.array([0, 1, 1, 0, 1])
+    regions = np.array([[-300, 1, 500, 4.5], [2, -40.5, 3, 60], [-90, -90, 130, 130],
+                        [50, 60, 70, 80], [-3.25, 0, 0.5, 9]], np.float32)
+    for mode in ("avg", "max"):
+        for transform in ("half_pixel", "output_half_pixel"):
+            write_case("roialign_far_%s_%s" % (mode, transform), "RoiAlign", [x, regions, images],
+                       mode=mode, coordinate_transformation_mode=transform, output_height=2,
+                       output_width=3, spatial_scale=0.5, sampling_ratio=0)
+
+
 HEADS, WIDTH = 3, 4  # of each head
 
 
@@ -612,3 +625,4 @@ if __name__ == "__main__":
     einsum_cases()
     rank_cases()
     einsum_weight_cases()
+    region_cases()

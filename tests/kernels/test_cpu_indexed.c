@@ -2,6 +2,7 @@
 // On the cpu backend they run on the reference kernels, on others by kernels of their own.
 #include "tests/kernels/cpu_case.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,6 +193,28 @@ static void check_grid(const char *attributes, const char *dtype, int n_x, const
            false);
 }
 
+// Places that no integer holds, or that are none.
+static void check_far_grid(const char *attributes) {
+    static const float places[] = {1e20f, 0, -1e20f, 0.1f, INFINITY, -0.2f, -0.3f, -INFINITY,
+                                   NAN,   0, 0.7f,   NAN,  -1e9f,    1e9f,  0.5f,  0.4f};
+    struct cpu_case c;
+    cpu_case_init(&c, 26);
+    int32_t x = cpu_input(&c, "", 4, DIMS(1, 3, 9, 12));
+    int32_t grid = cpu_constant(&c, 4, DIMS(1, 2, 4, 2), places);
+    finish(&c, cpu_joint(&c, MSC_OP_GRID_SAMPLE, 2, IDS(x, grid), attributes, MSC_NO_ID, MSC_NO_ID),
+           false);
+}
+
+static void test_kernels_cpu_indexed__grid_sample_far(void **state) {
+    (void)state;
+    check_far_grid("mode=linear");
+    check_far_grid("mode=nearest");
+    check_far_grid("mode=cubic");
+    check_far_grid("mode=linear;padding_mode=border");
+    check_far_grid("mode=nearest;padding_mode=border;align_corners=1");
+    check_far_grid("mode=cubic;padding_mode=border");
+}
+
 static void test_kernels_cpu_indexed__grid_sample(void **state) {
     static const char *const modes[] = {"linear", "nearest", "cubic"};
     static const char *const paddings[] = {"zeros", "border", "reflection"};
@@ -229,6 +252,32 @@ static void test_kernels_cpu_indexed__roi_align(void **state) {
     }
 }
 
+// Regions that have more elements than can be counted, or are none.
+static void test_kernels_cpu_indexed__roi_align_far(void **state) {
+    static const char *const attributes[] = {
+        "output_height=5;output_width=3;sampling_ratio=0",
+        "output_height=2;output_width=3;sampling_ratio=0;mode=max",
+        ("output_height=3;output_width=3;sampling_ratio=0;mode=max;"
+         "coordinate_transformation_mode=half_pixel"),
+        "output_height=2;output_width=2;sampling_ratio=3;coordinate_transformation_mode=half_pixel",
+    };
+    static const float regions[] = {
+        -100, 2,   400, 9,   0,  0,  1e37f,    5,  3, 4, NAN, 7, -INFINITY, 0,  INFINITY, 10,
+        9,    7.5, 2,   3.5, -9, 30, INFINITY, 40, 5, 5, 6,   6, -1e30f,    -3, 1e30f,    30};
+    struct cpu_case c;
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        cpu_case_init(&c, 27);
+        int32_t x = cpu_input(&c, "", 4, DIMS(1, 5, 20, 24));
+        int32_t rois = cpu_constant(&c, 2, DIMS(8, 4), regions);
+        int32_t images = cpu_whole_input(&c, "int64", 0, 0, 1, DIMS(8));
+        finish(&c,
+               cpu_joint(&c, MSC_OP_ROI_ALIGN, 3, IDS(x, rois, images), attributes[i], MSC_NO_ID,
+                         MSC_NO_ID),
+               false);
+    }
+}
+
 static void check_resize(enum msc_op op, const char *attributes, const char *dtype, int n_dims,
                          const int64_t dims[], bool is_equal) {
     struct cpu_case c;
@@ -249,6 +298,10 @@ static void test_kernels_cpu_indexed__resize(void **state) {
                  "float32", 3, DIMS(2, 3, 12), true);
     check_resize(plain,
                  "method=linear;size=1,2,9,8;roi=0,0,0.2,-0.3,1,1,1.4,0.8;extrapolation_value=7;"
+                 "coordinate_transformation_mode=tf_crop_and_resize",
+                 "float32", 4, DIMS(1, 2, 6, 7), true);
+    check_resize(plain, // a region whose places are no numbers
+                 "method=linear;size=1,2,9,8;roi=0,0,3e38,0,1,1,-3e38,1;extrapolation_value=7;"
                  "coordinate_transformation_mode=tf_crop_and_resize",
                  "float32", 4, DIMS(1, 2, 6, 7), true);
     check_resize(plain, "method=nearest_neighbor;scales=1,1,2,3", "uint8", 4, DIMS(1, 2, 6, 7),
@@ -312,6 +365,21 @@ static void test_kernels_cpu_indexed__deformed_windows(void **state) {
     }
 }
 
+// Offsets that no integer holds, or that are none: what is there is outside, and counts as 0.
+static void test_kernels_cpu_indexed__deformed_windows_far(void **state) {
+    static const float offsets[] = {0.5f, 1e20f, -INFINITY, NAN, -0.25f, -1e20f, INFINITY, 0.75f};
+    struct cpu_case c;
+    (void)state;
+    cpu_case_init(&c, 39);
+    int32_t x = cpu_input(&c, "", 4, DIMS(1, 2, 3, 3));
+    int32_t w = cpu_input(&c, "", 4, DIMS(2, 2, 1, 1));
+    int32_t offset = cpu_constant(&c, 4, DIMS(1, 2, 2, 2), offsets);
+    finish(&c,
+           cpu_joint(&c, MSC_OP_DEFORM_CONV, 3, IDS(x, w, offset), "strides=2,2;group=1", MSC_NO_ID,
+                     MSC_NO_ID),
+           false);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_cpu_indexed__scatter),
@@ -321,11 +389,14 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_indexed__reverse_sequence),
         cmocka_unit_test(test_kernels_cpu_indexed__one_hot),
         cmocka_unit_test(test_kernels_cpu_indexed__grid_sample),
+        cmocka_unit_test(test_kernels_cpu_indexed__grid_sample_far),
         cmocka_unit_test(test_kernels_cpu_indexed__roi_align),
+        cmocka_unit_test(test_kernels_cpu_indexed__roi_align_far),
         cmocka_unit_test(test_kernels_cpu_indexed__resize),
         cmocka_unit_test(test_kernels_cpu_indexed__columns_to_images),
         cmocka_unit_test(test_kernels_cpu_indexed__affine_grid),
         cmocka_unit_test(test_kernels_cpu_indexed__deformed_windows),
+        cmocka_unit_test(test_kernels_cpu_indexed__deformed_windows_far),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

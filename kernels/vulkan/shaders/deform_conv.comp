@@ -11,6 +11,7 @@
 #define BINDINGS 7
 #define ROW 0
 #include "call.glsl"
+#include "reach.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const bool HAS_BIAS = false;
 layout(constant_id = 3) const bool HAS_MASK = false;
@@ -29,6 +30,8 @@ layout(push_constant) uniform Push { uint n; uint per_lane; };
 
 // Bilinear, zero outside.
 float sample_at(int plane, float row, float column) {
+    row = within_reach(row);
+    column = within_reach(column);
     float low[2] = float[2](floor(row), floor(column));
     precise float sum = 0.0;
     for (int i = 0; i < 4; i++) {

@@ -11,6 +11,7 @@
 #include "call.glsl"
 #include "divide.glsl"
 #include "elements.glsl"
+#include "reach.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const int N_AXES = 2;
 layout(constant_id = 3) const uint METHOD = 1;
@@ -37,15 +38,16 @@ float mirror(float v, float low, float high) {
     float turns = floor(divide(d, range));
     precise float rest = d - turns * range;
     precise float up = low + rest, down = high - rest;
-    return floor(turns * 0.5) * 2.0 == turns ? up : down;
+    v = floor(turns * 0.5) * 2.0 == turns ? up : down;
+    return v >= low ? v : low; // NaN, which comes of infinity too, is the first element
 }
 
 float pad_coordinate(float v, int extent) {
     float low = ALIGNS ? 0.0 : -0.5, high = ALIGNS ? float(extent - 1) : float(extent) - 0.5;
     if (PADDING == 1) {
-        return clamp(v, 0.0, float(extent - 1));
+        return v > 0.0 ? min(v, float(extent - 1)) : 0.0; // also for NaN
     }
-    return PADDING == 2 && (v < low || v > high) ? mirror(v, low, high) : v;
+    return PADDING == 2 && !(v >= low && v <= high) ? mirror(v, low, high) : v;
 }
 
 float element(int base, ivec3 at) {
@@ -86,7 +88,7 @@ float sample_at(int base, vec3 v) {
             float below = METHOD == 0 ? roundEven(v[a]) : floor(v[a]);
             int k = rest % TAPS;
             rest /= TAPS;
-            at[a] = int(clamp(below, -1e9, 1e9)) + k - (METHOD == 2 ? 1 : 0);
+            at[a] = int(below) + k - (METHOD == 2 ? 1 : 0);
             w = w * weight(k, v[a] - below);
         }
         precise float part = w * element(base, at);
@@ -111,6 +113,7 @@ void main() {
             v[a] = ALIGNS ? aligned : other;
             // Cubic taps are brought inside one by one.
             v[a] = METHOD == 2 ? v[a] : pad_coordinate(v[a], lengths[a]);
+            v[a] = within_reach(v[a]);
             area *= lengths[a];
         }
         write_y(TYPE, begin_of(2), uint(i), bits_of_real(TYPE, sample_at(image * area, v)));

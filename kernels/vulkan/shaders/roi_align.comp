@@ -22,6 +22,7 @@ layout(binding = 1) readonly buffer Regions { uint regions[]; };
 layout(binding = 2) readonly buffer Images { uint images[]; };
 layout(binding = 3) writeonly buffer Words { uint y_words[]; };
 layout(binding = 3) writeonly buffer Bytes { uint8_t y_bytes[]; };
+const float MOST_SAMPLES = 4194304.0; // as in graph/reference/reference_sample.c
 layout(push_constant) uniform Push {
     uint n; uint per_lane; int channels; int n_images; ivec2 extent; ivec2 bins; int sampling;
     float scale; float shift;
@@ -54,8 +55,8 @@ void neighbours(float v, int extent, out int low, out int high, out float t) {
 }
 
 float sample_at(int base, vec2 v) {
-    if (v.x < -1.0 || v.y < -1.0 || v.x > float(extent.x) || v.y > float(extent.y)) {
-        return 0.0;
+    if (!(v.x >= -1.0 && v.y >= -1.0 && v.x <= float(extent.x) && v.y <= float(extent.y))) {
+        return 0.0; // also where a region is no number
     }
     ivec2 low, high;
     vec2 t;
@@ -73,36 +74,57 @@ float sample_at(int base, vec2 v) {
     return IS_MAX ? most : sum;
 }
 
-float pool(int base, int region, ivec2 bin) {
-    vec2 first, size;
-    ivec2 counts;
-    for (int a = 0; a < 2; a++) {
-        precise float begin = corner(4 * region + a) * scale - shift;
-        precise float end = corner(4 * region + 2 + a) * scale - shift;
-        precise float whole_size = end - begin;
-        whole_size = shift == 0.0 ? max(whole_size, 1.0) : whole_size;
-        first[a] = begin;
-        size[a] = divide(whole_size, float(bins[a]));
-        counts[a] = sampling > 0 ? sampling : int(ceil(size[a]));
+// Of a bin along one axis: where it begins, its length, its samples (0: none), and which of them,
+// [first, end), may lie on the image. All others are 0.
+struct Span { float edge; float size; float count; int first; int end; };
+
+Span span_of(int region, int a, int bin) {
+    precise float begin = corner(4 * region + a) * scale - shift;
+    precise float end = corner(4 * region + 2 + a) * scale - shift;
+    precise float whole_size = end - begin;
+    whole_size = shift == 0.0 && whole_size < 1.0 ? 1.0 : whole_size;
+    Span s;
+    s.size = divide(whole_size, float(bins[a]));
+    precise float edge = begin + float(bin) * s.size;
+    s.edge = edge;
+    float elements = s.size > MOST_SAMPLES ? MOST_SAMPLES : ceil(s.size);
+    s.count = sampling > 0 ? float(sampling) : elements > 0.0 ? elements : 0.0;
+    s.first = 0;
+    s.end = int(s.count);
+    float step = s.size / s.count;
+    if (step > 0.0) { // may be negative or NaN; two more than there must be, for rounding
+        float first = floor((-1.0 - s.edge) / step - 0.5) - 1.0;
+        float last = ceil((float(extent[a]) - s.edge) / step - 0.5) + 2.0;
+        s.first = first < s.count ? int(max(first, 0.0)) : s.end;
+        s.end = last < s.count ? int(max(last, 0.0)) : s.end;
     }
+    return s;
+}
+
+float place_of(Span s, int i) {
+    precise float inner = (float(i) + 0.5) * s.size;
+    precise float at = s.edge + divide(inner, s.count);
+    return at;
+}
+
+float pool(int base, int region, ivec2 bin) {
+    Span across = span_of(region, 0, bin.x), down = span_of(region, 1, bin.y);
+    float count = across.count * down.count;
+    if (count == 0.0) {
+        return 0.0;
+    }
+    bool is_all = float(across.end - across.first) == across.count &&
+                  float(down.end - down.first) == down.count;
     precise float sum = 0.0;
-    float most = uintBitsToFloat(0xff800000u);
-    for (int i = 0; i < counts.y; i++) {
-        for (int k = 0; k < counts.x; k++) {
-            vec2 v;
-            for (int a = 0; a < 2; a++) {
-                precise float edge = first[a] + float(bin[a]) * size[a];
-                precise float inner = (float(a == 0 ? k : i) + 0.5) * size[a];
-                precise float at = edge + divide(inner, float(counts[a]));
-                v[a] = at;
-            }
-            float value = sample_at(base, v);
+    float most = is_all ? uintBitsToFloat(0xff800000u) : 0.0;
+    for (int i = down.first; i < down.end; i++) {
+        for (int k = across.first; k < across.end; k++) {
+            float value = sample_at(base, vec2(place_of(across, k), place_of(down, i)));
             sum = sum + value;
             most = value > most ? value : most;
         }
     }
-    int count = counts.x * counts.y;
-    return IS_MAX ? most : count > 0 ? divide(sum, float(count)) : 0.0;
+    return IS_MAX ? most : divide(sum, count);
 }
 
 void main() {
