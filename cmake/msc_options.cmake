@@ -50,7 +50,7 @@ set(MSC_NO_DEVICE_ENV "VK_DRIVER_FILES=/dev/null;VK_ICD_FILENAMES=/dev/null")
 set(MSC_SANITIZE_ENV "")
 set(MSC_TEST_TIMEOUT 900) # seconds
 if(MSC_SANITIZE STREQUAL "address")
-    set(MSC_SANITIZE_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=all
+    set(MSC_SANITIZE_FLAGS -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
         -fno-omit-frame-pointer)
     # Damaged files ask for absurd sizes; the answer is NULL, as without the sanitizer.
     set(MSC_SANITIZE_ENV "ASAN_OPTIONS=allocator_may_return_null=1;UBSAN_OPTIONS=print_stacktrace=1")
