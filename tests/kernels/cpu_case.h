@@ -54,6 +54,8 @@ struct cpu_case {
 
 // Are cases run on a device in place of the cpu (MSC_TEST_DEVICE)?
 bool cpu_is_on_device(void);
+// Is everything run in every way, and not a sample (MSC_TEST_VARIANTS)?
+bool cpu_runs_all_variants(void);
 
 void cpu_case_init(struct cpu_case *c, uint64_t seed);
 void cpu_case_finish(struct cpu_case *c);

@@ -16,6 +16,12 @@ bool cpu_is_on_device(void) {
     return device && strcmp(device, "vulkan") == 0;
 }
 
+// MSC_TEST_VARIANTS=all leaves no sample out, however long that takes.
+bool cpu_runs_all_variants(void) {
+    const char *variants = getenv("MSC_TEST_VARIANTS");
+    return variants && strcmp(variants, "all") == 0;
+}
+
 static void print_line(void *payload, enum msc_log_level level, const char *line) {
     (void)payload;
     (void)level;
@@ -71,7 +77,7 @@ static bool is_varied(const struct cpu_case *c, const struct msc_step *s, int64_
     if (c->is_at_limits || (is_large && vulkan)) {
         return false;
     }
-    if (!is_large && !vulkan) {
+    if ((!is_large && !vulkan) || cpu_runs_all_variants()) {
         return true;
     }
     int n = n_seen[s->n_joints > 0 ? s->joints[0].joint->op : MSC_OP_INPUT]++;
