@@ -32,8 +32,9 @@ enum msc_status msc_linear_quant_init(struct msc_linear_quant *out, const struct
     }
     out->length = dims[axis];
     out->inner = msc_dims_product(n_dims - (int)axis - 1, dims + axis + 1);
+    block = block > dims[axis] && dims[axis] > 0 ? dims[axis] : block; // one block is all there is
     out->block = block;
-    out->n_blocks = is_blocked ? (dims[axis] + block - 1) / block : dims[axis];
+    out->n_blocks = is_blocked ? dims[axis] / block + (dims[axis] % block != 0) : dims[axis];
     bool fits = is_blocked || n_scale_dims == 1;
     for (int i = 0; fits && i < n_scale_dims; i++) {
         int64_t expected = i == axis || !is_blocked ? out->n_blocks : dims[i];

@@ -37,6 +37,7 @@ static const struct linear linears[] = {
     {"axis=-1", "uint8", 1, {35}, true},
     {"axis=1;block_size=4", "int8", 3, {4, 2, 35}, true},
     {"axis=2;block_size=8", "uint8", 3, {4, 6, 5}, true},
+    {"axis=2;block_size=9223372036854775807", "uint8", 3, {4, 6, 1}, true},
     {"", "int16", 0, {0}, true},
 };
 
