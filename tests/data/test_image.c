@@ -282,6 +282,16 @@ static void test_data_image__huffman_table_too_large(void **state) {
     msc_free(bytes);
 }
 
+// Its tables are damaged, and its bits end within a code: wrong pixels, but all of them.
+static void test_data_image__bits_end_within_code(void **state) {
+    char path[PATH_BYTES];
+    struct msc_array *a = NULL;
+    (void)state;
+    assert_int_equal(msc_image__decode(&a, test_file(path, "bits_end.jpg"), 3), MSC_OK);
+    assert_int_equal(msc_array_n_elements(a), 16 * 24 * 3);
+    msc_array_release(a);
+}
+
 // Writes a file of `n_bytes` that begins with `head` and goes on with zeros.
 static const char *write_head(char path[PATH_BYTES], void **state, const char *name,
                               const char *head, size_t n_head, size_t n_bytes) {
@@ -366,6 +376,7 @@ int main(void) {
         cmocka_unit_test(test_data_image__truncated),
         cmocka_unit_test(test_data_image__empty_piece),
         cmocka_unit_test(test_data_image__huffman_table_too_large),
+        cmocka_unit_test(test_data_image__bits_end_within_code),
         cmocka_unit_test(test_data_image__too_many_pixels),
         cmocka_unit_test(test_data_image__more_pixels_than_bytes),
         cmocka_unit_test(test_data_image__unknown_kind),
