@@ -76,26 +76,32 @@ const char *msc_builder_int(struct msc_builder *b, int64_t value) {
     return msc_arena_printf(&b->arena, "%lld", (long long)value);
 }
 
-// True when no joint has this name, nor any weight the name of the joint's first output.
-static bool is_free(struct msc_builder *b, const char *name) {
-    const char *output = msc_arena_printf(&b->arena, "%s:0", name);
-    return output != NULL && msc_graph__live_joint(b->graph, name) == MSC_NO_ID &&
-           msc_graph__live_tensor(b->graph, output) == MSC_NO_ID;
-}
-
-// The wanted name when it is free, else the hint with the first free number.
-static const char *joint_name(struct msc_builder *b, const char *wanted, enum msc_op op) {
-    if (wanted != NULL && wanted[0] != '\0' && is_free(b, wanted)) {
-        return wanted;
-    }
+// The operator's hint with the next number that is kept for nobody; NULL: out of memory.
+static const char *hinted_name(struct msc_builder *b, enum msc_op op) {
     const char *hint = msc_op_info(op)->hint;
     for (;;) {
         int32_t number = b->hints[op]++;
         const char *name = number == 0 ? hint : msc_arena_printf(&b->arena, "%s_%d", hint, number);
-        bool is_reserved = name != NULL && msc_graph__names_find(&b->reserved, name) != MSC_NO_ID;
-        if (name == NULL || (!is_reserved && is_free(b, name))) {
+        if (name == NULL || msc_graph__names_find(&b->reserved, name) == MSC_NO_ID) {
             return name;
         }
+    }
+}
+
+// The wanted name when no joint has it, nor any weight the name of the joint's first output; else the
+// first hinted one of which that is true. NULL: out of memory.
+static const char *joint_name(struct msc_builder *b, const char *wanted, enum msc_op op) {
+    const char *name = wanted != NULL && wanted[0] != '\0' ? wanted : hinted_name(b, op);
+    for (;;) {
+        const char *output = name == NULL ? NULL : msc_arena_printf(&b->arena, "%s:0", name);
+        if (output == NULL) {
+            return NULL;
+        }
+        if (msc_graph__live_joint(b->graph, name) == MSC_NO_ID &&
+            msc_graph__live_tensor(b->graph, output) == MSC_NO_ID) {
+            return name;
+        }
+        name = hinted_name(b, op);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "tests/graph/graph_samples.h"
 
 #include "data/npy.h"
+#include "graph/builder_internal.h"
 #include "graph/site.h"
 #include "tests/short_memory.h"
 
@@ -66,6 +67,43 @@ static enum msc_status read_json(void) {
     return MSC_OK;
 }
 
+// Joints whose names are so long that each needs a block of the builder's memory. One that is free is
+// given, however short that is.
+static enum msc_status add_named(struct msc_builder *b) {
+    static char names[4][3001];
+    int32_t x;
+    struct msc_value *values[5];
+    MSC_TRY(msc_graph_add_input(&x, b->graph, "x", NULL, MSC_DTYPE_F32, "NC", 2, DIMS(1, 3)));
+    MSC_TRY(msc_builder_activation(&values[0], b, "x", x));
+    for (int i = 0; i < 4; i++) {
+        memset(names[i], 'a' + i, sizeof(names[i]) - 1);
+        struct msc_builder_joint relu = {.op = MSC_OP_RELU,
+                                         .name = names[i],
+                                         .n_operands = 1,
+                                         .operands = &values[i],
+                                         .n_outputs = 1,
+                                         .aliases = (const char *[]){""}};
+        MSC_TRY(msc_builder_add(&values[i + 1], b, &relu));
+        assert_true(msc_graph__live_joint(b->graph, names[i]) != MSC_NO_ID);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status build_named(void) {
+    struct msc_graph *g;
+    MSC_TRY(msc_graph_create(&g, "named"));
+    struct msc_builder b = {.graph = g};
+    enum msc_status status = add_named(&b);
+    msc_builder_finish(&b);
+    msc_graph_destroy(g);
+    return status;
+}
+
+static void test_graph_memory__names(void **state) {
+    (void)state;
+    run_failing(build_named, 1);
+}
+
 static void test_graph_memory__build(void **state) {
     (void)state;
     run_failing(build, 1);
@@ -110,9 +148,9 @@ static int tear_down(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph_memory__build), cmocka_unit_test(test_graph_memory__clone),
-        cmocka_unit_test(test_graph_memory__forms), cmocka_unit_test(test_graph_memory__sites),
-        cmocka_unit_test(test_graph_memory__json),
+        cmocka_unit_test(test_graph_memory__build), cmocka_unit_test(test_graph_memory__names),
+        cmocka_unit_test(test_graph_memory__clone), cmocka_unit_test(test_graph_memory__forms),
+        cmocka_unit_test(test_graph_memory__sites), cmocka_unit_test(test_graph_memory__json),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, set_up, tear_down);
