@@ -7,7 +7,7 @@
 # BUILD was configured with -DMSC_FUZZ=ON; each fuzzer runs for SECONDS. Names leave out the others
 # ("onnx arrays"). Inputs to begin with lie in tests/fuzz/corpus or are made of the files of this tree,
 # of what the program itself writes and, where it is installed, of Debian's libonnx-testdata. What was found stays in
-# BUILD/fuzz/NAME and is run again by `BUILD/tests/fuzz/fuzz_NAME FILE`; grown corpora stay in
+# BUILD/fuzz/NAME, its log in BUILD/fuzz/NAME.log; `BUILD/tests/fuzz/fuzz_NAME FILE` runs it again; grown corpora stay in
 # BUILD/fuzz/NAME/corpus for the next time. MSC_FUZZ_RUNS=0 runs what there is once, and nothing new
 # (scripts/coverage). The exit status is 1 when there is anything found.
 set -u
@@ -204,6 +204,7 @@ fuzz() {
     runs=$(sed -n 's/^#\([0-9]*\): cov.*/\1/p' "$log" | tail -1)
     found=$(find "$kept" -maxdepth 1 -type f | wc -l)
     echo "$name: ${runs:-0} runs, $spent s of CPU, $found found$([ "$found" -gt 0 ] && echo " in $kept")"
+    [ "$found" -eq 0 ] || cp "$log" "$build/fuzz/$name.log"
     [ -n "$runs" ] || tail -n 5 "$log"
     [ -n "$runs" ] && [ "$found" -eq 0 ]
 }
