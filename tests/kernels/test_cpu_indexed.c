@@ -230,6 +230,20 @@ static void test_kernels_cpu_indexed__grid_sample(void **state) {
     check_grid("mode=cubic", "float16", 4, DIMS(2, 3, 9, 12), 4, DIMS(2, 15, 11, 2));
 }
 
+// Regions [n_regions][4] of images of 5 channels.
+static void check_regions(const char *attributes, int64_t n_images, int64_t n_regions,
+                          const float regions[]) {
+    struct cpu_case c;
+    cpu_case_init(&c, 27);
+    int32_t x = cpu_input(&c, "", 4, DIMS(n_images, 5, 20, 24));
+    int32_t rois = cpu_constant(&c, 2, DIMS(n_regions, 4), regions);
+    int32_t images = cpu_whole_input(&c, "int64", 0, (int)n_images - 1, 1, DIMS(n_regions));
+    finish(
+        &c,
+        cpu_joint(&c, MSC_OP_ROI_ALIGN, 3, IDS(x, rois, images), attributes, MSC_NO_ID, MSC_NO_ID),
+        false);
+}
+
 static void test_kernels_cpu_indexed__roi_align(void **state) {
     static const char *const attributes[] = {
         "output_height=5;output_width=7;sampling_ratio=2;spatial_scale=0.5",
@@ -238,17 +252,9 @@ static void test_kernels_cpu_indexed__roi_align(void **state) {
         "output_height=4;output_width=2;sampling_ratio=3;mode=max",
     };
     static const float regions[] = {0, 0, 30.5f, 20.25f, 3, 5.5f, 9, 7, -4, 2, 60, 50, 8, 8, 8, 8};
-    struct cpu_case c;
     (void)state;
     for (int i = 0; i < 3; i++) {
-        cpu_case_init(&c, 27);
-        int32_t x = cpu_input(&c, "", 4, DIMS(3, 5, 20, 24));
-        int32_t rois = cpu_constant(&c, 2, DIMS(4, 4), regions);
-        int32_t images = cpu_whole_input(&c, "int64", 0, 2, 1, DIMS(4));
-        finish(&c,
-               cpu_joint(&c, MSC_OP_ROI_ALIGN, 3, IDS(x, rois, images), attributes[i], MSC_NO_ID,
-                         MSC_NO_ID),
-               false);
+        check_regions(attributes[i], 3, 4, regions);
     }
 }
 
@@ -264,17 +270,9 @@ static void test_kernels_cpu_indexed__roi_align_far(void **state) {
     static const float regions[] = {
         -100, 2,   400, 9,   0,  0,  1e37f,    5,  3, 4, NAN, 7, -INFINITY, 0,  INFINITY, 10,
         9,    7.5, 2,   3.5, -9, 30, INFINITY, 40, 5, 5, 6,   6, -1e30f,    -3, 1e30f,    30};
-    struct cpu_case c;
     (void)state;
     for (int i = 0; i < 4; i++) {
-        cpu_case_init(&c, 27);
-        int32_t x = cpu_input(&c, "", 4, DIMS(1, 5, 20, 24));
-        int32_t rois = cpu_constant(&c, 2, DIMS(8, 4), regions);
-        int32_t images = cpu_whole_input(&c, "int64", 0, 0, 1, DIMS(8));
-        finish(&c,
-               cpu_joint(&c, MSC_OP_ROI_ALIGN, 3, IDS(x, rois, images), attributes[i], MSC_NO_ID,
-                         MSC_NO_ID),
-               false);
+        check_regions(attributes[i], 1, 8, regions);
     }
 }
 
