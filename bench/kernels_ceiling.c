@@ -2,8 +2,8 @@
 #include "bench/kernels.h"
 
 #include "base/alloc.h"
+#include "kernels/cpu/routine_onednn.h"
 
-#include <dnnl.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,46 +52,33 @@ static void destroy_onednn(void *state) {
     msc_free(d);
 }
 
-static enum msc_status describe_conv(dnnl_convolution_desc_t *out, const struct bench_product *p,
-                                     bool is_int8) {
-    dnnl_memory_desc_t x, w, y;
+static struct msc_gemm_desc describe_product(const struct bench_product *p, bool is_int8) {
     int64_t end = bench_product_out_size(p), pad = p->kernel / 2;
-    dnnl_dims_t strides = {p->stride, p->stride};
-    dnnl_dims_t begin = {pad, pad};
-    dnnl_dims_t after = {(end - 1) * p->stride + p->kernel - p->size - pad,
-                         (end - 1) * p->stride + p->kernel - p->size - pad};
-    dnnl_dims_t x_dims = {p->batch, p->in, p->size, p->size};
-    dnnl_dims_t y_dims = {p->batch, p->out, end, end};
-    dnnl_dims_t w_dims = {p->groups, p->out / p->groups, p->in / p->groups, p->kernel, p->kernel};
-    dnnl_dims_t plain = {p->out, p->in, p->kernel, p->kernel};
-    dnnl_data_type_t type = is_int8 ? dnnl_u8 : dnnl_f32;
-    bool is_grouped = p->groups > 1;
-    DNNL_TRY(dnnl_memory_desc_init_by_tag(&x, 4, x_dims, type, dnnl_nhwc));
-    DNNL_TRY(dnnl_memory_desc_init_by_tag(&y, 4, y_dims, type, dnnl_nhwc));
-    DNNL_TRY(dnnl_memory_desc_init_by_tag(&w, is_grouped ? 5 : 4, is_grouped ? w_dims : plain,
-                                          is_int8 ? dnnl_s8 : dnnl_f32, dnnl_format_tag_any));
-    DNNL_TRY(dnnl_convolution_forward_desc_init(out, dnnl_forward_inference,
-                                                dnnl_convolution_direct, &x, &w, NULL, &y, strides,
-                                                begin, after));
-    return MSC_OK;
-}
-
-static enum msc_status describe_linear(dnnl_inner_product_desc_t *out,
-                                       const struct bench_product *p, bool is_int8) {
-    dnnl_memory_desc_t x, w, y;
-    dnnl_dims_t x_dims = {p->batch, p->in}, w_dims = {p->out, p->in}, y_dims = {p->batch, p->out};
-    dnnl_data_type_t type = is_int8 ? dnnl_u8 : dnnl_f32;
-    DNNL_TRY(dnnl_memory_desc_init_by_tag(&x, 2, x_dims, type, dnnl_ab));
-    DNNL_TRY(dnnl_memory_desc_init_by_tag(&y, 2, y_dims, type, dnnl_ab));
-    DNNL_TRY(dnnl_memory_desc_init_by_tag(&w, 2, w_dims, is_int8 ? dnnl_s8 : dnnl_f32,
-                                          dnnl_format_tag_any));
-    DNNL_TRY(dnnl_inner_product_forward_desc_init(out, dnnl_forward_inference, &x, &w, NULL, &y));
-    return MSC_OK;
+    int64_t after = (end - 1) * p->stride + p->kernel - p->size - pad;
+    struct msc_gemm_desc desc = {
+        .kind = p->kernel == 0 ? MSC_GEMM_LINEAR : MSC_GEMM_CONV,
+        .is_int8 = is_int8,
+        .n_spatial = p->kernel == 0 ? 0 : 2,
+        .batch = p->batch,
+        .groups = p->groups,
+        .in_channels = p->in,
+        .out_channels = p->out,
+    };
+    for (int i = 0; i < desc.n_spatial; i++) {
+        desc.in[i] = p->size;
+        desc.out[i] = end;
+        desc.kernel[i] = p->kernel;
+        desc.strides[i] = p->stride;
+        desc.dilation[i] = 1;
+        desc.pad_begin[i] = pad;
+        desc.pad_end[i] = after;
+    }
+    return desc;
 }
 
 // Bytes and floats that are small numbers, none of them denormal.
-static void kernels_ceiling_fill(void *data, size_t n_bytes, dnnl_data_type_t type) {
-    if (type == dnnl_f32) {
+static void kernels_ceiling_fill(void *data, size_t n_bytes, bool is_int8) {
+    if (!is_int8) {
         for (size_t i = 0; i < n_bytes / sizeof(float); i++) {
             ((float *)data)[i] = (float)(i % 17) * 0.125f - 1.0f;
         }
@@ -102,53 +89,45 @@ static void kernels_ceiling_fill(void *data, size_t n_bytes, dnnl_data_type_t ty
     }
 }
 
-static enum msc_status make_memory(struct onednn *d, const_dnnl_primitive_desc_t pd) {
+static enum msc_status make_arguments(struct onednn *d, const_dnnl_primitive_desc_t pd,
+                                      bool is_int8) {
     static const struct {
         int arg;
         dnnl_query_t query;
-    } wanted[] = {{DNNL_ARG_SRC, dnnl_query_src_md},
-                  {DNNL_ARG_WEIGHTS, dnnl_query_weights_md},
-                  {DNNL_ARG_DST, dnnl_query_dst_md}};
+    } wanted[MAX_ARGS] = {{DNNL_ARG_SRC, dnnl_query_src_md},
+                          {DNNL_ARG_WEIGHTS, dnnl_query_weights_md},
+                          {DNNL_ARG_DST, dnnl_query_dst_md},
+                          {DNNL_ARG_SCRATCHPAD, dnnl_query_scratchpad_md}};
+    d->n_args = MAX_ARGS;
     for (int t = 0; t < BENCH_MAX_THREADS; t++) {
         DNNL_TRY(dnnl_stream_create(&d->streams[t], d->engine, dnnl_stream_default_flags));
-        for (int a = 0; a < (int)(sizeof(wanted) / sizeof(wanted[0])); a++) {
-            const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, wanted[a].query, 0);
-            void *data;
+        for (int a = 0; a < MAX_ARGS; a++) {
+            size_t n_bytes =
+                dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, wanted[a].query, 0));
+            void *data = NULL;
             d->args[t][a].arg = wanted[a].arg;
-            DNNL_TRY(
-                dnnl_memory_create(&d->args[t][a].memory, md, d->engine, DNNL_MEMORY_ALLOCATE));
+            DNNL_TRY(dnnl_memory_create(&d->args[t][a].memory,
+                                        dnnl_primitive_desc_query_md(pd, wanted[a].query, 0),
+                                        d->engine, DNNL_MEMORY_ALLOCATE));
             DNNL_TRY(dnnl_memory_get_data_handle(d->args[t][a].memory, &data));
-            kernels_ceiling_fill(data, dnnl_memory_desc_get_size(md), md->data_type);
+            kernels_ceiling_fill(data, data ? n_bytes : 0, is_int8);
         }
     }
-    d->n_args = (int)(sizeof(wanted) / sizeof(wanted[0]));
     return MSC_OK;
 }
 
 static enum msc_status make_primitive(struct onednn *d, const struct bench_product *p,
                                       bool is_int8) {
-    dnnl_convolution_desc_t conv;
-    dnnl_inner_product_desc_t linear;
+    const struct msc_gemm_desc desc = describe_product(p, is_int8);
     dnnl_primitive_desc_t pd;
-    dnnl_primitive_attr_t attr;
-    const float scale = 0.001f;
-    bool is_linear = p->kernel == 0;
-    if (is_linear) {
-        MSC_TRY(describe_linear(&linear, p, is_int8));
-    } else {
-        MSC_TRY(describe_conv(&conv, p, is_int8));
-    }
     DNNL_TRY(dnnl_engine_create(&d->engine, dnnl_cpu, 0));
-    DNNL_TRY(dnnl_primitive_attr_create(&attr));
-    if (is_int8) {
-        DNNL_TRY(dnnl_primitive_attr_set_output_scales(attr, 1, 0, &scale));
+    MSC_TRY(msc_routine__primitive_desc(&pd, &desc, is_int8 ? dnnl_u8 : dnnl_f32, d->engine));
+    dnnl_status_t created = dnnl_primitive_create(&d->primitive, pd);
+    enum msc_status status = msc_routine__check(created, "create a primitive");
+    if (status == MSC_OK) {
+        status = make_arguments(d, pd, is_int8);
     }
-    DNNL_TRY(dnnl_primitive_desc_create(&pd, is_linear ? (const_dnnl_op_desc_t)&linear : &conv,
-                                        attr, d->engine, NULL));
-    DNNL_TRY(dnnl_primitive_create(&d->primitive, pd));
-    enum msc_status status = make_memory(d, pd);
     dnnl_primitive_desc_destroy(pd);
-    dnnl_primitive_attr_destroy(attr);
     return status;
 }
 

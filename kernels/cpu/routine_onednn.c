@@ -35,7 +35,6 @@ struct msc_routine {
     struct msc_gemm_desc desc;     // as oneDNN is told
     struct msc_gemm_desc epilogue; // the bias and the limits that are left to ourselves; or empty
     dnnl_primitive_t primitive;
-    dnnl_memory_desc_t packed;
     size_t scratch_bytes;
     struct places *places;       // [n_threads]
     struct unlimited *unlimited; // NULL: oneDNN has no limits to apply
@@ -48,89 +47,69 @@ struct msc_routine_weights {
 
 // ---- Engine -----------------------------------------------------------------------------------
 
-// Held while oneDNN 2.6 describes a primitive, which it does with unguarded static variables. For a
-// convolution it keeps a size there that depends on the weights' type (last_ic_block_size): with a
-// second thread describing one of another type it may take a wrong layout for the weights, without
-// an error. For a reorder it looks up types with std::map::operator[], which inserts those that it
-// lacks. The library is one for the whole process, so the lock is, too.
+// Held while oneDNN describes a primitive: version 2.6 uses unguarded static variables for that. For
+// a convolution one of them depends on the type of the weights (last_ic_block_size). A second thread
+// that describes another type can make oneDNN pick a wrong layout for the weights, without an error.
+// For a reorder it looks types up with std::map::operator[], which inserts missing ones. The
+// process has one oneDNN, so it has one lock.
 static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER;
 
-static const struct {
-    dnnl_cpu_isa_t isa;
-    const char *name;
-    struct msc_routine_isa has; // without VNNI sums of products of bytes saturate at 16 bits
-    bool is_unnamed;            // of the Xeon Phi alone: nobody can ask for it
-} isas[] = {
-    {dnnl_cpu_isa_sse41, "sse41", {false, false, false}, false},
-    {dnnl_cpu_isa_avx, "avx", {false, false, false}, false},
-    {dnnl_cpu_isa_avx2, "avx2", {false, false, false}, false},
-    {dnnl_cpu_isa_avx2_vnni, "avx2_vnni", {false, true, false}, false},
-    {dnnl_cpu_isa_avx512_mic, "avx512_mic", {false, false, false}, true},
-    {dnnl_cpu_isa_avx512_mic_4ops, "avx512_mic_4ops", {false, false, false}, true},
-    {dnnl_cpu_isa_avx512_core, "avx512_core", {false, false, false}, false},
-    {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni", {true, true, false}, false},
-    {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16", {true, true, false}, false},
-    {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx", {true, true, true}, false},
-};
-#define N_ISAS (sizeof(isas) / sizeof(isas[0]))
-
-// Does the machine have all of it, up to the level that is set? Each bit is an extension, and later
-// versions of the library know of more.
-static bool is_within(size_t i) {
-    int isa = (int)dnnl_get_effective_cpu_isa();
-    return (isa & (int)isas[i].isa) == (int)isas[i].isa;
+// Does the machine have all extensions of this level, and is none of them disabled? Each bit is an
+// extension.
+static bool is_within(const struct msc_routine__isa *isa) {
+    return ((int)dnnl_get_effective_cpu_isa() & (int)isa->isa) == (int)isa->isa;
 }
 
-// The last row of `isas` that it has; -1: none.
-static int find_isa(void) {
-    int found = -1;
-    for (size_t i = 0; i < N_ISAS; i++) {
-        found = is_within(i) ? (int)i : found;
+// The highest level that the machine has; NULL: none.
+static const struct msc_routine__isa *find_isa(void) {
+    const struct msc_routine__isa *found = NULL;
+    for (const struct msc_routine__isa *isa = msc_routine__isas; isa->name; isa++) {
+        found = is_within(isa) ? isa : found;
     }
     return found;
 }
 
 const char *msc_routine_isa_level(size_t i) {
-    for (size_t k = 0; k < N_ISAS; k++) {
-        if (!isas[k].is_unnamed && is_within(k) && i-- == 0) {
-            return isas[k].name;
+    for (const struct msc_routine__isa *isa = msc_routine__isas; isa->name; isa++) {
+        if (!isa->is_unnamed && is_within(isa) && i-- == 0) {
+            return isa->name;
         }
     }
     return NULL;
 }
 
-// Those that can be asked for, or of them those that the machine has.
+// Lists the levels that a user can set: all, or only those that the machine has.
 static const char *list_levels(char *text, size_t n_bytes, bool is_all) {
     size_t n = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < N_ISAS && n < n_bytes; i++) {
-        if (!isas[i].is_unnamed && (is_all || is_within(i))) {
-            n += (size_t)snprintf(text + n, n_bytes - n, "%s%s", n > 0 ? ", " : "", isas[i].name);
+    for (const struct msc_routine__isa *isa = msc_routine__isas; isa->name && n < n_bytes; isa++) {
+        if (!isa->is_unnamed && (is_all || is_within(isa))) {
+            n += (size_t)snprintf(text + n, n_bytes - n, "%s%s", n > 0 ? ", " : "", isa->name);
         }
     }
     return text;
 }
 
-// oneDNN has one level for the whole process, which cannot be moved once it was looked at.
+// oneDNN has one level for the whole process. It is fixed when it is first read.
 enum msc_status msc_routine_set_isa(const char *level) {
     char levels[256];
-    size_t wanted = 0;
-    while (wanted < N_ISAS && (isas[wanted].is_unnamed || strcmp(isas[wanted].name, level) != 0)) {
+    const struct msc_routine__isa *wanted = msc_routine__isas;
+    while (wanted->name && (wanted->is_unnamed || strcmp(wanted->name, level) != 0)) {
         wanted++;
     }
-    if (wanted == N_ISAS) {
+    if (!wanted->name) {
         return MSC_FAIL(MSC_E_INVALID, "isa is \"%s\", expected one of %s", level,
                         list_levels(levels, sizeof levels, true));
     }
-    dnnl_status_t set = dnnl_set_max_cpu_isa(isas[wanted].isa);
-    int found = find_isa();
-    if (found == (int)wanted) {
+    dnnl_status_t set = dnnl_set_max_cpu_isa(wanted->isa);
+    const struct msc_routine__isa *found = find_isa();
+    if (found == wanted) {
         return MSC_OK;
     }
     if (set != dnnl_success) {
         return MSC_FAIL(MSC_E_STATE,
                         "isa %s: this process computes with %s already, and has one level", level,
-                        found < 0 ? "another" : isas[found].name);
+                        found ? found->name : "another");
     }
     return MSC_FAIL(MSC_E_DEVICE, "isa %s: this processor lacks it; below it there are %s", level,
                     list_levels(levels, sizeof levels, false));
@@ -138,9 +117,9 @@ enum msc_status msc_routine_set_isa(const char *level) {
 
 static void name_engine(char *name, size_t n_bytes) {
     const dnnl_version_t *v = dnnl_version();
-    int isa = find_isa();
+    const struct msc_routine__isa *isa = find_isa();
     snprintf(name, n_bytes, "onednn-%d.%d.%d %s", v->major, v->minor, v->patch,
-             isa < 0 ? "isa-unknown" : isas[isa].name);
+             isa ? isa->name : "isa-unknown");
 }
 
 static enum msc_status engine_init(struct msc_routine_engine *e) {
@@ -193,8 +172,8 @@ const char *msc_routine_name(const struct msc_routine_engine *engine) {
 
 struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine) {
     (void)engine;
-    int isa = find_isa();
-    return isa < 0 ? (struct msc_routine_isa){false, false, false} : isas[isa].has;
+    const struct msc_routine__isa *isa = find_isa();
+    return isa ? isa->has : (struct msc_routine_isa){false, false, false};
 }
 
 // oneDNN asks OpenMP how many threads there are, when it creates a primitive and when it runs one.
@@ -214,44 +193,45 @@ static void routine_onednn_leave(const struct msc_routine_engine *e, int before)
 
 // ---- Routines ---------------------------------------------------------------------------------
 
-static enum msc_status make_memory(dnnl_memory_t *out, const struct msc_routine *d,
-                                   const_dnnl_primitive_desc_t pd, dnnl_query_t what, void *data) {
-    const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, what, 0);
-    return msc_routine__check(dnnl_memory_create(out, md, d->engine->engine, data),
-                              "create a memory object");
+static size_t bytes_of(const_dnnl_primitive_desc_t pd, dnnl_query_t operand) {
+    return dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, operand, 0));
 }
 
-static enum msc_status make_bias_places(struct msc_routine *d) {
-    dnnl_memory_desc_t md;
-    MSC_TRY(msc_routine__bias(&md, &d->desc));
-    for (int i = 0; i < d->engine->n_threads; i++) {
-        MSC_TRY(msc_routine__check(
-            dnnl_memory_create(&d->places[i].bias, &md, d->engine->engine, DNNL_MEMORY_NONE),
-            "create a memory object"));
-    }
-    return MSC_OK;
+static enum msc_status memory_of(dnnl_memory_t *out, const_dnnl_primitive_desc_t pd,
+                                 dnnl_query_t operand, dnnl_engine_t engine, void *data) {
+    return msc_routine__check(
+        dnnl_memory_create(out, dnnl_primitive_desc_query_md(pd, operand, 0), engine, data),
+        "create a memory object");
+}
+
+// An operand of the primitive, without data.
+static enum msc_status make_operand(dnnl_memory_t *out, const struct msc_routine *d,
+                                    const_dnnl_primitive_desc_t pd, dnnl_query_t operand) {
+    return memory_of(out, pd, operand, d->engine->engine, DNNL_MEMORY_NONE);
 }
 
 static enum msc_status make_places(struct msc_routine *d, const_dnnl_primitive_desc_t pd) {
-    const dnnl_memory_desc_t *scratch =
-        dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-    size_t n_bytes = dnnl_memory_desc_get_size(scratch);
+    const struct msc_routine__layout bias = msc_routine__bias_layout(&d->desc);
+    size_t n_bytes = bytes_of(pd, dnnl_query_scratchpad_md);
     d->scratch_bytes = n_bytes > d->scratch_bytes ? n_bytes : d->scratch_bytes;
-    d->packed = *dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
     d->places = msc_alloc_zero((size_t)d->engine->n_threads, sizeof(d->places[0]));
     if (!d->places) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for oneDNN");
     }
     for (int i = 0; i < d->engine->n_threads; i++) {
         struct places *p = &d->places[i];
-        MSC_TRY(make_memory(&p->a, d, pd, dnnl_query_src_md, DNNL_MEMORY_NONE));
-        MSC_TRY(make_memory(&p->out, d, pd, dnnl_query_dst_md, DNNL_MEMORY_NONE));
-        MSC_TRY(make_memory(&p->scratch, d, pd, dnnl_query_scratchpad_md, DNNL_MEMORY_NONE));
+        MSC_TRY(make_operand(&p->a, d, pd, dnnl_query_src_md));
+        MSC_TRY(make_operand(&p->out, d, pd, dnnl_query_dst_md));
+        MSC_TRY(make_operand(&p->scratch, d, pd, dnnl_query_scratchpad_md));
         if (d->desc.kind == MSC_GEMM_MATMUL) {
-            MSC_TRY(make_memory(&p->b, d, pd, dnnl_query_weights_md, DNNL_MEMORY_NONE));
+            MSC_TRY(make_operand(&p->b, d, pd, dnnl_query_weights_md));
+        }
+        if (d->desc.bias) {
+            MSC_TRY(
+                msc_routine__plain_memory(&p->bias, &bias, d->engine->engine, DNNL_MEMORY_NONE));
         }
     }
-    return d->desc.bias ? make_bias_places(d) : MSC_OK;
+    return MSC_OK;
 }
 
 static const char *implementation(const_dnnl_primitive_desc_t pd) {
@@ -263,10 +243,6 @@ static const char *implementation(const_dnnl_primitive_desc_t pd) {
 // oneDNN's fallback is a scalar loop, slower than float32 arithmetic on the same integers.
 static bool is_slow(const_dnnl_primitive_desc_t pd) {
     return strncmp(implementation(pd), "ref", 3) == 0;
-}
-
-static size_t scratch_bytes(const_dnnl_primitive_desc_t pd) {
-    return dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0));
 }
 
 // Loops compiled for a shape, whose limits are instructions on vectors.
@@ -296,15 +272,16 @@ static bool is_pair(const struct msc_routine_engine *e, const_dnnl_primitive_des
 static enum msc_status describe(dnnl_primitive_desc_t *out, struct msc_routine *d) {
     dnnl_engine_t engine = d->engine->engine;
     dnnl_primitive_desc_t limited = NULL;
+    dnnl_data_type_t result = d->desc.is_int8 ? dnnl_s32 : dnnl_f32;
     bool has_clip = d->desc.has_clip;
     enum msc_status status =
-        has_clip ? msc_routine__primitive_desc(&limited, &d->desc, engine) : MSC_OK;
+        has_clip ? msc_routine__primitive_desc(&limited, &d->desc, result, engine) : MSC_OK;
     d->desc.has_clip = false;
     if (status == MSC_OK) {
-        status = msc_routine__primitive_desc(out, &d->desc, engine);
+        status = msc_routine__primitive_desc(out, &d->desc, result, engine);
     }
     if (status == MSC_OK && has_clip && is_pair(d->engine, limited, *out)) {
-        size_t n_bytes = scratch_bytes(*out);
+        size_t n_bytes = bytes_of(*out, dnnl_query_scratchpad_md);
         dnnl_primitive_desc_destroy(*out);
         *out = limited;
         d->desc.has_clip = true;
@@ -395,8 +372,15 @@ size_t msc_routine_scratch_bytes(const struct msc_routine *d) {
 
 // ---- Weights ----------------------------------------------------------------------------------
 
+// The routine's description, borrowed; NULL for none, which no primitive lacks.
+static const_dnnl_primitive_desc_t desc_of(const struct msc_routine *d) {
+    const_dnnl_primitive_desc_t pd = NULL;
+    dnnl_primitive_get_primitive_desc(d->primitive, &pd);
+    return pd;
+}
+
 size_t msc_routine_weights_bytes(const struct msc_routine *d) {
-    return dnnl_memory_desc_get_size(&d->packed);
+    return bytes_of(desc_of(d), dnnl_query_weights_md);
 }
 
 struct reorder {
@@ -408,16 +392,13 @@ struct reorder {
 
 static enum msc_status reorder_run(struct reorder *r, const struct msc_routine *d,
                                    dnnl_memory_t packed, const void *elements) {
-    dnnl_memory_desc_t plain;
     dnnl_engine_t engine = d->engine->engine;
-    MSC_TRY(msc_routine__plain_weights(&plain, &d->desc));
-    MSC_TRY(msc_routine__check(dnnl_memory_create(&r->plain, &plain, engine, (void *)elements),
-                               "create a memory object"));
+    const struct msc_routine__layout plain = msc_routine__weights_layout(&d->desc);
+    MSC_TRY(msc_routine__plain_memory(&r->plain, &plain, engine, (void *)elements));
     pthread_mutex_lock(&describing);
-    dnnl_status_t described =
-        dnnl_reorder_primitive_desc_create(&r->pd, &plain, engine, &d->packed, engine, NULL);
+    enum msc_status described = msc_routine__reorder_desc(&r->pd, &plain, desc_of(d), engine);
     pthread_mutex_unlock(&describing);
-    MSC_TRY(msc_routine__check(described, "pack weights"));
+    MSC_TRY(described);
     MSC_TRY(msc_routine__check(dnnl_primitive_create(&r->primitive, r->pd), "pack weights"));
     MSC_TRY(msc_routine__check(dnnl_stream_create(&r->stream, engine, dnnl_stream_default_flags),
                                "create a stream"));
@@ -433,9 +414,7 @@ static enum msc_status weights_init(struct msc_routine_weights *w, const struct 
     if (!w->data) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for packed weights");
     }
-    MSC_TRY(
-        msc_routine__check(dnnl_memory_create(&w->memory, &d->packed, d->engine->engine, w->data),
-                           "create a memory object"));
+    MSC_TRY(memory_of(&w->memory, desc_of(d), dnnl_query_weights_md, d->engine->engine, w->data));
     int before = routine_onednn_enter(d->engine);
     enum msc_status status = reorder_run(&r, d, w->memory, elements);
     routine_onednn_leave(d->engine, before);
@@ -480,20 +459,20 @@ static enum msc_status routine_onednn_execute(const struct msc_routine *d,
                                {DNNL_ARG_SCRATCHPAD, p->scratch},
                                {DNNL_ARG_WEIGHTS, call->weights ? call->weights->memory : p->b}};
     int n = 4;
-    dnnl_status_t status = dnnl_memory_set_data_handle_v2(p->a, (void *)call->a, stream);
+    dnnl_status_t status = msc_routine__set_data(p->a, (void *)call->a, stream);
     if (status == dnnl_success) {
-        status = dnnl_memory_set_data_handle_v2(p->out, call->out, stream);
+        status = msc_routine__set_data(p->out, call->out, stream);
     }
     if (status == dnnl_success) {
-        status = dnnl_memory_set_data_handle_v2(p->scratch, call->scratch, stream);
+        status = msc_routine__set_data(p->scratch, call->scratch, stream);
     }
     if (status == dnnl_success && !call->weights) {
-        status = dnnl_memory_set_data_handle_v2(p->b, (void *)call->b, stream);
+        status = msc_routine__set_data(p->b, (void *)call->b, stream);
     }
     if (status == dnnl_success && p->bias) {
         // Only ever read.
         const float *bias = msc_routine_bias(&d->desc, call);
-        status = dnnl_memory_set_data_handle_v2(p->bias, (void *)bias, stream);
+        status = msc_routine__set_data(p->bias, (void *)bias, stream);
         args[n++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, p->bias};
     }
     if (status == dnnl_success) {

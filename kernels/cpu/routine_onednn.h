@@ -1,4 +1,9 @@
-// oneDNN's side of routine.h: what routine_onednn.c and routine_onednn_desc.c share.
+// oneDNN's side of routine.h: what routine_onednn.c shares with the sources that describe a product to
+// oneDNN.
+//
+// routine_onednn_desc.c holds what every version of oneDNN has in common: the layouts of operands in
+// memory. routine_onednn_desc_2.c (oneDNN 2.6 or later 2.x) or routine_onednn_desc_3.c (3.5 or later)
+// turns a product into oneDNN's own descriptions, whose functions differ between the two versions.
 #ifndef MSC_KERNELS_CPU_ROUTINE_ONEDNN_H
 #define MSC_KERNELS_CPU_ROUTINE_ONEDNN_H
 
@@ -9,12 +14,60 @@
 // "oneDNN cannot <what>: <status>", or MSC_OK.
 enum msc_status msc_routine__check(dnnl_status_t status, const char *what);
 
-// The layouts that callers of routine.h see: of the plain weights and of the bias.
-enum msc_status msc_routine__plain_weights(dnnl_memory_desc_t *out,
-                                           const struct msc_gemm_desc *desc);
-enum msc_status msc_routine__bias(dnnl_memory_desc_t *out, const struct msc_gemm_desc *desc);
-// *out is owned by the caller.
+// ---- Layouts ----------------------------------------------------------------------------------
+
+// A dense array: dimensions and strides in elements, in oneDNN's order of axes.
+struct msc_routine__layout {
+    int n_dims;
+    dnnl_dims_t dims, strides;
+    dnnl_data_type_t type;
+};
+
+// [batch, channels, spatial...] with channels last in memory, or matrices of MSC_GEMM_MATMUL.
+struct msc_routine__layout msc_routine__input_layout(const struct msc_gemm_desc *desc);
+struct msc_routine__layout msc_routine__output_layout(const struct msc_gemm_desc *desc,
+                                                      dnnl_data_type_t type);
+// Plain weights, as callers of routine.h hold them: [groups,] out, in, kernel...
+struct msc_routine__layout msc_routine__weights_layout(const struct msc_gemm_desc *desc);
+struct msc_routine__layout msc_routine__bias_layout(const struct msc_gemm_desc *desc);
+
+// A convolution's window as oneDNN counts it: dilation is the gap between taps.
+struct msc_routine__window {
+    dnnl_dims_t strides, dilation, begin, end;
+};
+struct msc_routine__window msc_routine__window(const struct msc_gemm_desc *desc);
+
+// The scratchpad is the caller's; limits follow the product. *out is owned by the caller, even where
+// the call fails.
+dnnl_status_t msc_routine__create_attributes(dnnl_primitive_attr_t *out,
+                                             const struct msc_gemm_desc *desc);
+
+// ---- Descriptions (one source for each major version) ---------------------------------------
+
+// Levels of instruction sets, lowest first; the last row has no name.
+struct msc_routine__isa {
+    dnnl_cpu_isa_t isa;
+    const char *name;
+    struct msc_routine_isa has;
+    bool is_unnamed; // users cannot set this level
+};
+extern const struct msc_routine__isa msc_routine__isas[];
+
+// `result` is the type of the output's elements. *out is owned by the caller.
 enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
-                                            const struct msc_gemm_desc *desc, dnnl_engine_t engine);
+                                            const struct msc_gemm_desc *desc,
+                                            dnnl_data_type_t result, dnnl_engine_t engine);
+// From plain weights of layout `l` to those that the primitive of `to` reads. *out is owned by the
+// caller.
+enum msc_status msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
+                                          const struct msc_routine__layout *l,
+                                          const_dnnl_primitive_desc_t to, dnnl_engine_t engine);
+
+// Memory of a layout over `data`. *out is owned by the caller.
+enum msc_status msc_routine__plain_memory(dnnl_memory_t *out, const struct msc_routine__layout *l,
+                                          dnnl_engine_t engine, void *data);
+dnnl_status_t msc_routine__append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha,
+                                          float beta);
+dnnl_status_t msc_routine__set_data(dnnl_memory_t memory, void *data, dnnl_stream_t stream);
 
 #endif

@@ -1,7 +1,6 @@
 #include "kernels/cpu/routine_onednn.h"
 
 #include <math.h>
-#include <string.h>
 
 enum msc_status msc_routine__check(dnnl_status_t status, const char *what) {
     switch (status) {
@@ -20,161 +19,111 @@ static bool is_conv(const struct msc_gemm_desc *desc) {
     return desc->kind == MSC_GEMM_CONV || desc->kind == MSC_GEMM_CONV_TRANSPOSE;
 }
 
-// [batch, channels, spatial...] with channels last in memory.
-static enum msc_status activations(dnnl_memory_desc_t *out, const struct msc_gemm_desc *desc,
-                                   bool is_out) {
-    static const dnnl_format_tag_t tags[] = {dnnl_ab, dnnl_acb, dnnl_acdb, dnnl_acdeb};
-    dnnl_data_type_t type = dnnl_f32;
-    if (desc->is_int8) {
-        type = is_out ? dnnl_s32 : dnnl_u8;
+// Strides of axes that follow each other in memory in the order of `dims`.
+static void set_strides(struct msc_routine__layout *l) {
+    int64_t stride = 1;
+    for (int i = l->n_dims - 1; i >= 0; i--) {
+        l->strides[i] = stride;
+        stride *= l->dims[i];
     }
-    int n = is_conv(desc) ? desc->n_spatial : 0;
-    dnnl_dims_t dims = {desc->batch, is_out ? desc->out_channels : desc->in_channels};
-    for (int i = 0; i < n; i++) {
-        dims[2 + i] = is_out ? desc->out[i] : desc->in[i];
-    }
-    if (desc->kind != MSC_GEMM_MATMUL) {
-        return msc_routine__check(dnnl_memory_desc_init_by_tag(out, 2 + n, dims, type, tags[n]),
-                                  "describe activations");
-    }
-    dims[1] = desc->rows;
-    dims[2] = is_out ? desc->out_channels : desc->in_channels;
-    return msc_routine__check(dnnl_memory_desc_init_by_tag(out, 3, dims, type, dnnl_abc),
-                              "describe a matrix");
 }
 
-// [groups,] out, in, kernel...
-static int weight_dims(dnnl_dims_t dims, const struct msc_gemm_desc *desc) {
-    int n = 0;
+static struct msc_routine__layout activations(const struct msc_gemm_desc *desc, int64_t channels,
+                                              const int64_t spatial[], dnnl_data_type_t type) {
+    struct msc_routine__layout l = {.type = type};
+    l.dims[l.n_dims++] = desc->batch;
     if (desc->kind == MSC_GEMM_MATMUL) {
-        dims[n++] = desc->batch;
-        dims[n++] = desc->in_channels;
-        dims[n++] = desc->out_channels;
-        return n;
+        l.dims[l.n_dims++] = desc->rows;
+    }
+    l.dims[l.n_dims++] = channels;
+    int first = l.n_dims;
+    for (int i = 0; is_conv(desc) && i < desc->n_spatial; i++) {
+        l.dims[l.n_dims++] = spatial[i];
+    }
+    set_strides(&l);
+    if (is_conv(desc)) { // channels last
+        for (int i = first; i < l.n_dims; i++) {
+            l.strides[i] *= channels;
+        }
+        l.strides[first - 1] = 1;
+    }
+    return l;
+}
+
+struct msc_routine__layout msc_routine__input_layout(const struct msc_gemm_desc *desc) {
+    return activations(desc, desc->in_channels, desc->in, desc->is_int8 ? dnnl_u8 : dnnl_f32);
+}
+
+struct msc_routine__layout msc_routine__output_layout(const struct msc_gemm_desc *desc,
+                                                      dnnl_data_type_t type) {
+    return activations(desc, desc->out_channels, desc->out, type);
+}
+
+struct msc_routine__layout msc_routine__weights_layout(const struct msc_gemm_desc *desc) {
+    struct msc_routine__layout l = {.type = desc->is_int8 ? dnnl_s8 : dnnl_f32};
+    if (desc->kind == MSC_GEMM_MATMUL) {
+        l.dims[l.n_dims++] = desc->batch;
+        l.dims[l.n_dims++] = desc->in_channels;
+        l.dims[l.n_dims++] = desc->out_channels;
+        set_strides(&l);
+        return l;
     }
     if (desc->groups > 1) {
-        dims[n++] = desc->groups;
+        l.dims[l.n_dims++] = desc->groups;
     }
-    dims[n++] = desc->out_channels / desc->groups;
-    dims[n++] = desc->in_channels / desc->groups;
+    int o = l.n_dims;
+    l.dims[l.n_dims++] = desc->out_channels / desc->groups;
+    l.dims[l.n_dims++] = desc->in_channels / desc->groups;
     for (int i = 0; is_conv(desc) && i < desc->n_spatial; i++) {
-        dims[n++] = desc->kernel[i];
+        l.dims[l.n_dims++] = desc->kernel[i];
     }
-    return n;
-}
-
-enum msc_status msc_routine__plain_weights(dnnl_memory_desc_t *out,
-                                           const struct msc_gemm_desc *desc) {
-    dnnl_dims_t dims, strides;
-    int n = weight_dims(dims, desc);
-    int64_t stride = 1;
-    for (int i = n - 1; i >= 0; i--) {
-        strides[i] = stride;
-        stride *= dims[i];
-    }
+    set_strides(&l);
     if (desc->kind == MSC_GEMM_CONV_TRANSPOSE || desc->is_input_first) {
-        // In memory `in` comes before `out`; what is inside and outside the two stays.
-        int o = desc->groups > 1 ? 1 : 0;
-        strides[o] = strides[o + 1];
-        strides[o + 1] = dims[o] * strides[o];
+        // In memory `in` comes before `out`; the axes around them keep their strides.
+        l.strides[o] = l.strides[o + 1];
+        l.strides[o + 1] = l.dims[o] * l.strides[o];
     }
-    return msc_routine__check(
-        dnnl_memory_desc_init_by_strides(out, n, dims, desc->is_int8 ? dnnl_s8 : dnnl_f32, strides),
-        "describe weights");
+    return l;
 }
 
-static enum msc_status any_weights(dnnl_memory_desc_t *out, const struct msc_gemm_desc *desc) {
-    dnnl_dims_t dims;
-    int n = weight_dims(dims, desc);
-    dnnl_format_tag_t tag = desc->kind == MSC_GEMM_MATMUL ? dnnl_abc : dnnl_format_tag_any;
-    return msc_routine__check(
-        dnnl_memory_desc_init_by_tag(out, n, dims, desc->is_int8 ? dnnl_s8 : dnnl_f32, tag),
-        "describe weights");
+struct msc_routine__layout msc_routine__bias_layout(const struct msc_gemm_desc *desc) {
+    return (struct msc_routine__layout){
+        .n_dims = 1, .dims = {desc->out_channels}, .strides = {1}, .type = dnnl_f32};
 }
 
-enum msc_status msc_routine__bias(dnnl_memory_desc_t *out, const struct msc_gemm_desc *desc) {
-    return msc_routine__check(
-        dnnl_memory_desc_init_by_tag(out, 1, (dnnl_dims_t){desc->out_channels}, dnnl_f32, dnnl_a),
-        "describe a bias");
-}
-
-union op_desc {
-    dnnl_convolution_desc_t conv;
-    dnnl_deconvolution_desc_t transposed;
-    dnnl_inner_product_desc_t linear;
-    dnnl_matmul_desc_t matmul;
-};
-
-// Only the direct algorithm: Winograd's transform would round integers.
-static dnnl_status_t init_op(union op_desc *op, const struct msc_gemm_desc *desc,
-                             const dnnl_memory_desc_t *a, const dnnl_memory_desc_t *w,
-                             const dnnl_memory_desc_t *bias, const dnnl_memory_desc_t *out) {
-    // oneDNN counts the gaps between taps.
-    dnnl_dims_t strides = {0}, dilation = {0}, begin = {0}, end = {0};
+struct msc_routine__window msc_routine__window(const struct msc_gemm_desc *desc) {
+    struct msc_routine__window w = {.strides = {0}};
     for (int i = 0; i < 3; i++) {
-        strides[i] = desc->strides[i];
-        dilation[i] = desc->dilation[i] - 1;
-        begin[i] = desc->pad_begin[i];
-        end[i] = desc->pad_end[i];
+        w.strides[i] = desc->strides[i];
+        w.dilation[i] = desc->dilation[i] - 1;
+        w.begin[i] = desc->pad_begin[i];
+        w.end[i] = desc->pad_end[i];
     }
-    switch (desc->kind) {
-    case MSC_GEMM_CONV:
-        return dnnl_dilated_convolution_forward_desc_init(&op->conv, dnnl_forward_inference,
-                                                          dnnl_convolution_direct, a, w, bias, out,
-                                                          strides, dilation, begin, end);
-    case MSC_GEMM_CONV_TRANSPOSE:
-        return dnnl_dilated_deconvolution_forward_desc_init(&op->transposed, dnnl_forward_inference,
-                                                            dnnl_deconvolution_direct, a, w, bias,
-                                                            out, strides, dilation, begin, end);
-    case MSC_GEMM_LINEAR:
-        return dnnl_inner_product_forward_desc_init(&op->linear, dnnl_forward_inference, a, w, bias,
-                                                    out);
-    case MSC_GEMM_MATMUL:
-        return dnnl_matmul_desc_init(&op->matmul, a, w, NULL, out);
-    }
-    return dnnl_invalid_arguments;
+    return w;
 }
 
-static dnnl_status_t init_attributes(dnnl_primitive_attr_t *out, const struct msc_gemm_desc *desc) {
+static dnnl_status_t append_limits(dnnl_primitive_attr_t attributes,
+                                   const struct msc_gemm_desc *desc) {
     dnnl_post_ops_t ops = NULL;
-    dnnl_status_t status = dnnl_primitive_attr_create(out);
-    if (status != dnnl_success) {
-        return status;
-    }
-    status = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
-    if (status != dnnl_success || !desc->has_clip) {
-        return status;
-    }
-    status = dnnl_post_ops_create(&ops);
+    dnnl_status_t status = dnnl_post_ops_create(&ops);
     if (status == dnnl_success) {
         bool is_relu = desc->low == 0.0f && desc->high == INFINITY;
-        status = is_relu ? dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f)
-                         : dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_clip, desc->low,
-                                                        desc->high);
+        status = is_relu
+                     ? msc_routine__append_eltwise(ops, dnnl_eltwise_relu, 0.0f, 0.0f)
+                     : msc_routine__append_eltwise(ops, dnnl_eltwise_clip, desc->low, desc->high);
     }
     if (status == dnnl_success) {
-        status = dnnl_primitive_attr_set_post_ops(*out, ops);
+        status = dnnl_primitive_attr_set_post_ops(attributes, ops);
     }
     dnnl_post_ops_destroy(ops);
     return status;
 }
 
-enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
-                                            const struct msc_gemm_desc *desc,
-                                            dnnl_engine_t engine) {
-    dnnl_memory_desc_t a, w, bias, result;
-    union op_desc op;
-    dnnl_primitive_attr_t attributes = NULL;
-    MSC_TRY(activations(&a, desc, false));
-    MSC_TRY(activations(&result, desc, true));
-    MSC_TRY(any_weights(&w, desc));
-    MSC_TRY(msc_routine__bias(&bias, desc));
-    MSC_TRY(msc_routine__check(init_op(&op, desc, &a, &w, desc->bias ? &bias : NULL, &result),
-                               "describe this shape"));
-    dnnl_status_t status = init_attributes(&attributes, desc);
+dnnl_status_t msc_routine__create_attributes(dnnl_primitive_attr_t *out,
+                                             const struct msc_gemm_desc *desc) {
+    dnnl_status_t status = dnnl_primitive_attr_create(out);
     if (status == dnnl_success) {
-        status = dnnl_primitive_desc_create(out, &op, attributes, engine, NULL);
+        status = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
     }
-    dnnl_primitive_attr_destroy(attributes);
-    return msc_routine__check(status, "compute this shape");
+    return status == dnnl_success && desc->has_clip ? append_limits(*out, desc) : status;
 }

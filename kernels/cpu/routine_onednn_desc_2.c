@@ -1,0 +1,126 @@
+// oneDNN 2.x: descriptions of memory are plain structs, and an operation is described before its
+// primitive.
+#include "kernels/cpu/routine_onednn.h"
+
+#if DNNL_VERSION_MAJOR != 2
+#error "routine_onednn_desc_2.c is for oneDNN 2.x"
+#endif
+
+const struct msc_routine__isa msc_routine__isas[] = {
+    {dnnl_cpu_isa_sse41, "sse41", {false, false, false}, false},
+    {dnnl_cpu_isa_avx, "avx", {false, false, false}, false},
+    {dnnl_cpu_isa_avx2, "avx2", {false, false, false}, false},
+    {dnnl_cpu_isa_avx2_vnni, "avx2_vnni", {false, true, false}, false},
+    {dnnl_cpu_isa_avx512_mic, "avx512_mic", {false, false, false}, true}, // Xeon Phi
+    {dnnl_cpu_isa_avx512_mic_4ops, "avx512_mic_4ops", {false, false, false}, true},
+    {dnnl_cpu_isa_avx512_core, "avx512_core", {false, false, false}, false},
+    {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni", {true, true, false}, false},
+    {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16", {true, true, false}, false},
+    {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx", {true, true, true}, false},
+    {.name = NULL},
+};
+
+static enum msc_status plain(dnnl_memory_desc_t *out, const struct msc_routine__layout *l) {
+    return msc_routine__check(
+        dnnl_memory_desc_init_by_strides(out, l->n_dims, l->dims, l->type, l->strides),
+        "describe memory");
+}
+
+// Weights in the layout that oneDNN likes best; of a product of activations, in their own.
+static enum msc_status preferred(dnnl_memory_desc_t *out, const struct msc_gemm_desc *desc) {
+    const struct msc_routine__layout l = msc_routine__weights_layout(desc);
+    return desc->kind == MSC_GEMM_MATMUL
+               ? plain(out, &l)
+               : msc_routine__check(dnnl_memory_desc_init_by_tag(out, l.n_dims, l.dims, l.type,
+                                                                 dnnl_format_tag_any),
+                                    "describe weights");
+}
+
+struct operands {
+    dnnl_memory_desc_t in, weights, bias, out;
+};
+
+static enum msc_status describe_operands(struct operands *o, const struct msc_gemm_desc *desc,
+                                         dnnl_data_type_t result) {
+    const struct msc_routine__layout in = msc_routine__input_layout(desc);
+    const struct msc_routine__layout out = msc_routine__output_layout(desc, result);
+    const struct msc_routine__layout bias = msc_routine__bias_layout(desc);
+    MSC_TRY(plain(&o->in, &in));
+    MSC_TRY(plain(&o->out, &out));
+    MSC_TRY(plain(&o->bias, &bias));
+    return preferred(&o->weights, desc);
+}
+
+union op_desc {
+    dnnl_convolution_desc_t conv;
+    dnnl_deconvolution_desc_t transposed;
+    dnnl_inner_product_desc_t linear;
+    dnnl_matmul_desc_t matmul;
+};
+
+// Only the direct algorithm: Winograd's transform would round integers.
+static dnnl_status_t init_op(union op_desc *op, const struct msc_gemm_desc *desc,
+                             const struct operands *o) {
+    const struct msc_routine__window w = msc_routine__window(desc);
+    const dnnl_memory_desc_t *bias = desc->bias ? &o->bias : NULL;
+    switch (desc->kind) {
+    case MSC_GEMM_CONV:
+        return dnnl_dilated_convolution_forward_desc_init(
+            &op->conv, dnnl_forward_inference, dnnl_convolution_direct, &o->in, &o->weights, bias,
+            &o->out, w.strides, w.dilation, w.begin, w.end);
+    case MSC_GEMM_CONV_TRANSPOSE:
+        return dnnl_dilated_deconvolution_forward_desc_init(
+            &op->transposed, dnnl_forward_inference, dnnl_deconvolution_direct, &o->in, &o->weights,
+            bias, &o->out, w.strides, w.dilation, w.begin, w.end);
+    case MSC_GEMM_LINEAR:
+        return dnnl_inner_product_forward_desc_init(&op->linear, dnnl_forward_inference, &o->in,
+                                                    &o->weights, bias, &o->out);
+    case MSC_GEMM_MATMUL:
+        return dnnl_matmul_desc_init(&op->matmul, &o->in, &o->weights, NULL, &o->out);
+    }
+    return dnnl_invalid_arguments;
+}
+
+enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
+                                            const struct msc_gemm_desc *desc,
+                                            dnnl_data_type_t result, dnnl_engine_t engine) {
+    struct operands o;
+    union op_desc op;
+    dnnl_primitive_attr_t attributes = NULL;
+    MSC_TRY(describe_operands(&o, desc, result));
+    MSC_TRY(msc_routine__check(init_op(&op, desc, &o), "describe this shape"));
+    dnnl_status_t status = msc_routine__create_attributes(&attributes, desc);
+    if (status == dnnl_success) {
+        status = dnnl_primitive_desc_create(out, &op, attributes, engine, NULL);
+    }
+    dnnl_primitive_attr_destroy(attributes);
+    return msc_routine__check(status, "compute this shape");
+}
+
+enum msc_status msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
+                                          const struct msc_routine__layout *l,
+                                          const_dnnl_primitive_desc_t to, dnnl_engine_t engine) {
+    dnnl_memory_desc_t from;
+    MSC_TRY(plain(&from, l));
+    return msc_routine__check(dnnl_reorder_primitive_desc_create(
+                                  out, &from, engine,
+                                  dnnl_primitive_desc_query_md(to, dnnl_query_weights_md, 0),
+                                  engine, NULL),
+                              "pack weights");
+}
+
+enum msc_status msc_routine__plain_memory(dnnl_memory_t *out, const struct msc_routine__layout *l,
+                                          dnnl_engine_t engine, void *data) {
+    dnnl_memory_desc_t md;
+    MSC_TRY(plain(&md, l));
+    return msc_routine__check(dnnl_memory_create(out, &md, engine, data), "create a memory object");
+}
+
+dnnl_status_t msc_routine__append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha,
+                                          float beta) {
+    return dnnl_post_ops_append_eltwise(ops, 1.0f, kind, alpha, beta);
+}
+
+dnnl_status_t msc_routine__set_data(dnnl_memory_t memory, void *data, dnnl_stream_t stream) {
+    return dnnl_memory_set_data_handle_v2(memory, data, stream);
+}

@@ -1,0 +1,132 @@
+// oneDNN 3.x: descriptions of memory are objects, and one call describes a primitive.
+#include "kernels/cpu/routine_onednn.h"
+
+#if DNNL_VERSION_MAJOR != 3 || DNNL_VERSION_MINOR < 5
+#error "routine_onednn_desc_3.c is for oneDNN 3.5 and later 3.x"
+#endif
+
+const struct msc_routine__isa msc_routine__isas[] = {
+    {dnnl_cpu_isa_sse41, "sse41", {false, false, false}, false},
+    {dnnl_cpu_isa_avx, "avx", {false, false, false}, false},
+    {dnnl_cpu_isa_avx2, "avx2", {false, false, false}, false},
+    {dnnl_cpu_isa_avx2_vnni, "avx2_vnni", {false, true, false}, false},
+    {dnnl_cpu_isa_avx2_vnni_2, "avx2_vnni_2", {false, true, false}, false},
+    {dnnl_cpu_isa_avx512_core, "avx512_core", {false, false, false}, false},
+    {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni", {true, true, false}, false},
+    {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16", {true, true, false}, false},
+    {dnnl_cpu_isa_avx512_core_fp16, "avx512_core_fp16", {true, true, false}, false},
+    {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx", {true, true, true}, false},
+    {dnnl_cpu_isa_avx512_core_amx_fp16, "avx512_core_amx_fp16", {true, true, true}, false},
+    {.name = NULL},
+};
+
+static enum msc_status plain(dnnl_memory_desc_t *out, const struct msc_routine__layout *l) {
+    return msc_routine__check(
+        dnnl_memory_desc_create_with_strides(out, l->n_dims, l->dims, l->type, l->strides),
+        "describe memory");
+}
+
+// Weights in the layout that oneDNN likes best; of a product of activations, in their own.
+static enum msc_status preferred(dnnl_memory_desc_t *out, const struct msc_gemm_desc *desc) {
+    const struct msc_routine__layout l = msc_routine__weights_layout(desc);
+    return desc->kind == MSC_GEMM_MATMUL
+               ? plain(out, &l)
+               : msc_routine__check(dnnl_memory_desc_create_with_tag(out, l.n_dims, l.dims, l.type,
+                                                                     dnnl_format_tag_any),
+                                    "describe weights");
+}
+
+struct operands {
+    dnnl_memory_desc_t in, weights, bias, out;
+};
+
+static void operands_finish(struct operands *o) {
+    dnnl_memory_desc_destroy(o->in);
+    dnnl_memory_desc_destroy(o->weights);
+    dnnl_memory_desc_destroy(o->bias);
+    dnnl_memory_desc_destroy(o->out);
+}
+
+static enum msc_status describe_operands(struct operands *o, const struct msc_gemm_desc *desc,
+                                         dnnl_data_type_t result) {
+    const struct msc_routine__layout in = msc_routine__input_layout(desc);
+    const struct msc_routine__layout out = msc_routine__output_layout(desc, result);
+    const struct msc_routine__layout bias = msc_routine__bias_layout(desc);
+    MSC_TRY(plain(&o->in, &in));
+    MSC_TRY(plain(&o->out, &out));
+    MSC_TRY(desc->bias ? plain(&o->bias, &bias) : MSC_OK);
+    return preferred(&o->weights, desc);
+}
+
+// Only the direct algorithm: Winograd's transform would round integers.
+static dnnl_status_t create_desc(dnnl_primitive_desc_t *out, const struct msc_gemm_desc *desc,
+                                 const struct operands *o, const_dnnl_primitive_attr_t attributes,
+                                 dnnl_engine_t engine) {
+    const struct msc_routine__window w = msc_routine__window(desc);
+    switch (desc->kind) {
+    case MSC_GEMM_CONV:
+        return dnnl_convolution_forward_primitive_desc_create(
+            out, engine, dnnl_forward_inference, dnnl_convolution_direct, o->in, o->weights,
+            o->bias, o->out, w.strides, w.dilation, w.begin, w.end, attributes);
+    case MSC_GEMM_CONV_TRANSPOSE:
+        return dnnl_deconvolution_forward_primitive_desc_create(
+            out, engine, dnnl_forward_inference, dnnl_deconvolution_direct, o->in, o->weights,
+            o->bias, o->out, w.strides, w.dilation, w.begin, w.end, attributes);
+    case MSC_GEMM_LINEAR:
+        return dnnl_inner_product_forward_primitive_desc_create(
+            out, engine, dnnl_forward_inference, o->in, o->weights, o->bias, o->out, attributes);
+    case MSC_GEMM_MATMUL:
+        return dnnl_matmul_primitive_desc_create(out, engine, o->in, o->weights, NULL, o->out,
+                                                 attributes);
+    }
+    return dnnl_invalid_arguments;
+}
+
+enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
+                                            const struct msc_gemm_desc *desc,
+                                            dnnl_data_type_t result, dnnl_engine_t engine) {
+    struct operands o = {.in = NULL};
+    dnnl_primitive_attr_t attributes = NULL;
+    enum msc_status status = describe_operands(&o, desc, result);
+    if (status == MSC_OK) {
+        dnnl_status_t created = msc_routine__create_attributes(&attributes, desc);
+        if (created == dnnl_success) {
+            created = create_desc(out, desc, &o, attributes, engine);
+        }
+        status = msc_routine__check(created, "compute this shape");
+    }
+    dnnl_primitive_attr_destroy(attributes);
+    operands_finish(&o);
+    return status;
+}
+
+enum msc_status msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
+                                          const struct msc_routine__layout *l,
+                                          const_dnnl_primitive_desc_t to, dnnl_engine_t engine) {
+    dnnl_memory_desc_t from;
+    MSC_TRY(plain(&from, l));
+    dnnl_status_t status = dnnl_reorder_primitive_desc_create(
+        out, from, engine, dnnl_primitive_desc_query_md(to, dnnl_query_weights_md, 0), engine,
+        NULL);
+    dnnl_memory_desc_destroy(from);
+    return msc_routine__check(status, "pack weights");
+}
+
+enum msc_status msc_routine__plain_memory(dnnl_memory_t *out, const struct msc_routine__layout *l,
+                                          dnnl_engine_t engine, void *data) {
+    dnnl_memory_desc_t md;
+    MSC_TRY(plain(&md, l));
+    dnnl_status_t status = dnnl_memory_create(out, md, engine, data);
+    dnnl_memory_desc_destroy(md);
+    return msc_routine__check(status, "create a memory object");
+}
+
+dnnl_status_t msc_routine__append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha,
+                                          float beta) {
+    return dnnl_post_ops_append_eltwise(ops, kind, alpha, beta);
+}
+
+dnnl_status_t msc_routine__set_data(dnnl_memory_t memory, void *data, dnnl_stream_t stream) {
+    (void)stream;
+    return dnnl_memory_set_data_handle(memory, data);
+}
