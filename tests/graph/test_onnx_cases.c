@@ -21,6 +21,10 @@ static const char *const reasons[] = {
     "an extra output of",
     "expected 1 to 21",
     "(Cast): to string",
+    "(Cast): to float8",
+    "(Cast): to int4",
+    "(Cast): to uint4",
+    "of 1 in the other; bind", // branches of different dimensions, chosen by what the case feeds
     "computed", // parameters that the case feeds as inputs
 };
 
@@ -36,8 +40,9 @@ static bool is_expected_refusal(void) {
 // False when the declared shape contradicts ours. What only the inputs' contents tell is left open.
 static bool fits(const struct msc_tensor *t, const Onnx__ValueInfoProto *declared) {
     const Onnx__TensorShapeProto *shape = declared->type->tensor_type->shape;
+    const char *format; // of numbers that are narrower than their storage
     if (shape->n_dim != (size_t)t->n_dims ||
-        msc_onnx_dtype(declared->type->tensor_type->elem_type) != t->dtype) {
+        msc_onnx_storage(declared->type->tensor_type->elem_type, &format) != t->dtype) {
         return false;
     }
     for (int i = 0; i < t->n_dims; i++) {
