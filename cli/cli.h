@@ -47,6 +47,10 @@ struct msc_cli_command {
 
 extern const struct msc_cli_command *const msc_cli_commands[]; // NULL-terminated
 
+// mscgym --version: build, instructions, backends, libraries. argv[0] of the call is --version. Returns an
+// exit code.
+int msc_cli_version(const struct msc_cli_call *call);
+
 // Prints the thread's error text, returns the exit code that stands for the status.
 int msc_cli_fail(const struct msc_cli_call *call, enum msc_status status);
 int msc_cli_exit_code(enum msc_status status);

@@ -7,7 +7,6 @@
 #include "base/style.h"
 #include "cli/color.h"
 #include "cli/output.h"
-#include "pipeline/processor.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -104,7 +103,7 @@ static void write_help(struct msc_str *out) {
                        msc_cli_commands[i]->summary);
     }
     msc_str_append(out, "\nmscgym COMMAND --help says more. mscgym --version prints the "
-                        "version.\n"
+                        "version,\nthe build, and the libraries it runs with.\n"
                         "Exit codes: 0 done, 1 failed, 2 wrong command line or configuration,\n"
                         "3 the machine (memory, disk, device), 4 stopped on request: resume goes "
                         "on.\n");
@@ -185,13 +184,11 @@ static int dispatch_command(struct msc_cli_call *call, int argc, char **argv) {
         strcmp(argv[1], "help") == 0) {
         return print_help(call, NULL);
     }
-    if (strcmp(argv[1], "--version") == 0) {
-        enum msc_status status = msc_cli_print(msc_program_name());
-        status = status == MSC_OK ? msc_cli_print("\n") : status;
-        return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
-    }
     call->argc = argc - 1;
     call->argv = argv + 1;
+    if (strcmp(argv[1], "--version") == 0) {
+        return msc_cli_version(call);
+    }
     for (size_t i = 0; msc_cli_commands[i]; i++) {
         if (strcmp(msc_cli_commands[i]->name, argv[1]) == 0) {
             return run_command(call, msc_cli_commands[i]);
