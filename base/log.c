@@ -8,6 +8,24 @@
 
 #define LINE_BYTES 512 // of most lines
 
+// In the order of MSC_LOG_LEVEL_NAMES.
+static const struct {
+    const char *name;
+    enum msc_log_level level;
+} levels[] = {
+    {"debug", MSC_LOG_DEBUG},  {"info", MSC_LOG_INFO},       {"runtime", MSC_LOG_INFO},
+    {"warn", MSC_LOG_WARNING}, {"warning", MSC_LOG_WARNING}, {"error", MSC_LOG_ERROR},
+    {"critical", MSC_LOG_ERROR},
+};
+
+const char *msc_log_level_name(size_t i) {
+    return levels[i].name;
+}
+
+enum msc_log_level msc_log_level_at(size_t i) {
+    return levels[i].level;
+}
+
 // The receiver writes lines; a message that came in several is made one.
 static void join_lines(char *text, size_t length) {
     while (length > 0 && text[length - 1] == '\n') {

@@ -8,6 +8,8 @@
 
 #include "base/status.h"
 
+#include <stddef.h>
+
 MSC_PUBLIC_BEGIN
 
 enum msc_log_level {
@@ -16,6 +18,12 @@ enum msc_log_level {
     MSC_LOG_INFO,
     MSC_LOG_DEBUG,
 };
+
+// The words that users have for levels. "runtime" is info, and "critical" is error.
+#define MSC_LOG_LEVEL_NAMES "debug|info|runtime|warn|warning|error|critical"
+// The i-th of these words, and the level that it means.
+const char *msc_log_level_name(size_t i);
+enum msc_log_level msc_log_level_at(size_t i);
 
 struct msc_log {
     enum msc_log_level level; // messages above it are dropped

@@ -14,11 +14,17 @@
 
 // A function so marked is compiled once for each instruction set and picked when the program
 // loads. All clones give the same bits: the build forbids contraction of a*b+c. Only for static
-// functions: others would be seen outside of the library, whatever their visibility.
+// functions: others would be seen outside of the library, whatever their visibility. MSC_SIMD_LEVEL
+// is the one that is picked.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MSC_SANITIZED)
 #define MSC_SIMD __attribute__((target_clones("avx512f", "avx2", "default")))
+#define MSC_SIMD_LEVEL                                                                             \
+    (__builtin_cpu_supports("avx512f") ? "avx512f"                                                 \
+     : __builtin_cpu_supports("avx2")  ? "avx2"                                                    \
+                                       : "baseline")
 #else
 #define MSC_SIMD
+#define MSC_SIMD_LEVEL "baseline"
 #endif
 
 // Do vectors' minimum and maximum raise FE_INVALID for NaN, which they take for their other operand?

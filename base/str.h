@@ -26,6 +26,7 @@ struct msc_str {
     size_t length;
     size_t capacity;
     bool failed;
+    bool has_styles; // those that are asked for are marked in it (base/style.h)
 };
 
 void msc_str_append(struct msc_str *s, const char *text);

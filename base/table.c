@@ -21,6 +21,11 @@ size_t msc_table_width(const char *text) {
 }
 
 void msc_table_add(struct msc_table *table, const char *text) {
+    bool is_heading = table->n_cells < table->n_columns;
+    msc_table_add_styled(table, text, is_heading ? MSC_STYLE_HEADING : MSC_STYLE_PLAIN);
+}
+
+void msc_table_add_styled(struct msc_table *table, const char *text, enum msc_style style) {
     struct msc_str shown = {0};
     msc_shown_append(&shown, text);
     char *copy = msc_arena_strdup(&table->arena, msc_str_text(&shown));
@@ -29,7 +34,7 @@ void msc_table_add(struct msc_table *table, const char *text) {
             MSC_OK) {
         table->failed = true;
     } else {
-        table->cells[table->n_cells++] = copy;
+        table->cells[table->n_cells++] = (struct msc_table_cell){copy, style};
     }
     msc_str_finish(&shown);
 }
@@ -45,7 +50,7 @@ static void table_measure(size_t widths[], const struct msc_table *t) {
         widths[i] = i > 0 ? t->least_columns : 0;
     }
     for (size_t i = 0; i < t->n_cells; i++) {
-        size_t *width = &widths[i % t->n_columns], n = table_count(t->cells[i]);
+        size_t *width = &widths[i % t->n_columns], n = table_count(t->cells[i].shown);
         *width = n > *width ? n : *width;
     }
 }
@@ -83,28 +88,37 @@ static void find_end(struct block *b, size_t n_columns) {
     }
 }
 
-static void write_cell(struct msc_str *out, const struct block *b, size_t column, const char *shown,
-                       bool is_last) {
-    size_t n = table_count(shown);
-    int blanks = (int)(b->widths[column] - n);
-    if (column > 0 && !b->table->is_left) {
-        msc_str_printf(out, "%*s%s", blanks, "", shown);
-    } else {
-        msc_str_printf(out, "%s%*s", shown, is_last ? 0 : blanks, "");
+static void write_text(struct msc_str *out, const struct msc_table_cell *cell) {
+    bool is_styled = cell->style != MSC_STYLE_PLAIN && cell->shown[0];
+    if (is_styled) {
+        msc_style_begin(out, cell->style);
     }
-    msc_str_printf(out, "%*s", is_last ? 0 : BETWEEN, "");
+    msc_str_append(out, cell->shown);
+    if (is_styled) {
+        msc_style_end(out);
+    }
 }
 
-static void write_row(struct msc_str *out, const struct block *b, const char *const cells[]) {
+static void write_cell(struct msc_str *out, const struct block *b, size_t column,
+                       const struct msc_table_cell *cell, bool is_last) {
+    int blanks = (int)(b->widths[column] - table_count(cell->shown));
+    bool is_right = column > 0 && !b->table->is_left;
+    msc_str_printf(out, "%*s", is_right ? blanks : 0, "");
+    write_text(out, cell);
+    msc_str_printf(out, "%*s", is_last ? 0 : (is_right ? 0 : blanks) + BETWEEN, "");
+}
+
+static void write_row(struct msc_str *out, const struct block *b,
+                      const struct msc_table_cell cells[]) {
     size_t last = b->end - 1;
     last -= !table_holds(b, last);
     msc_str_printf(out, "%*s", (int)b->table->indent, "");
     if (!is_first(b)) {
-        write_cell(out, b, b->table->key, cells[b->table->key], false);
+        write_cell(out, b, b->table->key, &cells[b->table->key], false);
     }
     for (size_t i = b->first; i < b->end; i++) {
         if (table_holds(b, i)) {
-            write_cell(out, b, i, cells[i], i == last);
+            write_cell(out, b, i, &cells[i], i == last);
         }
     }
     msc_str_char(out, '\n');

@@ -12,11 +12,17 @@
 #define MSC_BASE_TABLE_H
 
 #include "base/alloc.h"
+#include "base/style.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct msc_str;
+
+struct msc_table_cell {
+    const char *shown;
+    enum msc_style style;
+};
 
 struct msc_table {
     size_t n_columns;
@@ -26,12 +32,14 @@ struct msc_table {
     bool is_left;         // all columns begin in line, not only the first
     // The table's own; zero at first.
     struct msc_arena arena;
-    const char **cells;
+    struct msc_table_cell *cells;
     size_t n_cells, capacity;
     bool failed; // for want of memory, which msc_table_write hands on
 };
 
-void msc_table_add(struct msc_table *table, const char *text); // copied
+// The text is copied. The first row is a heading.
+void msc_table_add(struct msc_table *table, const char *text);
+void msc_table_add_styled(struct msc_table *table, const char *text, enum msc_style style);
 // Appends the table; n_columns 0: in one block, however wide. Between columns there are two blanks.
 void msc_table_write(struct msc_str *out, const struct msc_table *table, size_t n_columns);
 void msc_table_finish(struct msc_table *table);

@@ -56,7 +56,7 @@ def _busy(n):
 
 def version(mscgym):
     text = subprocess.run([mscgym, "--version"], check=True, capture_output=True, text=True).stdout
-    return text.strip()
+    return text.splitlines()[0]
 
 
 class Search:

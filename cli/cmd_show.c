@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "base/style.h"
 #include "base/table.h"
 #include "records/record_query.h"
 #include "search/compare.h"
@@ -75,7 +76,7 @@ static enum msc_status print_line(void *payload, const char *line, size_t length
 static enum msc_status print_choices(const cJSON *report) {
     const cJSON *winner = cJSON_GetObjectItemCaseSensitive(report, "winner");
     const cJSON *choices = cJSON_GetObjectItemCaseSensitive(winner, "choices");
-    struct msc_str text = {0};
+    struct msc_str text = {.has_styles = msc_cli_has_colors()};
     const cJSON *item = NULL;
     size_t widest = 0;
     if (!cJSON_IsObject(winner)) {
@@ -85,8 +86,11 @@ static enum msc_status print_choices(const cJSON *report) {
         size_t width = msc_table_width(item->string);
         widest = width > widest ? width : widest;
     }
-    msc_str_printf(&text, "trial %.0f\n",
+    msc_style_begin(&text, MSC_STYLE_BEST);
+    msc_str_printf(&text, "trial %.0f",
                    cJSON_GetObjectItemCaseSensitive(winner, "id")->valuedouble);
+    msc_style_end(&text);
+    msc_str_char(&text, '\n');
     cJSON_ArrayForEach(item, choices) {
         msc_str_append(&text, "  ");
         msc_cli_write_padded(&text, item->string, widest);
@@ -129,7 +133,7 @@ static enum msc_status write_best_so_far(struct msc_str *out, const struct msc_r
 }
 
 static enum msc_status print_report(const cJSON *report, const struct msc_record *record) {
-    struct msc_str text = {0};
+    struct msc_str text = {.has_styles = msc_cli_has_colors()};
     const cJSON *phases = cJSON_GetObjectItemCaseSensitive(report, "phases");
     enum msc_status status = msc_report_text_folded(&text, report, msc_cli_terminal_columns());
     if (status == MSC_OK) {
@@ -239,7 +243,8 @@ static enum msc_status compare_records(const struct msc_cli_call *call,
         .paths = v->records.items, .n = v->records.n, .log = &call->console->log};
     const struct msc_compare_text_options text_options = {
         .has_front = v->pareto, .has_all = v->best, .n_columns = msc_cli_terminal_columns()};
-    struct msc_str text = {0};
+    bool is_for_people = !v->common.json && !v->csv;
+    struct msc_str text = {.has_styles = is_for_people && msc_cli_has_colors()};
     cJSON *comparison = NULL;
     enum msc_status status = MSC_OK;
     MSC_TRY(check_compared(v));

@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "base/style.h"
+#include "cli/color.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,9 +24,17 @@ static void console_write(struct msc_str *text) {
 }
 
 // A line of its parts, without a copy: of a want of memory, too, people are told.
-static void console_write_line(const struct msc_console *console, const char *before,
-                               const char *text) {
-    const char *const parts[] = {console->is_terminal ? CLEAR_LINE : "", before, text, "\n"};
+static void console_write_line(const struct msc_console *console, enum msc_style style,
+                               const char *before, const char *text) {
+    bool is_styled = console->has_colors && style != MSC_STYLE_PLAIN;
+    const char *const parts[] = {
+        console->is_terminal ? CLEAR_LINE : "",
+        is_styled ? msc_style_escape(style) : "",
+        before,
+        is_styled ? msc_style_escape(MSC_STYLE_PLAIN) : "",
+        text,
+        "\n",
+    };
     struct iovec pieces[sizeof parts / sizeof parts[0]];
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         pieces[i] = (struct iovec){.iov_base = (char *)parts[i], .iov_len = strlen(parts[i])};
@@ -35,27 +45,45 @@ static void console_write_line(const struct msc_console *console, const char *be
 
 static void console_log_line(void *payload, enum msc_log_level level, const char *line) {
     static const char *const before[] = {"error: ", "warning: ", "", ""};
-    console_write_line(payload, before[level], line);
+    static const enum msc_style styles[] = {MSC_STYLE_ERROR, MSC_STYLE_WARNING, MSC_STYLE_PLAIN,
+                                            MSC_STYLE_PLAIN};
+    console_write_line(payload, styles[level], before[level], line);
 }
 
 void msc_console_init(struct msc_console *console) {
-    *console = (struct msc_console){.is_terminal = isatty(STDERR_FILENO) == 1};
+    *console = (struct msc_console){.is_terminal = isatty(STDERR_FILENO) == 1,
+                                    .has_colors = msc_color_is_on(STDERR_FILENO)};
     console->log.level = MSC_LOG_INFO;
     console->log.write = console_log_line;
     console->log.payload = console;
 }
 
-void msc_console_set_quiet(struct msc_console *console) {
-    console->is_quiet = true;
-    console->log.level = MSC_LOG_ERROR;
+void msc_console_set(struct msc_console *console, bool is_quiet, int64_t log_level, int64_t color) {
+    console->is_quiet = is_quiet;
+    console->has_level = log_level >= 0;
+    if (is_quiet) {
+        console->log.level = MSC_LOG_ERROR;
+    } else if (log_level >= 0) {
+        console->log.level = msc_log_level_at((size_t)log_level);
+    }
+    if (color >= 0) {
+        msc_color_set((enum msc_color)color);
+        console->has_colors = msc_color_is_on(STDERR_FILENO);
+    }
+}
+
+void msc_console_open_up(struct msc_console *console) {
+    if (!console->is_quiet && !console->has_level) {
+        console->log.level = MSC_LOG_DEBUG;
+    }
 }
 
 void msc_console_say(struct msc_console *console, const char *text) {
-    console_write_line(console, "", text);
+    console_write_line(console, MSC_STYLE_PLAIN, "", text);
 }
 
 void msc_console_error(struct msc_console *console, const char *text) {
-    console_write_line(console, "mscgym: ", text);
+    console_write_line(console, MSC_STYLE_ERROR, "mscgym: ", text);
 }
 
 static void append_time(struct msc_str *out, double seconds) {

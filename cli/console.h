@@ -7,16 +7,23 @@
 #include "search/search.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct msc_console {
     struct msc_log log; // hand this down
     bool is_terminal;
+    bool has_colors;
     bool is_quiet;
+    bool has_level; // which an option gave
     double last_progress_s;
 };
 
 void msc_console_init(struct msc_console *console);
-void msc_console_set_quiet(struct msc_console *console);
+// What the options say, once they are known: `log_level` is the index of a word (base/log.h), and
+// `color` an enum msc_color; -1: not given.
+void msc_console_set(struct msc_console *console, bool is_quiet, int64_t log_level, int64_t color);
+// For who lets the configuration choose what is told: everything passes, unless an option says else.
+void msc_console_open_up(struct msc_console *console);
 // The text as a line, which was asked for, whatever was asked to be quiet.
 void msc_console_say(struct msc_console *console, const char *text);
 // "mscgym: text", likewise.

@@ -4,13 +4,15 @@
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "base/style.h"
+#include "cli/color.h"
 #include "cli/output.h"
-#include "pipeline/processor.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
     enum msc_status status;
@@ -43,31 +45,39 @@ int msc_cli_fail(const struct msc_cli_call *call, enum msc_status status) {
     return msc_cli_exit_code(status);
 }
 
-static enum msc_status print_help_text(const char *text,
-                                       void (*append)(struct msc_str *out, const char *text)) {
-    struct msc_str shown = {0};
-    append(&shown, text);
-    enum msc_status status = msc_str_status(&shown);
+bool msc_cli_has_colors(void) {
+    return msc_color_is_on(STDOUT_FILENO);
+}
+
+// Takes text that is safe to show, and finishes it.
+static enum msc_status print_shown(struct msc_str *shown) {
+    enum msc_status status = msc_str_status(shown);
     FILE *out = msc_output_file();
-    if (status == MSC_OK && (fputs(msc_str_text(&shown), out) < 0 || fflush(out) != 0)) {
+    if (status == MSC_OK && (fputs(msc_str_text(shown), out) < 0 || fflush(out) != 0)) {
         status = MSC_FAIL(MSC_E_IO, "standard output: %s", strerror(errno));
     }
-    msc_str_finish(&shown);
+    msc_str_finish(shown);
     return status;
 }
 
 enum msc_status msc_cli_print(const char *text) {
-    return print_help_text(text, msc_shown_append_lines);
+    struct msc_str shown = {0};
+    msc_shown_append_lines(&shown, text);
+    return print_shown(&shown);
 }
 
 enum msc_status msc_cli_print_str(const struct msc_str *text) {
+    struct msc_str shown = {0};
     MSC_TRY(msc_str_status(text));
-    return msc_cli_print(msc_str_text(text));
+    msc_style_show(&shown, text);
+    return print_shown(&shown);
 }
 
 enum msc_status msc_cli_print_data(const struct msc_str *json) {
+    struct msc_str shown = {0};
     MSC_TRY(msc_str_status(json));
-    return print_help_text(msc_str_text(json), msc_shown_append_json);
+    msc_shown_append_json(&shown, msc_str_text(json));
+    return print_shown(&shown);
 }
 
 enum msc_status msc_cli_print_json(const struct cJSON *value) {
@@ -78,22 +88,30 @@ enum msc_status msc_cli_print_json(const struct cJSON *value) {
     return status;
 }
 
+static void write_heading(struct msc_str *out, const char *text) {
+    msc_style_begin(out, MSC_STYLE_HEADING);
+    msc_str_append(out, text);
+    msc_style_end(out);
+}
+
 static void write_help(struct msc_str *out) {
-    msc_str_append(out, "usage: mscgym COMMAND [arguments]\n\n"
+    write_heading(out, "usage:");
+    msc_str_append(out, " mscgym COMMAND [arguments]\n\n"
                         "Searches for the best way to compress a trained neural network.\n\n");
     for (size_t i = 0; msc_cli_commands[i]; i++) {
         msc_str_printf(out, "  %-8s  %s\n", msc_cli_commands[i]->name,
                        msc_cli_commands[i]->summary);
     }
     msc_str_append(out, "\nmscgym COMMAND --help says more. mscgym --version prints the "
-                        "version.\n"
+                        "version,\nthe build, and the libraries it runs with.\n"
                         "Exit codes: 0 done, 1 failed, 2 wrong command line or configuration,\n"
                         "3 the machine (memory, disk, device), 4 stopped on request: resume goes "
                         "on.\n");
 }
 
 static void write_command_help(const struct msc_cli_command *c, struct msc_str *out) {
-    msc_str_printf(out, "usage: mscgym %s%s%s\n\n%s.\n", c->name, c->usage[0] ? " " : "", c->usage,
+    write_heading(out, "usage:");
+    msc_str_printf(out, " mscgym %s%s%s\n\n%s.\n", c->name, c->usage[0] ? " " : "", c->usage,
                    c->summary);
     if (c->description) {
         msc_str_printf(out, "%s\n", c->description);
@@ -104,11 +122,13 @@ static void write_command_help(const struct msc_cli_command *c, struct msc_str *
         msc_cli_help_options(msc_cli_model_options, out);
     }
     msc_cli_help_options(msc_cli_basic_options, out);
-    msc_str_printf(out, "\nexamples:\n%s", c->examples);
+    msc_str_char(out, '\n');
+    write_heading(out, "examples:");
+    msc_str_printf(out, "\n%s", c->examples);
 }
 
 static int print_help(const struct msc_cli_call *call, const struct msc_cli_command *command) {
-    struct msc_str text = {0};
+    struct msc_str text = {.has_styles = msc_cli_has_colors()};
     if (command) {
         write_command_help(command, &text);
     } else {
@@ -127,18 +147,16 @@ static int run_command(const struct msc_cli_call *call, const struct msc_cli_com
     if (!values) {
         return msc_cli_fail(call, MSC_FAIL(MSC_E_NOMEM, "out of memory"));
     }
+    const struct msc_cli_common *common = values;
     enum msc_status status = msc_cli_parse(values, tables, call->argc, call->argv, call->arena);
+    msc_console_set(call->console, common->quiet, common->log_level, common->color);
     if (status != MSC_OK) {
         status = msc_status_prefix(status, "%s", command->name);
         msc_console_error(call->console, msc_status_message());
         return status == MSC_E_INVALID ? MSC_CLI_USAGE : msc_cli_exit_code(status);
     }
-    const struct msc_cli_common *common = values;
     if (common->help) {
         return print_help(call, command);
-    }
-    if (common->quiet) {
-        msc_console_set_quiet(call->console);
     }
     // In JSON there is no room for what a library prints.
     status = common->json ? msc_output_keep() : MSC_OK;
@@ -166,13 +184,11 @@ static int dispatch_command(struct msc_cli_call *call, int argc, char **argv) {
         strcmp(argv[1], "help") == 0) {
         return print_help(call, NULL);
     }
-    if (strcmp(argv[1], "--version") == 0) {
-        enum msc_status status = msc_cli_print(msc_program_name());
-        status = status == MSC_OK ? msc_cli_print("\n") : status;
-        return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
-    }
     call->argc = argc - 1;
     call->argv = argv + 1;
+    if (strcmp(argv[1], "--version") == 0) {
+        return msc_cli_version(call);
+    }
     for (size_t i = 0; msc_cli_commands[i]; i++) {
         if (strcmp(msc_cli_commands[i]->name, argv[1]) == 0) {
             return run_command(call, msc_cli_commands[i]);

@@ -4,7 +4,7 @@ _mscgym() {
     local current=${COMP_WORDS[COMP_CWORD]}
     local previous=${COMP_WORDS[COMP_CWORD - 1]}
     local commands="search sensitivity quantize resume show watch report verify salvage export run bench track graph config envs agents gym devices tune"
-    local basic="--json --quiet --help"
+    local basic="--json --quiet --log-level --color --help"
     local models="--device --isa --threads --memory --bind"
     local options=""
 
@@ -27,6 +27,14 @@ _mscgym() {
         ;;
     --log)
         mapfile -t COMPREPLY < <(compgen -W "tensorboard:" -- "$current")
+        return
+        ;;
+    --log-level)
+        mapfile -t COMPREPLY < <(compgen -W "debug info warning error" -- "$current")
+        return
+        ;;
+    --color)
+        mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$current")
         return
         ;;
     --cluster)

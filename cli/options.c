@@ -1,6 +1,8 @@
 #include "cli/options.h"
 
+#include "base/log.h"
 #include "base/str.h"
+#include "cli/color.h"
 
 #include <string.h>
 
@@ -12,6 +14,18 @@ const struct msc_cli_option msc_cli_basic_options[] = {
      .type = MSC_CLI_FLAG,
      .help = "no messages but errors",
      .offset = COMMON(quiet)},
+    {.name = "log-level",
+     .argument = "LEVEL",
+     .type = MSC_CLI_CHOICE,
+     .names = MSC_LOG_LEVEL_NAMES,
+     .help = "messages: debug, info, warning or error (default: as configured)",
+     .offset = COMMON(log_level)},
+    {.name = "color",
+     .argument = "WHEN",
+     .type = MSC_CLI_CHOICE,
+     .names = MSC_COLOR_NAMES,
+     .help = "colours: auto (default: on a terminal), always or never",
+     .offset = COMMON(color)},
     {.name = "help",
      .letter = 'h',
      .type = MSC_CLI_FLAG,
@@ -71,6 +85,33 @@ static enum msc_status fail_option_value(const struct msc_cli_option *o, const c
                     o->name, text, expected);
 }
 
+static enum msc_status fail_choice(const struct msc_cli_option *o, const char *text) {
+    struct msc_str names = {0};
+    for (const char *at = o->names; *at; at += strcspn(at, "|")) {
+        at += *at == '|';
+        msc_str_append(&names, at == o->names ? "one of " : ", ");
+        msc_str_append_n(&names, at, strcspn(at, "|"));
+    }
+    enum msc_status status = fail_option_value(o, text, msc_str_text(&names));
+    msc_str_finish(&names);
+    return status;
+}
+
+static enum msc_status store_choice(int64_t *out, const struct msc_cli_option *o,
+                                    const char *text) {
+    size_t length = strlen(text);
+    int64_t i = 0;
+    for (const char *at = o->names; *at; at += strcspn(at, "|")) {
+        at += *at == '|';
+        if (strcspn(at, "|") == length && strncmp(at, text, length) == 0) {
+            *out = i;
+            return MSC_OK;
+        }
+        i++;
+    }
+    return fail_choice(o, text);
+}
+
 static enum msc_status store_option(void *values, const struct msc_cli_option *o, const char *text,
                                     struct msc_arena *arena) {
     void *member = (char *)values + o->offset;
@@ -93,6 +134,8 @@ static enum msc_status store_option(void *values, const struct msc_cli_option *o
         return msc_parse_bytes(member, text) && *(uint64_t *)member > 0
                    ? MSC_OK
                    : fail_option_value(o, text, "bytes such as 512M or 4G");
+    case MSC_CLI_CHOICE:
+        return store_choice(member, o, text);
     case MSC_CLI_LIST:
         return add_item(member, text, arena);
     }
@@ -208,7 +251,7 @@ static enum msc_status read_option(struct parsing *p, const char *argument) {
 static void set_absent(void *values, const struct msc_cli_option *const tables[]) {
     for (size_t t = 0; tables[t]; t++) {
         for (const struct msc_cli_option *o = tables[t]; o->name; o++) {
-            if (o->type == MSC_CLI_COUNT) {
+            if (o->type == MSC_CLI_COUNT || o->type == MSC_CLI_CHOICE) {
                 *(int64_t *)((char *)values + o->offset) = -1;
             }
         }
@@ -223,6 +266,7 @@ static bool is_given(const void *values, const struct msc_cli_option *o) {
     case MSC_CLI_TEXT:
         return *(const char *const *)member != NULL;
     case MSC_CLI_COUNT:
+    case MSC_CLI_CHOICE:
         return *(const int64_t *)member >= 0;
     case MSC_CLI_DURATION:
         return *(const double *)member > 0;

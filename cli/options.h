@@ -13,7 +13,7 @@
 //         {0},
 //     };
 //
-// Values not given stay zero; counts are -1. "--name value" and "--name=value" are the same, "--"
+// Values not given stay zero; counts and choices are -1. "--name value" and "--name=value" are the same, "--"
 // ends the options.
 #ifndef MSC_CLI_OPTIONS_H
 #define MSC_CLI_OPTIONS_H
@@ -32,6 +32,7 @@ enum msc_cli_type {
     MSC_CLI_COUNT,    // int64_t, 0 or more; -1: not given
     MSC_CLI_DURATION, // double, seconds; 0: not given
     MSC_CLI_BYTES,    // uint64_t
+    MSC_CLI_CHOICE,   // int64_t, index into `names`; -1: not given
     MSC_CLI_LIST,     // struct msc_cli_list: every time it is given; positional: all that are left
 };
 
@@ -49,12 +50,15 @@ struct msc_cli_option {
     size_t offset;
     bool is_positional;
     bool is_required;  // positional ones only
+    const char *names; // of a choice: "auto|always|never"
     const char *needs; // the option without which it says nothing; NULL: none
 };
 
 // What all commands share; the struct of a command's values begins with it.
 struct msc_cli_common {
     bool help, quiet, json;
+    int64_t log_level; // index into the words of base/log.h
+    int64_t color;     // enum msc_color
     const char *device;
     const char *isa;
     int64_t threads;

@@ -1,7 +1,9 @@
 #include "cli/plugins.h"
 
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/str.h"
+#include "base/style.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -74,13 +76,21 @@ static void write_metrics(struct msc_str *out, const struct msc_cli_plugin *plug
 }
 
 static enum msc_status print_plugins(const struct msc_cli_plugin plugins[], size_t n) {
-    struct msc_str text = {0};
+    struct msc_str text = {.has_styles = msc_cli_has_colors()};
     for (size_t i = 0; i < n; i++) {
-        msc_str_printf(&text, "%s%s: %s\n", i > 0 ? "\n" : "", plugins[i].name, plugins[i].summary);
-        msc_param_help(plugins[i].params, &text);
+        struct msc_str rest = {0}; // in the plug-in's words, which have no styles
+        msc_str_append(&text, i > 0 ? "\n" : "");
+        msc_style_begin(&text, MSC_STYLE_HEADING);
+        msc_shown_append(&text, plugins[i].name);
+        msc_style_end(&text);
+        msc_str_printf(&rest, ": %s\n", plugins[i].summary);
+        msc_param_help(plugins[i].params, &rest);
         if (plugins[i].metric) {
-            write_metrics(&text, &plugins[i]);
+            write_metrics(&rest, &plugins[i]);
         }
+        msc_shown_append_lines(&text, msc_str_text(&rest));
+        text.failed |= rest.failed;
+        msc_str_finish(&rest);
     }
     enum msc_status status = msc_cli_print_str(&text);
     msc_str_finish(&text);

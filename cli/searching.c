@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "base/style.h"
 #include "kernels/engine/backends.h"
 #include "pipeline/log_file.h"
 #include "search/report.h"
@@ -24,9 +25,9 @@ enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
     out->n_threads = common->threads > 0 ? (int)common->threads : 0;
     out->memory_bytes = common->memory_bytes;
     out->log = &call->console->log;
-    if (!call->console->is_quiet) {
-        call->console->log.level = MSC_LOG_DEBUG; // what is told is the configuration's choice
-    }
+    out->has_log_level = common->log_level >= 0;
+    out->log_level = out->has_log_level ? msc_log_level_at((size_t)common->log_level) : 0;
+    msc_console_open_up(call->console); // what is told is the configuration's choice
     return msc_cli_bindings(&out->bindings, &out->n_bindings, &common->bind, call->arena);
 }
 
@@ -113,7 +114,7 @@ static void write_latency(struct msc_str *out, const cJSON *report) {
 
 static enum msc_status write_report(struct msc_str *out, const cJSON *report) {
     if (text_of(report, "estimate_text")) {
-        msc_str_append(out, text_of(report, "estimate_text"));
+        msc_shown_append_lines(out, text_of(report, "estimate_text"));
         return MSC_OK;
     }
     MSC_TRY(msc_report_text_folded(out, report, msc_cli_terminal_columns()));
@@ -142,7 +143,7 @@ static void write_track(struct msc_str *out, const cJSON *report) {
 }
 
 static enum msc_status print_reports(const cJSON *reports) {
-    struct msc_str text = {0};
+    struct msc_str text = {.has_styles = msc_cli_has_colors()};
     const cJSON *report = NULL;
     enum msc_status status = MSC_OK;
     cJSON_ArrayForEach(report, reports) {
@@ -151,8 +152,12 @@ static enum msc_status print_reports(const cJSON *reports) {
             continue;
         }
         if (cJSON_GetArraySize(reports) > 1) {
-            msc_str_printf(&text, "%ssearch %s\n", text.length > 0 ? "\n" : "",
-                           text_of(report, "entry"));
+            msc_str_append(&text, text.length > 0 ? "\n" : "");
+            msc_style_begin(&text, MSC_STYLE_HEADING);
+            msc_str_append(&text, "search ");
+            msc_shown_append(&text, text_of(report, "entry"));
+            msc_style_end(&text);
+            msc_str_char(&text, '\n');
         }
         MSC_TRY_OUT(write_report(&text, report));
     }

@@ -215,12 +215,7 @@ void msc_config_destroy(struct msc_config *c) {
 }
 
 enum msc_log_level msc_config_log_level(const struct msc_config *config) {
-    // In the order of the table's names.
-    static const enum msc_log_level levels[] = {
-        MSC_LOG_DEBUG,   MSC_LOG_INFO,  MSC_LOG_INFO,  MSC_LOG_WARNING,
-        MSC_LOG_WARNING, MSC_LOG_ERROR, MSC_LOG_ERROR,
-    };
-    return levels[config->verbose];
+    return msc_log_level_at((size_t)config->verbose);
 }
 
 enum msc_status msc_config_find_entry(size_t *out, const struct msc_config *config,

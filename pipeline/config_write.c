@@ -197,11 +197,8 @@ static enum msc_status find_list(struct writer *w, cJSON **list, cJSON *top,
 
 static enum msc_status write_top(struct writer *w, cJSON *top) {
     const struct msc_config *c = w->config;
-    // In the order of the table's names.
-    static const char *const levels[] = {"debug",   "info",  "runtime", "warn",
-                                         "warning", "error", "critical"};
     MSC_TRY(config_add_path(w, top, "workspace", c->workspace, w->folder));
-    MSC_TRY(msc_json_add_text(top, "verbose", levels[c->verbose]));
+    MSC_TRY(msc_json_add_text(top, "verbose", msc_log_level_name((size_t)c->verbose)));
     MSC_TRY(c->log_file ? config_add_path(w, top, "log_file", c->log_file, c->workspace)
                         : msc_json_add_text(top, "log_file", ""));
     MSC_TRY(msc_json_add_number(top, "log_every", c->log_seconds));

@@ -168,18 +168,19 @@ enum msc_status msc_processor__load_model(struct msc_processor *p) {
 
 enum msc_status msc_processor__open_log(struct msc_processor *p, enum msc_processor_mode mode) {
     const struct msc_config *c = p->config;
+    const struct msc_processor_options *o = &p->options;
+    enum msc_log_level level = o->has_log_level ? o->log_level : msc_config_log_level(c);
     bool has_file = mode == MSC_PROCESSOR_RUN && c->log_file;
     if (mode == MSC_PROCESSOR_RUN) {
         MSC_TRY(msc_file_make_folders(c->workspace));
     }
-    MSC_TRY(msc_log_file_open(&p->log_file, has_file ? c->log_file : NULL, msc_config_log_level(c),
-                              p->options.log));
+    MSC_TRY(msc_log_file_open(&p->log_file, has_file ? c->log_file : NULL, level, o->log));
     if (has_file) {
-        msc_worker_name_log(p->options.worker, c->log_file, msc_config_log_level(c));
+        msc_worker_name_log(o->worker, c->log_file, level);
     }
-    msc_worker_set_quiet(p->options.worker, c->entries[p->index].quiet_seconds);
+    msc_worker_set_quiet(o->worker, c->entries[p->index].quiet_seconds);
     p->log = msc_log_file_log(p->log_file);
-    p->news = p->options.shows_progress ? msc_log_file_alone(p->log_file) : p->log;
+    p->news = o->shows_progress ? msc_log_file_alone(p->log_file) : p->log;
     return MSC_OK;
 }
 

@@ -367,3 +367,7 @@ void msc_server_stop(struct msc_server *server) {
     cJSON_Delete(server->list);
     msc_free(server);
 }
+
+void msc_server_versions(msc_version_take take, void *payload) {
+    take(payload, "libmicrohttpd", MHD_get_version());
+}

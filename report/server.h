@@ -20,6 +20,7 @@
 #define MSC_REPORT_SERVER_H
 
 #include "base/status.h"
+#include "base/versions.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +39,6 @@ enum msc_status msc_server_start(struct msc_server **out, const struct msc_serve
 // "http://127.0.0.1:8080/0123…/", borrowed until stop.
 const char *msc_server_url(const struct msc_server *server);
 void msc_server_stop(struct msc_server *server); // accepts NULL
+void msc_server_versions(msc_version_take take, void *payload); // base/versions.h
 
 #endif

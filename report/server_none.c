@@ -17,3 +17,8 @@ const char *msc_server_url(const struct msc_server *server) {
 void msc_server_stop(struct msc_server *server) {
     (void)server;
 }
+
+void msc_server_versions(msc_version_take take, void *payload) {
+    (void)take;
+    (void)payload;
+}

@@ -75,7 +75,9 @@ static void write_names(const struct page *p) {
         msc_str_char(p->out, '\n');
     }
     cJSON_ArrayForEach(note, get(p->comparison, "notes")) {
-        msc_str_printf(p->out, "note: %s\n", note->valuestring);
+        msc_str_append(p->out, "note: ");
+        msc_shown_append(p->out, note->valuestring);
+        msc_str_char(p->out, '\n');
     }
 }
 

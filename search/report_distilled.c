@@ -1,5 +1,6 @@
 // What a report says of the stage `distill`.
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/str.h"
 #include "search/report.h"
 
@@ -34,7 +35,8 @@ void msc_report_distilled_text(struct msc_str *out, const struct cJSON *distille
         distilled_get(distilled, "loss_before")->valuedouble,
         distilled_get(distilled, "loss_after")->valuedouble);
     if (objection) {
-        msc_str_printf(out, "%s: the plan of the search is delivered", objection->valuestring);
+        msc_shown_append(out, objection->valuestring);
+        msc_str_append(out, ": the plan of the search is delivered");
     } else {
         msc_str_append(out, "this plan is delivered");
     }

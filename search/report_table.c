@@ -106,11 +106,21 @@ static enum msc_status format_cell(char cell[MSC_REPORT_CELL_BYTES], const cJSON
     return status;
 }
 
+// Of a plan that cannot win.
+static bool is_out(const cJSON *row) {
+    const cJSON *state = rows_get(row, "state");
+    return rows_get(row, "left_out") || rows_get(row, "failure") ||
+           (cJSON_IsString(state) && strcmp(state->valuestring, "complete") != 0);
+}
+
 static enum msc_status report_add_row(struct msc_report_table *table, const char *name,
                                       const cJSON *row) {
     size_t width = table->n_columns + 1;
     size_t first = table->n_rows * width;
     MSC_TRY(msc_grow(&table->cells, &table->cells_capacity, first + width, MSC_REPORT_CELL_BYTES));
+    MSC_TRY(msc_grow(&table->styles, &table->styles_capacity, table->n_rows + 1,
+                     sizeof table->styles[0]));
+    table->styles[table->n_rows] = is_out(row) ? MSC_STYLE_FAINT : MSC_STYLE_PLAIN;
     snprintf(table->cells[first], MSC_REPORT_CELL_BYTES, "%s", name);
     for (size_t i = 0; i < table->n_columns; i++) {
         MSC_TRY(
@@ -132,6 +142,12 @@ void msc_report_name_row(char name[MSC_REPORT_CELL_BYTES], const struct cJSON *r
         snprintf(name, MSC_REPORT_CELL_BYTES, "trial %.0f%s%s", rows_get(row, "id")->valuedouble,
                  is_usual ? "" : ", ", is_usual ? "" : remark);
     }
+}
+
+// The last row's plan is the one to take, if it can win at all.
+static void mark_best(struct msc_report_table *table) {
+    enum msc_style *style = &table->styles[table->n_rows - 1];
+    *style = *style == MSC_STYLE_FAINT ? *style : MSC_STYLE_BEST;
 }
 
 // The row under the name of a plan, and what it is to the search.
@@ -194,6 +210,9 @@ enum msc_status msc_report_table_fill(struct msc_report_table *table, const stru
         winner_id = rows_get(winner, "id")->valuedouble;
         MSC_TRY(
             add_named_row(table, is_another ? "best by the search: " : "winner: ", winner, winner));
+        if (!is_another) {
+            mark_best(table);
+        }
     }
     if (rows_get(report, "distilled")) {
         MSC_TRY(is_another
@@ -238,6 +257,9 @@ enum msc_status msc_report_table_fill_reranked(struct msc_report_table *table, c
             char name[MSC_REPORT_CELL_BYTES];
             msc_report_name_reranked(name, row);
             MSC_TRY(report_add_row(table, name, row));
+            if (table->n_rows == 1) {
+                mark_best(table);
+            }
         }
     }
     return MSC_OK;
@@ -254,6 +276,7 @@ bool msc_report_table_is_empty(const struct msc_report_table *table, size_t colu
 
 void msc_report_table_finish(struct msc_report_table *table) {
     msc_free(table->cells);
+    msc_free(table->styles);
     msc_arena_finish(&table->arena);
     *table = (struct msc_report_table){0};
 }

@@ -9,6 +9,7 @@
 #define MSC_SEARCH_REPORT_TABLE_H
 
 #include "base/alloc.h"
+#include "base/style.h"
 
 #include <stdbool.h>
 
@@ -23,8 +24,9 @@ struct msc_report_table {
     size_t n_columns;
     // [n_rows, n_columns + 1]; the first of a row is its name; "-": it has no such number
     char (*cells)[MSC_REPORT_CELL_BYTES];
+    enum msc_style *styles; // [n_rows]
     size_t n_rows;
-    size_t cells_capacity;
+    size_t cells_capacity, styles_capacity;
 };
 
 // Zeroed before. On failure, too, it is to be finished.

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "base/style.h"
 #include "base/table.h"
 #include "env/api/space.h"
 #include "search/report_runtime.h"
@@ -44,17 +45,17 @@ static void fill_down(struct msc_table *down, const struct msc_report_table *tab
     down->n_columns = 1;
     for (size_t i = 0; i < table->n_columns; i++) {
         if (!msc_report_table_is_empty(table, i)) {
-            msc_table_add(down, msc_report_label(table->columns[i]));
+            msc_table_add_styled(down, msc_report_label(table->columns[i]), MSC_STYLE_HEADING);
             down->n_columns++;
         }
     }
     for (size_t r = 0; r < table->n_rows; r++) {
         const char(*cells)[MSC_REPORT_CELL_BYTES] =
             (const char(*)[MSC_REPORT_CELL_BYTES])table->cells + r * (table->n_columns + 1);
-        msc_table_add(down, cells[0]);
+        msc_table_add_styled(down, cells[0], table->styles[r]);
         for (size_t i = 0; i < table->n_columns; i++) {
             if (!msc_report_table_is_empty(table, i)) {
-                msc_table_add(down, cells[i + 1]);
+                msc_table_add_styled(down, cells[i + 1], table->styles[r]);
             }
         }
     }
@@ -71,7 +72,9 @@ static void fill_across(struct msc_table *across, const struct msc_report_table 
         }
         msc_table_add(across, line > 0 ? msc_report_label(table->columns[line - 1]) : "");
         for (size_t r = 0; r < table->n_rows; r++) {
-            msc_table_add(across, table->cells[r * (table->n_columns + 1) + line]);
+            bool is_heading = line == 0 && table->styles[r] == MSC_STYLE_PLAIN;
+            msc_table_add_styled(across, table->cells[r * (table->n_columns + 1) + line],
+                                 is_heading ? MSC_STYLE_HEADING : table->styles[r]);
         }
     }
 }
@@ -123,9 +126,11 @@ static enum msc_status write_reranked(struct msc_str *out, const cJSON *report, 
         return MSC_OK;
     }
     msc_report_name_reranked(name, first);
-    msc_str_printf(out, "%d plans, by %s as it was measured: %s, comes first, and is delivered\n",
-                   cJSON_GetArraySize(report_get(reranked, "plans")),
-                   msc_report__text(reranked, "by"), name);
+    msc_str_printf(out, "%d plans, by ", cJSON_GetArraySize(report_get(reranked, "plans")));
+    msc_shown_append(out, msc_report__text(reranked, "by"));
+    msc_str_append(out, " as it was measured: ");
+    msc_shown_append(out, name);
+    msc_str_append(out, ", comes first, and is delivered\n");
     enum msc_status status = msc_report_table_fill_reranked(&table, report, reranked);
     if (status == MSC_OK) {
         fill_down(&down, &table);
@@ -190,8 +195,10 @@ static void write_verdict(struct msc_str *out, const cJSON *report) {
     if (!cJSON_IsObject(winner)) {
         msc_str_append(out, "no trial has a result yet\n");
     } else if (strcmp(report_get(winner, "state")->valuestring, "complete") != 0) {
-        msc_str_printf(out,
-                       "no trial meets every bound: the nearest one misses them by %.3g in all\n",
+        msc_style_begin(out, MSC_STYLE_WARNING);
+        msc_str_append(out, "no trial meets every bound");
+        msc_style_end(out);
+        msc_str_printf(out, ": the nearest one misses them by %.3g in all\n",
                        report_get(winner, "violation")->valuedouble);
     } else if (report_get(winner, "label")) {
         const char *label = report_get(winner, "label")->valuestring;

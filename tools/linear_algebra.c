@@ -18,6 +18,16 @@ const char *msc_linear_algebra_name(char out[], size_t n_bytes) {
     return out;
 }
 
+void msc_linear_algebra_versions(msc_version_take take, void *payload) {
+    char name[128], lapack[48];
+    lapack_int major = 0, minor = 0, patch = 0;
+    const char *dash = strchr(msc_linear_algebra_name(name, sizeof name), '-');
+    take(payload, "OpenBLAS", dash ? dash + 1 : name);
+    LAPACKE_ilaver(&major, &minor, &patch);
+    snprintf(lapack, sizeof lapack, "%d.%d.%d", (int)major, (int)minor, (int)patch);
+    take(payload, "LAPACK", lapack);
+}
+
 double msc_dot(const float a[], const float b[], int64_t n) {
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {

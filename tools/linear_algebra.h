@@ -8,6 +8,7 @@
 #define MSC_TOOLS_LINEAR_ALGEBRA_H
 
 #include "base/status.h"
+#include "base/versions.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@
 void msc_linear_algebra_begin(void);
 // Of the library, its version and its kernels here: "openblas-0.3.21 Cooperlake".
 const char *msc_linear_algebra_name(char out[], size_t n_bytes);
+void msc_linear_algebra_versions(msc_version_take take, void *payload); // base/versions.h
 
 // a b of float32, and with means of float64: added up in float64, element by element.
 double msc_dot(const float a[], const float b[], int64_t n);

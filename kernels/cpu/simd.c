@@ -316,6 +316,7 @@ static void log_softmax(float out[], const float x[], int64_t n) {
 }
 
 const struct msc_simd msc_simd_plain = {
+    .isa = "plain",
     .quantize = plain_quantize,
     .finish = plain_finish,
     .pack_taps = plain_pack_taps,

@@ -170,6 +170,7 @@ AVX512 static void avx512_add_taps_quantize(uint8_t out[], const struct msc_simd
 // ---- Tables -----------------------------------------------------------------------------------
 
 static const struct msc_simd avx512_vnni = {
+    .isa = "avx512_vnni",
     .quantize = avx512_quantize,
     .finish = avx512_finish,
     .pack_taps = avx512_pack_taps,

@@ -228,12 +228,14 @@ AVX512 static void multiply_floats_epilogue(const struct msc_simd_indirect *w,
     avx512_indirect_run_all(OF_FLOATS, &b, NULL);
 }
 
-const struct msc_simd_product msc_simd__bytes = {.packed_bytes = avx512_indirect_packed_bytes,
+const struct msc_simd_product msc_simd__bytes = {.isa = "avx512_vnni",
+                                                 .packed_bytes = avx512_indirect_packed_bytes,
                                                  .pack = avx512_indirect_pack,
                                                  .scratch_bytes = avx512_indirect_scratch_bytes,
                                                  .multiply = multiply_bytes,
                                                  .multiply_epilogue = multiply_bytes_epilogue};
-const struct msc_simd_product msc_simd__floats = {.packed_bytes = avx512_indirect_packed_bytes,
+const struct msc_simd_product msc_simd__floats = {.isa = "avx512_vnni",
+                                                  .packed_bytes = avx512_indirect_packed_bytes,
                                                   .pack = avx512_indirect_pack,
                                                   .scratch_bytes = avx512_indirect_scratch_bytes,
                                                   .multiply = multiply_floats,

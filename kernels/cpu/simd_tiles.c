@@ -343,7 +343,8 @@ AVX512 static void multiply_epilogue(const struct msc_simd_indirect *w,
     tiles_run_all(&b, NULL);
 }
 
-const struct msc_simd_product msc_simd__tiles = {.packed_bytes = tiles_packed_bytes,
+const struct msc_simd_product msc_simd__tiles = {.isa = "amx_int8",
+                                                 .packed_bytes = tiles_packed_bytes,
                                                  .pack = tiles_pack,
                                                  .scratch_bytes = tiles_scratch_bytes,
                                                  .multiply = tiles_multiply,

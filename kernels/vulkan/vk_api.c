@@ -1,6 +1,9 @@
 #include "kernels/vulkan/vk_api.h"
 
+#include "kernels/vulkan/vulkan.h"
+
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char loader[] = "libvulkan.so.1";
@@ -24,6 +27,18 @@ enum msc_status msc_vk_api_load(struct msc_vk_api *api) {
     }
     MSC_VK_GLOBAL_LIST(X)
 #undef X
+    return MSC_OK;
+}
+
+enum msc_status msc_vulkan_loader(char out[], size_t n_bytes) {
+    struct msc_vk_api api = {0};
+    uint32_t version = 0;
+    MSC_TRY(msc_vk_api_load(&api));
+    if (api.vkEnumerateInstanceVersion(&version) != VK_SUCCESS) {
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s does not tell its version", loader);
+    }
+    snprintf(out, n_bytes, "%u.%u.%u", VK_API_VERSION_MAJOR(version),
+             VK_API_VERSION_MINOR(version), VK_API_VERSION_PATCH(version));
     return MSC_OK;
 }
 

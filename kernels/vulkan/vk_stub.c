@@ -10,6 +10,12 @@ static enum msc_status stub_open(struct msc_backend **out,
 
 const struct msc_backend_def msc_backend_vulkan = {.name = "vulkan", .open = stub_open};
 
+enum msc_status msc_vulkan_loader(char out[], size_t n_bytes) {
+    (void)out;
+    (void)n_bytes;
+    return MSC_FAIL(MSC_E_DEVICE, "vulkan: this build has no Vulkan backend (MSC_VULKAN=OFF)");
+}
+
 int msc_vulkan_list(struct msc_vulkan_device devices[], int max) {
     (void)devices;
     (void)max;

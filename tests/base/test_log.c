@@ -33,6 +33,22 @@ static void test_base_log__levels(void **state) {
     msc_log(&log, MSC_LOG_ERROR, "silent");
 }
 
+// As users write them: a configuration's `verbose`, --log-level.
+static void test_base_log__names_of_levels(void **state) {
+    (void)state;
+    static const enum msc_log_level expected[] = {
+        MSC_LOG_DEBUG,   MSC_LOG_INFO,  MSC_LOG_INFO, MSC_LOG_WARNING,
+        MSC_LOG_WARNING, MSC_LOG_ERROR, MSC_LOG_ERROR};
+    char names[] = MSC_LOG_LEVEL_NAMES;
+    size_t n = 0;
+    for (char *name = strtok(names, "|"); name; name = strtok(NULL, "|"), n++) {
+        assert_true(n < sizeof expected / sizeof expected[0]);
+        assert_string_equal(msc_log_level_name(n), name);
+        assert_int_equal(msc_log_level_at(n), expected[n]);
+    }
+    assert_int_equal(n, sizeof expected / sizeof expected[0]);
+}
+
 static void test_base_log__one_line(void **state) {
     (void)state;
     struct captured c = {0};
@@ -67,6 +83,7 @@ static void test_base_log__is_safe_to_show(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_log__levels),
+        cmocka_unit_test(test_base_log__names_of_levels),
         cmocka_unit_test(test_base_log__one_line),
         cmocka_unit_test(test_base_log__is_safe_to_show),
     };

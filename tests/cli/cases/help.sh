@@ -1,7 +1,7 @@
 # Every command explains itself and has examples.
 . "$(dirname "$0")/../lib.sh"
 mscgym --help
-mscgym --version | sed 's/[0-9.]*$/VERSION/'
+mscgym --version | sed -n '1s/[0-9.]*$/VERSION/p'
 for command in $(mscgym --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
     mscgym "$command" --help >help.txt || echo "$command --help fails"
     grep -q "^usage: mscgym $command" help.txt || echo "$command: no usage"

@@ -41,6 +41,7 @@ for what in sites channels placement; do
     named graph "$FILES/tiny.onnx" --$what
 done
 named devices
+named --version
 named salvage t/tiny.jsonl -o t/saved.jsonl
 for list in config envs agents; do
     mscgym $list --json | jq -r '.[] | (if .keys then keys[], (.keys[] | keys[]) else keys[], (.params[] | keys[]) end)' | sort -u |

@@ -1,0 +1,35 @@
+// dladdr is no part of POSIX yet.
+#define _GNU_SOURCE
+
+#include "kernels/engine/kernels_describe.h"
+
+#include "kernels/cpu/cpu_backend.h"
+
+#include <dlfcn.h>
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+// The specification that the compiler follows, by its date, and the file of the library that runs:
+// it cannot tell its own version.
+static void take_openmp(msc_version_take take, void *payload) {
+    char text[80];
+    int (*function)(void) = omp_get_max_threads;
+    void *address;
+    Dl_info info = {0};
+    // ISO C knows no such conversion; POSIX promises it.
+    memcpy(&address, &function, sizeof address);
+    const char *file = dladdr(address, &info) != 0 && info.dli_fname ? info.dli_fname : "";
+    const char *slash = strrchr(file, '/');
+    snprintf(text, sizeof text, "%d %s", _OPENMP, slash ? slash + 1 : file);
+    take(payload, "OpenMP", text);
+}
+
+void msc_kernels_versions(msc_version_take take, void *payload) {
+    msc_cpu_versions(take, payload);
+    take_openmp(take, payload);
+}
+
+void msc_kernels_loops(const struct msc_backend *cpu, msc_version_take take, void *payload) {
+    msc_cpu_loops(cpu, take, payload);
+}

@@ -1,0 +1,40 @@
+# The first line of --version is the version alone; behind it is what the program runs with.
+. "$(dirname "$0")/../lib.sh"
+mscgym --version >text
+mscgym --version --json >version.json
+head -1 text | sed 's/[0-9.]*$/VERSION/'
+[ "$(head -1 text)" = "mscgym $(jq -r .version version.json)" ] && echo "the same version"
+(cd / && mscgym --version) | cmp text - && echo "the same everywhere"
+grep -n '/[a-z]*/' text # no paths
+
+# What others say of the same.
+mscgym devices --json >devices.json
+same() { # NAME EXPECTED FILTER: what the filter finds
+    found=$(jq -r "$3" version.json)
+    [ "$found" = "$2" ] && echo "$1: the same" || echo "$1: '$found' and not '$2'"
+}
+library() {
+    echo ".libraries[] | select(.name == \"$1\").version"
+}
+numerics=$(jq -r '.devices[] | select(.name == "cpu").numerics' devices.json)
+same numerics "$numerics" '.backends[] | select(.name == "cpu").numerics'
+same isa "$(jq -c .isa devices.json)" '.isa | tojson'
+libc=$(getconf GNU_LIBC_VERSION 2>/dev/null)
+same libc "${libc#* }" "$(library "${libc% *}")"
+case $numerics in
+*onednn-*) onednn=${numerics#*onednn-} onednn=${onednn%% *} ;;
+*) onednn= ;;
+esac
+same oneDNN "$onednn" "$(library oneDNN)"
+jq -r '.libraries[] | select(.name != "libmicrohttpd" and .name != "oneDNN") | select(.version | test("^[0-9]+")).name' \
+    version.json
+jq -c '.build | [.compiler, .type, .target] | map(length > 0)' version.json
+jq -c '.backends[] | [.name, (.numerics // .loader // .unavailable | length > 0)]' version.json
+jq -r '.loops | has("compiled"), has("own")' version.json
+for key in $(jq -r '.libraries[].name' version.json); do
+    grep -q "^library $key: [0-9]" text || echo "$key is not in the text"
+done
+
+mscgym --version --help | head -1
+try mscgym --version --jsn
+try mscgym --version now
