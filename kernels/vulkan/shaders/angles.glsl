@@ -51,7 +51,7 @@ float atan_one(float v) {
     precise float p = ((8.05374449538e-2 * z - 1.38776856032e-1) * z + 1.99777106478e-1) * z -
                       3.33329491539e-1;
     precise float result = base + (p * z * x + x);
-    return isnan(v) ? v : with_sign(result, v);
+    return with_sign(result, v);
 }
 
 // For |v| <= 0.5, or of the root z of it.
