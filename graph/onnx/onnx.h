@@ -17,6 +17,12 @@
 
 MSC_PUBLIC_BEGIN
 
+// Versions of ONNX's own operators that are taken.
+enum {
+    MSC_ONNX_OLDEST_OPSET = 1,
+    MSC_ONNX_NEWEST_OPSET = 21,
+};
+
 struct msc_onnx_import_options {
     const struct msc_binding *bindings; // symbols bound at import; may be NULL
     size_t n_bindings;

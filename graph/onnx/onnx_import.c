@@ -11,11 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    OLDEST_OPSET = 1,
-    NEWEST_OPSET = 21,
-};
-
 static struct msc_onnx_value *find_value(struct msc_onnx_import *im, const char *name) {
     int32_t i = msc_graph__names_find(&im->value_names, name);
     return i == MSC_NO_ID ? NULL : &im->values[i];
@@ -113,11 +108,11 @@ static enum msc_status read_opset(struct msc_onnx_import *im) {
             im->opset = m->opset_import[i]->version;
         }
     }
-    if (im->opset < OLDEST_OPSET || im->opset > NEWEST_OPSET) {
+    if (im->opset < MSC_ONNX_OLDEST_OPSET || im->opset > MSC_ONNX_NEWEST_OPSET) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
                         "opset %lld, expected %d to %d; export it so (opset_version), or convert "
                         "it by onnx.version_converter",
-                        (long long)im->opset, OLDEST_OPSET, NEWEST_OPSET);
+                        (long long)im->opset, MSC_ONNX_OLDEST_OPSET, MSC_ONNX_NEWEST_OPSET);
     }
     if (m->graph->n_sparse_initializer > 0) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "it has sparse initialisers");
