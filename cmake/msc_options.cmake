@@ -49,6 +49,9 @@ set(MSC_NO_DEVICE_ENV "VK_DRIVER_FILES=/dev/null;VK_ICD_FILENAMES=/dev/null")
 # Environment that every test needs under the chosen sanitizer.
 set(MSC_SANITIZE_ENV "")
 set(MSC_TEST_TIMEOUT 900) # seconds
+if(CMAKE_CROSSCOMPILING_EMULATOR)
+    set(MSC_TEST_TIMEOUT 7200)
+endif()
 if(MSC_SANITIZE STREQUAL "address")
     set(MSC_SANITIZE_FLAGS -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
         -fno-omit-frame-pointer)
