@@ -27,6 +27,13 @@
 #define MSC_SIMD_LEVEL "baseline"
 #endif
 
+// Does oneDNN number the instruction sets of this processor as its header names them?
+#ifdef __x86_64__
+#define MSC_HAS_ISA_LEVELS 1
+#else
+#define MSC_HAS_ISA_LEVELS 0
+#endif
+
 // Do vectors' minimum and maximum raise FE_INVALID for NaN, which they take for their other operand?
 #ifdef __x86_64__
 #define MSC_LIMITS_RAISE_INVALID 1

@@ -27,6 +27,11 @@ set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+set(MSC_IS_X86 OFF)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    set(MSC_IS_X86 ON)
+endif()
+
 find_package(OpenMP REQUIRED COMPONENTS C)
 find_package(Threads REQUIRED)
 
@@ -49,6 +54,9 @@ set(MSC_NO_DEVICE_ENV "VK_DRIVER_FILES=/dev/null;VK_ICD_FILENAMES=/dev/null")
 # Environment that every test needs under the chosen sanitizer.
 set(MSC_SANITIZE_ENV "")
 set(MSC_TEST_TIMEOUT 900) # seconds
+if(CMAKE_CROSSCOMPILING_EMULATOR)
+    set(MSC_TEST_TIMEOUT 7200)
+endif()
 if(MSC_SANITIZE STREQUAL "address")
     set(MSC_SANITIZE_FLAGS -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
         -fno-omit-frame-pointer)

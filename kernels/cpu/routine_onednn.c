@@ -55,9 +55,10 @@ struct msc_routine_weights {
 static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER;
 
 // Does the machine have all extensions of this level, and is none of them disabled? Each bit is an
-// extension.
+// extension, of x86 by the names of the levels. Elsewhere the same bits mean other extensions, and no
+// machine has a level.
 static bool is_within(const struct msc_routine__isa *isa) {
-    return ((int)dnnl_get_effective_cpu_isa() & (int)isa->isa) == (int)isa->isa;
+    return MSC_HAS_ISA_LEVELS && ((int)dnnl_get_effective_cpu_isa() & (int)isa->isa) == (int)isa->isa;
 }
 
 // The highest level that the machine has; NULL: none.
@@ -94,6 +95,9 @@ static const char *list_levels(char *text, size_t n_bytes, bool is_all) {
 enum msc_status msc_routine_set_isa(const char *level) {
     char levels[256];
     const struct msc_routine__isa *wanted = msc_routine__isas;
+    if (!MSC_HAS_ISA_LEVELS) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "isa %s: only x86-64 processors have levels", level);
+    }
     while (wanted->name && (wanted->is_unnamed || strcmp(wanted->name, level) != 0)) {
         wanted++;
     }
@@ -118,8 +122,10 @@ enum msc_status msc_routine_set_isa(const char *level) {
 static void name_engine(char *name, size_t n_bytes) {
     const dnnl_version_t *v = dnnl_version();
     const struct msc_routine__isa *isa = find_isa();
+    char bits[32]; // what oneDNN makes of a processor without levels
+    snprintf(bits, sizeof bits, "isa-%x", (unsigned)dnnl_get_effective_cpu_isa());
     snprintf(name, n_bytes, "onednn-%d.%d.%d %s", v->major, v->minor, v->patch,
-             isa ? isa->name : "isa-unknown");
+             isa ? isa->name : bits);
 }
 
 static enum msc_status engine_init(struct msc_routine_engine *e) {

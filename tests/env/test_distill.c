@@ -237,7 +237,8 @@ static double sample_error(const struct msc_sample *s) {
     for (size_t i = 0; i < msc_sample_n_tensors(s); i++) {
         struct msc_sample_tensor t = msc_sample_tensor(s, i);
         for (int64_t k = 0; k < t.n; k++) {
-            greatest = fmax(greatest, fabs((double)t.y[k] - (double)t.z[k]));
+            double error = fabs((double)t.y[k] - (double)t.z[k]);
+            greatest = error > greatest ? error : greatest;
         }
     }
     return greatest;

@@ -88,7 +88,8 @@ static double rounding_error(const struct msc_array *w, int bits) {
     for (int64_t k = 0; k < n_channels; k++, x += n) {
         double greatest = 0;
         for (int64_t i = 0; i < n; i++) {
-            greatest = fmax(greatest, fabs(x[i]));
+            double size = fabs(x[i]);
+            greatest = size > greatest ? size : greatest;
         }
         double scale = greatest / most;
         for (int64_t i = 0; i < n; i++) {

@@ -337,7 +337,7 @@ static void test_kernels_cpu_simd__softmax(void **state) {
         assert_true(best[n] == 7.0f);
         double max = -INFINITY, sum = 0;
         for (int i = 0; i < n; i++) {
-            max = fmax(max, x[i]);
+            max = x[i] > max ? x[i] : max;
         }
         for (int i = 0; i < n; i++) {
             sum += exp(x[i] - max);
