@@ -2,6 +2,7 @@
 // joint, then searched by operator, by name, and along its edges.
 //
 //     cc -std=c11 -o queries queries.c $(pkg-config --cflags --libs mscgym)
+//     ./queries
 //
 // A graph from a model file (msc_graph_load) is asked in the same way.
 #include <mscgym/base/str.h>
