@@ -107,6 +107,9 @@ endif()
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     msc_sbom_add(libgomp DYNAMIC_LINK "GPL-3.0-or-later WITH GCC-exception-3.1" "https://gcc.gnu.org"
         "${CMAKE_C_COMPILER_VERSION}")
+elseif(CMAKE_C_COMPILER_ID STREQUAL "Clang")
+    msc_sbom_add(LLVM-OpenMP DYNAMIC_LINK "Apache-2.0 WITH LLVM-exception" "https://openmp.llvm.org"
+        "${CMAKE_C_COMPILER_VERSION}")
 endif()
 
 find_path(MSC_LIBC_INCLUDE_DIR features.h)

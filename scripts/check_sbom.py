@@ -18,10 +18,11 @@ from pathlib import Path
 # Libraries by the names that programs need them by: the package, and the name of its package file.
 LIBRARIES = {
     "c": ("glibc", None), "m": ("glibc", None), "ld-linux-x86-64": ("glibc", None), "ld-linux-aarch64": ("glibc", None),
-    "gomp": ("libgomp", None), "cjson": ("cJSON", "libcjson"), "xxhash": ("xxHash", "libxxhash"), "z": ("zlib", "zlib"),
-    "zip": ("libzip", "libzip"), "dnnl": ("oneDNN", "dnnl"), "lapacke": ("LAPACKE", "lapacke"),
-    "openblas": ("OpenBLAS", "openblas"), "protobuf-c": ("protobuf-c", "libprotobuf-c"),
-    "microhttpd": ("libmicrohttpd", "libmicrohttpd"),
+    "gomp": ("libgomp", None), "omp": ("LLVM-OpenMP", None),
+    "cjson": ("cJSON", "libcjson"), "dnnl": ("oneDNN", "dnnl"), "lapacke": ("LAPACKE", "lapacke"),
+    "microhttpd": ("libmicrohttpd", "libmicrohttpd"), "openblas": ("OpenBLAS", "openblas"),
+    "protobuf-c": ("protobuf-c", "libprotobuf-c"), "xxhash": ("xxHash", "libxxhash"), "z": ("zlib", "zlib"),
+    "zip": ("libzip", "libzip"),
 }
 IDENTIFIER = re.compile(r"SPDXRef-[A-Za-z0-9.-]+$")
 LICENSES = re.compile(r"[A-Za-z0-9.+-]+(?: (?:OR|AND|WITH) [A-Za-z0-9.+-]+)*$")
