@@ -1,6 +1,7 @@
 # Bare Debian roots to try things in, for scripts that source this file. Needs root and debootstrap.
 #
 #     . scripts/root.sh
+#     root_need debootstrap
 #     root_make bookworm /tmp/root          # no more than Debian's minimal packages
 #     root_copy . /tmp/root/src             # a working tree, without what is built in it
 #     root_run /tmp/root 'cd /src && scripts/setup'
@@ -8,6 +9,14 @@
 #
 # MSC_ROOTS: a folder with roots by the names of their suites, which are copied in place of a new debootstrap.
 # MSC_CCACHE: a folder for ccache, which is /ccache in the root.
+
+# Skips the script, as ctest knows it, unless it runs as root and these programs are there.
+root_need() {
+    [ "$(id -u)" = 0 ] || { echo "skipped: not root"; exit 77; }
+    for need in "$@"; do
+        command -v "$need" >/dev/null || { echo "skipped: no $need"; exit 77; }
+    done
+}
 
 root_make() {
     if [ -d "${MSC_ROOTS:-/nonexistent}/$1" ]; then
@@ -39,8 +48,9 @@ root_run() {
 }
 
 root_remove() {
-    umount "$1/ccache" 2>/dev/null || true
-    umount "$1/dev/shm" "$1/proc" 2>/dev/null || true
-    # Whatever else is mounted there is not ours to remove.
+    for place in ccache dev/shm proc; do
+        # Nothing is removed through a mount.
+        ! mountpoint -q "$1/$place" || umount "$1/$place" || umount --lazy "$1/$place" || return 1
+    done
     rm -rf --one-file-system "$1" "$1.log"
 }
