@@ -1,11 +1,15 @@
 // A search agent as a shared library: from the best point known, change one task at random.
 //
 //     cc -std=c11 -shared -fPIC $(pkg-config --cflags mscgym) -o hill_climb_agent.so hill_climb_agent.c
+//     mscgym agents ./hill_climb_agent.so
+//
+// In the configuration of a search:
+//
 //     "agent": {"type": "library", "path": "hill_climb_agent.so", "restart": 200}
 //
 // The functions it calls are those of the program that loads it: there is nothing to link.
-#include "agents/agent.h"
-#include "base/alloc.h"
+#include <mscgym/agents/agent.h>
+#include <mscgym/base/alloc.h>
 
 #include <string.h>
 

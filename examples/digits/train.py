@@ -3,8 +3,11 @@
 
 A small convolutional network on the 1,797 8x8 images of the UCI digits (scikit-learn's copy): 1,257 to
 train on, of which 256 also serve to calibrate, and 540 held out for validation. Needs torch,
-scikit-learn and numpy (Debian: python3-torch python3-sklearn). Run it in this folder; it takes some
-seconds and gives the committed files again, up to the last bits of the weights.
+scikit-learn and numpy (Debian: python3-torch python3-sklearn). In this folder
+
+    python3 train.py
+
+takes some seconds and gives the committed files again, up to the last bits of the weights.
 """
 import numpy
 import torch

@@ -11,7 +11,9 @@ mscgym starts it because the configuration says
     "env": {"type": "process", "command": ["python3", "filter_bits.py"]}
 
 and speaks JSON with it, one object a line. Talk goes to standard error. An environment must say the same
-of the same choices whenever it is asked: that is how a search resumes, and is verified.
+of the same choices whenever it is asked: that is how a search resumes, and is verified. To search with it:
+
+    mscgym search filter_bits.json
 """
 import json
 import math

@@ -2,10 +2,11 @@
 // joint, then searched by operator, by name, and along its edges.
 //
 //     cc -std=c11 -o queries queries.c $(pkg-config --cflags --libs mscgym)
+//     ./queries
 //
 // A graph from a model file (msc_graph_load) is asked in the same way.
-#include "base/str.h"
-#include "graph/graph.h"
+#include <mscgym/base/str.h>
+#include <mscgym/graph/graph.h>
 
 #include <stdio.h>
 

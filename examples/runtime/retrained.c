@@ -2,13 +2,16 @@
 // fit the strategy to them, export.
 //
 //     cc -std=c11 -o retrained retrained.c $(pkg-config --cflags --libs mscgym)
-//     ./retrained digits.onnx calibration.npz msc_quantize.json retrained.npz small.onnx
+//     mscgym search ../digits/digits.json --quiet
+//     cp ../digits/digits.onnx ../digits/calibration.npz ../digits/msc_workspace/msc_quantize.json .
+//     mscgym graph digits.onnx -o retrained.json
+//     ./retrained digits.onnx calibration.npz msc_quantize.json retrained.safetensors small.onnx
 //
-// retrained.npz (or .safetensors) holds arrays by the names that weights have in digits.onnx, as training
-// left them; another .onnx with the same joints will do, too.
-#include "pipeline/model.h"
-#include "pipeline/processor.h"
-#include "pipeline/strategies.h"
+// retrained.safetensors (or .npz) holds arrays by the names that weights have in digits.onnx, as training leaves
+// them; here they are the weights of digits.onnx. Another .onnx with the same joints will do, too.
+#include <mscgym/pipeline/model.h>
+#include <mscgym/pipeline/processor.h>
+#include <mscgym/pipeline/strategies.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -3,6 +3,9 @@
 
 A digit is told by the nearest of ten mean images. Each of the eight rows is rounded to a number of bits, which
 is what is chosen. The loss is how far the distances move, the cost the bits of an image. Needs numpy.
+
+    cp -r ../../examples/digits .
+    mscgym search environment.json
 """
 import numpy
 

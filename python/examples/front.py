@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """A record as a table: the best trial, and of each size the least loss. Needs pandas.
 
-    front.py msc_workspace/agent.jsonl [front.csv]
+    cp -r ../../examples/digits .
+    mscgym search agent.json --quiet
+    python3 front.py msc_workspace/agent.jsonl
+
+A second argument is a CSV file to write the table to.
 """
 import sys
 

@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""An agent: changes a few choices of the best point so far; starts anew when that has not helped for a while."""
+"""An agent: changes a few choices of the best point so far; starts anew when that has not helped for a while.
+
+    cp -r ../../examples/digits .
+    mscgym search agent.json
+"""
 from collections.abc import Iterable
 
 import mscgym

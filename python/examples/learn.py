@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""A learner on the gym view: the cross-entropy method, a table of probabilities for each task. Needs gymnasium.
+"""A learner on the gym view: the cross-entropy method, a table of probabilities for each task. Needs gymnasium and numpy.
 
-    learn.py search.json [EPISODES]
+    cp -r ../../examples/digits .
+    python3 learn.py agent.json
+
+A second argument is the number of episodes.
 """
 import sys
 
