@@ -1,4 +1,4 @@
-// What programs and plug-ins may use: the headers that are installed (cmake/msc_install.cmake) hold
+// What programs and plug-ins may use: the headers that are installed (cmake/msc_headers.cmake) hold
 // their contents between MSC_PUBLIC_BEGIN and MSC_PUBLIC_END. All other functions and variables are
 // compiled with hidden visibility, so nobody outside of the library comes to rest on them.
 #ifndef MSC_BASE_PUBLIC_H

@@ -48,3 +48,15 @@ function(msc_add_test name)
         TIMEOUT ${MSC_TEST_TIMEOUT}
         ENVIRONMENT "OMP_WAIT_POLICY=passive;${MSC_SANITIZE_ENV};${arg_ENV}")
 endfunction()
+
+# msc_add_plugin(plugin_good plugin_env.c)
+#
+# A plug-in as users build them: NAME.so, of one source that includes mscgym/... from the public headers. What
+# it calls is found in the program that loads it.
+function(msc_add_plugin name source)
+    add_library(${name} MODULE "${source}")
+    add_dependencies(${name} msc_public_headers)
+    target_include_directories(${name} PRIVATE "${MSC_PUBLIC_INCLUDE_DIR}")
+    target_link_libraries(${name} PRIVATE msc_flags)
+    set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".so")
+endfunction()

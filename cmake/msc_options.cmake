@@ -30,18 +30,21 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 find_package(OpenMP REQUIRED COMPONENTS C)
 find_package(Threads REQUIRED)
 
+# msc_flags has every flag; msc_options adds the headers of the tree.
+add_library(msc_flags INTERFACE)
 add_library(msc_options INTERFACE)
+target_link_libraries(msc_options INTERFACE msc_flags)
 target_include_directories(msc_options INTERFACE "${PROJECT_SOURCE_DIR}")
 # X/Open 7 includes POSIX.1-2008.
-target_compile_definitions(msc_options INTERFACE _XOPEN_SOURCE=700)
+target_compile_definitions(msc_flags INTERFACE _XOPEN_SOURCE=700)
 # The first flag keeps a*b+c two roundings on every machine. The others change no result: nothing
 # here reads errno after a maths function or floating-point exception flags.
-target_compile_options(msc_options INTERFACE
+target_compile_options(msc_flags INTERFACE
     -ffp-contract=off -fno-math-errno -fno-trapping-math
     -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
-target_link_libraries(msc_options INTERFACE OpenMP::OpenMP_C Threads::Threads m)
+target_link_libraries(msc_flags INTERFACE OpenMP::OpenMP_C Threads::Threads m)
 if(MSC_WERROR)
-    target_compile_options(msc_options INTERFACE -Werror)
+    target_compile_options(msc_flags INTERFACE -Werror)
 endif()
 
 # Environment of a test that leaves devices alone: what their drivers lose would be told of it.
@@ -82,11 +85,11 @@ if(MSC_FUZZ)
         -fno-sanitize-recover=all -fno-omit-frame-pointer)
     set(MSC_SANITIZE_ENV "ASAN_OPTIONS=allocator_may_return_null=1;UBSAN_OPTIONS=print_stacktrace=1")
     # Loops with counters in them cannot be vectorised where the code asks for it.
-    target_compile_options(msc_options INTERFACE -Wno-pass-failed)
+    target_compile_options(msc_flags INTERFACE -Wno-pass-failed)
 endif()
 if(MSC_SANITIZE_FLAGS)
-    target_compile_options(msc_options INTERFACE ${MSC_SANITIZE_FLAGS})
-    target_link_options(msc_options INTERFACE ${MSC_SANITIZE_FLAGS})
+    target_compile_options(msc_flags INTERFACE ${MSC_SANITIZE_FLAGS})
+    target_link_options(msc_flags INTERFACE ${MSC_SANITIZE_FLAGS})
 endif()
 
 # Releases read models and records from anywhere: full RELRO, the stack protector, checked functions.
@@ -94,9 +97,9 @@ endif()
 set(MSC_IS_HARDENED OFF)
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MSC_SANITIZE_FLAGS)
     set(MSC_IS_HARDENED ON)
-    target_compile_options(msc_options INTERFACE -fstack-protector-strong)
-    target_compile_definitions(msc_options INTERFACE _FORTIFY_SOURCE=2)
-    target_link_options(msc_options INTERFACE LINKER:-z,relro,-z,now)
+    target_compile_options(msc_flags INTERFACE -fstack-protector-strong)
+    target_compile_definitions(msc_flags INTERFACE _FORTIFY_SOURCE=2)
+    target_link_options(msc_flags INTERFACE LINKER:-z,relro,-z,now)
     include(CheckPIESupported)
     check_pie_supported(LANGUAGES C)
 endif()

@@ -3,10 +3,11 @@
 
 usage: check_install.py BUILD EXAMPLES QUERIES --cc CC --cxx CXX --cmake CMAKE --pkg-config PKG_CONFIG
 
-Installs BUILD into an empty folder. From there alone every header must compile, in C11 and in C++17,
-the library must hold every function that they declare, the program those that plug-ins may call,
-and neither may show anything else. The examples in C, copied from EXAMPLES, are built by pkg-config and by the CMake package; the
-installed program must search with both plug-ins, and the queries must answer as the file QUERIES.
+Installs BUILD into an empty folder. Every installed header must compile alone with -I include, in C11 and
+in C++17; headers include one another as <mscgym/...>, and mscgym.h includes them all. The library must
+hold every function that they declare, the program those that plug-ins may call, and neither may show
+anything else. The examples in C, copied from EXAMPLES, are built by pkg-config and by the CMake package;
+the installed program must search with both plug-ins, and the queries must answer as the file QUERIES.
 """
 
 import argparse
@@ -24,7 +25,9 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 C_MODE = ["-std=c11", "-Wpedantic"]
 CXX_MODE = ["-std=c++17"]
 # What only programs use; plug-ins are handed everything else.
-ABOVE_PLUGINS = ("records/", "search/", "pipeline/")
+ABOVE_PLUGINS = ("mscgym/records/", "mscgym/search/", "mscgym/pipeline/")
+QUOTED = re.compile(r'^\s*#\s*include\s*".*$', re.M)
+OWN = re.compile(r"^#include <(mscgym/[^>]+)>$", re.M)
 DECLARATION = re.compile(r"^(?!static|#|//|\s)[^;{}()]*?\b\*?(msc_[a-z0-9_]+)\(", re.M)
 VARIABLE = re.compile(r"^extern [^;{}()]*?\b(msc_[a-z0-9_]+)(?:\[\])?;", re.M)
 # What the C runtime adds to every program.
@@ -48,7 +51,7 @@ def run(command, **options):
 def install(arguments, prefix):
     run([arguments.cmake, "--install", arguments.build, "--prefix", prefix])
     found = {}
-    for name, pattern in (("include", "include/mscgym"), ("program", "bin/mscgym"),
+    for name, pattern in (("include", "include"), ("program", "bin/mscgym"),
                           ("runtime", "bin/mscgym-runtime"),
                           ("library", "lib*/**/libmscgym.so"), ("pc", "lib*/**/mscgym.pc")):
         paths = sorted(prefix.glob(pattern))
@@ -61,13 +64,14 @@ def install(arguments, prefix):
 def compile_header(command, header):
     # The declaration keeps a header of macros alone from being an empty translation unit.
     return subprocess.run(command + ["-fsyntax-only", "-"], text=True, check=False,
-                          input=f'#include "{header}"\nextern int nothing;\n',
+                          input=f"#include <{header}>\nextern int nothing;\n",
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def check_headers(arguments, installed):
     headers = sorted(path.relative_to(installed.include).as_posix()
                      for path in installed.include.rglob("*.h"))
+    check_includes(installed, headers)
     place = ["-I", str(installed.include)]
     modes = [[arguments.cc, "-x", "c"] + C_MODE, [arguments.cxx, "-x", "c++"] + CXX_MODE]
     jobs = [(mode + WARNINGS + place, header) for mode in modes for header in headers]
@@ -79,6 +83,26 @@ def check_headers(arguments, installed):
         names = len({text.split(":")[0] for text in bad})
         raise Failure("\n".join(bad + [f"{names} of {len(headers)} headers do not compile alone"]))
     return headers
+
+
+def check_includes(installed, headers):
+    """Every header is under mscgym/, includes others by that name, and is in mscgym.h."""
+    wrong = []
+    for path in installed.include.rglob("*"):
+        name = path.relative_to(installed.include).as_posix()
+        if path.is_dir():
+            continue
+        text = path.read_text(encoding="utf-8")
+        wrong += [f"{name}: {line}: expected #include <mscgym/...>" for line in QUOTED.findall(text)]
+        wrong += [f"{name}: <{include}> is not installed" for include in OWN.findall(text)
+                  if not (installed.include / include).is_file()]
+        if not name.startswith("mscgym/"):
+            wrong.append(f"{name}: outside of include/mscgym")
+    included = OWN.findall((installed.include / "mscgym/mscgym.h").read_text(encoding="utf-8"))
+    wrong += [f"mscgym/mscgym.h: does not include {header}"
+              for header in sorted(set(headers) - {"mscgym/mscgym.h"} - set(included))]
+    if wrong:
+        raise Failure("\n".join(sorted(wrong)))
 
 
 def exported(path):
@@ -127,8 +151,7 @@ def build_by_pkg_config(arguments, installed, examples):
         run(compiler + ["-shared", "-fPIC"] + flags("--cflags") + ["-o", out, examples / source])
         built.append(out)
     for program in (examples / "graph/queries", examples / "runtime/retrained"):
-        run(compiler + ["-o", program, program.with_suffix(".c")] + flags("--cflags", "--libs") +
-            ["-lm"])
+        run(compiler + ["-o", program, program.with_suffix(".c")] + flags("--cflags", "--libs"))
         built.append(program)
     return built
 

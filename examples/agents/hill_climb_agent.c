@@ -4,8 +4,8 @@
 //     "agent": {"type": "library", "path": "hill_climb_agent.so", "restart": 200}
 //
 // The functions it calls are those of the program that loads it: there is nothing to link.
-#include "agents/agent.h"
-#include "base/alloc.h"
+#include <mscgym/agents/agent.h>
+#include <mscgym/base/alloc.h>
 
 #include <string.h>
 

@@ -5,11 +5,11 @@
 //     mscgym search weight_bits.json
 //
 // The functions it calls are those of the program that loads it: there is nothing to link.
-#include "base/alloc.h"
-#include "base/json.h"
-#include "env/distill.h"
-#include "tools/range.h"
-#include "tools/strategy.h"
+#include <mscgym/base/alloc.h>
+#include <mscgym/base/json.h>
+#include <mscgym/env/distill.h>
+#include <mscgym/tools/range.h>
+#include <mscgym/tools/strategy.h>
 
 #include <math.h>
 

@@ -4,8 +4,8 @@
 //     cc -std=c11 -o queries queries.c $(pkg-config --cflags --libs mscgym)
 //
 // A graph from a model file (msc_graph_load) is asked in the same way.
-#include "base/str.h"
-#include "graph/graph.h"
+#include <mscgym/base/str.h>
+#include <mscgym/graph/graph.h>
 
 #include <stdio.h>
 

@@ -6,9 +6,9 @@
 //
 // retrained.npz (or .safetensors) holds arrays by the names that weights have in digits.onnx, as training
 // left them; another .onnx with the same joints will do, too.
-#include "pipeline/model.h"
-#include "pipeline/processor.h"
-#include "pipeline/strategies.h"
+#include <mscgym/pipeline/model.h>
+#include <mscgym/pipeline/processor.h>
+#include <mscgym/pipeline/strategies.h>
 
 #include <math.h>
 #include <stdio.h>

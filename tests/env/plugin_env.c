@@ -1,6 +1,6 @@
 // An environment as a shared library: one task of two choices. Built several times, with the ABI
 // number, the symbol's name, and whether it prints, given by the build.
-#include "env/api/env.h"
+#include <mscgym/env/api/env.h>
 
 #include <stdio.h>
 

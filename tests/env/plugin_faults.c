@@ -1,7 +1,7 @@
 // A library whose exports are wrong in the one way that the variable MSC_FAULT names when it is
 // loaded: what a plug-in's author may get wrong, and what a damaged file may hold.
-#include "agents/agent.h"
-#include "env/api/env.h"
+#include <mscgym/agents/agent.h>
+#include <mscgym/env/api/env.h>
 
 #include <stdlib.h>
 #include <string.h>

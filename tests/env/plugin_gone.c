@@ -1,5 +1,5 @@
 // A library of another version: it calls a function that this program does not have.
-#include "env/env.h"
+#include <mscgym/env/env.h>
 
 enum msc_status msc_gone(struct msc_env *env);
 

@@ -7,7 +7,7 @@
 // With MSC_SCRIPTED_SKIP set it leaves the first round out: an agent that does not repeat itself.
 // The log has a line "ask" for each ask and "tell <id> <state> <first metric>" for each outcome, of an
 // estimate with " for <the objective>".
-#include "agents/agent.h"
+#include <mscgym/agents/agent.h>
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

@@ -1,0 +1,102 @@
+# What programs and plug-ins may use; every other header is the library's own, and what it declares is hidden.
+# To add one: here, with all that it includes, and base/public.h around its contents.
+set(public_headers
+    agents/agent.h
+    base/alloc.h
+    base/cancel.h
+    base/hash.h
+    base/json.h
+    base/log.h
+    base/param.h
+    base/public.h
+    base/rng.h
+    base/status.h
+    base/str.h
+    data/array.h
+    data/array_file.h
+    data/dataset.h
+    data/dtype.h
+    data/npy.h
+    data/safetensors.h
+    env/api/env.h
+    env/api/space.h
+    env/api/trial.h
+    env/distill.h
+    env/env.h
+    env/gym.h
+    env/loss.h
+    graph/channels.h
+    graph/cost.h
+    graph/edit.h
+    graph/graph.h
+    graph/onnx/load.h
+    graph/onnx/onnx.h
+    graph/op.h
+    graph/op_attrs.h
+    graph/ops.def
+    graph/passes/bind.h
+    graph/passes/prune.h
+    graph/quant.h
+    graph/site.h
+    graph/target.h
+    graph/view.h
+    kernels/backend.h
+    kernels/engine/backends.h
+    kernels/engine/evaluator.h
+    kernels/plan.h
+    pipeline/collect.h
+    pipeline/config.h
+    pipeline/model.h
+    pipeline/processor.h
+    pipeline/strategies.h
+    pipeline/track.h
+    records/record.h
+    records/record_front.h
+    records/record_header.h
+    records/record_query.h
+    records/record_scan.h
+    search/analysis.h
+    search/estimate.h
+    search/history.h
+    search/phases.h
+    search/report.h
+    search/search.h
+    search/supervise.h
+    search/verify.h
+    search/warm.h
+    tools/quantizer.h
+    tools/range.h
+    tools/strategy.h)
+
+# The folder that users would have as include/: ${MSC_PUBLIC_INCLUDE_DIR}/mscgym/base/log.h and so on. Users write
+# #include <mscgym/base/log.h>, or <mscgym/mscgym.h> for all.
+set(MSC_PUBLIC_INCLUDE_DIR "${PROJECT_BINARY_DIR}/include")
+set(written "")
+set(all "")
+list(JOIN public_headers "," names)
+foreach(header IN LISTS public_headers)
+    set(out "${MSC_PUBLIC_INCLUDE_DIR}/mscgym/${header}")
+    add_custom_command(OUTPUT "${out}"
+        COMMAND "${CMAKE_COMMAND}" "-DIN=${PROJECT_SOURCE_DIR}/${header}" "-DOUT=${out}" "-DHEADERS=${names}"
+            -P "${PROJECT_SOURCE_DIR}/cmake/msc_header.cmake"
+        DEPENDS "${PROJECT_SOURCE_DIR}/${header}" "${PROJECT_SOURCE_DIR}/cmake/msc_header.cmake"
+        COMMENT "Writing public header ${header}"
+        VERBATIM)
+    list(APPEND written "${out}")
+    if(header MATCHES "\\.h$")
+        string(APPEND all "#include <mscgym/${header}>\n")
+    endif()
+    cmake_path(GET header PARENT_PATH folder)
+    install(FILES "${out}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/mscgym/${folder}" COMPONENT development)
+endforeach()
+file(CONFIGURE OUTPUT "${MSC_PUBLIC_INCLUDE_DIR}/mscgym/mscgym.h" @ONLY CONTENT
+"// All of mscgym that programs and plug-ins may use.
+#ifndef MSC_MSCGYM_H
+#define MSC_MSCGYM_H
+
+${all}
+#endif
+")
+install(FILES "${MSC_PUBLIC_INCLUDE_DIR}/mscgym/mscgym.h"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/mscgym" COMPONENT development)
+add_custom_target(msc_public_headers ALL DEPENDS ${written})
