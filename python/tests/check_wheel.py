@@ -94,7 +94,8 @@ def check_program(folder, environment, program):
 def check_runtime(folder, environment):
     """The module is found by Python, by the script and by the program."""
     for command in (["python3", "-m", "mscgym.runtime"], ["mscgym-runtime"]):
-        answer = json.loads(run(*command, input='{"method":"hello"}\n', env=environment))
+        # Signs of life come before it.
+        answer = json.loads(run(*command, input='{"method":"hello"}\n', env=environment).splitlines()[-1])
         expect(answer["protocol"] == 1, f"an answer of {command}")
     alone = {"PATH": "/usr/bin:/bin", "HOME": folder}  # as where the environment is not active
     done = subprocess.run([shutil.which("mscgym", path=environment["PATH"]), "bench", "examples0/digits/digits.onnx"],
