@@ -20,9 +20,12 @@ set_target_properties(libmscgym_headers PROPERTIES EXPORT_NAME headers)
 set_target_properties(libmscgym PROPERTIES
     OUTPUT_NAME mscgym
     EXPORT_NAME mscgym
-    LINKER_LANGUAGE C
-    VERSION "${PROJECT_VERSION}"
-    SOVERSION "${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
+    LINKER_LANGUAGE C)
+if(NOT SKBUILD) # wheels hold no links, so that each name would be a file
+    set_target_properties(libmscgym PROPERTIES
+        VERSION "${PROJECT_VERSION}"
+        SOVERSION "${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
+endif()
 
 # Components: runtime (the program and what goes with it), library (libmscgym.so.VERSION), development (headers,
 # the link to the library, package files).

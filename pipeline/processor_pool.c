@@ -9,6 +9,7 @@
 #include "search/bridge.h"
 #include "search/pool.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // `text` NULL: nothing.
@@ -175,11 +176,13 @@ static enum msc_status make_start(char **out, struct msc_processor *p,
 static enum msc_status open_ray(struct msc_bridge **out, struct msc_processor *p,
                                 const struct msc_cluster *c) {
     static const char hint[] = ": is Python's package mscgym_ray installed (docs/cluster.md)?";
+    // The Python that has the package, where mscgym was installed with it.
+    const char *python = getenv("MSCGYM_PYTHON");
     const char **argv = msc_arena_array(&p->arena, 5, sizeof *argv);
     char *start;
     MSC_TRY(argv ? MSC_OK : msc_processor__no_memory());
     MSC_TRY(make_start(&start, p, c));
-    argv[0] = "python3";
+    argv[0] = python && python[0] ? python : "python3";
     argv[1] = "-m";
     argv[2] = "mscgym_ray";
     argv[3] = c->address;

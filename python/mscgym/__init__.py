@@ -1,12 +1,13 @@
-"""mscgym in Python: agents and environments as programs, records, and the gym view.
+"""mscgym in Python: agents and environments as programs, records, the gym view; and the program, in a wheel.
 
 The core needs nothing but Python. `mscgym.gym` needs gymnasium, `mscgym.sampler` needs optuna; a record's
 `to_numpy` and `to_pandas` need these. docs/python.md is the guide.
 """
 from mscgym.agent import Agent, Proposal
 from mscgym.environment import Environment, Failed
+from mscgym.installed import get_include, program
 from mscgym.record import Record, RecordError, Trial
 from mscgym.space import Bound, Cost, Factor, Goal, Metric, Outcome, Space, Task, Term
 
 __all__ = ["Agent", "Bound", "Cost", "Environment", "Factor", "Failed", "Goal", "Metric", "Outcome", "Proposal",
-           "Record", "RecordError", "Space", "Task", "Term", "Trial"]
+           "Record", "RecordError", "Space", "Task", "Term", "Trial", "get_include", "program"]

@@ -13,6 +13,7 @@ from typing import Any
 import gymnasium
 import numpy
 
+from mscgym.installed import program
 from mscgym.protocol import Child
 from mscgym.space import Goal, Outcome, Space
 
@@ -28,10 +29,10 @@ class Env(gymnasium.Env[numpy.ndarray, numpy.int64]):
 
     metadata = {"render_modes": []}
 
-    def __init__(self, config: str | os.PathLike[str], *, command: Sequence[str] = ("mscgym",),
+    def __init__(self, config: str | os.PathLike[str], *, command: Sequence[str] | None = None,
                  options: Sequence[str] = ()):
-        """`command` starts mscgym; `options` are those of `mscgym gym`, as ["--threads", "1"]."""
-        self.child = Child([*command, "gym", os.fspath(config), *options])
+        """`command` starts mscgym, unless it is `mscgym.program()`; `options` are those of `mscgym gym`, as ["--threads", "1"]."""
+        self.child = Child([*(command or [program()]), "gym", os.fspath(config), *options])
         hello = self.child.ask("init")
         self.space, self.goal = Space.from_json(hello["space"]), Goal.from_json(hello["goal"])
         features = numpy.array([task.features for task in self.space.tasks], dtype=numpy.float64).reshape(

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, TextIO
 
+from mscgym.installed import environment
+
 
 class ProtocolError(Exception):
     """The other side has said something else than the protocol has, or that it cannot."""
@@ -59,8 +61,8 @@ class Child:
 
     def __init__(self, command: Sequence[str], folder: str | None = None):
         self.name = " ".join(command)
-        self.process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, encoding="utf-8", errors="replace")
+        self.process = subprocess.Popen(command, cwd=folder, env=environment(), stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, encoding="utf-8", errors="replace")
 
     def ask(self, method: str, **members: Any) -> dict[str, Any]:
         assert self.process.stdin and self.process.stdout

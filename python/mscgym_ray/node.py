@@ -38,7 +38,7 @@ class Node:
 
     def start(self) -> str:
         """Its name, once it runs. What goes wrong here is told as it is, not as the actor's death."""
-        program = shutil.which(self.argv[0])
+        program = shutil.which(self.argv[0]) or of_package(self.argv[0])
         if not program:
             raise RuntimeError(f"{os.uname().nodename}: {self.argv[0]} is not installed on this node")
         # Ray has set this to 1.
@@ -106,6 +106,18 @@ class Node:
         code = self.process.wait()
         how = f"by signal {-code}" if code < 0 else f"with status {code}"
         return lines, f"the worker ended {how}"
+
+
+def of_package(name: str) -> str | None:
+    """The program that a wheel has brought to the node's Python."""
+    if name != "mscgym":
+        return None
+    try:
+        from mscgym.installed import program
+
+        return program()
+    except (ImportError, FileNotFoundError):
+        return None
 
 
 def fetch(chunks: list[Any], stream: BinaryIO) -> None:

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The package without anything but Python, alone and with mscgym.
 
-    test_core.py MSCGYM
+    test_core.py MSCGYM | --installed
+
+--installed: the package that this Python has, and the program with it.
 """
 import json
 import os
@@ -22,16 +24,19 @@ except ImportError:
     sys.exit(0)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGE = os.path.join(HERE, "..")
-sys.path.insert(0, PACKAGE)
+ASKED = sys.argv.pop(1) if len(sys.argv) > 1 else "mscgym"
+if ASKED != "--installed":
+    PACKAGE = os.path.join(HERE, "..")
+    sys.path.insert(0, PACKAGE)
+    os.environ["PYTHONPATH"] = PACKAGE
 sys.dont_write_bytecode = True
-os.environ.update(PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1")
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 os.environ.pop("PYTHONUNBUFFERED", None)
 
 import mscgym  # noqa: E402
 from mscgym.protocol import Child, ProtocolError  # noqa: E402
 
-MSCGYM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "mscgym"
+MSCGYM = mscgym.program() if ASKED == "--installed" else os.path.abspath(ASKED)
 INIT = {
     "method": "init", "protocol": 1, "seed": "7", "params": {"n": 2},
     "space": {"feature_names": ["elements"], "choice_feature_names": ["bits", "weight_error"],

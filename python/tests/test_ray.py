@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """What reaches workers on a Ray cluster, without Ray: one of a few lines is in its place.
 
-    test_ray.py
+    test_ray.py [--installed]
+
+--installed: the package that this Python has.
 """
 import os
 import sys
@@ -19,11 +21,15 @@ try:
     import time
     import types
     import unittest
+    from unittest import mock
 except ImportError as error:
     print(f"skipped: {sys.executable}: {error}")
     sys.exit(0)
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+if sys.argv[1:2] == ["--installed"]:
+    del sys.argv[1]
+else:
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.dont_write_bytecode = True
 
 
@@ -112,6 +118,7 @@ sys.modules["ray.util"] = types.ModuleType("ray.util")
 sys.modules["ray.util.scheduling_strategies"] = types.SimpleNamespace(
     NodeAffinitySchedulingStrategy=lambda node_id, soft: node_id)
 
+from mscgym import installed  # noqa: E402
 from mscgym_ray import bridge, node, store  # noqa: E402
 from mscgym_ray.connect import BridgeError, check_port, why_not  # noqa: E402
 
@@ -395,6 +402,15 @@ class TestWords(unittest.TestCase):
         self.assertEqual(why_not("a:1", RuntimeError("Version mismatch: with:\n  Ray: 2.1\n"), ""),
                          "a:1: Version mismatch: with: Ray: 2.1")
         self.assertEqual(why_not("a:1", RuntimeError("\nno\nmore"), ""), "a:1 cannot be reached: no")
+
+    def test_nodes_find_the_program_of_the_package(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, PATH=folder):
+            with mock.patch.object(installed, "FOLDER", folder):
+                self.assertIsNone(node.of_package("mscgym"))
+                os.mkdir(os.path.join(folder, "bin"))
+                program = shutil.copy(sys.executable, os.path.join(folder, "bin", "mscgym"))
+                self.assertEqual(node.of_package("mscgym"), program)
+                self.assertIsNone(node.of_package("other"))
 
     def test_asks_the_port_first(self):
         with self.assertRaisesRegex(BridgeError, "127.0.0.1:1 cannot be reached: Connection refused"):

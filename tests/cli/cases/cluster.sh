@@ -91,6 +91,7 @@ if command -v python3 >/dev/null; then
     for address in silent:1 loud:1 wrong:1; do
         try mscgym search a.json --restart --quiet --cluster ray:$address --worker-program "$program"
     done
+    MSCGYM_PYTHON=no/python3 try mscgym search a.json --restart --quiet --cluster ray:auto
 fi
 try mscgym search a.json --cluster ray:box
 # Slurm, of which there is no more than a program that starts what it is told.

@@ -1,0 +1,57 @@
+"""What is installed with the package: the program, the headers of plug-ins.
+
+A wheel has them inside of the package. Where the package is used from its sources, the program is the
+one in PATH.
+"""
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+EXIT_ENVIRONMENT = 3  # as the program's own
+
+
+def program() -> str:
+    """The path of the program mscgym: the package's own, else the first in PATH."""
+    own = os.path.join(FOLDER, "bin", "mscgym")
+    if os.path.isfile(own):
+        return own
+    for folder in os.get_exec_path():
+        path = os.path.join(folder, "mscgym")
+        if os.path.isfile(path) and os.access(path, os.X_OK) and not is_own_script(path):
+            return path
+    raise FileNotFoundError(f"there is no program mscgym in {FOLDER} or in PATH: install the wheel, or the program "
+                            "by cmake --install")
+
+
+def is_own_script(path: str) -> bool:
+    """Is it the script of this package, which starts what `program` finds?"""
+    if os.path.realpath(os.path.dirname(path)) != os.path.realpath(sysconfig.get_path("scripts")):
+        return False
+    with open(path, "rb") as file:
+        return file.read(2) == b"#!"
+
+
+def environment() -> dict[str, str]:
+    """What the program is started with: it runs modules of this package by the Python that has them."""
+    return {**os.environ, "MSCGYM_PYTHON": sys.executable}
+
+
+def get_include() -> str:
+    """The folder of the headers that plug-ins in C are compiled with."""
+    folder = os.path.join(FOLDER, "include")
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"there are no headers in {FOLDER}: install the wheel")
+    return folder
+
+
+def main() -> int:
+    """Becomes the program."""
+    try:
+        path = program()
+    except FileNotFoundError as error:
+        print(f"mscgym: {error}", file=sys.stderr)
+        return EXIT_ENVIRONMENT
+    os.execve(path, ["mscgym", *sys.argv[1:]], environment())
