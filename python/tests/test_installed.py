@@ -92,7 +92,7 @@ class TestScript(InFolder):
         code = ("import sys; from mscgym import installed; installed.FOLDER = sys.argv.pop(1); "
                 "sys.exit(installed.main())")
         return subprocess.run([sys.executable, "-c", code, self.folder, *arguments], capture_output=True, text=True,
-                              check=False, env={"PATH": "no/such", "PYTHONPATH": PACKAGE})
+                              check=False, env={"PATH": "no/such", "PYTHONPATH": PACKAGE, "PYTHONDONTWRITEBYTECODE": "1"})
 
     def test_becomes_the_program(self):
         write(os.path.join(self.folder, "bin", "mscgym"),
