@@ -31,7 +31,8 @@ class Env(gymnasium.Env[numpy.ndarray, numpy.int64]):
 
     def __init__(self, config: str | os.PathLike[str], *, command: Sequence[str] | None = None,
                  options: Sequence[str] = ()):
-        """`command` starts mscgym, unless it is `mscgym.program()`; `options` are those of `mscgym gym`, as ["--threads", "1"]."""
+        """`command` starts mscgym, `mscgym.program()` unless given; `options` are those of `mscgym gym`, as
+        ["--threads", "1"]."""
         self.child = Child([*(command or [program()]), "gym", os.fspath(config), *options])
         hello = self.child.ask("init")
         self.space, self.goal = Space.from_json(hello["space"]), Goal.from_json(hello["goal"])

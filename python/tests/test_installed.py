@@ -91,8 +91,9 @@ class TestScript(InFolder):
     def run_script(self, *arguments):
         code = ("import sys; from mscgym import installed; installed.FOLDER = sys.argv.pop(1); "
                 "sys.exit(installed.main())")
+        variables = {"PATH": "no/such", "PYTHONPATH": PACKAGE, "PYTHONDONTWRITEBYTECODE": "1"}
         return subprocess.run([sys.executable, "-c", code, self.folder, *arguments], capture_output=True, text=True,
-                              check=False, env={"PATH": "no/such", "PYTHONPATH": PACKAGE})
+                              check=False, env=variables)
 
     def test_becomes_the_program(self):
         write(os.path.join(self.folder, "bin", "mscgym"),
