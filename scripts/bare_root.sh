@@ -1,32 +1,63 @@
-# Sourced by scripts that try things on a Debian without anything of ours, as root:
+# shellcheck shell=sh
+# Bare Debian systems to try things in, for scripts that source this file. Needs root and debootstrap.
 #
-#     bare_root_make FOLDER bookworm python3-venv      # a new root, with these packages
-#     bare_root_make FOLDER /srv/bookworm python3-venv # the same of a copy of a root that is there
-#     bare_root_run FOLDER USER 'commands'             # in it, of a shell: root, or a user that is made
+#     . scripts/bare_root.sh
+#     root_need debootstrap
+#     root_make /tmp/root bookworm python3-venv   # Debian's minimal system with these packages
+#     root_copy . /tmp/root/src                   # a working tree, without what git ignores
+#     root_run /tmp/root root 'cd /src && scripts/setup'
+#     rm -rf --one-file-system /tmp/root
+#
+# MSC_ROOTS: a folder of such systems, named by their suites, to copy instead of running debootstrap.
+# MSC_CCACHE: a folder for ccache, which is /ccache in the system.
 
-# The folder is there, and empty.
-bare_root_make() {
-    bare_root=$1 bare_root_of=$2
+# Skips the script, as ctest knows it, unless it runs as root and these programs exist.
+root_need() {
+    [ "$(id -u)" = 0 ] || { echo "skipped: not root"; exit 77; }
+    for need in "$@"; do
+        command -v "$need" >/dev/null || { echo "skipped: no $need"; exit 77; }
+    done
+}
+
+# root_make FOLDER SUITE [PACKAGE...]
+root_make() {
+    root=$1 suite=$2
     shift 2
-    if [ -d "$bare_root_of" ]; then
-        cp -a "$bare_root_of/." "$bare_root"
+    if [ -d "${MSC_ROOTS:-/nonexistent}/$suite" ]; then
+        mkdir -p "$root"
+        # Its own mounts are left out.
+        tar -C "$MSC_ROOTS/$suite" --one-file-system --exclude='./proc/*' --exclude='./sys/*' -cf - . |
+            tar -C "$root" -xpf -
     else
-        debootstrap --variant=minbase "$bare_root_of" "$bare_root" >"$bare_root.log" ||
-            { tail -n 20 "$bare_root.log" >&2; return 1; }
-        rm "$bare_root.log"
+        debootstrap --variant=minbase "$suite" "$root" >"$root.log" 2>&1 ||
+            { tail "$root.log" >&2; rm -f "$root.log"; return 1; }
+        rm -f "$root.log"
     fi
     if [ $# -gt 0 ]; then
-        bare_root_run "$bare_root" root "export DEBIAN_FRONTEND=noninteractive
-            apt-get update -qq && apt-get install -y -qq --no-install-recommends $* >/dev/null"
+        root_run "$root" root "apt-get update -qq && apt-get install -y -qq --no-install-recommends $* >/dev/null"
     fi
 }
 
-# In a namespace of its own, with which mounts and processes end; nothing of the environment goes in.
-bare_root_run() {
+root_copy() {
+    mkdir -p "$2"
+    (cd "$1" && git ls-files -coz --exclude-standard | tar --null -T - -cf -) | tar -C "$2" --no-same-owner -xf -
+}
+
+# root_run FOLDER USER COMMANDS: a shell runs the commands in the user's home; a missing user is made. Mounts
+# and processes end with the namespace, so nothing stays behind however the script ends. Variables of
+# the caller do not reach the commands.
+root_run() {
     [ "$2" = root ] || grep -q "^$2:" "$1/etc/passwd" || chroot "$1" useradd --create-home "$2"
     unshare --mount --pid --fork --kill-child sh -euc '
         mount -t proc proc "$1/proc"
         mount --rbind /dev "$1/dev"
-        exec chroot --userspec="$2" "$1" env -i USER="$2" HOME="$(chroot "$1" sh -c "echo ~$2")" LANG=C.UTF-8 \
-            PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh -euc "cd; $3"' bare_root_run "$@"
+        mount --rbind /sys "$1/sys"
+        mount -t tmpfs tmpfs "$1/dev/shm"
+        if [ -n "${MSC_CCACHE:-}" ]; then
+            mkdir -p "$MSC_CCACHE" "$1/ccache"
+            mount --bind "$MSC_CCACHE" "$1/ccache"
+        fi
+        exec chroot --userspec="$2" "$1" env -i USER="$2" HOME="$(chroot "$1" sh -c "echo ~$2")" LC_ALL=C.UTF-8 \
+            DEBIAN_FRONTEND=noninteractive CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 \
+            PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh -euc "cd; $3"' root_run "$@"
 }
