@@ -19,9 +19,9 @@ enum msc_log_level {
     MSC_LOG_DEBUG,
 };
 
-// The words that users have for levels. "runtime" is info, and "critical" is error.
+// Names of levels in configurations and options. "runtime" means info, "critical" means error.
 #define MSC_LOG_LEVEL_NAMES "debug|info|runtime|warn|warning|error|critical"
-// The i-th of these words, and the level that it means.
+// The i-th of these names, and its level.
 const char *msc_log_level_name(size_t i);
 enum msc_log_level msc_log_level_at(size_t i);
 

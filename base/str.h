@@ -26,7 +26,7 @@ struct msc_str {
     size_t length;
     size_t capacity;
     bool failed;
-    bool has_styles; // those that are asked for are marked in it (base/style.h)
+    bool has_styles; // keeps the marks of msc_style_begin and _end (base/style.h)
 };
 
 void msc_str_append(struct msc_str *s, const char *text);

@@ -9,7 +9,7 @@
 static const char *const escapes[] = {"\033[0m", "\033[1m",  "\033[1;32m",
                                       "\033[2m", "\033[33m", "\033[1;31m"};
 
-// The byte that stands for each, from \x01 on.
+// The mark of each style: \x01 for the first, and so on.
 static const char marks[] = "\x01\x02\x03\x04\x05\x06";
 
 void msc_style_begin(struct msc_str *out, enum msc_style style) {

@@ -1,9 +1,9 @@
-// Text for people that a terminal may show in colours.
+// Colours in text for people.
 //
-// A style is asked for where the text is made, in strings that take styles; others have the text alone.
-// It is a mark in the text, a byte that safe text has none of (base/shown.h), and so every name in
-// such a text has to be made safe before. Whoever shows the text turns the marks into what
-// terminals obey, once all else is safe.
+// msc_style_begin and _end put marks into a string if its has_styles is set, and do nothing otherwise. A
+// mark is a control byte. Text that was made safe (base/shown.h) contains none, so every name from
+// outside must be made safe before it is appended. msc_style_show makes the rest of the string safe and
+// turns the marks into a terminal's escape sequences.
 //
 //     struct msc_str text = {.has_styles = is_terminal};
 //     msc_style_begin(&text, MSC_STYLE_BEST);
@@ -24,13 +24,12 @@ enum msc_style {
     MSC_STYLE_ERROR,   // bold and red
 };
 
-// Neither does anything where the string takes no styles, and nothing is asked for by PLAIN. They
-// do not nest.
+// Styles do not nest. MSC_STYLE_PLAIN makes no mark.
 void msc_style_begin(struct msc_str *out, enum msc_style style);
 void msc_style_end(struct msc_str *out);
-// What begins a style on a terminal, and what ends every style.
+// The escape sequence that begins a style; that of MSC_STYLE_PLAIN ends every style.
 const char *msc_style_escape(enum msc_style style);
-// Appends the text, made safe to show as lines, its styles as a terminal takes them.
+// Appends `text` to `out` as safe lines, with escape sequences in place of marks.
 void msc_style_show(struct msc_str *out, const struct msc_str *text);
 
 #endif

@@ -1,9 +1,9 @@
-// Outside libraries, and the versions of them that run. Each folder that uses some has a function like
-// this one, which tells of them one by one.
+// Versions of the outside libraries that this process runs with. Each folder that uses some has a function like
+// msc_base_versions, which reports each library to a callback.
 #ifndef MSC_BASE_VERSIONS_H
 #define MSC_BASE_VERSIONS_H
 
-// Texts are borrowed until it returns.
+// Both strings are borrowed until the callback returns.
 typedef void (*msc_version_take)(void *payload, const char *name, const char *version);
 
 void msc_base_versions(msc_version_take take, void *payload);

@@ -47,16 +47,13 @@ struct msc_cli_command {
 
 extern const struct msc_cli_command *const msc_cli_commands[]; // NULL-terminated
 
-// mscgym --version: build, instructions, backends, libraries. argv[0] of the call is --version. Returns an
-// exit code.
+// Runs `mscgym --version`; argv[0] of the call is "--version". Returns an exit code.
 int msc_cli_version(const struct msc_cli_call *call);
 
 // Prints the thread's error text, returns the exit code that stands for the status.
 int msc_cli_fail(const struct msc_cli_call *call, enum msc_status status);
 int msc_cli_exit_code(enum msc_status status);
 
-// Does a terminal show standard output in colours? For texts that take styles (base/style.h).
-bool msc_cli_has_colors(void);
 // Standard output, made safe to show (base/shown.h): lines for people, JSON that holds the same data.
 // Status MSC_E_IO when it cannot be written (a full disk, say).
 enum msc_status msc_cli_print(const char *text);

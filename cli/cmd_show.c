@@ -73,10 +73,10 @@ static enum msc_status print_line(void *payload, const char *line, size_t length
 }
 
 // "task  choice", aligned.
-static enum msc_status print_choices(const cJSON *report) {
+static enum msc_status print_choices(const struct msc_cli_call *call, const cJSON *report) {
     const cJSON *winner = cJSON_GetObjectItemCaseSensitive(report, "winner");
     const cJSON *choices = cJSON_GetObjectItemCaseSensitive(winner, "choices");
-    struct msc_str text = {.has_styles = msc_cli_has_colors()};
+    struct msc_str text = {.has_styles = call->console->has_output_colors};
     const cJSON *item = NULL;
     size_t widest = 0;
     if (!cJSON_IsObject(winner)) {
@@ -132,8 +132,9 @@ static enum msc_status write_best_so_far(struct msc_str *out, const struct msc_r
     return status;
 }
 
-static enum msc_status print_report(const cJSON *report, const struct msc_record *record) {
-    struct msc_str text = {.has_styles = msc_cli_has_colors()};
+static enum msc_status print_report(const struct msc_cli_call *call, const cJSON *report,
+                                    const struct msc_record *record) {
+    struct msc_str text = {.has_styles = call->console->has_output_colors};
     const cJSON *phases = cJSON_GetObjectItemCaseSensitive(report, "phases");
     enum msc_status status = msc_report_text_folded(&text, report, msc_cli_terminal_columns());
     if (status == MSC_OK) {
@@ -207,8 +208,8 @@ static enum msc_status show_record(const struct msc_cli_call *call, const struct
     MSC_TRY_OUT(msc_report_add_beside(report, record, kept, log));
     MSC_TRY_OUT(add_phases(report, record, call, v));
     status = v->common.json ? msc_cli_print_json(report)
-             : v->best      ? print_choices(report)
-                            : print_report(report, record);
+             : v->best      ? print_choices(call, report)
+                            : print_report(call, report, record);
 out:
     cJSON_Delete(report);
     cJSON_Delete(kept);
@@ -244,7 +245,7 @@ static enum msc_status compare_records(const struct msc_cli_call *call,
     const struct msc_compare_text_options text_options = {
         .has_front = v->pareto, .has_all = v->best, .n_columns = msc_cli_terminal_columns()};
     bool is_for_people = !v->common.json && !v->csv;
-    struct msc_str text = {.has_styles = is_for_people && msc_cli_has_colors()};
+    struct msc_str text = {.has_styles = is_for_people && call->console->has_output_colors};
     cJSON *comparison = NULL;
     enum msc_status status = MSC_OK;
     MSC_TRY(check_compared(v));

@@ -1,4 +1,5 @@
-// Colours: on a terminal that has them, unless the environment says NO_COLOR, or as --color says.
+// Which output has colours: a terminal that shows them, unless the environment variable NO_COLOR is set.
+// --color overrides both.
 #ifndef MSC_CLI_COLOR_H
 #define MSC_CLI_COLOR_H
 
@@ -13,9 +14,7 @@ enum msc_color {
 
 #define MSC_COLOR_NAMES "auto|always|never"
 
-// What --color says, for the whole process.
-void msc_color_set(enum msc_color color);
-// Shall what is written to this descriptor have colours?
-bool msc_color_is_on(int descriptor);
+// True if output to this file descriptor has colours.
+bool msc_color_is_on(enum msc_color color, int descriptor);
 
 #endif

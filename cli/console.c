@@ -7,6 +7,7 @@
 #include "cli/color.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -51,8 +52,10 @@ static void console_log_line(void *payload, enum msc_log_level level, const char
 }
 
 void msc_console_init(struct msc_console *console) {
-    *console = (struct msc_console){.is_terminal = isatty(STDERR_FILENO) == 1,
-                                    .has_colors = msc_color_is_on(STDERR_FILENO)};
+    *console =
+        (struct msc_console){.is_terminal = isatty(STDERR_FILENO) == 1,
+                             .has_colors = msc_color_is_on(MSC_COLOR_AUTO, STDERR_FILENO),
+                             .has_output_colors = msc_color_is_on(MSC_COLOR_AUTO, STDOUT_FILENO)};
     console->log.level = MSC_LOG_INFO;
     console->log.write = console_log_line;
     console->log.payload = console;
@@ -67,8 +70,11 @@ void msc_console_set(struct msc_console *console, bool is_quiet, int64_t log_lev
         console->log.level = msc_log_level_at((size_t)log_level);
     }
     if (color >= 0) {
-        msc_color_set((enum msc_color)color);
-        console->has_colors = msc_color_is_on(STDERR_FILENO);
+        console->has_colors = msc_color_is_on((enum msc_color)color, STDERR_FILENO);
+        console->has_output_colors = msc_color_is_on((enum msc_color)color, STDOUT_FILENO);
+    }
+    if (color == MSC_COLOR_NEVER) {
+        setenv("NO_COLOR", "1", true); // for programs that this one starts
     }
 }
 

@@ -12,17 +12,19 @@
 struct msc_console {
     struct msc_log log; // hand this down
     bool is_terminal;
-    bool has_colors;
+    bool has_colors;        // on standard error
+    bool has_output_colors; // on standard output
     bool is_quiet;
-    bool has_level; // which an option gave
+    bool has_level; // set by --log-level
     double last_progress_s;
 };
 
 void msc_console_init(struct msc_console *console);
-// What the options say, once they are known: `log_level` is the index of a word (base/log.h), and
-// `color` an enum msc_color; -1: not given.
+// Applies the common options. `log_level` is an index for msc_log_level_at, `color` an enum msc_color; -1
+// if not given.
 void msc_console_set(struct msc_console *console, bool is_quiet, int64_t log_level, int64_t color);
-// For who lets the configuration choose what is told: everything passes, unless an option says else.
+// Lets all messages through, for commands whose configuration filters them (`verbose`), unless an option
+// set the level.
 void msc_console_open_up(struct msc_console *console);
 // The text as a line, which was asked for, whatever was asked to be quiet.
 void msc_console_say(struct msc_console *console, const char *text);

@@ -45,10 +45,6 @@ int msc_cli_fail(const struct msc_cli_call *call, enum msc_status status) {
     return msc_cli_exit_code(status);
 }
 
-bool msc_cli_has_colors(void) {
-    return msc_color_is_on(STDOUT_FILENO);
-}
-
 // Takes text that is safe to show, and finishes it.
 static enum msc_status print_shown(struct msc_str *shown) {
     enum msc_status status = msc_str_status(shown);
@@ -128,7 +124,7 @@ static void write_command_help(const struct msc_cli_command *c, struct msc_str *
 }
 
 static int print_help(const struct msc_cli_call *call, const struct msc_cli_command *command) {
-    struct msc_str text = {.has_styles = msc_cli_has_colors()};
+    struct msc_str text = {.has_styles = call->console->has_output_colors};
     if (command) {
         write_command_help(command, &text);
     } else {

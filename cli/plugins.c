@@ -75,8 +75,9 @@ static void write_metrics(struct msc_str *out, const struct msc_cli_plugin *plug
     }
 }
 
-static enum msc_status print_plugins(const struct msc_cli_plugin plugins[], size_t n) {
-    struct msc_str text = {.has_styles = msc_cli_has_colors()};
+static enum msc_status print_plugins(const struct msc_cli_call *call,
+                                     const struct msc_cli_plugin plugins[], size_t n) {
+    struct msc_str text = {.has_styles = call->console->has_output_colors};
     for (size_t i = 0; i < n; i++) {
         struct msc_str rest = {0}; // in the plug-in's words, which have no styles
         msc_str_append(&text, i > 0 ? "\n" : "");
@@ -133,7 +134,8 @@ int msc_cli_show_plugins(const struct msc_cli_call *call, const struct msc_cli_p
         n = 1;
     }
     if (status == MSC_OK) {
-        status = values->common.json ? print_plugins_json(plugins, n) : print_plugins(plugins, n);
+        status =
+            values->common.json ? print_plugins_json(plugins, n) : print_plugins(call, plugins, n);
     }
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }

@@ -142,8 +142,8 @@ static void write_track(struct msc_str *out, const cJSON *report) {
     msc_str_char(out, '\n');
 }
 
-static enum msc_status print_reports(const cJSON *reports) {
-    struct msc_str text = {.has_styles = msc_cli_has_colors()};
+static enum msc_status print_reports(const struct msc_console *console, const cJSON *reports) {
+    struct msc_str text = {.has_styles = console->has_output_colors};
     const cJSON *report = NULL;
     enum msc_status status = MSC_OK;
     cJSON_ArrayForEach(report, reports) {
@@ -194,16 +194,17 @@ static void tell_end(const struct msc_cli_call *call, const struct msc_config *c
     }
 }
 
-static enum msc_status print_result(const struct msc_cli_search *values, const cJSON *reports) {
+static enum msc_status print_result(const struct msc_console *console,
+                                    const struct msc_cli_search *values, const cJSON *reports) {
     if (values->print && !values->dry_run) {
         return values->print(values, reports);
     }
-    return values->common.json ? msc_cli_print_json(reports) : print_reports(reports);
+    return values->common.json ? msc_cli_print_json(reports) : print_reports(console, reports);
 }
 
 static int tell_result(const struct msc_cli_call *call, const struct msc_cli_search *values,
                        const struct msc_config *config, const struct msc_processor_result *result) {
-    enum msc_status status = print_result(values, result->reports);
+    enum msc_status status = print_result(call->console, values, result->reports);
     tell_end(call, config, result);
     if (status != MSC_OK) {
         return msc_cli_fail(call, status);

@@ -1,4 +1,4 @@
-// mscgym --version: what this program is made of, and runs with.
+// mscgym --version: the build, instruction sets, backends and libraries of this program.
 #include "cli/cli.h"
 #include "cli/output.h"
 
@@ -18,9 +18,9 @@
 
 #include <string.h>
 
-// ---- What there is ----------------------------------------------------------------------------
+// ---- Collecting -------------------------------------------------------------------------------
 
-// What is gathered by callbacks, which cannot fail.
+// Filled by callbacks, which cannot return an error.
 struct gathering {
     cJSON *to;
     enum msc_status status;
@@ -34,7 +34,7 @@ static void take_library(void *payload, const char *name, const char *version) {
     g->status = g->status == MSC_OK ? msc_json_add_text(object, "version", version) : g->status;
 }
 
-// Every folder that uses outside libraries.
+// Calls every folder that uses outside libraries.
 static enum msc_status add_libraries(cJSON *json) {
     static void (*const folders[])(msc_version_take take, void *payload) = {
         msc_kernels_versions, msc_linear_algebra_versions, msc_onnx_versions,
@@ -63,7 +63,7 @@ static void take_loops(void *payload, const char *name, const char *isa) {
     g->status = g->status == MSC_OK ? msc_json_add_text(g->to, name, isa) : g->status;
 }
 
-// The levels that --isa takes, and the loops of the cpu backend (NULL: it could not be opened).
+// Adds the levels that --isa takes and the loops of the cpu backend (NULL if it cannot be opened).
 static enum msc_status add_instructions(cJSON *json, const struct msc_backend *cpu) {
     cJSON *levels = cJSON_CreateArray();
     struct gathering g = {.to = cJSON_CreateObject()};
@@ -79,7 +79,7 @@ static enum msc_status add_instructions(cJSON *json, const struct msc_backend *c
     return g.status;
 }
 
-// No device is opened for it: `mscgym devices` does.
+// Opens no device; `mscgym devices` does.
 static enum msc_status add_vulkan(cJSON *list) {
     char version[40];
     cJSON *object = cJSON_CreateObject();
@@ -99,9 +99,8 @@ static enum msc_status add_backends(cJSON *json) {
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_json_push(list, object));
     MSC_TRY_OUT(msc_json_add_text(object, "name", "cpu"));
-    MSC_TRY_OUT(opened == MSC_OK
-                    ? msc_json_add_text(object, "numerics", cpu->def->numerics(cpu))
-                    : msc_json_add_text(object, "unavailable", msc_status_message()));
+    MSC_TRY_OUT(opened == MSC_OK ? msc_json_add_text(object, "numerics", cpu->def->numerics(cpu))
+                                 : msc_json_add_text(object, "unavailable", msc_status_message()));
     MSC_TRY_OUT(add_vulkan(list));
     MSC_TRY_OUT(add_instructions(json, cpu));
     status = msc_json_add(json, "backends", list);
@@ -120,13 +119,13 @@ static enum msc_status describe_program(cJSON *json) {
     return add_libraries(json);
 }
 
-// ---- The text ---------------------------------------------------------------------------------
+// ---- Printing ---------------------------------------------------------------------------------
 
 static const cJSON *member(const cJSON *object, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-// The texts of a list or an object in a line, behind their names where they have some.
+// Prints a list or an object on one line, as "text, text" or "name text, name text".
 static void write_texts(struct msc_str *out, const char *title, const cJSON *texts) {
     const cJSON *item = NULL;
     msc_str_printf(out, "%s: ", title);

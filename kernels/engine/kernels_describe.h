@@ -1,4 +1,4 @@
-// What kernels/ says of itself, for people.
+// Describes kernels/ to people: its libraries, and the instruction sets of its loops.
 #ifndef MSC_KERNELS_ENGINE_KERNELS_DESCRIBE_H
 #define MSC_KERNELS_ENGINE_KERNELS_DESCRIBE_H
 
@@ -6,11 +6,11 @@
 
 struct msc_backend;
 
-// Outside libraries, but for what Vulkan loads.
+// The libraries that it links. Vulkan's loader, which is loaded at run time, is not among them.
 void msc_kernels_versions(msc_version_take take, void *payload);
-// The instructions that each kind of loops of an open cpu backend is in: "compiled" by the compiler, for
-// the best of several instruction sets; "own", which are written in them, and own products of floats,
-// bytes and tiles, where there are some.
+// Reports the instruction set of each kind of loop in an open cpu backend: "compiled" (chosen among the
+// compiler's versions), "own" (written with intrinsics), and, if it has them, "float_products",
+// "byte_products" and "tile_products".
 void msc_kernels_loops(const struct msc_backend *cpu, msc_version_take take, void *payload);
 
 #endif

@@ -23,7 +23,7 @@ struct msc_vulkan_device {
 
 extern const struct msc_backend_def msc_backend_vulkan;
 
-// Writes the version of the loader, "1.3.239". No driver is loaded. MSC_E_DEVICE: there is none, or this
+// Writes the loader's version, "1.3.239", without loading a driver. MSC_E_DEVICE: no loader, or this
 // build has no Vulkan.
 enum msc_status msc_vulkan_loader(char out[], size_t n_bytes);
 // Fills at most `max` devices; returns how many there are, 0 without a driver or a loader.
