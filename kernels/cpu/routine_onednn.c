@@ -58,7 +58,8 @@ static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER;
 // extension, of x86 by the names of the levels. Elsewhere the same bits mean other extensions, and no
 // machine has a level.
 static bool is_within(const struct msc_routine__isa *isa) {
-    return MSC_HAS_ISA_LEVELS && ((int)dnnl_get_effective_cpu_isa() & (int)isa->isa) == (int)isa->isa;
+    return MSC_HAS_ISA_LEVELS &&
+           ((int)dnnl_get_effective_cpu_isa() & (int)isa->isa) == (int)isa->isa;
 }
 
 // The highest level that the machine has; NULL: none.

@@ -21,12 +21,9 @@ struct msc_routine__layout {
     int n_dims;
     dnnl_dims_t dims, strides;
     dnnl_data_type_t type;
+    bool is_any; // oneDNN chooses the layout; strides are ignored
 };
 
-// [batch, channels, spatial...] with channels last in memory, or matrices of MSC_GEMM_MATMUL.
-struct msc_routine__layout msc_routine__input_layout(const struct msc_gemm_desc *desc);
-struct msc_routine__layout msc_routine__output_layout(const struct msc_gemm_desc *desc,
-                                                      dnnl_data_type_t type);
 // Plain weights, as callers of routine.h hold them: [groups,] out, in, kernel...
 struct msc_routine__layout msc_routine__weights_layout(const struct msc_gemm_desc *desc);
 struct msc_routine__layout msc_routine__bias_layout(const struct msc_gemm_desc *desc);
@@ -36,6 +33,15 @@ struct msc_routine__window {
     dnnl_dims_t strides, dilation, begin, end;
 };
 struct msc_routine__window msc_routine__window(const struct msc_gemm_desc *desc);
+
+// Descriptions of a product's operands; `bias` is only described if the product has one.
+struct msc_routine__operands {
+    dnnl_memory_desc_t in, weights, bias, out;
+};
+// `result` is the type of the output's elements.
+enum msc_status msc_routine__describe_operands(struct msc_routine__operands *out,
+                                               const struct msc_gemm_desc *desc,
+                                               dnnl_data_type_t result);
 
 // The scratchpad is the caller's; limits follow the product. *out is owned by the caller, even where
 // the call fails.
@@ -53,7 +59,9 @@ struct msc_routine__isa {
 };
 extern const struct msc_routine__isa msc_routine__isas[];
 
-// `result` is the type of the output's elements. *out is owned by the caller.
+// oneDNN 3 allocates the description.
+enum msc_status msc_routine__describe(dnnl_memory_desc_t *out, const struct msc_routine__layout *l);
+// *out is owned by the caller.
 enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
                                             const struct msc_gemm_desc *desc,
                                             dnnl_data_type_t result, dnnl_engine_t engine);

@@ -28,6 +28,7 @@ static void set_strides(struct msc_routine__layout *l) {
     }
 }
 
+// [batch, channels, spatial...] with channels last in memory, or matrices of MSC_GEMM_MATMUL.
 static struct msc_routine__layout activations(const struct msc_gemm_desc *desc, int64_t channels,
                                               const int64_t spatial[], dnnl_data_type_t type) {
     struct msc_routine__layout l = {.type = type};
@@ -48,15 +49,6 @@ static struct msc_routine__layout activations(const struct msc_gemm_desc *desc, 
         l.strides[first - 1] = 1;
     }
     return l;
-}
-
-struct msc_routine__layout msc_routine__input_layout(const struct msc_gemm_desc *desc) {
-    return activations(desc, desc->in_channels, desc->in, desc->is_int8 ? dnnl_u8 : dnnl_f32);
-}
-
-struct msc_routine__layout msc_routine__output_layout(const struct msc_gemm_desc *desc,
-                                                      dnnl_data_type_t type) {
-    return activations(desc, desc->out_channels, desc->out, type);
 }
 
 struct msc_routine__layout msc_routine__weights_layout(const struct msc_gemm_desc *desc) {
@@ -89,6 +81,22 @@ struct msc_routine__layout msc_routine__weights_layout(const struct msc_gemm_des
 struct msc_routine__layout msc_routine__bias_layout(const struct msc_gemm_desc *desc) {
     return (struct msc_routine__layout){
         .n_dims = 1, .dims = {desc->out_channels}, .strides = {1}, .type = dnnl_f32};
+}
+
+enum msc_status msc_routine__describe_operands(struct msc_routine__operands *out,
+                                               const struct msc_gemm_desc *desc,
+                                               dnnl_data_type_t result) {
+    const struct msc_routine__layout in =
+        activations(desc, desc->in_channels, desc->in, desc->is_int8 ? dnnl_u8 : dnnl_f32);
+    const struct msc_routine__layout y = activations(desc, desc->out_channels, desc->out, result);
+    const struct msc_routine__layout bias = msc_routine__bias_layout(desc);
+    struct msc_routine__layout weights = msc_routine__weights_layout(desc);
+    // A product of two activations takes both as they are.
+    weights.is_any = desc->kind != MSC_GEMM_MATMUL;
+    MSC_TRY(msc_routine__describe(&out->in, &in));
+    MSC_TRY(msc_routine__describe(&out->out, &y));
+    MSC_TRY(msc_routine__describe(&out->weights, &weights));
+    return desc->bias ? msc_routine__describe(&out->bias, &bias) : MSC_OK;
 }
 
 struct msc_routine__window msc_routine__window(const struct msc_gemm_desc *desc) {

@@ -20,35 +20,13 @@ const struct msc_routine__isa msc_routine__isas[] = {
     {.name = NULL},
 };
 
-static enum msc_status plain(dnnl_memory_desc_t *out, const struct msc_routine__layout *l) {
+enum msc_status msc_routine__describe(dnnl_memory_desc_t *out,
+                                      const struct msc_routine__layout *l) {
     return msc_routine__check(
-        dnnl_memory_desc_init_by_strides(out, l->n_dims, l->dims, l->type, l->strides),
+        l->is_any
+            ? dnnl_memory_desc_init_by_tag(out, l->n_dims, l->dims, l->type, dnnl_format_tag_any)
+            : dnnl_memory_desc_init_by_strides(out, l->n_dims, l->dims, l->type, l->strides),
         "describe memory");
-}
-
-// Weights in the layout that oneDNN likes best; of a product of activations, in their own.
-static enum msc_status preferred(dnnl_memory_desc_t *out, const struct msc_gemm_desc *desc) {
-    const struct msc_routine__layout l = msc_routine__weights_layout(desc);
-    return desc->kind == MSC_GEMM_MATMUL
-               ? plain(out, &l)
-               : msc_routine__check(dnnl_memory_desc_init_by_tag(out, l.n_dims, l.dims, l.type,
-                                                                 dnnl_format_tag_any),
-                                    "describe weights");
-}
-
-struct operands {
-    dnnl_memory_desc_t in, weights, bias, out;
-};
-
-static enum msc_status describe_operands(struct operands *o, const struct msc_gemm_desc *desc,
-                                         dnnl_data_type_t result) {
-    const struct msc_routine__layout in = msc_routine__input_layout(desc);
-    const struct msc_routine__layout out = msc_routine__output_layout(desc, result);
-    const struct msc_routine__layout bias = msc_routine__bias_layout(desc);
-    MSC_TRY(plain(&o->in, &in));
-    MSC_TRY(plain(&o->out, &out));
-    MSC_TRY(plain(&o->bias, &bias));
-    return preferred(&o->weights, desc);
 }
 
 union op_desc {
@@ -60,7 +38,7 @@ union op_desc {
 
 // Only the direct algorithm: Winograd's transform would round integers.
 static dnnl_status_t init_op(union op_desc *op, const struct msc_gemm_desc *desc,
-                             const struct operands *o) {
+                             const struct msc_routine__operands *o) {
     const struct msc_routine__window w = msc_routine__window(desc);
     const dnnl_memory_desc_t *bias = desc->bias ? &o->bias : NULL;
     switch (desc->kind) {
@@ -84,10 +62,10 @@ static dnnl_status_t init_op(union op_desc *op, const struct msc_gemm_desc *desc
 enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
                                             const struct msc_gemm_desc *desc,
                                             dnnl_data_type_t result, dnnl_engine_t engine) {
-    struct operands o;
+    struct msc_routine__operands o;
     union op_desc op;
     dnnl_primitive_attr_t attributes = NULL;
-    MSC_TRY(describe_operands(&o, desc, result));
+    MSC_TRY(msc_routine__describe_operands(&o, desc, result));
     MSC_TRY(msc_routine__check(init_op(&op, desc, &o), "describe this shape"));
     dnnl_status_t status = msc_routine__create_attributes(&attributes, desc);
     if (status == dnnl_success) {
@@ -101,7 +79,7 @@ enum msc_status msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
                                           const struct msc_routine__layout *l,
                                           const_dnnl_primitive_desc_t to, dnnl_engine_t engine) {
     dnnl_memory_desc_t from;
-    MSC_TRY(plain(&from, l));
+    MSC_TRY(msc_routine__describe(&from, l));
     return msc_routine__check(dnnl_reorder_primitive_desc_create(
                                   out, &from, engine,
                                   dnnl_primitive_desc_query_md(to, dnnl_query_weights_md, 0),
@@ -112,7 +90,7 @@ enum msc_status msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
 enum msc_status msc_routine__plain_memory(dnnl_memory_t *out, const struct msc_routine__layout *l,
                                           dnnl_engine_t engine, void *data) {
     dnnl_memory_desc_t md;
-    MSC_TRY(plain(&md, l));
+    MSC_TRY(msc_routine__describe(&md, l));
     return msc_routine__check(dnnl_memory_create(out, &md, engine, data), "create a memory object");
 }
 

@@ -20,48 +20,26 @@ const struct msc_routine__isa msc_routine__isas[] = {
     {.name = NULL},
 };
 
-static enum msc_status plain(dnnl_memory_desc_t *out, const struct msc_routine__layout *l) {
-    return msc_routine__check(
-        dnnl_memory_desc_create_with_strides(out, l->n_dims, l->dims, l->type, l->strides),
-        "describe memory");
+enum msc_status msc_routine__describe(dnnl_memory_desc_t *out,
+                                      const struct msc_routine__layout *l) {
+    return msc_routine__check(l->is_any ? dnnl_memory_desc_create_with_tag(
+                                              out, l->n_dims, l->dims, l->type, dnnl_format_tag_any)
+                                        : dnnl_memory_desc_create_with_strides(
+                                              out, l->n_dims, l->dims, l->type, l->strides),
+                              "describe memory");
 }
 
-// Weights in the layout that oneDNN likes best; of a product of activations, in their own.
-static enum msc_status preferred(dnnl_memory_desc_t *out, const struct msc_gemm_desc *desc) {
-    const struct msc_routine__layout l = msc_routine__weights_layout(desc);
-    return desc->kind == MSC_GEMM_MATMUL
-               ? plain(out, &l)
-               : msc_routine__check(dnnl_memory_desc_create_with_tag(out, l.n_dims, l.dims, l.type,
-                                                                     dnnl_format_tag_any),
-                                    "describe weights");
-}
-
-struct operands {
-    dnnl_memory_desc_t in, weights, bias, out;
-};
-
-static void operands_finish(struct operands *o) {
+static void operands_finish(struct msc_routine__operands *o) {
     dnnl_memory_desc_destroy(o->in);
     dnnl_memory_desc_destroy(o->weights);
     dnnl_memory_desc_destroy(o->bias);
     dnnl_memory_desc_destroy(o->out);
 }
 
-static enum msc_status describe_operands(struct operands *o, const struct msc_gemm_desc *desc,
-                                         dnnl_data_type_t result) {
-    const struct msc_routine__layout in = msc_routine__input_layout(desc);
-    const struct msc_routine__layout out = msc_routine__output_layout(desc, result);
-    const struct msc_routine__layout bias = msc_routine__bias_layout(desc);
-    MSC_TRY(plain(&o->in, &in));
-    MSC_TRY(plain(&o->out, &out));
-    MSC_TRY(desc->bias ? plain(&o->bias, &bias) : MSC_OK);
-    return preferred(&o->weights, desc);
-}
-
 // Only the direct algorithm: Winograd's transform would round integers.
 static dnnl_status_t create_desc(dnnl_primitive_desc_t *out, const struct msc_gemm_desc *desc,
-                                 const struct operands *o, const_dnnl_primitive_attr_t attributes,
-                                 dnnl_engine_t engine) {
+                                 const struct msc_routine__operands *o,
+                                 const_dnnl_primitive_attr_t attributes, dnnl_engine_t engine) {
     const struct msc_routine__window w = msc_routine__window(desc);
     switch (desc->kind) {
     case MSC_GEMM_CONV:
@@ -85,9 +63,9 @@ static dnnl_status_t create_desc(dnnl_primitive_desc_t *out, const struct msc_ge
 enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
                                             const struct msc_gemm_desc *desc,
                                             dnnl_data_type_t result, dnnl_engine_t engine) {
-    struct operands o = {.in = NULL};
+    struct msc_routine__operands o = {.in = NULL};
     dnnl_primitive_attr_t attributes = NULL;
-    enum msc_status status = describe_operands(&o, desc, result);
+    enum msc_status status = msc_routine__describe_operands(&o, desc, result);
     if (status == MSC_OK) {
         dnnl_status_t created = msc_routine__create_attributes(&attributes, desc);
         if (created == dnnl_success) {
@@ -104,7 +82,7 @@ enum msc_status msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
                                           const struct msc_routine__layout *l,
                                           const_dnnl_primitive_desc_t to, dnnl_engine_t engine) {
     dnnl_memory_desc_t from;
-    MSC_TRY(plain(&from, l));
+    MSC_TRY(msc_routine__describe(&from, l));
     dnnl_status_t status = dnnl_reorder_primitive_desc_create(
         out, from, engine, dnnl_primitive_desc_query_md(to, dnnl_query_weights_md, 0), engine,
         NULL);
@@ -115,7 +93,7 @@ enum msc_status msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
 enum msc_status msc_routine__plain_memory(dnnl_memory_t *out, const struct msc_routine__layout *l,
                                           dnnl_engine_t engine, void *data) {
     dnnl_memory_desc_t md;
-    MSC_TRY(plain(&md, l));
+    MSC_TRY(msc_routine__describe(&md, l));
     dnnl_status_t status = dnnl_memory_create(out, md, engine, data);
     dnnl_memory_desc_destroy(md);
     return msc_routine__check(status, "create a memory object");
