@@ -15,7 +15,7 @@
 // A function so marked is compiled once for each instruction set and picked when the program
 // loads. All clones give the same bits: the build forbids contraction of a*b+c. Only for static
 // functions: others would be seen outside of the library, whatever their visibility. MSC_SIMD_LEVEL
-// is the one that is picked.
+// names the set that is picked.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MSC_SANITIZED)
 #define MSC_SIMD __attribute__((target_clones("avx512f", "avx2", "default")))
 #define MSC_SIMD_LEVEL                                                                             \
@@ -27,7 +27,7 @@
 #define MSC_SIMD_LEVEL "baseline"
 #endif
 
-// Does oneDNN number the instruction sets of this processor as its header names them?
+// 1 if the instruction sets that oneDNN's header names exist on this processor.
 #ifdef __x86_64__
 #define MSC_HAS_ISA_LEVELS 1
 #else

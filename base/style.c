@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// In the order of the styles.
+// Indexed by enum msc_style.
 static const char *const escapes[] = {"\033[0m", "\033[1m",  "\033[1;32m",
                                       "\033[2m", "\033[33m", "\033[1;31m"};
 

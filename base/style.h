@@ -1,9 +1,9 @@
 // Colours in text for people.
 //
-// msc_style_begin and _end put marks into a string if its has_styles is set, and do nothing otherwise. A
-// mark is a control byte. Text that was made safe (base/shown.h) contains none, so every name from
-// outside must be made safe before it is appended. msc_style_show makes the rest of the string safe and
-// turns the marks into a terminal's escape sequences.
+// msc_style_begin and _end put marks into a string if its has_styles is set, and do nothing
+// otherwise. A mark is a control byte. Text that was made safe (base/shown.h) contains none, so
+// every name from outside must be made safe before it is appended. msc_style_show makes the rest
+// of the string safe and turns the marks into a terminal's escape sequences.
 //
 //     struct msc_str text = {.has_styles = is_terminal};
 //     msc_style_begin(&text, MSC_STYLE_BEST);

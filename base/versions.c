@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-// Reports "glibc 2.36"; other C libraries do not tell their version.
+// Reports "glibc 2.36"; other C libraries do not report a version.
 static void take_libc(msc_version_take take, void *payload) {
 #ifdef _CS_GNU_LIBC_VERSION
     char text[64];

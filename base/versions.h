@@ -1,5 +1,5 @@
-// Versions of the outside libraries that this process runs with. Each folder that uses some has a function like
-// msc_base_versions, which reports each library to a callback.
+// Versions of the outside libraries that this process runs with. Each folder that uses such
+// libraries has a function like msc_base_versions, which reports each library to a callback.
 #ifndef MSC_BASE_VERSIONS_H
 #define MSC_BASE_VERSIONS_H
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// https://no-color.org: any value of NO_COLOR but an empty one turns colours off.
+// https://no-color.org: NO_COLOR turns colours off if it is set and not empty.
 bool msc_color_is_on(enum msc_color color, int descriptor) {
     const char *refusal = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");

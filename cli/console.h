@@ -20,11 +20,11 @@ struct msc_console {
 };
 
 void msc_console_init(struct msc_console *console);
-// Applies the common options. `log_level` is an index for msc_log_level_at, `color` an enum msc_color; -1
-// if not given.
+// Applies the common options. `log_level` is an index for msc_log_level_at, `color` an enum
+// msc_color; -1 if not given.
 void msc_console_set(struct msc_console *console, bool is_quiet, int64_t log_level, int64_t color);
-// Lets all messages through, for commands whose configuration filters them (`verbose`), unless an option
-// set the level.
+// Lets all messages through, for commands whose configuration filters them (`verbose`), unless an
+// option set the level.
 void msc_console_open_up(struct msc_console *console);
 // The text as a line, which was asked for, whatever was asked to be quiet.
 void msc_console_say(struct msc_console *console, const char *text);

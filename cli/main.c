@@ -45,7 +45,7 @@ int msc_cli_fail(const struct msc_cli_call *call, enum msc_status status) {
     return msc_cli_exit_code(status);
 }
 
-// Takes text that is safe to show, and finishes it.
+// Prints text that is safe to show, and frees it.
 static enum msc_status print_shown(struct msc_str *shown) {
     enum msc_status status = msc_str_status(shown);
     FILE *out = msc_output_file();

@@ -13,8 +13,8 @@
 //         {0},
 //     };
 //
-// Values not given stay zero; counts and choices are -1. "--name value" and "--name=value" are the same, "--"
-// ends the options.
+// Values not given stay zero; counts and choices are -1. "--name value" and "--name=value" are the
+// same, "--" ends the options.
 #ifndef MSC_CLI_OPTIONS_H
 #define MSC_CLI_OPTIONS_H
 
@@ -57,7 +57,7 @@ struct msc_cli_option {
 // What all commands share; the struct of a command's values begins with it.
 struct msc_cli_common {
     bool help, quiet, json;
-    int64_t log_level; // index into the words of base/log.h
+    int64_t log_level; // index for msc_log_level_at
     int64_t color;     // enum msc_color
     const char *device;
     const char *isa;

@@ -79,7 +79,7 @@ static enum msc_status print_plugins(const struct msc_cli_call *call,
                                      const struct msc_cli_plugin plugins[], size_t n) {
     struct msc_str text = {.has_styles = call->console->has_output_colors};
     for (size_t i = 0; i < n; i++) {
-        struct msc_str rest = {0}; // in the plug-in's words, which have no styles
+        struct msc_str rest = {0}; // the plug-in's own text, without styles
         msc_str_append(&text, i > 0 ? "\n" : "");
         msc_style_begin(&text, MSC_STYLE_HEADING);
         msc_shown_append(&text, plugins[i].name);

@@ -1,4 +1,4 @@
-// Outside libraries of this folder (base/versions.h).
+// Versions of the outside libraries that this folder uses (base/versions.h).
 #ifndef MSC_DATA_DATA_VERSIONS_H
 #define MSC_DATA_DATA_VERSIONS_H
 

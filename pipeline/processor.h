@@ -82,7 +82,7 @@ struct msc_processor_options {
     const struct msc_binding *bindings; // over those of the configuration
     size_t n_bindings;
     const struct msc_log *log; // gets what the configuration's `verbose` lets through
-    bool has_log_level;        // `log_level` takes the place of `verbose`
+    bool has_log_level;        // `log_level` replaces `verbose`
     enum msc_log_level log_level;
     const struct msc_cancel *cancel;
     struct msc_worker *worker;

@@ -176,7 +176,7 @@ static enum msc_status make_start(char **out, struct msc_processor *p,
 static enum msc_status open_ray(struct msc_bridge **out, struct msc_processor *p,
                                 const struct msc_cluster *c) {
     static const char hint[] = ": is Python's package mscgym_ray installed (docs/cluster.md)?";
-    // The Python that has the package, where mscgym was installed with it.
+    // The Python that has the package; the script `mscgym` of a wheel sets it.
     const char *python = getenv("MSCGYM_PYTHON");
     const char **argv = msc_arena_array(&p->arena, 5, sizeof *argv);
     char *start;

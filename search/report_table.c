@@ -106,7 +106,7 @@ static enum msc_status format_cell(char cell[MSC_REPORT_CELL_BYTES], const cJSON
     return status;
 }
 
-// Of a plan that cannot win.
+// True if the plan of this row cannot win.
 static bool is_out(const cJSON *row) {
     const cJSON *state = rows_get(row, "state");
     return rows_get(row, "left_out") || rows_get(row, "failure") ||
@@ -144,7 +144,7 @@ void msc_report_name_row(char name[MSC_REPORT_CELL_BYTES], const struct cJSON *r
     }
 }
 
-// The last row's plan is the one to take, if it can win at all.
+// Marks the last row as the best plan, unless that plan cannot win.
 static void mark_best(struct msc_report_table *table) {
     enum msc_style *style = &table->styles[table->n_rows - 1];
     *style = *style == MSC_STYLE_FAINT ? *style : MSC_STYLE_BEST;

@@ -17,7 +17,7 @@
 
 MSC_PUBLIC_BEGIN
 
-// Versions of ONNX's own operators that are taken.
+// Versions of ONNX's own operator set that models may use.
 enum {
     MSC_ONNX_OLDEST_OPSET = 1,
     MSC_ONNX_NEWEST_OPSET = 21,

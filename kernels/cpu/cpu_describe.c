@@ -1,4 +1,4 @@
-// What the backend says of itself.
+// Describes the cpu backend: its library and the instruction sets of its loops.
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/cpu_backend.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The name of an engine begins with the library's and its version: "onednn-2.6.3 avx2".
+// An engine's name begins with the library and its version: "onednn-2.6.3 avx2".
 void msc_cpu_versions(msc_version_take take, void *payload) {
     static const char library[] = "onednn-";
     struct msc_routine_engine *engine = NULL;

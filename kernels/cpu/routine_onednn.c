@@ -54,9 +54,8 @@ struct msc_routine_weights {
 // process has one oneDNN, so it has one lock.
 static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER;
 
-// Does the machine have all extensions of this level, and is none of them disabled? Each bit is an
-// extension, of x86 by the names of the levels. Elsewhere the same bits mean other extensions, and no
-// machine has a level.
+// True if the machine has all extensions of this level, and none is disabled. On x86 each bit is an
+// extension. On other processors the same bits mean other extensions, so machines have no levels.
 static bool is_within(const struct msc_routine__isa *isa) {
     return MSC_HAS_ISA_LEVELS &&
            ((int)dnnl_get_effective_cpu_isa() & (int)isa->isa) == (int)isa->isa;
@@ -123,7 +122,7 @@ enum msc_status msc_routine_set_isa(const char *level) {
 static void name_engine(char *name, size_t n_bytes) {
     const dnnl_version_t *v = dnnl_version();
     const struct msc_routine__isa *isa = find_isa();
-    char bits[32]; // what oneDNN makes of a processor without levels
+    char bits[32]; // the extensions of a processor without levels
     snprintf(bits, sizeof bits, "isa-%x", (unsigned)dnnl_get_effective_cpu_isa());
     snprintf(name, n_bytes, "onednn-%d.%d.%d %s", v->major, v->minor, v->patch,
              isa ? isa->name : bits);
@@ -380,7 +379,7 @@ size_t msc_routine_scratch_bytes(const struct msc_routine *d) {
 
 // ---- Weights ----------------------------------------------------------------------------------
 
-// The routine's description, borrowed; NULL for none, which no primitive lacks.
+// The routine's description, borrowed. Every primitive has one.
 static const_dnnl_primitive_desc_t desc_of(const struct msc_routine *d) {
     const_dnnl_primitive_desc_t pd = NULL;
     dnnl_primitive_get_primitive_desc(d->primitive, &pd);

@@ -1,9 +1,9 @@
-// oneDNN's side of routine.h: what routine_onednn.c shares with the sources that describe a product to
-// oneDNN.
+// oneDNN's side of routine.h: what routine_onednn.c shares with the sources that describe a
+// product to oneDNN.
 //
-// routine_onednn_desc.c holds what every version of oneDNN has in common: the layouts of operands in
-// memory. routine_onednn_desc_2.c (oneDNN 2.6 or later 2.x) or routine_onednn_desc_3.c (3.5 or later)
-// turns a product into oneDNN's own descriptions, whose functions differ between the two versions.
+// routine_onednn_desc.c is the same for all versions of oneDNN: the layouts of operands in memory.
+// routine_onednn_desc_2.c (oneDNN 2.6 or later 2.x) or routine_onednn_desc_3.c (3.5 or later 3.x)
+// turns a product into oneDNN's own descriptions, whose functions differ between 2.x and 3.x.
 #ifndef MSC_KERNELS_CPU_ROUTINE_ONEDNN_H
 #define MSC_KERNELS_CPU_ROUTINE_ONEDNN_H
 
@@ -43,8 +43,8 @@ enum msc_status msc_routine__describe_operands(struct msc_routine__operands *out
                                                const struct msc_gemm_desc *desc,
                                                dnnl_data_type_t result);
 
-// The scratchpad is the caller's; limits follow the product. *out is owned by the caller, even where
-// the call fails.
+// Attributes of a primitive: the caller provides its scratchpad, and it clips its results if the
+// product has limits. *out is owned by the caller, even if the call fails.
 dnnl_status_t msc_routine__create_attributes(dnnl_primitive_attr_t *out,
                                              const struct msc_gemm_desc *desc);
 
@@ -59,7 +59,7 @@ struct msc_routine__isa {
 };
 extern const struct msc_routine__isa msc_routine__isas[];
 
-// oneDNN 3 allocates the description.
+// With oneDNN 3, *out is an object that the caller destroys.
 enum msc_status msc_routine__describe(dnnl_memory_desc_t *out, const struct msc_routine__layout *l);
 // *out is owned by the caller.
 enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,

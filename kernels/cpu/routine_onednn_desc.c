@@ -19,7 +19,7 @@ static bool is_conv(const struct msc_gemm_desc *desc) {
     return desc->kind == MSC_GEMM_CONV || desc->kind == MSC_GEMM_CONV_TRANSPOSE;
 }
 
-// Strides of axes that follow each other in memory in the order of `dims`.
+// Sets row-major strides.
 static void set_strides(struct msc_routine__layout *l) {
     int64_t stride = 1;
     for (int i = l->n_dims - 1; i >= 0; i--) {

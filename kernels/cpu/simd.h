@@ -137,7 +137,7 @@ struct msc_simd_run {
 };
 
 struct msc_simd {
-    const char *isa; // that it is written in: "plain", "avx512_vnni"
+    const char *isa; // instruction set of the loops: "plain", "avx512_vnni"
     void (*quantize)(uint8_t out[], const float x[], int64_t n, const struct msc_simd_bytes *q);
     void (*finish)(float out[], const struct msc_simd_finish *f, int64_t n);
     // Packs weights [n_channels][n_taps], which repeat after n_channels.

@@ -53,7 +53,7 @@ struct msc_simd_epilogue {
 };
 
 struct msc_simd_product {
-    const char *isa; // that it is written in: "avx512_vnni", "amx_int8"
+    const char *isa; // instruction set of the loops: "avx512_vnni", "amx_int8"
     size_t (*packed_bytes)(int64_t channels, int64_t n_runs, int64_t depth);
     // Weights are [channels][n_runs][depth].
     void (*pack)(void *packed, const void *weights, int64_t channels, int64_t n_runs,

@@ -1,4 +1,4 @@
-// dladdr is no part of POSIX yet.
+// dladdr is not in POSIX.1-2008.
 #define _GNU_SOURCE
 
 #include "kernels/engine/kernels_describe.h"
@@ -10,14 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
-// The specification that the compiler follows, by its date, and the file of the library that runs:
-// it cannot tell its own version.
+// Reports the date of the OpenMP specification that the compiler follows, and the file of the
+// runtime, which has no function that returns its version.
 static void take_openmp(msc_version_take take, void *payload) {
     char text[80];
     int (*function)(void) = omp_get_max_threads;
     void *address;
     Dl_info info = {0};
-    // ISO C knows no such conversion; POSIX promises it.
+    // ISO C does not define this conversion, POSIX does.
     memcpy(&address, &function, sizeof address);
     const char *file = dladdr(address, &info) != 0 && info.dli_fname ? info.dli_fname : "";
     const char *slash = strrchr(file, '/');

@@ -8,8 +8,8 @@ struct msc_backend;
 
 // The libraries that it links. Vulkan's loader, which is loaded at run time, is not among them.
 void msc_kernels_versions(msc_version_take take, void *payload);
-// Reports the instruction set of each kind of loop in an open cpu backend: "compiled" (chosen among the
-// compiler's versions), "own" (written with intrinsics), and, if it has them, "float_products",
+// Reports the instruction set of each kind of loop in an open cpu backend: "compiled" (chosen among
+// the compiler's versions), "own" (written with intrinsics), and, if it has them, "float_products",
 // "byte_products" and "tile_products".
 void msc_kernels_loops(const struct msc_backend *cpu, msc_version_take take, void *payload);
 

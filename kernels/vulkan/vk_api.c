@@ -35,10 +35,10 @@ enum msc_status msc_vulkan_loader(char out[], size_t n_bytes) {
     uint32_t version = 0;
     MSC_TRY(msc_vk_api_load(&api));
     if (api.vkEnumerateInstanceVersion(&version) != VK_SUCCESS) {
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s does not tell its version", loader);
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s does not report its version", loader);
     }
-    snprintf(out, n_bytes, "%u.%u.%u", VK_API_VERSION_MAJOR(version),
-             VK_API_VERSION_MINOR(version), VK_API_VERSION_PATCH(version));
+    snprintf(out, n_bytes, "%u.%u.%u", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version),
+             VK_API_VERSION_PATCH(version));
     return MSC_OK;
 }
 

@@ -39,11 +39,11 @@ static void test_base_style__not_asked_for(void **state) {
     struct msc_str text = {0};
     write_name(&text, MSC_STYLE_BEST, "b");
     assert_string_equal(msc_str_text(&text), "b");
-    msc_str_append(&text, "\x01\x02\x1b"); // marks are like all other controls then
+    msc_str_append(&text, "\x01\x02\x1b"); // without styles, marks are shown as any control byte
     check(&text, "b\\x01\\x02\\x1b");
 }
 
-// All bytes below a blank, as somebody's name: none is a mark.
+// No control byte in a name acts as a mark.
 static void test_base_style__names(void **state) {
     (void)state;
     struct msc_str text = {.has_styles = true};
@@ -61,7 +61,7 @@ static void test_base_style__names(void **state) {
     check(&text, expected);
 }
 
-// Columns are as wide as their texts, whatever their styles.
+// Styles do not change the width of columns.
 static void test_base_style__table(void **state) {
     (void)state;
     struct msc_str text = {.has_styles = true};

@@ -239,7 +239,7 @@ static enum msc_status read_sets(struct conformance_case *c) {
     return c->n_sets > 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: it has no data", c->folder);
 }
 
-// Models of ONNX's own operators, newer than we take.
+// Why a model is left out: its version of ONNX's own operator set is newer than we support.
 static const char *model_outside(const Onnx__ModelProto *model) {
     for (size_t i = 0; i < model->n_opset_import; i++) {
         const Onnx__OperatorSetIdProto *opset = model->opset_import[i];
