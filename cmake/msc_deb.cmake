@@ -1,12 +1,12 @@
-# Run by cpack once the files of the packages are in CPACK_TEMPORARY_DIRECTORY, a folder a component: writes
-# changelog and copyright, and packs what Debian wants packed.
+# cpack runs this when the files of the packages are in CPACK_TEMPORARY_DIRECTORY, in one folder per component.
+# It writes changelogs and copyright files, and compresses the files that Debian wants compressed.
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
     return()
 endif()
 find_program(GZIP gzip REQUIRED)
 
 set(version "${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}")
-string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC) # SOURCE_DATE_EPOCH, where it is set
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC) # SOURCE_DATE_EPOCH if it is set
 set(changelog "mscgym (${version}) unstable; urgency=medium
 
   * Packages of the released sources.
@@ -14,7 +14,7 @@ set(changelog "mscgym (${version}) unstable; urgency=medium
  -- ${CPACK_PACKAGE_CONTACT}  ${date}
 ")
 
-# NOTICE has who holds the copyright, and the terms of what is embedded.
+# NOTICE names the copyright holders, and has the terms of embedded code.
 file(READ "${CPACK_MSC_SOURCE}/NOTICE" notice)
 if(NOT notice MATCHES "\nCopyright ([^\n]+)\n")
     message(FATAL_ERROR "NOTICE: no line 'Copyright ...'")
@@ -53,7 +53,7 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
     file(WRITE "${doc}/changelog.Debian" "${changelog}")
     file(COPY_FILE "${CPACK_MSC_SOURCE}/CHANGELOG.md" "${doc}/changelog")
     file(WRITE "${doc}/copyright" "${copyright}")
-    file(REMOVE "${doc}/LICENSE") # Debian has it once for all
+    file(REMOVE "${doc}/LICENSE") # Debian has it in common-licenses
     file(GLOB pages "${root}/man/man1/*.1")
     execute_process(COMMAND "${GZIP}" -9n "${doc}/changelog.Debian" "${doc}/changelog" ${pages}
         COMMAND_ERROR_IS_FATAL ANY)

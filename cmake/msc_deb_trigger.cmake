@@ -1,5 +1,5 @@
-# Run by cpack on the packages that it has made. Debian has libraries ask for ldconfig by a trigger; cpack writes
-# scripts that call it, which are replaced here.
+# cpack runs this on the packages that it made. cpack writes maintainer scripts that call ldconfig. Debian wants
+# packages with libraries to request it by a trigger, so this replaces the scripts with a trigger.
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
     return()
 endif()

@@ -51,8 +51,8 @@ endfunction()
 
 # msc_add_plugin(plugin_good plugin_env.c)
 #
-# A plug-in as users build them: NAME.so, of one source that includes mscgym/... from the public headers. What
-# it calls is found in the program that loads it.
+# Builds NAME.so from one source that includes mscgym/..., as users build plug-ins: with the public headers. The
+# program that loads it has the functions that it calls.
 function(msc_add_plugin name source)
     add_library(${name} MODULE "${source}")
     add_dependencies(${name} msc_public_headers)

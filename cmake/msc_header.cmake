@@ -1,8 +1,8 @@
 # cmake -DIN=/tree/base/log.h -DOUT=/build/include/mscgym/base/log.h -DHEADERS=base/log.h,base/status.h,...
 #       -P msc_header.cmake
 #
-# Writes a public header as users get it: it includes others of the list HEADERS by their installed names, so
-# #include "base/status.h" becomes #include <mscgym/base/status.h>.
+# Writes a public header as it is installed. It includes other headers of the list HEADERS by their installed
+# names: #include "base/status.h" becomes #include <mscgym/base/status.h>.
 cmake_minimum_required(VERSION 3.25)
 string(REPLACE "," ";" headers "${HEADERS}")
 file(READ "${IN}" text)

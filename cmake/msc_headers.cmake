@@ -1,5 +1,6 @@
-# What programs and plug-ins may use; every other header is the library's own, and what it declares is hidden.
-# To add one: here, with all that it includes, and base/public.h around its contents.
+# Headers that programs and plug-ins may use. All other headers are internal, and what they declare is hidden.
+# To add one, list it here with all headers that it includes, and put its contents between the macros of
+# base/public.h.
 set(public_headers
     agents/agent.h
     base/alloc.h
@@ -68,7 +69,7 @@ set(public_headers
     tools/range.h
     tools/strategy.h)
 
-# The folder that users would have as include/: ${MSC_PUBLIC_INCLUDE_DIR}/mscgym/base/log.h and so on. Users write
+# The headers as they are installed: ${MSC_PUBLIC_INCLUDE_DIR}/mscgym/base/log.h and so on. Users write
 # #include <mscgym/base/log.h>, or <mscgym/mscgym.h> for all.
 set(MSC_PUBLIC_INCLUDE_DIR "${PROJECT_BINARY_DIR}/include")
 set(written "")

@@ -21,7 +21,7 @@ set_target_properties(libmscgym PROPERTIES
     OUTPUT_NAME mscgym
     EXPORT_NAME mscgym
     LINKER_LANGUAGE C)
-if(NOT SKBUILD) # wheels hold no links, so that each name would be a file
+if(NOT SKBUILD) # wheels cannot hold links: each name would be a copy
     set_target_properties(libmscgym PROPERTIES
         VERSION "${PROJECT_VERSION}"
         SOVERSION "${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")

@@ -131,7 +131,7 @@ if(MSC_ONEDNN)
     if(NOT MSC_ONEDNN_INCLUDE_DIR OR NOT MSC_ONEDNN_LIBRARY)
         message(FATAL_ERROR "oneDNN is missing: install libdnnl-dev or set -DMSC_ONEDNN=OFF")
     endif()
-    # MSC_ONEDNN_MAJOR: routine_onednn_desc_2.c and _3.c speak to 2.6 and later, 3.5 and later.
+    # MSC_ONEDNN_MAJOR selects routine_onednn_desc_2.c (2.6 and later 2.x) or _3.c (3.5 and later 3.x).
     foreach(part IN ITEMS MAJOR MINOR)
         file(STRINGS "${MSC_ONEDNN_INCLUDE_DIR}/oneapi/dnnl/dnnl_version.h" line
             REGEX "^#define DNNL_VERSION_${part} [0-9]+")

@@ -1,12 +1,12 @@
 # `cpack` in a build folder makes Debian packages of it: mscgym (the program), libmscgymVERSION (the library) and
 # libmscgym-dev. Configure with -DCMAKE_INSTALL_PREFIX=/usr (preset deb), so that libraries go where Debian has them.
 
-# Who answers for the packages: Debian's variables, as its own tools read them.
+# The maintainer of the packages, from the variables that Debian's own tools read.
 set(MSC_MAINTAINER "The mscgym authors <mscgym@example.org>")
 if(DEFINED ENV{DEBFULLNAME} AND DEFINED ENV{DEBEMAIL})
     set(MSC_MAINTAINER "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
 endif()
-# Below 1, Debian's own first revision.
+# Less than 1, the first revision of a package that Debian makes itself.
 set(MSC_DEB_REVISION 0local1 CACHE STRING "Debian revision of the packages")
 set(library_package "libmscgym${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}") # as its soname
 
@@ -33,7 +33,7 @@ endif()
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME mscgym)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS python3) # of mscgym-runtime
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS python3) # for mscgym-runtime
 if(MSC_WITH_VULKAN)
     set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS libvulkan1)
     set(CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS "mesa-vulkan-drivers | vulkan-icd")
@@ -41,8 +41,8 @@ endif()
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "search for the best compression of a trained neural network
  mscgym takes an ONNX model and some inputs and tries thousands of compression
  plans: how many bits each tensor gets, over which range, and which channels
- can go. It writes the best plan as a smaller ONNX model. A search that was
- interrupted goes on where it was.")
+ are removed. It writes the best plan as a smaller ONNX model. It can resume
+ an interrupted search.")
 
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME "${library_package}")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
@@ -61,7 +61,7 @@ set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "compression of trained neural netwo
  package has the headers for plug-ins (agents and environments) and for
  programs that link the library, with files for pkg-config and CMake.")
 
-# What Debian asks of a package beyond the files that are installed.
+# Adds what Debian requires of a package in addition to the installed files.
 set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/msc_deb.cmake")
 set(CPACK_POST_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/msc_deb_trigger.cmake")
 set(CPACK_MSC_SOURCE "${PROJECT_SOURCE_DIR}")

@@ -1,8 +1,8 @@
-# mscgym.spdx.json: what the program and the library link and hold, as an SPDX 2.3 document. Versions are read
-# from the headers and files that were found; nothing of the build is run.
+# mscgym.spdx.json: the libraries that the program and the library link, and the code of others that they contain,
+# as an SPDX 2.3 document. Versions come from the headers and files that CMake found. No built program is run.
 
-# msc_sbom_version(out FILE REGEX...): what the group of each REGEX matches in FILE, joined by dots. Empty if any of
-# them is not found.
+# msc_sbom_version(out FILE REGEX...): sets out to what the groups of the REGEXes match in FILE, joined by dots; to
+# an empty string if FILE does not exist or a REGEX does not match.
 function(msc_sbom_version out file)
     set(${out} "" PARENT_SCOPE)
     if(NOT EXISTS "${file}")
@@ -119,11 +119,11 @@ if(version)
     msc_sbom_add(glibc DYNAMIC_LINK LGPL-2.1-or-later "https://www.gnu.org/software/libc/" "${version}")
 endif()
 
-# What is compiled in.
+# Code that is compiled in.
 msc_sbom_version(version "${MSC_STB_INCLUDE_DIR}/stb/stb_image.h" "stb_image - v([0-9.]+)")
 msc_sbom_add(stb_image CONTAINS "MIT OR Unlicense" "https://github.com/nothings/stb" "${version}")
 
-# The schema from which the readers of ONNX are generated. Its own version, that of the IR, is its only one.
+# The schema from which the reader of ONNX is generated. The only version in it is that of the IR.
 msc_sbom_version(version "${MSC_ONNX_PROTO}" " IR_VERSION = 0x0*([0-9A-Fa-f]+)")
 if(version)
     math(EXPR version "0x${version}")
@@ -145,7 +145,7 @@ if(MSC_WITH_CHARTS)
     msc_sbom_add(kurkle-color CONTAINS MIT "https://github.com/kurkle/color" "${version}")
 endif()
 
-string(TIMESTAMP created "%Y-%m-%dT%H:%M:%SZ" UTC) # SOURCE_DATE_EPOCH, where it is set
+string(TIMESTAMP created "%Y-%m-%dT%H:%M:%SZ" UTC) # SOURCE_DATE_EPOCH if it is set
 string(UUID uuid NAMESPACE "6ba7b811-9dad-11d1-80b4-00c04fd430c8" NAME "${packages}${created}" TYPE SHA1)
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/mscgym.spdx.json" @ONLY CONTENT
 "{
