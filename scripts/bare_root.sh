@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Bare Debian systems to try things in, for scripts that source this file. Needs root and debootstrap.
+# Functions that make and use bare Debian systems, for scripts that source this file. Need root and debootstrap.
 #
 #     . scripts/bare_root.sh
 #     root_need debootstrap
@@ -11,7 +11,7 @@
 # MSC_ROOTS: a folder of such systems, named by their suites, to copy instead of running debootstrap.
 # MSC_CCACHE: a folder for ccache, which is /ccache in the system.
 
-# Skips the script, as ctest knows it, unless it runs as root and these programs exist.
+# Ends the script with 77, which ctest takes as skipped, unless it runs as root and these programs exist.
 root_need() {
     [ "$(id -u)" = 0 ] || { echo "skipped: not root"; exit 77; }
     for need in "$@"; do
@@ -25,7 +25,7 @@ root_make() {
     shift 2
     if [ -d "${MSC_ROOTS:-/nonexistent}/$suite" ]; then
         mkdir -p "$root"
-        # Its own mounts are left out.
+        # Leaves out what is mounted in it.
         tar -C "$MSC_ROOTS/$suite" --one-file-system --exclude='./proc/*' --exclude='./sys/*' -cf - . |
             tar -C "$root" -xpf -
     else
@@ -43,9 +43,9 @@ root_copy() {
     (cd "$1" && git ls-files -coz --exclude-standard | tar --null -T - -cf -) | tar -C "$2" --no-same-owner -xf -
 }
 
-# root_run FOLDER USER COMMANDS: a shell runs the commands in the user's home; a missing user is made. Mounts
-# and processes end with the namespace, so nothing stays behind however the script ends. Variables of
-# the caller do not reach the commands.
+# root_run FOLDER USER COMMANDS: runs the commands by a shell in the user's home, and adds a missing user. Mounts
+# and processes end with their namespaces, however the script ends. The commands do not get the caller's
+# environment variables.
 root_run() {
     [ "$2" = root ] || grep -q "^$2:" "$1/etc/passwd" || chroot "$1" useradd --create-home "$2"
     unshare --mount --pid --fork --kill-child sh -euc '

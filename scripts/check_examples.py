@@ -4,7 +4,7 @@
 usage: check_examples.py BUILD SOURCE --cmake CMAKE --cc CC --pkg-config PKG_CONFIG
 
 The head of an example, its first comment or docstring, has the commands that build and run it in its folder:
-lines that are indented by four spaces and are not part of a configuration (those begin with a quote). BUILD is
+lines that are indented by four spaces, except those of a configuration, which begin with a quote. BUILD is
 installed into an empty folder; each example is tried in a fresh copy of examples/ and python/, with the
 installed program, pkg-config file, library and the Python package where a shell finds them. An example
 without a command is an error. An example in Python is skipped if a package that its head names is not
@@ -44,13 +44,13 @@ def commands(path):
 
 
 def missing_package(path, output):
-    """The package that an example in Python says it needs, and did not find; or None."""
+    """The missing package, if an example in Python failed for lack of one that its head names; else None."""
     found = MISSING.search(output) if path.suffix == ".py" else None
     return found[1] if found and found[1] in head(path) else None
 
 
 def install(arguments, folder):
-    """Installs the build; the variables under which a shell finds it."""
+    """Installs the build. Returns the environment variables by which a shell finds it."""
     prefix = folder / "prefix"
     subprocess.run([arguments.cmake, "--install", arguments.build, "--prefix", prefix], check=True,
                    stdout=subprocess.DEVNULL)
@@ -74,7 +74,7 @@ def copy(source, to):
 
 
 def run_example(name, source, folder, variables):
-    """Why an example is wrong, or None."""
+    """Runs an example. Returns what is wrong with it, or None."""
     lines = commands(source / name)
     if not lines:
         return f"{name}: its head has no command that builds or runs it"

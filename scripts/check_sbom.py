@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks the list of what mscgym links and holds, mscgym.spdx.json.
+"""Checks mscgym.spdx.json, which lists the libraries that mscgym links and the code that it contains.
 
 usage: check_sbom.py SBOM PROGRAM --readelf READELF --pkg-config PKG_CONFIG
 
-The document has what SPDX 2.3 asks for; identifiers are unique and every relationship joins two of them. Each
-library that PROGRAM needs is in it, with the version that its own package file states, and no other library
-is. Where the package spdx-tools (PyPI) is installed it validates the document, too.
+The document has what SPDX 2.3 requires; identifiers are unique and every relationship joins two of them. Each
+library that PROGRAM needs is in it, with the version in the library's own package file, and no other library
+is. If the package spdx-tools (PyPI) is installed, it validates the document, too.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Libraries by the names that programs need them by: the package, and the name of its package file.
+# By the name in a program's list of needed libraries: the package, and the name of its package file.
 LIBRARIES = {
     "c": ("glibc", None), "m": ("glibc", None), "ld-linux-x86-64": ("glibc", None), "ld-linux-aarch64": ("glibc", None),
     "gomp": ("libgomp", None), "omp": ("LLVM-OpenMP", None),
