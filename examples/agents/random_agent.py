@@ -7,11 +7,9 @@ mscgym starts it because the config says
 
 and speaks JSON with it, one object a line: every line on standard input is answered by one line on
 standard output. Talk goes to standard error. An agent must propose the same points when it is asked
-and told the same: that is how a search resumes. Whether it does,
+and told the same: that is how a search resumes. To check that it does:
 
     mscgym agents --check "python3 random_agent.py"
-
-tries.
 """
 import json
 import random

@@ -3,11 +3,11 @@
 
 A small convolutional network on the 1,797 8x8 images of the UCI digits (scikit-learn's copy): 1,257 to
 train on, of which 256 also serve to calibrate, and 540 held out for validation. Needs torch,
-scikit-learn and numpy (Debian: python3-torch python3-sklearn). In this folder
+scikit-learn and numpy (Debian: python3-torch python3-sklearn). In this folder, the command
 
     python3 train.py
 
-takes some seconds and gives the committed files again, up to the last bits of the weights.
+writes the committed files again in some seconds; only the last bits of the weights may differ.
 """
 import numpy
 import torch

@@ -12,11 +12,11 @@ from mscgym.installed import FOLDER
 
 
 class CopyError(Exception):
-    """Nothing was copied; why, in one line."""
+    """Nothing was copied; its text is one line that says why."""
 
 
 def files(source: str) -> list[str]:
-    """The paths of the examples, from their folder on."""
+    """The paths of the examples, relative to their folder."""
     found = [os.path.relpath(os.path.join(folder, name), source)
              for folder, _, names in os.walk(source) for name in names]
     if not found:
@@ -25,7 +25,7 @@ def files(source: str) -> list[str]:
 
 
 def copy(target: str, source: str = os.path.join(FOLDER, "share", "examples")) -> list[str]:
-    """Copies the examples; nothing where a file of their names is there. Their paths."""
+    """Copies the examples, or none if one of the files exists already. Returns their relative paths."""
     names = files(source)
     for name in names:
         if os.path.lexists(os.path.join(target, name)):

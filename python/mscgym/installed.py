@@ -1,6 +1,6 @@
-"""What is installed with the package: the program, the headers of plug-ins.
+"""Finds what is installed with the package: the program, and the headers for plug-ins.
 
-A wheel has them inside of the package. Where the package is used from its sources, the program is the
+A wheel has them inside the package. If the package is used from its sources, the program is the first
 one in PATH.
 """
 from __future__ import annotations
@@ -27,7 +27,7 @@ def program() -> str:
 
 
 def is_own_script(path: str) -> bool:
-    """Is it the script of this package, which starts what `program` finds?"""
+    """True for the script of this package, which itself starts what `program` finds."""
     if os.path.realpath(os.path.dirname(path)) != os.path.realpath(sysconfig.get_path("scripts")):
         return False
     with open(path, "rb") as file:
@@ -35,7 +35,7 @@ def is_own_script(path: str) -> bool:
 
 
 def environment() -> dict[str, str]:
-    """What the program is started with: it runs modules of this package by the Python that has them."""
+    """The program's environment variables: it starts modules of this package with this Python."""
     return {**os.environ, "MSCGYM_PYTHON": sys.executable}
 
 
@@ -48,7 +48,7 @@ def get_include() -> str:
 
 
 def main() -> int:
-    """Becomes the program."""
+    """Replaces this process with the program."""
     try:
         path = program()
     except FileNotFoundError as error:

@@ -109,7 +109,7 @@ class Node:
 
 
 def of_package(name: str) -> str | None:
-    """The program that a wheel has brought to the node's Python."""
+    """The program in the wheel that this node's Python has installed."""
     if name != "mscgym":
         return None
     try:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a wheel by scripts/wheel, installs it in an empty virtual environment, and tries all that it brings.
+"""Makes a wheel by scripts/wheel, installs it in an empty virtual environment, and tests all its parts.
 
     check_wheel.py SOURCE MSCGYM CC
 
@@ -36,7 +36,7 @@ def expect(condition, what):
 
 
 def tree(folder):
-    """The files of the sources and when they were written."""
+    """The files of the sources, with their times of modification."""
     found = {}
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not NOT_SOURCE.fullmatch(name)]
@@ -76,7 +76,7 @@ def check_libraries(site):
 
 
 def search(program, folder, environment):
-    """What a search of the packaged example finds: the record without what may differ."""
+    """Searches the packaged example. Returns its record without what may differ between runs."""
     run("python3", "-m", "mscgym.examples", folder, env=environment)
     said = run(program, "search", os.path.join(folder, "digits", "digits.json"), "--quiet", env=environment)
     expect("winner: trial" in said, "a winner")
@@ -92,9 +92,9 @@ def check_program(folder, environment, program):
 
 
 def check_runtime(folder, environment):
-    """The module is found by Python, by the script and by the program."""
+    """Python, the script and the program find the module."""
     for command in (["python3", "-m", "mscgym.runtime"], ["mscgym-runtime"]):
-        # Signs of life come before it.
+        # Lines with a "note" may come before the answer.
         answer = json.loads(run(*command, input='{"method":"hello"}\n', env=environment).splitlines()[-1])
         expect(answer["protocol"] == 1, f"an answer of {command}")
     alone = {"PATH": "/usr/bin:/bin", "HOME": folder}  # as where the environment is not active

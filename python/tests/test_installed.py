@@ -86,7 +86,7 @@ class TestProgram(InFolder):
 
 
 class TestScript(InFolder):
-    """What pip makes of `mscgym` in [project.scripts], and a program that says what it was given."""
+    """The script that pip makes for `mscgym` in [project.scripts], with a program that prints its arguments."""
 
     def run_script(self, *arguments):
         code = ("import sys; from mscgym import installed; installed.FOLDER = sys.argv.pop(1); "

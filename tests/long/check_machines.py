@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Whether machines whose float arithmetic differs find the same plans.
+"""Checks that machines whose float arithmetic differs find the same plans.
 
     check_machines.py MSCGYM OTHER FOLDER
 
-MSCGYM and OTHER are the command, built for two kinds of processors; both run here, one of them perhaps
-emulated. Each searches FOLDER/digits.json in a copy of FOLDER. Trials must agree in their choices, in
-whether they hold the bounds and in all metrics that are counted; losses, which are measured by float
-arithmetic, differ by one percent at most. Prints the largest difference; exit code 1 where they disagree.
+MSCGYM and OTHER are the command, built for two kinds of processors. Both run on this machine, one of them
+perhaps emulated. Each searches FOLDER/digits.json in a copy of FOLDER. Trials must agree in their choices,
+their states and all metrics that are counted. Losses, which float arithmetic measures, may differ by at
+most one percent. Prints the largest difference. The exit code is 1 if they disagree.
 """
 import json
 import os
@@ -34,7 +34,7 @@ def search(program, source, folder):
 
 
 def compare(own, other):
-    """What disagrees, a line each, and the largest relative difference of a loss."""
+    """One line for each disagreement, and the largest relative difference of a loss."""
     wrong, largest = [], 0.0
     if len(own) != len(other):
         wrong.append(f"{len(own)} trials, {len(other)} there")

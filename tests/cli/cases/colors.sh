@@ -1,4 +1,4 @@
-# Colours are for terminals, and for who asks for them; what is coloured is the same text.
+# Terminals get colours, and other outputs on request. Colours do not change the text.
 . "$(dirname "$0")/../lib.sh"
 command -v script >/dev/null || { cat "$(dirname "$0")/colors.out"; exit; }
 unset NO_COLOR
@@ -20,7 +20,7 @@ mscgym=$(command -v mscgym)
 toy a 24
 mscgym search a.json >/dev/null
 
-# The text.
+# What is coloured.
 on "$mscgym search a.json 2>/dev/null" | named
 on "$mscgym" show a/toy.jsonl --top 9 | named | sed '/^best so far/d'
 on "$mscgym" show a/toy.jsonl --best | named | head -2
@@ -39,7 +39,7 @@ for arguments in 'search a.json' 'show a/toy.jsonl --top 9' 'show a/toy.jsonl --
     has "$arguments" <colored
 done
 
-# When.
+# When there are colours.
 show="$mscgym show a/toy.jsonl"
 on "$show" | has "a terminal"
 on "$show --color=auto" | has "as by default"
@@ -65,7 +65,7 @@ on "$mscgym show none.jsonl 2>errors"
 has "errors in a file" <errors
 try mscgym show a/toy.jsonl --color red
 
-# No name brings a style along, or anything else that a terminal obeys.
+# Control bytes in names are shown as text: they have no effect on a terminal.
 name=$(printf 'x\x02y\x1b[31mz.jsonl')
 mv a/toy.jsonl "$name"
 mscgym show "$name" --color always | named | head -1

@@ -19,7 +19,7 @@ told --log-level=error
 told --quiet
 told --quiet --log-level warning
 
-# The record is that of any other level, and a search that goes on has the level that it is given.
+# The record does not depend on the level, and a resumed search takes a level of its own.
 mscgym search a.json --restart --log-level error >/dev/null
 cp a/toy.jsonl one.jsonl
 mscgym search a.json --restart --log-level debug >/dev/null 2>&1
@@ -27,7 +27,7 @@ cmp <(mscgym show one.jsonl --canonical) <(mscgym show a/toy.jsonl --canonical) 
 mscgym resume a/toy.jsonl --trials 20 --log-level info 2>&1 >/dev/null | grep -c 'going on after 15 trials'
 mscgym resume a/toy.jsonl --trials 30 --log-level warning 2>&1 >/dev/null | grep -c 'going on after'
 
-# Of commands without a configuration.
+# Commands without a configuration.
 cp a/toy.jsonl torn.jsonl
 printf '{"torn' >>torn.jsonl
 mscgym show torn.jsonl 2>&1 >/dev/null | grep -c .

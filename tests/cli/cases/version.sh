@@ -1,4 +1,4 @@
-# The first line of --version is the version alone; behind it is what the program runs with.
+# The first line of --version has only the version. The others describe the build and the libraries.
 . "$(dirname "$0")/../lib.sh"
 mscgym --version >text
 mscgym --version --json >version.json
@@ -7,7 +7,7 @@ head -1 text | sed 's/[0-9.]*$/VERSION/'
 (cd / && mscgym --version) | cmp text - && echo "the same everywhere"
 grep -n '/[a-z]*/' text # no paths
 
-# What others say of the same.
+# Other commands report the same.
 mscgym devices --json >devices.json
 same() { # NAME EXPECTED FILTER: what the filter finds
     found=$(jq -r "$3" version.json)
