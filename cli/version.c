@@ -137,7 +137,7 @@ static void write_texts(struct msc_str *out, const char *title, const cJSON *tex
         msc_str_append(out, item->string ? " " : "");
         msc_shown_append(out, item->valuestring);
     }
-    msc_str_append(out, texts->child ? "\n" : "one for all processors\n");
+    msc_str_append(out, texts->child ? "\n" : "none\n");
 }
 
 static void write_version(struct msc_str *out, const cJSON *json) {

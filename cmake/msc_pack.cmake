@@ -6,8 +6,14 @@ set(MSC_MAINTAINER "The mscgym authors <mscgym@example.org>")
 if(DEFINED ENV{DEBFULLNAME} AND DEFINED ENV{DEBEMAIL})
     set(MSC_MAINTAINER "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
 endif()
-# Less than 1, the first revision of a package that Debian makes itself.
-set(MSC_DEB_REVISION 0local1 CACHE STRING "Debian revision of the packages")
+# Less than 1, the first revision of a package that Debian makes itself; greater for a later release of Debian, whose
+# libraries differ.
+set(release "")
+if(EXISTS /etc/os-release)
+    file(STRINGS /etc/os-release release REGEX "^VERSION_ID=")
+    string(REGEX REPLACE "^VERSION_ID=\"?([0-9.]*).*$" "+deb\\1" release "${release}")
+endif()
+set(MSC_DEB_REVISION "0local1${release}" CACHE STRING "Debian revision of the packages")
 set(library_package "libmscgym${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}") # as its soname
 
 set(CPACK_GENERATOR DEB)

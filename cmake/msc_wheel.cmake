@@ -5,6 +5,7 @@ set(CMAKE_INSTALL_LIBDIR mscgym/lib)
 set(CMAKE_INSTALL_INCLUDEDIR mscgym/include)
 set(CMAKE_INSTALL_DATADIR "${SKBUILD_DATA_DIR}/share")
 set(CMAKE_INSTALL_MANDIR "${SKBUILD_DATA_DIR}/share/man")
+set(CMAKE_INSTALL_DOCDIR "${SKBUILD_DATA_DIR}/share/doc/mscgym")
 
 # Keeps the paths of temporary folders out of what is built, so that two builds are equal.
 add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=" "-ffile-prefix-map=${PROJECT_BINARY_DIR}/=")

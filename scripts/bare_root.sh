@@ -26,8 +26,8 @@ root_make() {
     if [ -d "${MSC_ROOTS:-/nonexistent}/$suite" ]; then
         mkdir -p "$root"
         # Leaves out what is mounted in it.
-        tar -C "$MSC_ROOTS/$suite" --one-file-system --exclude='./proc/*' --exclude='./sys/*' -cf - . |
-            tar -C "$root" -xpf -
+        tar -C "$MSC_ROOTS/$suite" --one-file-system --exclude='./proc/*' --exclude='./sys/*' -cf "$root.tar" . &&
+            tar -C "$root" -xpf "$root.tar" && rm "$root.tar"
     else
         debootstrap --variant=minbase "$suite" "$root" >"$root.log" 2>&1 ||
             { tail "$root.log" >&2; rm -f "$root.log"; return 1; }
@@ -40,7 +40,8 @@ root_make() {
 
 root_copy() {
     mkdir -p "$2"
-    (cd "$1" && git ls-files -coz --exclude-standard | tar --null -T - -cf -) | tar -C "$2" --no-same-owner -xf -
+    (cd "$1" && git ls-files -coz --exclude-standard >"$2.files" && tar --null -T "$2.files" -cf "$2.tar") &&
+        tar -C "$2" --no-same-owner -xf "$2.tar" && rm "$2.files" "$2.tar"
 }
 
 # root_run FOLDER USER COMMANDS: runs the commands by a shell in the user's home, and adds a missing user. Mounts
@@ -58,6 +59,6 @@ root_run() {
             mount --bind "$MSC_CCACHE" "$1/ccache"
         fi
         exec chroot --userspec="$2" "$1" env -i USER="$2" HOME="$(chroot "$1" sh -c "echo ~$2")" LC_ALL=C.UTF-8 \
-            DEBIAN_FRONTEND=noninteractive CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 \
+            ${http_proxy:+http_proxy="$http_proxy"} DEBIAN_FRONTEND=noninteractive CCACHE_DIR=/ccache CCACHE_BASEDIR=/src CCACHE_NOHASHDIR=1 \
             PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh -euc "cd; $3"' root_run "$@"
 }

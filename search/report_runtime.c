@@ -140,8 +140,10 @@ static void write_loss(struct msc_str *out, const struct measured *winner, doubl
     double margin = winner->searched_loss * fmax(LOSS_MARGIN, noise);
     if (fabs(winner->loss - winner->searched_loss) > fmax(margin, LOSS_FLOOR * eight_loss)) {
         msc_shown_append(out, subject);
-        msc_str_printf(out, " has another loss in %s than the search measured: %.5g, not %.5g\n",
-                       runtime, winner->loss, winner->searched_loss);
+        msc_str_append(out, " has another loss in ");
+        msc_shown_append(out, runtime);
+        msc_str_printf(out, " than the search measured: %.5g, not %.5g\n", winner->loss,
+                       winner->searched_loss);
     }
 }
 
@@ -174,8 +176,10 @@ static void write_beside_8(struct msc_str *out, const struct measured *winner,
     msc_shown_append(out, subject);
     msc_str_append(out, " is not better than uniform ");
     msc_shown_append(out, name);
-    msc_str_printf(out, ": a file of %.0f bytes beside %.0f, a loss in %s of %.5g beside %.5g",
-                   winner->file_bytes, eight->file_bytes, runtime, winner->loss, eight->loss);
+    msc_str_printf(out, ": a file of %.0f bytes beside %.0f, a loss in ", winner->file_bytes,
+                   eight->file_bytes);
+    msc_shown_append(out, runtime);
+    msc_str_printf(out, " of %.5g beside %.5g", winner->loss, eight->loss);
     if (has_ratio) {
         msc_str_printf(out, ", %.3g times its latency (%.3g to %.3g)", ratio.median, ratio.lower,
                        ratio.upper);

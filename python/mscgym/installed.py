@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import sysconfig
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 EXIT_ENVIRONMENT = 3  # as the program's own
@@ -27,11 +26,10 @@ def program() -> str:
 
 
 def is_own_script(path: str) -> bool:
-    """True for the script of this package, which itself starts what `program` finds."""
-    if os.path.realpath(os.path.dirname(path)) != os.path.realpath(sysconfig.get_path("scripts")):
-        return False
+    """True for a script that pip made for this package, wherever it is: it starts what `program` finds."""
     with open(path, "rb") as file:
-        return file.read(2) == b"#!"
+        head = file.read(4096)
+    return head.startswith(b"#!") and b"mscgym.installed" in head
 
 
 def environment() -> dict[str, str]:

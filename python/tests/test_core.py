@@ -36,7 +36,7 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 import mscgym  # noqa: E402
 from mscgym.protocol import Child, ProtocolError  # noqa: E402
 
-MSCGYM = mscgym.program() if ASKED == "--installed" else os.path.abspath(ASKED)
+MSCGYM = mscgym.program() if ASKED in ("--installed", "mscgym") else os.path.abspath(ASKED)
 INIT = {
     "method": "init", "protocol": 1, "seed": "7", "params": {"n": 2},
     "space": {"feature_names": ["elements"], "choice_feature_names": ["bits", "weight_error"],

@@ -49,7 +49,7 @@ class InFolder(unittest.TestCase):
 
 
 class TestProgram(InFolder):
-    """`scripts` is the folder of this Python's scripts, `path` that of a program."""
+    """`scripts` and `path` are two folders in PATH."""
 
     def setUp(self):
         super().setUp()
@@ -57,7 +57,6 @@ class TestProgram(InFolder):
         for folder in self.scripts, self.path:
             os.mkdir(folder)
         for patch in (mock.patch.object(installed, "FOLDER", os.path.join(self.folder, "package")),
-                      mock.patch.object(installed.sysconfig, "get_path", lambda name: self.scripts),
                       mock.patch.dict(os.environ, PATH=os.pathsep.join((self.scripts, "no/such", self.path)))):
             patch.start()
             self.addCleanup(patch.stop)
@@ -68,7 +67,9 @@ class TestProgram(InFolder):
         self.assertEqual(installed.program(), own)
 
     def test_is_never_the_script_that_asks(self):
-        write(os.path.join(self.scripts, "mscgym"), "#!/usr/bin/python3\n")
+        # As pip writes it, in whichever folder.
+        write(os.path.join(self.scripts, "mscgym"),
+              "#!/usr/bin/python3\nimport sys\nfrom mscgym.installed import main\nsys.exit(main())\n")
         with self.assertRaisesRegex(FileNotFoundError, "no program mscgym"):
             installed.program()
         wrapper = write(os.path.join(self.path, "mscgym"), "#!/bin/sh\n")

@@ -45,6 +45,8 @@ def compare(own, other):
             wrong.append(f"trial {a['id']}: {a['choices']} {a['state']} {counted[0]}, "
                          f"there {b['choices']} {b['state']} {counted[1]}")
             continue
+        if MEASURED not in a["metrics"] or MEASURED not in b["metrics"]:
+            continue  # neither was measured: their states and metrics are equal
         loss, there = a["metrics"][MEASURED], b["metrics"][MEASURED]
         difference = abs(loss - there) / max(abs(loss), abs(there), 1e-30)
         largest = max(largest, difference)
