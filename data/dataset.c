@@ -459,6 +459,20 @@ enum msc_status msc_dataset_chunk(struct msc_array **out, const struct msc_datas
                                  data ? data + (size_t)chunk * n_bytes : NULL);
 }
 
+enum msc_status msc_dataset_first_sample(struct msc_array **out, const struct msc_dataset *dataset,
+                                         size_t b, size_t input) {
+    const struct msc_array *rows = msc_dataset_batch(dataset, b, input);
+    if (msc_dataset_is_sequence(dataset) || msc_dataset_batch_samples(dataset, b) == 1) {
+        return msc_dataset_chunk(out, dataset, b, input, 0);
+    }
+    // A batch of several samples has them along the first axis, and they lie row by row.
+    int64_t dims[MSC_MAX_DIMS];
+    int n_dims = msc_array_n_dims(rows);
+    memcpy(dims, msc_array_dims(rows), (size_t)n_dims * sizeof(dims[0]));
+    dims[0] = 1;
+    return msc_array_create_from(out, msc_array_dtype(rows), n_dims, dims, msc_array_data(rows));
+}
+
 bool msc_dataset_has_labels(const struct msc_dataset *dataset) {
     return dataset->labels != NULL;
 }

@@ -132,6 +132,9 @@ const char *msc_dataset_state(const struct msc_dataset *dataset, size_t input);
 // owned by the caller.
 enum msc_status msc_dataset_chunk(struct msc_array **out, const struct msc_dataset *dataset,
                                   size_t b, size_t input, int64_t chunk);
+// An input of the first sample of a batch as the model reads it, alone. *out is owned by the caller.
+enum msc_status msc_dataset_first_sample(struct msc_array **out, const struct msc_dataset *dataset,
+                                         size_t b, size_t input);
 bool msc_dataset_has_labels(const struct msc_dataset *dataset);
 int64_t msc_dataset_label(const struct msc_dataset *dataset, int64_t sample);
 // Hash over all samples and labels in order, whatever the batch size; with a state over sequences.

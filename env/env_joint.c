@@ -263,7 +263,8 @@ static enum msc_status make_spaces(struct msc_env *env, struct msc_joint_env *j)
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_arena *arena = msc_env_arena(env);
     struct msc_quantize *z = &j->bits;
-    const struct msc_plan *plan = msc_evaluator_plan(msc_distill_evaluator(z->runs.distill), 0);
+    struct msc_outline outline;
+    MSC_TRY(msc_evaluator_outline(&outline, msc_distill_evaluator(z->runs.distill)));
     struct msc_whole_cost whole;
     bool is_more = msc_whole_is_more(env);
     MSC_TRY(is_more ? msc_whole_measure_cost(&whole, z->runs.distill, env) : MSC_OK);
@@ -271,14 +272,15 @@ static enum msc_status make_spaces(struct msc_env *env, struct msc_joint_env *j)
         .graph = host->graph,
         .pruner = j->channels.pruner,
         .options = &j->channels.options,
-        .plan = plan,
-        .n_samples = (double)msc_dataset_batch_samples(host->dataset, 0),
+        .plan = outline.plan,
+        .n_samples = outline.n_samples,
         .metrics = &none,
     };
     const struct msc_quantize_inputs of_bits = {
         .host = host,
         .quantizer = z->quantizer,
-        .plan = plan,
+        .plan = outline.plan,
+        .n_samples = outline.n_samples,
         .fixed = z->fixed,
         .metrics = &none,
         .whole = is_more ? &whole : NULL,

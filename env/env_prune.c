@@ -114,6 +114,8 @@ static enum msc_status prune_init(struct msc_env *env) {
     MSC_TRY(msc_prune_env__keep_compared(z, host->graph));
     z->runs.n_slots = (size_t)msc_pruner_sites(z->pruner)->n_slots;
     MSC_TRY(msc_prune_env__get_parameters(env, z));
+    struct msc_outline outline;
+    MSC_TRY(msc_evaluator_outline(&outline, msc_distill_evaluator(z->runs.distill)));
     struct msc_whole_cost whole;
     bool is_more = msc_whole_is_more(env);
     MSC_TRY(is_more ? msc_whole_measure_cost(&whole, z->runs.distill, env) : MSC_OK);
@@ -121,8 +123,8 @@ static enum msc_status prune_init(struct msc_env *env) {
         .graph = host->graph,
         .pruner = z->pruner,
         .options = &z->options,
-        .plan = msc_evaluator_plan(msc_distill_evaluator(z->runs.distill), 0),
-        .n_samples = (double)msc_dataset_batch_samples(host->dataset, 0),
+        .plan = outline.plan,
+        .n_samples = outline.n_samples,
         .metrics = &z->runs.metrics,
         .whole = is_more ? &whole : NULL,
     };

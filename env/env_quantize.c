@@ -165,13 +165,16 @@ static enum msc_status quantize_init(struct msc_env *env) {
     MSC_TRY(msc_distill_create(&z->runs.distill, host, host->dataset, &z->distill_options));
     MSC_TRY(msc_quantize__leave_constants(z, host));
     MSC_TRY(msc_quantize__get_parameters(env, z));
+    struct msc_outline outline;
+    MSC_TRY(msc_evaluator_outline(&outline, msc_distill_evaluator(z->runs.distill)));
     struct msc_whole_cost whole;
     bool is_more = msc_whole_is_more(env);
     MSC_TRY(is_more ? msc_whole_measure_cost(&whole, z->runs.distill, env) : MSC_OK);
     const struct msc_quantize_inputs inputs = {
         .host = host,
         .quantizer = z->quantizer,
-        .plan = msc_evaluator_plan(msc_distill_evaluator(z->runs.distill), 0),
+        .plan = outline.plan,
+        .n_samples = outline.n_samples,
         .fixed = z->fixed,
         .metrics = &z->runs.metrics,
         .latency = z->asks_for_latency ? &z->latency : NULL,

@@ -254,42 +254,33 @@ static enum msc_status add_weight(struct msc_metric_cost *out, const struct msc_
 // Weights of sites, each once, by the slots that read them.
 static enum msc_status add_weights(struct msc_metric_cost *out, const struct msc_joint_costing *c,
                                    bool counted[]) {
-    const struct msc_plan *plan = c->in->plan;
+    const struct msc_graph *g = c->in->host->graph;
     const struct msc_sites *sites = msc_quantizer_sites(c->in->quantizer);
-    for (int32_t i = 0; i < plan->sites.n_slots; i++) {
-        int32_t tensor = plan->sites.slots[i].tensor, slot = plan->slot_ids[i];
-        // What was an activation before binding is no weight of the model.
-        if (slot == MSC_NO_ID || sites->slots[slot].kind != MSC_SITE_WEIGHT || counted[tensor]) {
+    for (int32_t slot = 0; slot < sites->n_site_slots; slot++) {
+        int32_t tensor = sites->slots[slot].tensor;
+        if (sites->slots[slot].kind != MSC_SITE_WEIGHT || counted[tensor]) {
             continue;
         }
         counted[tensor] = true;
-        out->reference +=
-            4.0 * (double)msc_tensor_n_elements(msc_graph_tensor(plan->graph, tensor));
-        MSC_TRY(add_weight(out, c, c->j->bits.space.site_of_slot[slot], slot,
-                           sites->slots[slot].tensor));
+        out->reference += 4.0 * (double)msc_tensor_n_elements(msc_graph_tensor(g, tensor));
+        MSC_TRY(add_weight(out, c, c->j->bits.space.site_of_slot[slot], slot, tensor));
     }
     return MSC_OK;
 }
 
-// So many bytes for each element of a tensor of the plan, which the model may have, too.
+// So many bytes for each element of a tensor.
 static enum msc_status add_tensor(struct msc_metric_cost *out, const struct msc_joint_costing *c,
                                   int32_t tensor, double n_bytes) {
-    const struct msc_graph *g = c->in->host->graph;
-    const struct msc_tensor *t = msc_graph_tensor(c->in->plan->graph, tensor);
-    int32_t own = msc_graph_find_tensor(g, t->name);
-    struct msc_prune_counted of = {.tensor = own};
+    struct msc_prune_counted of = {.tensor = tensor};
     struct product p = {.out = out, .c = c, .scale = n_bytes};
-    bool is_models = own != MSC_NO_ID && msc_graph_tensor(g, own)->data &&
-                     msc_tensor_n_elements(msc_graph_tensor(g, own)) == msc_tensor_n_elements(t);
-    p.scale *= is_models ? 1 : (double)msc_tensor_n_elements(t);
-    return add_product(&p, is_models ? &of : NULL);
+    return add_product(&p, &of);
 }
 
 // Biases that are rounded have a step for each output channel.
 static enum msc_status add_bias_steps(struct msc_metric_cost *out,
                                       const struct msc_joint_costing *c) {
-    const struct msc_sites *sites = &c->in->plan->sites;
-    const struct msc_graph *g = c->in->plan->graph;
+    const struct msc_sites *sites = msc_quantizer_sites(c->in->quantizer);
+    const struct msc_graph *g = c->in->host->graph;
     bool rounds = sites->scheme.target && sites->scheme.target->rounds_biases;
     for (int32_t i = sites->n_site_slots; rounds && i < sites->n_slots; i++) {
         const struct msc_joint *j = msc_graph_joint(g, sites->slots[i].joint);
@@ -300,9 +291,10 @@ static enum msc_status add_bias_steps(struct msc_metric_cost *out,
     return MSC_OK;
 }
 
+// Of the model as it is written: what lengths make constant in a plan is no weight.
 static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     const struct msc_joint_costing *c = of;
-    const struct msc_graph *g = c->in->plan->graph;
+    const struct msc_graph *g = c->in->host->graph;
     bool *counted = msc_arena_array(out->arena, (size_t)msc_graph_n_tensors(g) + 1, sizeof(bool));
     if (!counted) {
         return no_cost_memory();
@@ -359,7 +351,7 @@ static enum msc_status add_joint_product(struct msc_metric_cost *out,
                                          const struct msc_joint_costing *c, int32_t joint,
                                          const struct msc_product *product, int index) {
     const struct msc_graph *g = c->in->host->graph;
-    double macs = product->macs * c->in->plan->n_parts / msc_quantize_batch_samples(c->in);
+    double macs = product->macs * c->in->plan->n_parts / c->in->n_samples;
     int32_t own = msc_graph_find_joint(g, msc_graph_joint(c->in->plan->graph, joint)->name);
     struct msc_prune_counted of = {.product = index};
     double full = 0;

@@ -126,7 +126,7 @@ struct msc_prune_inputs {
     const struct msc_graph *graph;
     const struct msc_pruner *pruner;
     const struct msc_pruner_options *options;
-    const struct msc_plan *plan; // of the first batch: it has the bound shapes
+    const struct msc_plan *plan; // the outline: it has the bound shapes
     double n_samples;            // that it computes at once
     const struct msc_metrics *metrics;
     const struct msc_whole_cost *whole; // of more than the graph; NULL: of no more

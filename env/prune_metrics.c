@@ -148,7 +148,7 @@ static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     const struct msc_prune_costing *c = of;
     MSC_TRY(msc_prune_env__add_amount(out, c, &c->space->n_bytes));
     MSC_TRY(add_sparse(out, c));
-    out->reference = c->whole ? c->whole->n_model_bytes : out->reference;
+    out->reference = c->whole ? c->whole->n_bytes : out->reference;
     return MSC_OK;
 }
 

@@ -115,35 +115,15 @@ static enum msc_status make_plans(struct msc_latency_plans *p, const struct msc_
 // ---- In a runtime -----------------------------------------------------------------------------
 
 // One sample of what the model reads, in a list by its inputs' names.
-static enum msc_status add_sample(struct msc_array_list *list, const struct msc_env_host *host,
-                                  size_t input) {
-    const struct msc_dataset *d = host->dataset;
-    const struct msc_graph *g = host->graph;
-    const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, (int32_t)input));
-    struct msc_array *one = NULL;
-    int64_t dims[MSC_MAX_DIMS];
-    if (msc_dataset_is_sequence(d)) {
-        MSC_TRY(msc_dataset_chunk(&one, d, 0, input, 0));
-    } else {
-        const struct msc_array *rows = msc_dataset_batch(d, 0, input);
-        for (int k = 0; k < msc_array_n_dims(rows); k++) {
-            dims[k] = msc_array_dim(rows, k);
-        }
-        // A batch of several samples has them along the first axis, and they lie row by row.
-        if (msc_dataset_batch_samples(d, 0) > 1) {
-            dims[0] = 1;
-        }
-        MSC_TRY(msc_array_create_from(&one, msc_array_dtype(rows), msc_array_n_dims(rows), dims,
-                                      msc_array_data(rows)));
-    }
-    enum msc_status status = msc_array_list_add(list, msc_tensor_label(t), one);
-    msc_array_release(one);
-    return status;
-}
-
 enum msc_status msc_latency__sample(struct msc_array_list *list, const struct msc_env_host *host) {
+    const struct msc_graph *g = host->graph;
     for (size_t i = 0; i < msc_dataset_n_inputs(host->dataset); i++) {
-        MSC_TRY(add_sample(list, host, i));
+        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, (int32_t)i));
+        struct msc_array *one;
+        MSC_TRY(msc_dataset_first_sample(&one, host->dataset, 0, i));
+        enum msc_status status = msc_array_list_add(list, msc_tensor_label(t), one);
+        msc_array_release(one);
+        MSC_TRY(status);
     }
     return MSC_OK;
 }

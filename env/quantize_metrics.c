@@ -61,16 +61,13 @@ static enum msc_status add_weight_size(struct msc_metric_cost *out,
 static enum msc_status add_site_sizes(struct msc_metric_cost *out,
                                       const struct msc_quantize_inputs *in,
                                       const struct msc_quantize_space *s, bool counted[]) {
-    const struct msc_plan *plan = in->plan;
     const struct msc_sites *sites = msc_quantizer_sites(in->quantizer);
-    for (int32_t i = 0; i < plan->sites.n_slots; i++) {
-        int32_t tensor = plan->sites.slots[i].tensor;
-        int32_t slot = plan->slot_ids[i];
-        // What was an activation before binding is no weight of the model.
-        if (slot == MSC_NO_ID || sites->slots[slot].kind != MSC_SITE_WEIGHT || counted[tensor]) {
+    for (int32_t slot = 0; slot < sites->n_site_slots; slot++) {
+        int32_t tensor = sites->slots[slot].tensor;
+        if (sites->slots[slot].kind != MSC_SITE_WEIGHT || counted[tensor]) {
             continue;
         }
-        int64_t n = msc_tensor_n_elements(msc_graph_tensor(plan->graph, tensor));
+        int64_t n = msc_tensor_n_elements(msc_graph_tensor(in->host->graph, tensor));
         int32_t site = s->site_of_slot[slot];
         counted[tensor] = true;
         out->reference += 4.0 * (double)n;
@@ -86,8 +83,8 @@ static enum msc_status add_site_sizes(struct msc_metric_cost *out,
 
 // Biases that are rounded have a step for each output channel.
 static double bias_steps_size(const struct msc_quantize_inputs *in) {
-    const struct msc_sites *sites = &in->plan->sites;
-    const struct msc_graph *g = in->plan->graph;
+    const struct msc_sites *sites = msc_quantizer_sites(in->quantizer);
+    const struct msc_graph *g = in->host->graph;
     double n_bytes = 0;
     bool rounds = sites->scheme.target && sites->scheme.target->rounds_biases;
     for (int32_t i = sites->n_site_slots; rounds && i < sites->n_slots; i++) {
@@ -100,9 +97,10 @@ static double bias_steps_size(const struct msc_quantize_inputs *in) {
     return n_bytes;
 }
 
+// Of the model as it is written: what lengths make constant in a plan is no weight.
 static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     const struct msc_quantize_costing *c = of;
-    const struct msc_graph *g = c->in->plan->graph;
+    const struct msc_graph *g = c->in->host->graph;
     bool *counted = msc_arena_array(out->arena, (size_t)msc_graph_n_tensors(g) + 1, sizeof(bool));
     if (!counted) {
         return no_cost_memory();
@@ -160,7 +158,7 @@ static enum msc_status add_product(struct msc_metric_cost *out,
     uint32_t tasks[2];
     const double *by_choice[2];
     size_t n = 0;
-    double scale = product->macs * in->plan->n_parts / msc_quantize_batch_samples(in);
+    double scale = product->macs * in->plan->n_parts / in->n_samples;
     for (int i = 0; i < 2; i++) {
         int32_t slot = msc_plan_find_slot(in->plan, joint, product->operands[i]);
         int32_t task = msc_quantize_operand_task(&bits[i], in, s, slot);

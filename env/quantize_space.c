@@ -402,10 +402,6 @@ static double sample_macs(const struct builder *b, int32_t joint) {
     return macs * b->plan->n_parts / b->n_samples;
 }
 
-double msc_quantize_batch_samples(const struct msc_quantize_inputs *in) {
-    return (double)msc_dataset_batch_samples(in->host->dataset, 0);
-}
-
 enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
                                          const struct msc_quantize_inputs *in,
                                          struct msc_arena *arena) {
@@ -413,7 +409,7 @@ enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
                         .q = in->quantizer,
                         .sites = msc_quantizer_sites(in->quantizer),
                         .plan = in->plan,
-                        .n_samples = msc_quantize_batch_samples(in),
+                        .n_samples = in->n_samples,
                         .arena = arena,
                         .n_choices = msc_quantizer_n_choices(in->quantizer)};
     *out = (struct msc_quantize_space){0};

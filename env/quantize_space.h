@@ -18,7 +18,8 @@ enum { MSC_QUANTIZE_FLOAT_BITS = 32 }; // of what stays float
 struct msc_quantize_inputs {
     const struct msc_env_host *host;
     const struct msc_quantizer *quantizer;
-    const struct msc_plan *plan; // of the first batch: it has the bound shapes
+    const struct msc_plan *plan; // the outline: it has the bound shapes
+    double n_samples;            // that it computes at once: a joint's costs are for as many
     // [n_slots] The edits of slots that are no task (NULL: float).
     const struct msc_edit *const *fixed;
     const struct msc_metrics *metrics;
@@ -62,7 +63,5 @@ static inline int32_t msc_quantize_task_of_slot(const struct msc_quantize_space 
 const struct msc_slot *msc_quantize_bound_slot(const struct msc_plan *plan, int32_t slot);
 // The bits that a choice takes: as it says, or as its target stores it.
 double msc_quantize_bits(const struct msc_quantizer *q, size_t choice, bool is_weight);
-// Samples that the plan computes at once: a joint's costs are for as many.
-double msc_quantize_batch_samples(const struct msc_quantize_inputs *in);
 
 #endif

@@ -1,6 +1,5 @@
 #include "env/whole.h"
 
-#include "data/dataset.h"
 #include "env/distill_internal.h"
 #include "env/env.h"
 #include "graph/cost.h"
@@ -79,23 +78,28 @@ static double model_bytes(const struct msc_graph *g) {
     return n_bytes;
 }
 
-static void add_costs(struct msc_whole_cost *out, const struct msc_plan *plan, double n_samples) {
-    const struct msc_graph *g = plan->graph;
-    out->n_bytes = model_bytes(g);
+static double sample_macs(const struct msc_outline *outline) {
+    const struct msc_plan *plan = outline->plan;
+    double macs = 0;
     // Chunks of a sequence are alike: the first counts for all.
-    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
-        double macs = plan->parts[i] > 0 ? 0 : msc_joint_macs(g, msc_graph_joint(g, i));
-        out->macs += macs * plan->n_parts / n_samples;
+    for (int32_t i = 0; i < msc_graph_n_joints(plan->graph); i++) {
+        double own =
+            plan->parts[i] > 0 ? 0 : msc_joint_macs(plan->graph, msc_graph_joint(plan->graph, i));
+        macs += own * plan->n_parts / outline->n_samples;
     }
+    return macs;
 }
 
 enum msc_status msc_whole_measure_cost(struct msc_whole_cost *out, const struct msc_distill *d,
                                        const struct msc_env *env) {
+    struct msc_outline outline;
     struct whole w;
-    *out = (struct msc_whole_cost){.n_model_bytes = model_bytes(msc_env_whole_host(env)->graph)};
+    *out = (struct msc_whole_cost){.n_bytes = model_bytes(msc_env_whole_host(env)->graph)};
     MSC_TRY(whole_open(&w, d, env));
-    add_costs(out, msc_evaluator_plan(w.distill->evaluator, 0),
-              (double)msc_dataset_batch_samples(d->dataset, 0));
+    enum msc_status status = msc_evaluator_outline(&outline, w.distill->evaluator);
+    if (status == MSC_OK) {
+        out->macs = sample_macs(&outline);
+    }
     msc_distill_destroy(w.distill);
-    return MSC_OK;
+    return status;
 }

@@ -19,11 +19,10 @@ enum msc_status msc_whole_compute_reference(struct msc_distill *d, const struct 
 enum msc_status msc_whole_run(struct msc_distill_run *run, struct msc_distill *d,
                               const struct msc_env *env);
 
-// What it costs, in lengths as they are on the loss's samples.
+// What it costs, in lengths as the loss's first sample has them.
 struct msc_whole_cost {
-    double n_bytes;       // of weights, with what lengths make constant
-    double n_model_bytes; // of the model's weights
-    double macs;          // multiply-accumulates for one sample
+    double n_bytes; // of weights
+    double macs;    // multiply-accumulates for one sample
 };
 enum msc_status msc_whole_measure_cost(struct msc_whole_cost *out, const struct msc_distill *d,
                                        const struct msc_env *env);

@@ -149,28 +149,38 @@ static enum msc_status quantizer_init(struct msc_quantizer *q,
     return MSC_OK;
 }
 
-// Every plan must read all slots of a site, as the exported model quantises all of them.
-static bool is_reached(const struct msc_evaluator *ev, const struct msc_site *site) {
-    size_t n_batches = msc_dataset_n_batches(msc_evaluator_dataset(ev));
-    const struct msc_plan *before = NULL;
-    for (size_t b = 0; b < n_batches; b++) {
-        const struct msc_plan *plan = msc_evaluator_plan(ev, b);
-        for (int32_t k = 0; plan != before && k < site->n_slots; k++) {
-            if (plan->bound_slots[site->slots[k]] == MSC_NO_ID) {
-                return false;
-            }
+static bool reads_site(const struct msc_plan *plan, const struct msc_site *site) {
+    for (int32_t k = 0; k < site->n_slots; k++) {
+        if (plan->bound_slots[site->slots[k]] == MSC_NO_ID) {
+            return false;
         }
-        before = plan;
     }
     return true;
 }
 
-enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q,
-                                              const struct msc_evaluator *ev, int32_t *n_left) {
+// Every plan must read all slots of a site, as the exported model quantises all of them; and so must
+// the outline, which knows more constants than plans of great batches.
+static bool is_reached(const struct msc_evaluator *ev, const struct msc_plan *outline,
+                       const struct msc_site *site) {
+    size_t n_batches = msc_dataset_n_batches(msc_evaluator_dataset(ev));
+    const struct msc_plan *before = outline;
+    bool is_read = reads_site(outline, site);
+    for (size_t b = 0; is_read && b < n_batches; b++) {
+        const struct msc_plan *plan = msc_evaluator_plan(ev, b);
+        is_read = plan == before || reads_site(plan, site);
+        before = plan;
+    }
+    return is_read;
+}
+
+enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q, struct msc_evaluator *ev,
+                                              int32_t *n_left) {
+    struct msc_outline outline;
     int32_t n_used = 0;
+    MSC_TRY(msc_evaluator_outline(&outline, ev));
     *n_left = 0;
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
-        bool is_left = q->included[i] && !is_reached(ev, &q->sites.sites[i]);
+        bool is_left = q->included[i] && !is_reached(ev, outline.plan, &q->sites.sites[i]);
         q->included[i] = q->included[i] && !is_left;
         *n_left += is_left;
         n_used += q->included[i];

@@ -130,8 +130,8 @@ uint64_t msc_quantizer_allowed(const struct msc_quantizer *q, int32_t site);
 // Leaves sites float that edits cannot reach on the evaluator's dataset: their joints are computed
 // before anything runs once lengths are known. *n_left of them were included before.
 // MSC_E_INVALID: none is left.
-enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q,
-                                              const struct msc_evaluator *ev, int32_t *n_left);
+enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q, struct msc_evaluator *ev,
+                                              int32_t *n_left);
 
 // What takes long when scales and integers are found. `progress` (may be NULL) is told, of a stage, how
 // much is done of all, by one thread at a time.

@@ -137,6 +137,14 @@ enum msc_status msc_evaluator_run_batches(struct msc_evaluator *ev, struct msc_e
 const struct msc_sites *msc_evaluator_sites(const struct msc_evaluator *ev);
 // The plan that batch `b` runs by.
 const struct msc_plan *msc_evaluator_plan(const struct msc_evaluator *ev, size_t batch);
+// What costs are counted on: the graph in the lengths of one sample, the first, whatever the size of
+// batches; or of the first batch, where the network runs for no sample alone.
+struct msc_outline {
+    const struct msc_plan *plan; // without steps
+    double n_samples;            // that it computes at once
+};
+// Made at the first call; what it holds belongs to the evaluator.
+enum msc_status msc_evaluator_outline(struct msc_outline *out, struct msc_evaluator *ev);
 const struct msc_dataset *msc_evaluator_dataset(const struct msc_evaluator *ev);
 int msc_evaluator_n_threads(const struct msc_evaluator *ev);
 

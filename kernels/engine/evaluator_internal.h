@@ -16,6 +16,8 @@ struct msc_evaluator {
     int n_plans;
     struct msc_plan **plans; // [n_plans] one for each signature that batches have
     size_t plans_capacity;
+    struct msc_plan *outline; // NULL: nobody has asked for it
+    double outline_samples;
     struct msc_signatures signatures;
     int32_t *plan_of_batch; // [n_batches]
     struct msc_schedule *schedule;

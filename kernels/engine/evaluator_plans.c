@@ -26,14 +26,25 @@ static enum msc_status find_wanted(const struct msc_graph *g, const struct msc_g
                           "tensor %s is a constant for these inputs: nothing to evaluate", name);
 }
 
-static enum msc_status bind_batch(struct msc_evaluator *ev, size_t batch, bool is_parameter[],
-                                  struct msc_graph **out) {
+static enum msc_status take_sample(struct msc_array *arrays[], const struct msc_dataset *dataset,
+                                   size_t batch) {
+    for (size_t i = 0; i < msc_dataset_n_inputs(dataset); i++) {
+        MSC_TRY(msc_dataset_first_sample(&arrays[i], dataset, batch, i));
+    }
+    return MSC_OK;
+}
+
+typedef enum msc_status (*take_fn)(struct msc_array *arrays[], const struct msc_dataset *dataset,
+                                   size_t batch);
+
+static enum msc_status bind_arrays(struct msc_evaluator *ev, size_t batch, take_fn take,
+                                   bool is_parameter[], struct msc_graph **out) {
     size_t n = msc_dataset_n_inputs(ev->dataset);
     struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof(arrays[0]));
     if (!arrays) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
     }
-    enum msc_status status = msc_sequence_first(arrays, ev->dataset, batch);
+    enum msc_status status = take(arrays, ev->dataset, batch);
     if (status == MSC_OK) {
         status = msc_graph_bind_known(out, is_parameter, ev->graph,
                                       (const struct msc_array *const *)arrays, n);
@@ -55,7 +66,7 @@ static enum msc_status create_plan(struct msc_evaluator *ev, size_t batch, const
     if (!bound_wanted) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an evaluator");
     }
-    MSC_TRY_OUT(bind_batch(ev, batch, is_parameter, &bound));
+    MSC_TRY_OUT(bind_arrays(ev, batch, msc_sequence_first, is_parameter, &bound));
     for (size_t i = 0; i < n_wanted; i++) {
         MSC_TRY_OUT(find_wanted(ev->graph, bound, wanted[i], &bound_wanted[i]));
     }
@@ -77,6 +88,24 @@ out:
     msc_unrolled_finish(&unrolled);
     msc_free(bound_wanted);
     return status;
+}
+
+static enum msc_status create_outline(struct msc_evaluator *ev) {
+    const struct msc_plan_origin origin = {.graph = ev->graph, .sites = &ev->sites};
+    struct msc_graph *bound;
+    ev->outline_samples = 1;
+    enum msc_status status = bind_arrays(ev, 0, take_sample, NULL, &bound);
+    if (status != MSC_OK && status != MSC_E_NOMEM && !msc_dataset_is_sequence(ev->dataset)) {
+        ev->outline_samples = (double)msc_dataset_batch_samples(ev->dataset, 0);
+        status = bind_arrays(ev, 0, msc_sequence_first, NULL, &bound);
+    }
+    return status == MSC_OK ? msc_plan_create_outline(&ev->outline, bound, &origin) : status;
+}
+
+enum msc_status msc_evaluator_outline(struct msc_outline *out, struct msc_evaluator *ev) {
+    MSC_TRY(ev->outline ? MSC_OK : create_outline(ev));
+    *out = (struct msc_outline){ev->outline, ev->outline_samples};
+    return MSC_OK;
 }
 
 // A plan takes memory and time: so many are no mistake, more are.
@@ -165,6 +194,7 @@ void msc_evaluator__destroy_plans(struct msc_evaluator *ev) {
     for (int i = 0; i < ev->n_plans; i++) {
         msc_plan_destroy(ev->plans[i]);
     }
+    msc_plan_destroy(ev->outline);
     msc_signatures_finish(&ev->signatures);
     msc_free(ev->plans);
     msc_free(ev->plan_of_batch);

@@ -4,13 +4,17 @@
 
 #include <string.h>
 
+static enum msc_status find_slots(struct msc_planner *p) {
+    MSC_TRY(msc_sites_find(&p->plan->sites, p->graph,
+                           p->origin != NULL ? &p->origin->sites->scheme : NULL));
+    return msc_planner__match_slots(p->plan, p->origin, p->arena);
+}
+
 static enum msc_status planner_init(struct msc_planner *p, const int32_t wanted[],
                                     size_t n_wanted) {
     size_t n_tensors = (size_t)msc_graph_n_tensors(p->graph);
     size_t n_joints = (size_t)msc_graph_n_joints(p->graph);
-    MSC_TRY(msc_sites_find(&p->plan->sites, p->graph,
-                           p->origin != NULL ? &p->origin->sites->scheme : NULL));
-    MSC_TRY(msc_planner__match_slots(p->plan, p->origin, p->arena));
+    MSC_TRY(find_slots(p));
     size_t n_slots = (size_t)p->plan->sites.n_slots;
     p->is_kept = msc_arena_array(&p->scratch, n_tensors + 1, sizeof(bool));
     p->is_planned = msc_arena_array(&p->scratch, n_joints + 1, sizeof(bool));
@@ -73,31 +77,46 @@ enum msc_status msc_plan_create(struct msc_plan **out, struct msc_graph *graph,
     return msc_plan_create_bound(out, graph, backend, wanted, n_wanted, NULL);
 }
 
+// An empty plan of the graph, which it owns.
+static enum msc_status planner_begin(struct msc_planner *p) {
+    p->plan = msc_alloc_zero(1, sizeof(*p->plan));
+    p->arena = msc_alloc_zero(1, sizeof(*p->arena));
+    if (!p->plan || !p->arena) {
+        msc_free(p->plan);
+        msc_free(p->arena);
+        msc_graph_destroy((struct msc_graph *)p->graph);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
+    }
+    p->plan->graph = p->graph;
+    p->plan->backend = p->backend;
+    p->plan->storage = p->arena;
+    return MSC_OK;
+}
+
+static enum msc_status planner_end(struct msc_plan **out, struct msc_planner *p,
+                                   enum msc_status status) {
+    msc_arena_finish(&p->scratch);
+    if (status != MSC_OK) {
+        msc_plan_destroy(p->plan);
+        return status;
+    }
+    *out = p->plan;
+    return MSC_OK;
+}
+
 enum msc_status msc_plan_create_bound(struct msc_plan **out, struct msc_graph *graph,
                                       struct msc_backend *backend, const int32_t wanted[],
                                       size_t n_wanted, const struct msc_plan_origin *origin) {
     struct msc_planner p = {.graph = graph, .backend = backend, .origin = origin};
-    struct msc_plan *plan = msc_alloc_zero(1, sizeof(*plan));
-    struct msc_arena *arena = msc_alloc_zero(1, sizeof(*arena));
-    if (!plan || !arena) {
-        msc_free(plan);
-        msc_free(arena);
-        msc_graph_destroy(graph);
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
-    }
-    plan->graph = graph;
-    plan->backend = backend;
-    plan->storage = arena;
-    p.plan = plan;
-    p.arena = arena;
-    enum msc_status status = make_plan(&p, wanted, n_wanted);
-    msc_arena_finish(&p.scratch);
-    if (status != MSC_OK) {
-        msc_plan_destroy(plan);
-        return status;
-    }
-    *out = plan;
-    return MSC_OK;
+    MSC_TRY(planner_begin(&p));
+    return planner_end(out, &p, make_plan(&p, wanted, n_wanted));
+}
+
+enum msc_status msc_plan_create_outline(struct msc_plan **out, struct msc_graph *graph,
+                                        const struct msc_plan_origin *origin) {
+    struct msc_planner p = {.graph = graph, .origin = origin};
+    MSC_TRY(planner_begin(&p));
+    return planner_end(out, &p, find_slots(&p));
 }
 
 void msc_plan_destroy(struct msc_plan *plan) {

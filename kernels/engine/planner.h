@@ -28,6 +28,9 @@ enum msc_status msc_plan_create(struct msc_plan **out, struct msc_graph *graph,
 enum msc_status msc_plan_create_bound(struct msc_plan **out, struct msc_graph *graph,
                                       struct msc_backend *backend, const int32_t wanted[],
                                       size_t n_wanted, const struct msc_plan_origin *origin);
+// The same without steps: graph, sites, slots and parts, which is all that costs are counted on.
+enum msc_status msc_plan_create_outline(struct msc_plan **out, struct msc_graph *graph,
+                                        const struct msc_plan_origin *origin);
 void msc_plan_destroy(struct msc_plan *plan); // accepts NULL
 
 // The slot that edits of an operand are for, or MSC_NO_ID.

@@ -31,9 +31,12 @@ static void fill_fixed(struct bench *b) {
 static enum msc_status build_on(struct bench *b, const struct msc_dataset *data) {
     const struct msc_env_host host = {.graph = b->c.g, .dataset = data};
     struct msc_metrics metrics;
+    struct msc_outline outline;
+    MSC_TRY(msc_evaluator_outline(&outline, b->c.ev));
     const struct msc_quantize_inputs inputs = {.host = &host,
                                                .quantizer = b->q,
-                                               .plan = msc_evaluator_plan(b->c.ev, 0),
+                                               .plan = outline.plan,
+                                               .n_samples = outline.n_samples,
                                                .fixed = b->fixed,
                                                .metrics = &metrics};
     fill_fixed(b);

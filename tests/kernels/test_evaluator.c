@@ -2,6 +2,7 @@
 #include "eval_bench.h"
 
 #include "base/alloc.h"
+#include "graph/cost.h"
 
 // ---- Results ----------------------------------------------------------------------------------
 
@@ -72,6 +73,36 @@ static void test_kernels_evaluator__batches_of_other_widths(void **state) {
     eval_run_and_check(&b, b.ev, 0, N_TRIALS);
     eval_run_and_check(&b, b.ev, 11, 3);
     eval_close_bench(&b);
+}
+
+// One sample of the first batch, whatever the size of batches: costs are counted on it.
+static void test_kernels_evaluator__outline_of_a_sample(void **state) {
+    static const int64_t batches[] = {1, 2, 5};
+    double macs[3] = {0, 0, 0};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct eval_bench b;
+        struct msc_outline outline, again;
+        eval_open_bench(&b);
+        eval_open_net(&b.c, 5, batches[i]);
+        b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+        assert_ok(msc_evaluator_outline(&outline, b.ev));
+        assert_ok(msc_evaluator_outline(&again, b.ev));
+        assert_ptr_equal(outline.plan, again.plan);
+        const struct msc_graph *g = outline.plan->graph;
+        assert_true(outline.n_samples == 1);
+        assert_int_equal(msc_graph_tensor(g, msc_graph_input(g, 0))->dims[0], 1);
+        assert_int_equal(outline.plan->n_steps, 0);
+        assert_int_equal(outline.plan->n_slots, b.c.sites.n_slots);
+        for (int32_t s = 0; s < b.c.sites.n_slots; s++) {
+            assert_int_not_equal(outline.plan->bound_slots[s], MSC_NO_ID);
+        }
+        for (int32_t j = 0; j < msc_graph_n_joints(g); j++) {
+            macs[i] += msc_joint_macs(g, msc_graph_joint(g, j));
+        }
+        assert_true(macs[i] > 0 && macs[i] == macs[0]);
+        eval_close_bench(&b);
+    }
 }
 
 // ---- Noise and slot values --------------------------------------------------------------------
@@ -296,6 +327,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_evaluator__results),
         cmocka_unit_test(test_kernels_evaluator__batches_of_other_widths),
+        cmocka_unit_test(test_kernels_evaluator__outline_of_a_sample),
         cmocka_unit_test(test_kernels_evaluator__noise),
         cmocka_unit_test(test_kernels_evaluator__slot_values),
         cmocka_unit_test(test_kernels_evaluator__edits),
