@@ -64,6 +64,23 @@ void msc_channels__freeze(struct msc_channels_call *c, struct msc_axis a) {
     }
 }
 
+// Once for each operand, whenever the rule is asked.
+void msc_channels__follow(struct msc_channels_call *c, struct msc_axis a, struct msc_axis of) {
+    struct msc_channels_finder *f = c->f;
+    msc_channels__tell(c, a);
+    for (int32_t i = f->n_followers - 1; i >= 0 && f->followers[i].joint == c->j->id; i--) {
+        if (f->followers[i].tensor == a.tensor) {
+            return;
+        }
+    }
+    f->followers[f->n_followers++] =
+        (struct msc_channel_follower){c->j->id, a.tensor, a.axis, of.tensor, of.axis};
+}
+
+static bool is_shared(const struct msc_channels_call *c, struct msc_axis a) {
+    return c->f->is_shared[a.tensor];
+}
+
 void msc_channels__tie_axes(struct msc_channels_call *c, struct msc_axis a, struct msc_axis b) {
     if (a.tensor == MSC_NO_ID || b.tensor == MSC_NO_ID) {
         return;
@@ -75,6 +92,10 @@ void msc_channels__tie_axes(struct msc_channels_call *c, struct msc_axis a, stru
     if (x->dims[a.axis] != y->dims[b.axis] || x->prims[a.axis] != y->prims[b.axis]) {
         msc_channels__freeze(c, a);
         msc_channels__freeze(c, b);
+        return;
+    }
+    if (is_shared(c, a) || is_shared(c, b)) {
+        msc_channels__follow(c, is_shared(c, a) ? a : b, is_shared(c, a) ? b : a);
         return;
     }
     for (int64_t i = 0; i < msc_channels__period(c, a); i++) {
@@ -202,13 +223,14 @@ static void begin(struct msc_channels_finder *f) {
     memset(f->roles, 0, (size_t)n_axes * sizeof(f->roles[0]));
     memset(f->told, 0xff, (size_t)n_axes * sizeof(f->told[0]));
     f->n_reads = 0;
+    f->n_followers = 0;
     for (int32_t i = 0; i < msc_graph_n_joints(f->g); i++) {
         f->chosen[i] = MSC_NO_ID;
     }
-    // Of an axis of length 1 nothing can go.
+    // Of an axis of length 1 nothing can go, and what is shared stays.
     for (int32_t i = 0; i < n_axes; i++) {
-        if (f->periods[i] == 1) {
-            f->is_frozen[f->first[i]] = true;
+        for (int32_t k = 0; k < f->periods[i]; k++) {
+            f->is_frozen[f->first[i] + k] = f->periods[i] == 1 || f->is_shared[i / MSC_MAX_DIMS];
         }
     }
 }
@@ -240,12 +262,50 @@ static void ask_rules(struct msc_channels_finder *f, bool *is_done) {
     }
 }
 
+static int32_t root_of(struct msc_channels_finder *f, int32_t tensor, int axis, int32_t index) {
+    return find_root(f, first_node(f, (struct msc_axis){tensor, axis}) + index);
+}
+
+// Do all that read the numbers go together anyway?
+static bool is_tied_anyway(struct msc_channels_finder *f, int32_t tensor) {
+    const struct msc_channel_follower *first = NULL;
+    const int32_t *readers;
+    int32_t n_same = 0, n = (int32_t)msc_graph_tensor(f->g, tensor)->dims[0];
+    for (int32_t i = 0; i < f->n_followers; i++) {
+        const struct msc_channel_follower *one = &f->followers[i];
+        if (one->tensor != tensor) {
+            continue;
+        }
+        first = first == NULL ? one : first;
+        bool is_same = true;
+        for (int32_t k = 0; is_same && k < n; k++) {
+            int32_t root = root_of(f, one->of_tensor, one->of_axis, k);
+            is_same =
+                !f->is_frozen[root] && root == root_of(f, first->of_tensor, first->of_axis, k);
+        }
+        n_same += is_same;
+    }
+    return n_same == msc_graph_consumers(f->g, tensor, &readers);
+}
+
+// Then they are one weight as others are.
+static bool tie_shared(struct msc_channels_finder *f) {
+    bool is_any = false;
+    for (int32_t i = 0; i < msc_graph_n_tensors(f->g); i++) {
+        if (f->is_shared[i] && is_tied_anyway(f, i)) {
+            f->is_shared[i] = false;
+            is_any = true;
+        }
+    }
+    return is_any;
+}
+
 // Anew while choices turn out to be in vain; each time one choice less is offered.
 static void find_classes(struct msc_channels_finder *f, bool *is_done) {
     bool is_again = true;
     while (is_again) {
         ask_rules(f, is_done);
-        is_again = false;
+        is_again = tie_shared(f);
         for (int32_t i = 0; i < msc_graph_n_joints(f->g); i++) {
             const struct msc_joint *j = msc_graph_joint(f->g, i);
             if (is_in_vain(f, j)) {
@@ -286,22 +346,54 @@ static enum msc_status number_nodes(struct msc_channels_finder *f) {
     return MSC_OK;
 }
 
+// Floats of one axis which joints read behind their first operand, more than one of them.
+static enum msc_status find_shared(struct msc_channels_finder *f) {
+    int32_t n_tensors = msc_graph_n_tensors(f->g);
+    f->is_shared = msc_arena_array(f->arena, (size_t)n_tensors + 1, sizeof(bool));
+    if (f->is_shared == NULL) {
+        return fail_memory();
+    }
+    for (int32_t i = 0; i < n_tensors; i++) {
+        const struct msc_tensor *t = msc_graph_tensor(f->g, i);
+        const int32_t *readers;
+        int32_t n = msc_graph_consumers(f->g, i, &readers);
+        bool is_list = t->producer == MSC_NO_ID && t->data != NULL && t->n_dims == 1 &&
+                       msc_dtype_is_float(t->dtype);
+        for (int32_t r = 0; is_list && r < n; r++) {
+            const struct msc_joint *j = msc_graph_joint(f->g, readers[r]);
+            is_list = j->op != MSC_OP_CONSTANT && j->operands[0] != i;
+        }
+        f->is_shared[i] = is_list && n > 1;
+    }
+    return MSC_OK;
+}
+
+static size_t count_operands(const struct msc_graph *g) {
+    size_t n = 0;
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+        n += (size_t)msc_graph_joint(g, i)->n_operands;
+    }
+    return n;
+}
+
 static enum msc_status start(struct msc_channels_finder *f, bool **is_done) {
     size_t n_axes = (size_t)msc_graph_n_tensors(f->g) * MSC_MAX_DIMS;
     size_t n_joints = (size_t)msc_graph_n_joints(f->g);
     MSC_TRY(number_nodes(f));
+    MSC_TRY(find_shared(f));
     size_t n_nodes = (size_t)f->n_nodes;
     f->parents = msc_arena_array(f->arena, n_nodes, sizeof(f->parents[0]));
     f->is_frozen = msc_arena_array(f->arena, n_nodes, sizeof(f->is_frozen[0]));
     f->roles = msc_arena_array(f->arena, n_axes, sizeof(f->roles[0]));
     f->told = msc_arena_array(f->arena, n_axes, sizeof(f->told[0]));
     f->reads = msc_arena_array(f->arena, 2 * n_joints, sizeof(f->reads[0])); // recurrent: two
+    f->followers = msc_arena_array(f->arena, 2 * count_operands(f->g), sizeof(f->followers[0]));
     f->n_refused = msc_arena_array(f->arena, n_joints, sizeof(f->n_refused[0]));
     f->chosen = msc_arena_array(f->arena, n_joints, sizeof(f->chosen[0]));
     f->freed = msc_arena_array(f->arena, n_joints, sizeof(f->freed[0]));
     *is_done = msc_arena_array(f->arena, n_joints, sizeof(**is_done));
-    bool has_all = f->parents && f->is_frozen && f->roles && f->told && f->reads && f->n_refused &&
-                   f->chosen && f->freed && *is_done;
+    bool has_all = f->parents && f->is_frozen && f->roles && f->told && f->reads && f->followers &&
+                   f->n_refused && f->chosen && f->freed && *is_done;
     return has_all ? MSC_OK : fail_memory();
 }
 

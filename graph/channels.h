@@ -17,7 +17,8 @@
 //     that kernels know. The next factor where the first is frozen.
 //   - of a convolution's groups whole groups, with all that they read and make; depthwise ones are
 //     groups of one. Where that is frozen, the same position of all groups.
-// Channel shuffles only change the order, and tie nothing that was not tied.
+// Channel shuffles only change the order, and tie nothing that was not tied. Neither do numbers of one
+// axis (biases, shifts) that several joints share: each of these reads what is left for it.
 //
 // An axis whose length is a symbol has no indices to speak of. One whose length is a symbol times a
 // number (the heads of all samples of a batch) has that number of them: each stands for all that are
@@ -68,12 +69,23 @@ struct msc_channel_read {
     int axis;
 };
 
+// A joint reads an operand that stays whole without what goes of another axis: numbers that joints
+// share (exporters write equal ones once), and a state that a recurrent layer is given from outside.
+struct msc_channel_follower {
+    int32_t joint, tensor;
+    int axis;
+    int32_t of_tensor; // whose indices, along of_axis, say which of the operand's are read
+    int of_axis;
+};
+
 struct msc_channels {
     int32_t n_units;
     int32_t n_groups;
     const struct msc_channel_group *groups; // in order of their first index; units are numbered so
     int32_t n_reads;
     const struct msc_channel_read *reads;
+    int32_t n_followers;
+    const struct msc_channel_follower *followers;
     int32_t n_tensors;
     // [n_tensors * MSC_MAX_DIMS]: the unit of each index of an axis, MSC_NO_ID where frozen; NULL
     // where the whole axis is, or nothing is known of it.

@@ -202,6 +202,24 @@ static enum msc_status list_reads(struct msc_channels *out, const struct groupin
     return MSC_OK;
 }
 
+// Those that lose something.
+static enum msc_status list_followers(struct msc_channels *out, const struct grouping *g) {
+    const struct msc_channels_finder *f = g->f;
+    struct msc_channel_follower *followers =
+        msc_arena_array(g->arena, (size_t)f->n_followers, sizeof(followers[0]));
+    if (followers == NULL) {
+        return fail_memory();
+    }
+    for (int32_t i = 0; i < f->n_followers; i++) {
+        const struct msc_channel_follower *one = &f->followers[i];
+        if (out->units[one->of_tensor * MSC_MAX_DIMS + one->of_axis] != NULL) {
+            followers[out->n_followers++] = *one;
+        }
+    }
+    out->followers = followers;
+    return MSC_OK;
+}
+
 // ---- Going through them -----------------------------------------------------------------------
 
 static enum msc_status sign_classes(struct grouping *g) {
@@ -248,5 +266,6 @@ enum msc_status msc_channels__group(struct msc_channels *out, struct msc_channel
     out->n_groups = g.n_groups;
     out->groups = g.groups;
     MSC_TRY(list_units(out, &g));
+    MSC_TRY(list_followers(out, &g));
     return list_reads(out, &g);
 }

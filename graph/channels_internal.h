@@ -35,6 +35,9 @@ struct msc_channels_finder {
     int32_t *told; // the last joint whose rule said something of the axis
     struct msc_channel_read *reads;
     int32_t n_reads;
+    bool *is_shared; // [n_tensors] numbers that several joints read
+    struct msc_channel_follower *followers;
+    int32_t n_followers;
     // [n_joints]: choices that are not offered again; the choice that was made, and what it leaves
     // free.
     int *n_refused, *chosen;
@@ -84,6 +87,8 @@ void msc_channels__tie(struct msc_channels_call *c, struct msc_axis a, int64_t i
                        int64_t k);
 // Index by index; axes of different lengths, or of different symbols, are frozen.
 void msc_channels__tie_axes(struct msc_channels_call *c, struct msc_axis a, struct msc_axis b);
+// Axis `a` of an operand stays whole, and the joint reads of it what is left of `of`.
+void msc_channels__follow(struct msc_channels_call *c, struct msc_axis a, struct msc_axis of);
 void msc_channels__freeze(struct msc_channels_call *c, struct msc_axis a);
 void msc_channels__freeze_index(struct msc_channels_call *c, struct msc_axis a, int64_t i);
 void msc_channels__freeze_all(struct msc_channels_call *c); // operands and outputs

@@ -79,10 +79,8 @@ static bool skip_inside(struct msc_channels_call *c) {
 }
 
 static bool is_writable(const struct msc_channels_call *c) {
-    int64_t shape[MSC_MAX_DIMS];
-    const struct msc_tensor *y = msc_graph_tensor(c->g, c->j->outputs[0]);
     bool has_shape = c->j->op == MSC_OP_RESHAPE || c->j->op == MSC_OP_BROADCAST_TO;
-    return !has_shape || msc_reshape_shape(shape, c->g, c->j, y->dims) >= 0;
+    return !has_shape || msc_reshape_is_writable(c->g, c->j);
 }
 
 // Of a symbol there is nothing to tie; what it multiplies is a part of its own.
@@ -390,6 +388,40 @@ static bool is_read(const struct msc_graph *g, const struct msc_joint *reader, i
     return indices == NULL;
 }
 
+enum { MAX_MOVES = 16 }; // of lengths, from where they are read to where they are used
+
+// Are lengths only moved from here on, until they are the shape of a joint that is written anew when
+// channels go?
+static bool is_rewritten(const struct msc_graph *g, int32_t tensor, int n_moves) {
+    const int32_t *readers;
+    int32_t n = msc_graph_consumers(g, tensor, &readers);
+    bool is_moved = n_moves < MAX_MOVES && !msc_graph_is_output(g, tensor);
+    for (int32_t r = 0; is_moved && r < n; r++) {
+        const struct msc_joint *j = msc_graph_joint(g, readers[r]);
+        bool is_first = j->operands[0] == tensor;
+        switch (j->op) {
+        case MSC_OP_RESHAPE:
+        case MSC_OP_BROADCAST_TO:
+            is_moved = is_first ? is_rewritten(g, j->outputs[0], n_moves + 1)
+                                : msc_reshape_is_writable(g, j);
+            break;
+        case MSC_OP_TAKE:
+        case MSC_OP_STRIDED_SLICE:
+            is_moved = is_first && is_rewritten(g, j->outputs[0], n_moves + 1);
+            break;
+        case MSC_OP_CONCAT:
+        case MSC_OP_EXPAND_DIMS:
+        case MSC_OP_SQUEEZE:
+            is_moved = is_rewritten(g, j->outputs[0], n_moves + 1);
+            break;
+        default:
+            is_moved = false;
+            break;
+        }
+    }
+    return is_moved;
+}
+
 // Whoever reads a length may do anything with it; nobody reads most of them.
 bool msc_channels__shape_of(struct msc_channels_call *c) {
     const struct msc_tensor *x = msc_channels__operand(c, 0);
@@ -406,6 +438,7 @@ bool msc_channels__shape_of(struct msc_channels_call *c) {
         for (int32_t r = 0; i >= first && i < first + n && r < n_readers; r++) {
             is_asked = is_asked || is_read(c->g, msc_graph_joint(c->g, readers[r]), i - first, n);
         }
+        is_asked = is_asked && !is_rewritten(c->g, c->j->outputs[0], 0);
         if (!is_asked) {
             msc_channels__tell(c, msc_channels__in(c, 0, i));
         }

@@ -214,19 +214,73 @@ static void tie_hidden(struct msc_channels_call *c, struct msc_axis a, struct ms
     }
 }
 
+enum { HIDDEN = 5, CELL = 6 }; // operands that hold states
+
+// The joint that spreads one number over a state, of which this is a part; MSC_NO_ID: it is no such.
+static int32_t find_spread(const struct msc_graph *g, int32_t state) {
+    while (state != MSC_NO_ID && msc_graph_tensor(g, state)->producer != MSC_NO_ID) {
+        const struct msc_joint *j = msc_graph_joint(g, msc_graph_tensor(g, state)->producer);
+        if (j->op == MSC_OP_BROADCAST_TO) {
+            const struct msc_tensor *x = msc_graph_tensor(g, j->operands[0]);
+            return x->n_dims == 0 || x->dims[x->n_dims - 1] == 1 ? j->id : MSC_NO_ID;
+        }
+        bool is_part = j->op == MSC_OP_STRIDED_SLICE || j->op == MSC_OP_SPLIT;
+        state = is_part ? j->operands[0] : MSC_NO_ID;
+    }
+    return MSC_NO_ID;
+}
+
+static bool is_recurrent(const struct msc_joint *j) {
+    return j->op == MSC_OP_RNN || j->op == MSC_OP_GRU || j->op == MSC_OP_LSTM;
+}
+
+// Do other layers begin with the same number from the same joint? Their units have nothing to do with
+// each other.
+static bool shares_spread(const struct msc_channels_call *c, int32_t state) {
+    int32_t spread = find_spread(c->g, state);
+    for (int32_t i = 0; spread != MSC_NO_ID && i < msc_graph_n_joints(c->g); i++) {
+        const struct msc_joint *j = msc_graph_joint(c->g, i);
+        for (int32_t k = HIDDEN; i != c->j->id && is_recurrent(j) && k < j->n_operands; k++) {
+            if (k <= CELL && find_spread(c->g, j->operands[k]) == spread) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// They go with the units where they can; else the layer reads what is left for it.
+static bool choose_states(struct msc_channels_call *c, struct msc_axis hidden,
+                          const struct msc_axis states[2]) {
+    int32_t first = states[states[0].tensor == MSC_NO_ID].tensor;
+    const struct msc_axis state = {first, 2};
+    const struct msc_axis choices[] = {shares_spread(c, first) ? hidden : state, hidden};
+    int choice = msc_channels__choose(c, choices, 2);
+    for (int i = 0; i < 2; i++) {
+        bool follows = choice == 1 || (choice == 0 && choices[0].tensor == hidden.tensor);
+        if (follows && states[i].tensor != MSC_NO_ID) {
+            msc_channels__freeze(c, states[i]);
+            msc_channels__follow(c, states[i], hidden);
+        } else {
+            msc_channels__tie_axes(c, states[i], hidden);
+        }
+    }
+    return true;
+}
+
 // A hidden unit: a row of every gate in both weights and biases, what reads it of the state, what
 // states begin with, the same one of both directions.
 bool msc_channels__recurrent(struct msc_channels_call *c) {
-    enum { X, W, R, BIAS, LENGTHS, HIDDEN, CELL, PEEPHOLE };
+    enum { X, W, R, BIAS, PEEPHOLE = CELL + 1 };
     struct msc_axis hidden = msc_channels__in(c, R, 2);
+    const struct msc_axis states[] = {msc_channels__in(c, HIDDEN, 2), msc_channels__in(c, CELL, 2)};
+    bool has_states = states[0].tensor != MSC_NO_ID || states[1].tensor != MSC_NO_ID;
     if (msc_channels__length(c, hidden) < 1) {
         return msc_channels__barrier(c);
     }
     tie_hidden(c, msc_channels__in(c, W, 1), hidden);
     tie_hidden(c, msc_channels__in(c, R, 1), hidden);
     tie_hidden(c, msc_channels__in(c, BIAS, 1), hidden);
-    msc_channels__tie_axes(c, msc_channels__in(c, HIDDEN, 2), hidden);
-    msc_channels__tie_axes(c, msc_channels__in(c, CELL, 2), hidden);
     tie_hidden(c, msc_channels__in(c, PEEPHOLE, 1), hidden);
     for (int32_t i = 0; i < c->j->n_outputs; i++) {
         int last = msc_graph_tensor(c->g, c->j->outputs[i])->n_dims - 1;
@@ -234,7 +288,11 @@ bool msc_channels__recurrent(struct msc_channels_call *c) {
     }
     msc_channels__set_role(c, W, 1, MSC_CHANNEL_MAKES);
     msc_channels__set_role(c, R, 1, MSC_CHANNEL_MAKES);
-    msc_channels__sum(c, X, 2, W, 2);
+    msc_channels__tie_axes(c, msc_channels__in(c, X, 2), msc_channels__in(c, W, 2));
+    if (c->is_late) {
+        return choose_states(c, hidden, states);
+    }
+    msc_channels__read(c, X, 2, W, 2);
     msc_channels__read(c, R, 2, R, 2);
-    return true;
+    return !has_states;
 }

@@ -43,6 +43,27 @@ enum msc_status msc_channels_check(const struct msc_channels *c, const bool is_g
 
 // ---- Costs ------------------------------------------------------------------------------------
 
+// What joints get of their own of a list that they share; the list goes where no joint reads it.
+static double followers_cost(const struct msc_channels *c, const struct msc_graph *g,
+                             int32_t tensor, const bool is_gone[]) {
+    const int32_t *readers;
+    int32_t n_readers = msc_graph_consumers(g, tensor, &readers), n_cut = 0;
+    double n = 0;
+    for (int32_t i = 0; i < c->n_followers; i++) {
+        const struct msc_channel_follower *f = &c->followers[i];
+        if (f->tensor != tensor) {
+            continue;
+        }
+        int64_t all = msc_graph_tensor(g, tensor)->dims[f->axis];
+        int64_t left = msc_channels_count(c, f->of_tensor, f->of_axis, all, is_gone);
+        n_cut += left < all;
+        n += left < all ? (double)left : 0;
+    }
+    return n_cut > 0 && n_cut == n_readers
+               ? n - (double)msc_tensor_n_elements(msc_graph_tensor(g, tensor))
+               : n;
+}
+
 enum msc_status msc_channels_cost(struct msc_channel_cost *out, const struct msc_channels *c,
                                   const struct msc_graph *g, const bool is_gone[]) {
     int64_t(*dims)[MSC_MAX_DIMS] = msc_alloc_zero((size_t)c->n_tensors, sizeof(dims[0]));
@@ -59,7 +80,8 @@ enum msc_status msc_channels_cost(struct msc_channel_cost *out, const struct msc
             dims[i][k] = is_symbol ? 1 : msc_channels_count(c, i, k, period, is_gone);
             n *= (double)dims[i][k];
         }
-        out->parameters += t->producer == MSC_NO_ID && msc_dtype_is_float(t->dtype) ? n : 0;
+        bool is_weight = t->producer == MSC_NO_ID && msc_dtype_is_float(t->dtype);
+        out->parameters += is_weight ? n + followers_cost(c, g, i, is_gone) : 0;
     }
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         out->macs +=

@@ -1,5 +1,6 @@
 #include "graph/reshape.h"
 
+#include "graph/graph_internal.h"
 #include "graph/op_attrs.h"
 
 #include <string.h>
@@ -143,7 +144,9 @@ static bool write_symbol(int64_t *out, bool *has_rest, const struct msc_joint *j
                          const struct msc_tensor *x, const struct msc_tensor *y, int i) {
     int axis = axis_beside(j, x, y, i);
     bool is_beside = axis >= 0 && x->dims[axis] < 0 && x->prims[axis] == y->prims[i];
-    if (is_beside) {
+    bool keeps_zero = false;
+    (void)msc_joint_attr_bool(j, "allowzero", &keeps_zero);
+    if (is_beside && !(keeps_zero && j->op == MSC_OP_RESHAPE)) {
         *out = j->op == MSC_OP_RESHAPE ? 0 : 1;
         return true;
     }
@@ -159,10 +162,9 @@ int msc_reshape_shape(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
     const struct msc_tensor *y = msc_graph_tensor(g, j->outputs[0]);
     int64_t old[MSC_MAX_DIMS];
     int n = msc_joint_attr_list(j, "shape", old, MSC_MAX_DIMS);
-    bool has_attr = n >= 0 && n <= y->n_dims, has_rest = false, keeps_zero = false;
+    bool has_attr = n >= 0 && n <= y->n_dims, has_rest = false;
     int first = has_attr ? y->n_dims - n : 0; // a shape that is broadcast to may have fewer
-    (void)msc_joint_attr_bool(j, "allowzero", &keeps_zero);
-    if (keeps_zero || (has_attr && first > 0 && j->op == MSC_OP_RESHAPE)) {
+    if (has_attr && first > 0 && j->op == MSC_OP_RESHAPE) {
         return -1;
     }
     for (int i = first; i < y->n_dims; i++) {
@@ -176,4 +178,35 @@ int msc_reshape_shape(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
         }
     }
     return y->n_dims - first;
+}
+
+// Lengths that are numbers are put in; of others the operand tells symbols, and a symbol times a number
+// is what is left of a reshape.
+int msc_reshape_elements(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
+                         const struct msc_joint *j, const int64_t dims[]) {
+    const struct msc_tensor *y = msc_graph_tensor(g, j->outputs[0]);
+    bool is_reshape = j->op == MSC_OP_RESHAPE;
+    if (j->n_operands < 2 || j->operands[1] == MSC_NO_ID) {
+        return -1;
+    }
+    const struct msc_graph_tensor *shape = g->tensors[j->operands[1]];
+    int n = shape->n_values, first = y->n_dims - n, n_left = 0;
+    if (shape->tensor.dtype != MSC_DTYPE_I64 || n < 0 || first < 0 || (is_reshape && first != 0)) {
+        return -1;
+    }
+    for (int i = 0; i < n; i++) {
+        struct msc_dim was = shape->values[i];
+        bool is_left = was.prim == MSC_NO_ID && was.value < 0;
+        bool is_product = y->dims[first + i] < 0 && msc_reshape_period(g, y, first + i) > 0;
+        out[i] = is_left ? 0 : is_product ? -1 : dims[first + i] < 0 ? 0 : dims[first + i];
+        n_left += is_left || is_product;
+    }
+    return n_left > (is_reshape ? 1 : 0) ? -1 : n;
+}
+
+bool msc_reshape_is_writable(const struct msc_graph *g, const struct msc_joint *j) {
+    const int64_t *dims = msc_graph_tensor(g, j->outputs[0])->dims;
+    int64_t shape[MSC_MAX_DIMS];
+    return msc_reshape_shape(shape, g, j, dims) >= 0 ||
+           msc_reshape_elements(shape, g, j, dims) >= 0;
 }

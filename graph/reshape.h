@@ -32,5 +32,10 @@ int msc_reshape_blocks(struct msc_reshape_block blocks[MSC_RESHAPE_PARTS + 1],
 // its own (-1: as before, a symbol). Returns how many numbers it is; -1: there is none that says so.
 int msc_reshape_shape(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
                       const struct msc_joint *j, const int64_t dims[]);
+// The same where the shape is an operand: numbers to put in its elements' place; 0 where they stay.
+int msc_reshape_elements(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
+                         const struct msc_joint *j, const int64_t dims[]);
+// Is there one of the two, whatever becomes of lengths that are known?
+bool msc_reshape_is_writable(const struct msc_graph *g, const struct msc_joint *j);
 
 #endif

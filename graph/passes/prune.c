@@ -20,22 +20,23 @@ bool msc_prune__is_cut(const struct msc_prune *p, int32_t tensor, int axis) {
     return msc_prune__count(p, tensor, axis, n) < n;
 }
 
-// Copies what is left along one axis: elements lie as [outer, length, inner bytes].
+// Copies what is left along one axis, as `tensor` says along `of_axis`: elements lie as [outer, length,
+// inner bytes].
 static enum msc_status cut_axis(struct msc_array **out, const struct msc_channels *channels,
-                                const bool is_gone[], int32_t tensor, const struct msc_array *x,
-                                int axis) {
+                                const bool is_gone[], int32_t tensor, int of_axis,
+                                const struct msc_array *x, int axis) {
     int64_t dims[MSC_MAX_DIMS];
     int n_dims = msc_array_n_dims(x);
     memcpy(dims, msc_array_dims(x), (size_t)n_dims * sizeof(dims[0]));
     int64_t length = dims[axis], outer = msc_dims_product(axis, dims);
     int64_t n_rows = outer * length;
     size_t row = n_rows == 0 ? 0 : msc_array_n_bytes(x) / (size_t)n_rows;
-    dims[axis] = msc_channels_count(channels, tensor, axis, length, is_gone);
+    dims[axis] = msc_channels_count(channels, tensor, of_axis, length, is_gone);
     MSC_TRY(msc_array_create(out, msc_array_dtype(x), n_dims, dims));
     const char *from = msc_array_data(x);
     char *to = msc_array_data(*out);
     for (int64_t i = 0; i < n_rows; i++, from += row) {
-        int32_t unit = msc_channels_unit(channels, tensor, axis, i % length);
+        int32_t unit = msc_channels_unit(channels, tensor, of_axis, i % length);
         if (unit == MSC_NO_ID || !is_gone[unit]) {
             memcpy(to, from, row);
             to += row;
@@ -55,7 +56,7 @@ enum msc_status msc_graph_prune_array(struct msc_array **out, const struct msc_a
         if (msc_channels_count(channels, tensor, i, length, is_gone) == length) {
             continue;
         }
-        enum msc_status status = cut_axis(out, channels, is_gone, tensor, whole, i);
+        enum msc_status status = cut_axis(out, channels, is_gone, tensor, i, whole, i);
         msc_array_release(whole);
         if (status != MSC_OK) {
             *out = NULL;
@@ -183,12 +184,99 @@ static enum msc_status add_joint(struct msc_prune *p, struct msc_builder_copy *c
     return MSC_OK;
 }
 
+// ---- What is read of operands that stay whole -------------------------------------------------
+
+static const struct msc_channel_follower *find_follower(const struct msc_prune *p,
+                                                        const struct msc_joint *j, int32_t tensor) {
+    for (int32_t i = 0; i < p->channels->n_followers; i++) {
+        const struct msc_channel_follower *f = &p->channels->followers[i];
+        int64_t n = f->joint == j->id && f->tensor == tensor
+                        ? msc_graph_tensor(p->from, tensor)->dims[f->axis]
+                        : 0;
+        if (msc_prune__count(p, f->of_tensor, f->of_axis, n) < n) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+static enum msc_status name_follower(const char **out, struct msc_prune *p,
+                                     const struct msc_joint *j, int32_t tensor) {
+    *out = msc_arena_printf(&p->builder->arena, "%s.%s", msc_graph_tensor(p->from, tensor)->name,
+                            j->name);
+    return *out == NULL ? msc_graph__no_memory(p->from) : MSC_OK;
+}
+
+// The joint gets a constant of its own.
+static enum msc_status copy_constant_for(struct msc_value **out, struct msc_prune *p,
+                                         const struct msc_joint *j,
+                                         const struct msc_channel_follower *f) {
+    const struct msc_value *whole = p->values[f->tensor];
+    struct msc_array *left;
+    const char *name;
+    MSC_TRY(name_follower(&name, p, j, f->tensor));
+    MSC_TRY(cut_axis(&left, p->channels, p->is_gone, f->of_tensor, f->of_axis, whole->constant,
+                     f->axis));
+    enum msc_status status = msc_builder_constant(out, p->builder, name, left);
+    msc_array_release(left);
+    MSC_TRY(status);
+    (*out)->layout = whole->layout;
+    return MSC_OK;
+}
+
+static enum msc_status take_for(struct msc_value **out, struct msc_prune *p,
+                                const struct msc_joint *j, const struct msc_channel_follower *f) {
+    struct msc_value *operands[2] = {p->values[f->tensor], NULL};
+    const struct msc_attr axis = {"axis", msc_builder_int(p->builder, f->axis)};
+    const char *name, *alias = "";
+    int64_t n = msc_graph_tensor(p->from, f->tensor)->dims[f->axis], n_left = 0;
+    int64_t dims[] = {msc_prune__count(p, f->of_tensor, f->of_axis, n)};
+    struct msc_array *indices;
+    MSC_TRY(name_follower(&name, p, j, f->tensor));
+    MSC_TRY(msc_array_create(&indices, MSC_DTYPE_I64, 1, dims));
+    for (int64_t i = 0; i < n; i++) {
+        int32_t unit = msc_channels_unit(p->channels, f->of_tensor, f->of_axis, i);
+        if (unit == MSC_NO_ID || !p->is_gone[unit]) {
+            ((int64_t *)msc_array_data(indices))[n_left++] = i;
+        }
+    }
+    enum msc_status status = msc_builder_constant(&operands[1], p->builder, name, indices);
+    msc_array_release(indices);
+    const struct msc_builder_joint joint = {.op = MSC_OP_TAKE,
+                                            .name = name,
+                                            .scope = j->scope,
+                                            .n_operands = 2,
+                                            .operands = operands,
+                                            .n_attrs = 1,
+                                            .attrs = &axis,
+                                            .n_outputs = 1,
+                                            .aliases = &alias};
+    return status == MSC_OK ? msc_builder_add(out, p->builder, &joint) : status;
+}
+
+static enum msc_status find_operand(struct msc_value *operands[], struct msc_prune *p,
+                                    const struct msc_joint *j, int32_t i) {
+    const struct msc_channel_follower *f = find_follower(p, j, j->operands[i]);
+    int32_t k = 0;
+    while (j->operands[k] != j->operands[i]) {
+        k++;
+    }
+    if (k < i) {
+        operands[i] = operands[k]; // the same one once more
+        return MSC_OK;
+    }
+    MSC_TRY(find_value(&operands[i], p, j->operands[i]));
+    return f == NULL                       ? MSC_OK
+           : operands[i]->constant != NULL ? copy_constant_for(&operands[i], p, j, f)
+                                           : take_for(&operands[i], p, j, f);
+}
+
 static enum msc_status copy_operator(struct msc_prune *p, const struct msc_joint *j) {
     struct msc_builder_copy copy;
     MSC_TRY(msc_builder_copy_joint(&copy, p->builder, j));
     for (int32_t i = 0; i < j->n_operands; i++) {
         if (j->operands[i] != MSC_NO_ID) {
-            MSC_TRY(find_value(&copy.operands[i], p, j->operands[i]));
+            MSC_TRY(find_operand(copy.operands, p, j, i));
         }
     }
     for (int32_t i = 0; i < j->n_outputs; i++) {

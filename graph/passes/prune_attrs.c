@@ -70,14 +70,73 @@ static enum msc_status prune_recurrent(struct msc_builder_copy *copy, struct msc
     return set_attr(copy, p, "hidden_size", msc_builder_int(p->builder, dims[2]));
 }
 
-// The lengths that are left, where they came as an operand, too: that goes.
+// Does the operand that tells the shape say something else than the numbers to put in?
+static bool differs(const struct msc_prune *p, const struct msc_value *shape,
+                    const int64_t numbers[], int n) {
+    const struct msc_graph_tensor *t = p->builder->graph->tensors[shape->tensor];
+    for (int i = 0; i < n; i++) {
+        bool is_same =
+            t->n_values == n && t->values[i].prim == MSC_NO_ID && t->values[i].value == numbers[i];
+        if (numbers[i] != 0 && !is_same) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum msc_status add_list(struct msc_value **out, struct msc_prune *p, const char *joint,
+                                const char *what, enum msc_dtype dtype, const int64_t numbers[],
+                                int n) {
+    const int64_t dims[] = {n};
+    const char *name = msc_arena_printf(&p->builder->arena, "%s.%s", joint, what);
+    struct msc_array *array;
+    MSC_TRY(msc_array_create(&array, dtype, 1, dims));
+    for (int i = 0; i < n; i++) {
+        if (dtype == MSC_DTYPE_I64) {
+            ((int64_t *)msc_array_data(array))[i] = numbers[i];
+        } else {
+            ((bool *)msc_array_data(array))[i] = numbers[i] != 0;
+        }
+    }
+    enum msc_status status = name == NULL ? msc_graph__no_memory(p->from)
+                                          : msc_builder_constant(out, p->builder, name, array);
+    msc_array_release(array);
+    return status;
+}
+
+// Numbers in place of what the operand says, where they are not 0.
+static enum msc_status put_lengths(struct msc_builder_copy *copy, struct msc_prune *p,
+                                   const struct msc_joint *j, const int64_t numbers[], int n) {
+    struct msc_value *operands[3] = {NULL, NULL, copy->operands[1]};
+    const char *alias = "";
+    const struct msc_builder_joint where = {
+        .op = MSC_OP_WHERE,
+        .name = msc_arena_printf(&p->builder->arena, "%s.shape", j->name),
+        .scope = j->scope,
+        .n_operands = 3,
+        .operands = operands,
+        .n_outputs = 1,
+        .aliases = &alias};
+    MSC_TRY(add_list(&operands[0], p, j->name, "is_known", MSC_DTYPE_BOOL, numbers, n));
+    MSC_TRY(add_list(&operands[1], p, j->name, "lengths", MSC_DTYPE_I64, numbers, n));
+    return where.name == NULL ? msc_graph__no_memory(p->from)
+                              : msc_builder_add(&copy->operands[1], p->builder, &where);
+}
+
+// The lengths that are left, as an attribute where that can say all of them; else in the operand.
 static enum msc_status prune_shape(struct msc_builder_copy *copy, struct msc_prune *p,
                                    const struct msc_joint *j) {
-    int64_t shape[MSC_MAX_DIMS], dims[MSC_MAX_DIMS];
+    int64_t shape[MSC_MAX_DIMS], numbers[MSC_MAX_DIMS], dims[MSC_MAX_DIMS];
     msc_prune__dims(dims, p, j->outputs[0]);
     int n = msc_reshape_shape(shape, p->from, j, dims);
-    if (n < 0 || !is_any_cut(p, j->outputs[0])) {
+    int n_numbers = msc_reshape_elements(numbers, p->from, j, dims);
+    bool is_other = is_any_cut(p, j->outputs[0]) ||
+                    (n_numbers >= 0 && differs(p, copy->operands[1], numbers, n_numbers));
+    if (!is_other || (n < 0 && n_numbers < 0)) {
         return MSC_OK;
+    }
+    if (n < 0) {
+        return put_lengths(copy, p, j, numbers, n_numbers);
     }
     if (j->n_operands > 1) {
         copy->operands[1] = NULL;

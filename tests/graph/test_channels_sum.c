@@ -150,20 +150,66 @@ static void test_graph_channels_sum__einsum(void **state) {
                    {"c.weight", 1, "abcde"});
 }
 
+// ---- Parts of graphs ----------------------------------------------------------------------------
+
+static int32_t net_symbolic(struct net *n, int n_dims, const int64_t dims[]) {
+    int32_t x, prims[MSC_MAX_DIMS];
+    for (int i = 0; i < n_dims; i++) {
+        const char name[] = {(char)('N' + i), '\0'};
+        prims[i] = MSC_NO_ID;
+        if (dims[i] < 0) {
+            assert_ok(msc_graph_add_symbol(&prims[i], n->g, name));
+        }
+    }
+    assert_ok(
+        msc_graph_add_symbolic_input(&x, n->g, "x", NULL, MSC_DTYPE_F32, "", n_dims, dims, prims));
+    return x;
+}
+
+// Lengths `begin` to before `end` of a shape.
+static int32_t net_part(struct net *n, const char *name, int32_t shape, const char *begin,
+                        const char *end) {
+    const struct msc_attr cut[] = {{"begin", begin}, {"end", end}};
+    return add_joint(n->g, &(struct msc_joint_spec){.op = MSC_OP_STRIDED_SLICE,
+                                                    .name = name,
+                                                    .n_inputs = 1,
+                                                    .inputs = &shape,
+                                                    .n_attrs = 2,
+                                                    .attrs = cut});
+}
+
+static int32_t net_number(struct net *n, const char *name, int64_t number) {
+    char weight[32];
+    snprintf(weight, sizeof weight, "%s.value", name);
+    int32_t id = net_indices(n, weight, 1, &number);
+    return add_joint(n->g,
+                     &(struct msc_joint_spec){.op = MSC_OP_CONSTANT,
+                                              .name = name,
+                                              .n_weights = 1,
+                                              .weights = &(struct msc_weight_spec){"const", id}});
+}
+
 // ---- Recurrent layers -------------------------------------------------------------------------
 
-static int32_t add_recurrent(struct net *n, enum msc_op op, int32_t x, int64_t in, int64_t hidden,
-                             int64_t gates, int64_t directions, int32_t states[2]) {
+// Weights "w", "r" and "bias", and what `which` adds to their names.
+static int32_t add_recurrent(struct net *n, const char *which, enum msc_op op, int32_t x,
+                             int64_t in, int64_t hidden, int64_t gates, int64_t directions,
+                             int32_t states[2]) {
     int32_t joint;
+    char w[8], r[8], b[8], name[16];
+    snprintf(w, sizeof w, "w%s", which);
+    snprintf(r, sizeof r, "r%s", which);
+    snprintf(b, sizeof b, "bias%s", which);
+    snprintf(name, sizeof name, "layer%s", which);
     const struct msc_weight_spec weights[] = {
-        {"weight", net_weight(n, "w", "", 3, DIMS(directions, gates * hidden, in))},
-        {"recurrence", net_weight(n, "r", "", 3, DIMS(directions, gates * hidden, hidden))},
-        {"bias", net_weight(n, "bias", "", 2, DIMS(directions, 2 * gates * hidden))}};
+        {"weight", net_weight(n, w, "", 3, DIMS(directions, gates * hidden, in))},
+        {"recurrence", net_weight(n, r, "", 3, DIMS(directions, gates * hidden, hidden))},
+        {"bias", net_weight(n, b, "", 2, DIMS(directions, 2 * gates * hidden))}};
     const struct msc_attr attr = {"direction", directions == 2 ? "bidirectional" : "forward"};
     const int32_t inputs[] = {x, MSC_NO_ID, states[0], states[1]};
     assert_ok(msc_graph_add_joint(&joint, n->g,
                                   &(struct msc_joint_spec){.op = op,
-                                                           .name = "layer",
+                                                           .name = name,
                                                            .n_inputs = op == MSC_OP_LSTM ? 4 : 3,
                                                            .inputs = inputs,
                                                            .n_weights = 3,
@@ -181,7 +227,7 @@ static void test_graph_channels_sum__lstm(void **state) {
     int32_t before = net_linear(&n, "before", x, 2);
     int32_t first[] = {net_constant(&n, "h", 3, DIMS(1, 2, 3)),
                        net_constant(&n, "c", 3, DIMS(1, 2, 3))};
-    int32_t y = add_recurrent(&n, MSC_OP_LSTM, before, 2, 3, 4, 1, first);
+    int32_t y = add_recurrent(&n, "", MSC_OP_LSTM, before, 2, 3, 4, 1, first);
     int32_t flat = net_unary(&n, MSC_OP_SQUEEZE, "flat", y, "axis", "1,", NULL, NULL);
     net_end(&n, 1, IDS(net_linear(&n, "after", flat, 2)));
     CHECK_CHANNELS(&n, 2 + 3, {"before.weight", 0, "pq"}, {"w", 2, "pq"}, {"w", 1, "abcabcabcabc"},
@@ -195,7 +241,7 @@ static void test_graph_channels_sum__gru_both_ways(void **state) {
     (void)state;
     struct net n = net_begin(7);
     int32_t x = add_input(n.g, "x", "", 3, DIMS(4, 2, 3)), none[] = {MSC_NO_ID, MSC_NO_ID};
-    int32_t y = add_recurrent(&n, MSC_OP_GRU, x, 3, 3, 3, 2, none);
+    int32_t y = add_recurrent(&n, "", MSC_OP_GRU, x, 3, 3, 3, 2, none);
     int32_t t = net_unary(&n, MSC_OP_PERMUTE_DIMS, "t", y, "axes", "0,2,1,3", NULL, NULL);
     int32_t flat = net_unary(&n, MSC_OP_RESHAPE, "flat", t, "shape", "0,0,-1", NULL, NULL);
     net_end(&n, 1, IDS(net_linear(&n, "after", flat, 2)));
@@ -203,15 +249,81 @@ static void test_graph_channels_sum__gru_both_ways(void **state) {
                    {"after.weight", 1, "abcabc"});
 }
 
-// A state that comes from outside has all its units.
+// A state that comes from outside has all its units; the layer reads those that are left.
 static void test_graph_channels_sum__state_from_outside(void **state) {
     (void)state;
     struct net n = net_begin(8);
     int32_t x = add_input(n.g, "x", "", 3, DIMS(4, 2, 3));
     int32_t first[] = {add_input(n.g, "h", "", 3, DIMS(1, 2, 3)), MSC_NO_ID};
-    int32_t y = add_recurrent(&n, MSC_OP_RNN, x, 3, 3, 1, 1, first);
+    int32_t y = add_recurrent(&n, "", MSC_OP_RNN, x, 3, 3, 1, 1, first);
     net_end(&n, 1, IDS(net_linear(&n, "after", y, 2)));
-    CHECK_CHANNELS(&n, 0, {"w", 1, "---"}, {"r", 2, "---"}, {"after.weight", 1, "---"});
+    CHECK_CHANNELS(&n, 3, {"h:0", 2, "---"}, {"w", 1, "abc"}, {"r", 2, "abc"},
+                   {"after.weight", 1, "abc"});
+}
+
+// [1, N, 3] of one number, the batch from the shape of x [rows, N, ...].
+static int32_t net_spread(struct net *n, int32_t x) {
+    int32_t shape = net_unary(n, MSC_OP_SHAPE_OF, "x.shape", x, NULL, NULL, NULL, NULL);
+    int32_t batch = net_part(n, "x.batch", shape, "1,", "2,");
+    int32_t to =
+        net_joint(n, MSC_OP_CONCAT, "state.shape", 3,
+                  IDS(net_number(n, "one", 1), batch, net_number(n, "three", 3)), "axis", "0");
+    int32_t number = net_constant(n, "number", 1, DIMS(1));
+    return net_joint(n, MSC_OP_BROADCAST_TO, "state", 2, IDS(number, to), NULL, NULL);
+}
+
+// A state of one number, as exporters write zeros, gets as long as the units that are left.
+static void test_graph_channels_sum__state_of_a_number(void **state) {
+    (void)state;
+    struct net n = net_begin(13);
+    int32_t x = net_symbolic(&n, 3, DIMS(4, -1, 3));
+    int32_t both = net_spread(&n, x), first[] = {both, both};
+    int32_t y = add_recurrent(&n, "", MSC_OP_LSTM, x, 3, 3, 4, 1, first);
+    net_end(&n, 1, IDS(net_linear(&n, "after", y, 2)));
+    CHECK_CHANNELS(&n, 3, {"state:0", 2, "abc"}, {"w", 1, "abcabcabcabc"}, {"r", 2, "abc"},
+                   {"after.weight", 1, "abc"});
+}
+
+// Two layers that begin with it have units of their own.
+static void test_graph_channels_sum__layers_of_a_number(void **state) {
+    (void)state;
+    struct net n = net_begin(14);
+    int32_t x = net_symbolic(&n, 3, DIMS(4, -1, 3));
+    int32_t first[] = {net_spread(&n, x), MSC_NO_ID};
+    int32_t y = add_recurrent(&n, "", MSC_OP_GRU, x, 3, 3, 3, 1, first);
+    int32_t between = net_unary(&n, MSC_OP_SQUEEZE, "between", y, "axis", "1,", NULL, NULL);
+    int32_t z = add_recurrent(&n, "2", MSC_OP_GRU, between, 3, 3, 3, 1, first);
+    net_end(&n, 1, IDS(net_linear(&n, "after", z, 2)));
+    CHECK_CHANNELS(&n, 3 + 3, {"state:0", 2, "---"}, {"r", 2, "abc"}, {"w2", 2, "abc"},
+                   {"r2", 2, "xyz"}, {"after.weight", 1, "xyz"});
+}
+
+// ---- Numbers that are shared ------------------------------------------------------------------
+
+// Exporters write equal biases once: that ties nothing. What all that read it tie anyway is cut once.
+static void test_graph_channels_sum__shared_bias(void **state) {
+    (void)state;
+    struct net n = net_begin(15);
+    int32_t x = add_input(n.g, "x", "", 2, DIMS(2, 3));
+    int32_t bias = MSC_NO_ID, y = x;
+    for (int i = 0; i < 4; i++) {
+        char name[16], weight[32];
+        snprintf(name, sizeof name, "layer%d", i);
+        snprintf(weight, sizeof weight, "%s.weight", name);
+        int32_t own = net_weight(&n, weight, "OI", 2, DIMS(3, 3));
+        bias = i == 0 ? net_weight(&n, "equal", "O", 1, DIMS(3)) : bias;
+        const struct msc_weight_spec weights[] = {{"weight", own}, {"bias", bias}};
+        y = add_joint(n.g, &(struct msc_joint_spec){.op = MSC_OP_LINEAR_BIAS,
+                                                    .name = name,
+                                                    .n_inputs = 1,
+                                                    .inputs = &y,
+                                                    .n_weights = 2,
+                                                    .weights = weights});
+    }
+    net_end(&n, 1, IDS(y));
+    CHECK_CHANNELS(&n, 3 * 3, {"equal", 0, "---"}, {"layer0.weight", 0, "abc"},
+                   {"layer1.weight", 0, "klm"}, {"layer2.weight", 0, "xyz"},
+                   {"layer3.weight", 0, "---"});
 }
 
 // ---- Lengths that are known only when it runs -------------------------------------------------
@@ -228,23 +340,51 @@ static void test_graph_channels_sum__shapes(void **state) {
                                            IDS(symbol, MSC_NO_ID, MSC_NO_ID, MSC_NO_ID)));
     int32_t a = net_conv(&n, "a", x, 3, 1, 1);
     int32_t shape = net_unary(&n, MSC_OP_SHAPE_OF, "shape", a, NULL, NULL, NULL, NULL);
-    const struct msc_attr cut[] = {{"begin", "0,"}, {"end", "1,"}};
-    int32_t batch = add_joint(n.g, &(struct msc_joint_spec){.op = MSC_OP_STRIDED_SLICE,
-                                                            .name = "batch",
-                                                            .n_inputs = 1,
-                                                            .inputs = &shape,
-                                                            .n_attrs = 2,
-                                                            .attrs = cut});
-    int32_t rest = net_indices(&n, "rest.value", 1, DIMS(27));
-    int32_t constant = add_joint(
-        n.g, &(struct msc_joint_spec){.op = MSC_OP_CONSTANT,
-                                      .name = "rest",
-                                      .n_weights = 1,
-                                      .weights = &(struct msc_weight_spec){"const", rest}});
-    int32_t to = net_joint(&n, MSC_OP_CONCAT, "to", 2, IDS(batch, constant), "axis", "0");
+    int32_t batch = net_part(&n, "batch", shape, "0,", "1,");
+    int32_t to =
+        net_joint(&n, MSC_OP_CONCAT, "to", 2, IDS(batch, net_number(&n, "rest", 27)), "axis", "0");
     int32_t flat = net_joint(&n, MSC_OP_RESHAPE, "flat", 2, IDS(a, to), NULL, NULL);
     net_end(&n, 1, IDS(net_linear(&n, "b", flat, 2)));
     CHECK_CHANNELS(&n, 3, {"a.weight", 0, "abc"}, {"b.weight", 1, "aaaaaaaaabbbbbbbbbccccccccc"});
+}
+
+// Keys that are turned by way of [samples and heads, rows, size], as torch.export has it: the shapes
+// are read of the keys, heads among them, and no attribute can say what they are.
+static void test_graph_channels_sum__heads_by_shapes(void **state) {
+    (void)state;
+    struct net n = net_begin(11);
+    int32_t x = net_symbolic(&n, 3, DIMS(-1, -1, 4));
+    int32_t q = turn(&n, "q", net_linear(&n, "query", x, 6), "0,0,2,3", "0,2,1,3");
+    int32_t k = turn(&n, "k", net_linear(&n, "key", x, 6), "0,0,2,3", "0,2,1,3");
+    int32_t v = turn(&n, "v", net_linear(&n, "value", x, 6), "0,0,2,3", "0,2,1,3");
+    int32_t shape = net_unary(&n, MSC_OP_SHAPE_OF, "shape", k, NULL, NULL, NULL, NULL);
+    int32_t outer = net_part(&n, "outer", shape, "0,", "2,");
+    int32_t rows = net_part(&n, "rows", shape, "2,", "3,");
+    int32_t size = net_part(&n, "size", shape, "3,", "4,");
+    int32_t to = net_joint(&n, MSC_OP_CONCAT, "to", 3, IDS(net_number(&n, "rest", -1), rows, size),
+                           "axis", "0");
+    int32_t back = net_joint(&n, MSC_OP_CONCAT, "back_to", 3, IDS(outer, size, rows), "axis", "0");
+    int32_t flat = net_joint(&n, MSC_OP_RESHAPE, "flat", 2, IDS(k, to), NULL, NULL);
+    int32_t turned =
+        net_unary(&n, MSC_OP_PERMUTE_DIMS, "turned", flat, "axes", "0,2,1", NULL, NULL);
+    int32_t keys = net_joint(&n, MSC_OP_RESHAPE, "keys", 2, IDS(turned, back), NULL, NULL);
+    net_end(&n, 1, IDS(net_linear(&n, "out", attend(&n, q, keys, v), 4)));
+    CHECK_CHANNELS(&n, 2, {"query.weight", 0, "aaabbb"}, {"key.weight", 0, "aaabbb"},
+                   {"value.weight", 0, "aaabbb"}, {"keys:0", 1, "ab"}, {"out.weight", 1, "aaabbb"});
+}
+
+// Lengths that go anywhere but into a shape have to stay.
+static void test_graph_channels_sum__lengths_that_are_read(void **state) {
+    (void)state;
+    struct net n = net_begin(12);
+    int32_t x = net_symbolic(&n, 2, DIMS(-1, 4));
+    int32_t a = net_linear(&n, "a", x, 3);
+    int32_t shape = net_unary(&n, MSC_OP_SHAPE_OF, "shape", a, NULL, NULL, NULL, NULL);
+    int32_t units = net_part(&n, "units", shape, "1,", "2,");
+    int32_t number = net_unary(&n, MSC_OP_CAST, "number", units, "dtype", "float32", NULL, NULL);
+    int32_t sum = net_joint(&n, MSC_OP_ADD, "sum", 2, IDS(a, number), NULL, NULL);
+    net_end(&n, 1, IDS(net_linear(&n, "b", sum, 2)));
+    CHECK_CHANNELS(&n, 0, {"a.weight", 0, "---"}, {"b.weight", 1, "---"});
 }
 
 int main(int argc, char **argv) {
@@ -258,7 +398,12 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_channels_sum__lstm),
         cmocka_unit_test(test_graph_channels_sum__gru_both_ways),
         cmocka_unit_test(test_graph_channels_sum__state_from_outside),
+        cmocka_unit_test(test_graph_channels_sum__state_of_a_number),
+        cmocka_unit_test(test_graph_channels_sum__layers_of_a_number),
+        cmocka_unit_test(test_graph_channels_sum__shared_bias),
         cmocka_unit_test(test_graph_channels_sum__shapes),
+        cmocka_unit_test(test_graph_channels_sum__heads_by_shapes),
+        cmocka_unit_test(test_graph_channels_sum__lengths_that_are_read),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
