@@ -116,6 +116,19 @@ bool msc_channels__has_free(const struct msc_channels_call *c, struct msc_axis a
     return false;
 }
 
+void msc_channels__forget(struct msc_channels_call *c, struct msc_axis a) {
+    for (int64_t i = 0; i < msc_channels__period(c, a); i++) {
+        c->f->places[find_root(c->f, node_of(c, a, i))] = -1;
+    }
+}
+
+bool msc_channels__is_one(struct msc_channels_call *c, struct msc_axis a, int64_t i,
+                          int64_t place) {
+    int64_t *known = &c->f->places[find_root(c->f, node_of(c, a, i))];
+    *known = *known < 0 ? place : *known;
+    return *known == place;
+}
+
 static void freeze_tensor(struct msc_channels_call *c, int32_t tensor, bool is_all) {
     const struct msc_tensor *t = msc_graph_tensor(c->g, tensor);
     for (int i = 0; i < t->n_dims; i++) {
@@ -185,7 +198,7 @@ void msc_channels__sum(struct msc_channels_call *c, int32_t a, int axis, int32_t
 int msc_channels__choose(struct msc_channels_call *c, const struct msc_axis choices[], int n) {
     struct msc_channels_finder *f = c->f;
     for (int k = f->n_refused[c->j->id]; k < n; k++) {
-        if (msc_channels__has_free(c, choices[k])) {
+        if (choices[k].tensor != MSC_NO_ID && msc_channels__has_free(c, choices[k])) {
             f->chosen[c->j->id] = k;
             f->freed[c->j->id] = choices[k];
             return k;
@@ -384,6 +397,7 @@ static enum msc_status start(struct msc_channels_finder *f, bool **is_done) {
     size_t n_nodes = (size_t)f->n_nodes;
     f->parents = msc_arena_array(f->arena, n_nodes, sizeof(f->parents[0]));
     f->is_frozen = msc_arena_array(f->arena, n_nodes, sizeof(f->is_frozen[0]));
+    f->places = msc_arena_array(f->arena, n_nodes, sizeof(f->places[0]));
     f->roles = msc_arena_array(f->arena, n_axes, sizeof(f->roles[0]));
     f->told = msc_arena_array(f->arena, n_axes, sizeof(f->told[0]));
     f->reads = msc_arena_array(f->arena, 2 * n_joints, sizeof(f->reads[0])); // recurrent: two
@@ -392,8 +406,8 @@ static enum msc_status start(struct msc_channels_finder *f, bool **is_done) {
     f->chosen = msc_arena_array(f->arena, n_joints, sizeof(f->chosen[0]));
     f->freed = msc_arena_array(f->arena, n_joints, sizeof(f->freed[0]));
     *is_done = msc_arena_array(f->arena, n_joints, sizeof(**is_done));
-    bool has_all = f->parents && f->is_frozen && f->roles && f->told && f->reads && f->followers &&
-                   f->n_refused && f->chosen && f->freed && *is_done;
+    bool has_all = f->parents && f->is_frozen && f->places && f->roles && f->told && f->reads &&
+                   f->followers && f->n_refused && f->chosen && f->freed && *is_done;
     return has_all ? MSC_OK : fail_memory();
 }
 

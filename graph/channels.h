@@ -14,7 +14,9 @@
 // or a convolution has groups, one of two things can stay free:
 //   - of an axis of [heads, size] the outermost factor that nothing else freezes, so heads as a
 //     whole: a head takes its products and its softmax along, and the sizes that are left are those
-//     that kernels know. The next factor where the first is frozen.
+//     that kernels know. The next factor where the first is frozen. Axes that are put together and cut
+//     elsewhere at once ([samples, heads, size] from [samples, both] to [samples and heads, size]) have
+//     the factors of both sides.
 //   - of a convolution's groups whole groups, with all that they read and make; depthwise ones are
 //     groups of one. Where that is frozen, the same position of all groups.
 // Channel shuffles only change the order, and tie nothing that was not tied. Neither do numbers of one

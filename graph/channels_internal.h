@@ -30,6 +30,7 @@ struct msc_channels_finder {
     int32_t n_nodes;
     int32_t *parents; // [n_nodes]
     bool *is_frozen;  // [n_nodes], of roots
+    int64_t *places;  // [n_nodes], of roots (msc_channels__is_one)
     // [n_tensors * MSC_MAX_DIMS]
     uint8_t *roles;
     int32_t *told; // the last joint whose rule said something of the axis
@@ -97,6 +98,11 @@ void msc_channels__tell(struct msc_channels_call *c, struct msc_axis a);
 bool msc_channels__is_frozen(const struct msc_channels_call *c, struct msc_axis a, int64_t i);
 bool msc_channels__has_free(const struct msc_channels_call *c, struct msc_axis a); // any index
 
+// Is the class of an index at this place, as those of its indices before, since it was forgotten?
+bool msc_channels__is_one(struct msc_channels_call *c, struct msc_axis a, int64_t i, int64_t place);
+void msc_channels__forget(struct msc_channels_call *c,
+                          struct msc_axis a); // places of all its classes
+
 // The joint sums products of operand `a` along `axis` and operand `b` along `other`: one of the two is
 // where masks go, and both are frozen where neither can be masked. `sum` ties them, too. Once for
 // each sum, when the rule is first asked.
@@ -106,8 +112,8 @@ void msc_channels__read(struct msc_channels_call *c, int32_t a, int axis, int32_
 void msc_channels__set_role(struct msc_channels_call *c, int32_t operand, int axis,
                             enum msc_channel_role role);
 
-// The first of n choices that can be made, each told by the axis that it leaves free: not all of that
-// is frozen. MSC_NO_ID: none can.
+// The first of n choices that can be made, each told by the axis that it leaves free (no tensor: it is
+// not offered): not all of that is frozen. MSC_NO_ID: none can.
 int msc_channels__choose(struct msc_channels_call *c, const struct msc_axis choices[], int n);
 
 // All axes of one operand and one output, index by index; shapes are the same.

@@ -9,52 +9,124 @@
 
 // ---- Counted anew -----------------------------------------------------------------------------
 
-// One axis and the factors that it is cut in, on the other side: the whole axis' index counts through
-// the factors, the last one fastest.
-struct factors {
-    struct msc_axis whole;
-    int n;
-    struct msc_axis factor[MSC_MAX_DIMS];
+// An axis of one side of a reshape, or a part of one: `inner` of its indices go by while the part's
+// stays.
+struct part {
+    struct msc_axis axis;
+    int64_t inner;
 };
+
+// The factors that axes on both sides are made of, as coarse as can be; the last one counts fastest.
+struct factors {
+    int n;
+    int64_t length[MSC_RESHAPE_PARTS];
+    struct part in[MSC_RESHAPE_PARTS], out[MSC_RESHAPE_PARTS];
+};
+
+// Where factors are cut off one side, from the end.
+struct cutting {
+    const struct msc_reshape_part *parts;
+    int n; // left
+    int64_t left, inner;
+};
+
+static struct msc_axis cut_axis(const struct msc_channels_call *c, const struct cutting *at,
+                                bool is_in) {
+    int axis = at->parts[at->n - 1].axis;
+    return is_in ? msc_channels__in(c, 0, axis) : msc_channels__out(c, 0, axis);
+}
+
+// The next axis where one is used up. False: there is none, or its length is a symbol.
+static bool cut_next(struct cutting *at, const struct msc_channels_call *c, bool is_in) {
+    if (at->left > 1) {
+        return true;
+    }
+    at->n -= at->left == 1;
+    at->inner = 1;
+    if (at->n < 1 || at->parts[at->n - 1].is_symbol) {
+        return false;
+    }
+    at->left = msc_channels__period(c, cut_axis(c, at, is_in));
+    return at->left > 1;
+}
 
 static bool find_factors(struct factors *f, const struct msc_channels_call *c,
                          const struct msc_reshape_block *b) {
-    bool is_cut = b->n_in == 1;
-    if (!is_cut && b->n_out != 1) {
-        return false;
+    struct cutting in = {.parts = b->in, .n = b->n_in}, out = {.parts = b->out, .n = b->n_out};
+    struct factors reversed = {.n = 0};
+    while (cut_next(&in, c, true) && cut_next(&out, c, false)) {
+        int64_t length = in.left < out.left ? in.left : out.left;
+        if (in.left % length != 0 || out.left % length != 0 || reversed.n == MSC_RESHAPE_PARTS) {
+            return false;
+        }
+        reversed.length[reversed.n] = length;
+        reversed.in[reversed.n] = (struct part){cut_axis(c, &in, true), in.inner};
+        reversed.out[reversed.n++] = (struct part){cut_axis(c, &out, false), out.inner};
+        in.left /= length;
+        in.inner *= length;
+        out.left /= length;
+        out.inner *= length;
     }
-    f->whole =
-        is_cut ? msc_channels__in(c, 0, b->in[0].axis) : msc_channels__out(c, 0, b->out[0].axis);
-    f->n = is_cut ? b->n_out : b->n_in;
-    bool is_known = f->n > 0 && f->n <= MSC_MAX_DIMS && !(is_cut ? b->in : b->out)[0].is_symbol;
-    for (int k = 0; is_known && k < f->n; k++) {
-        const struct msc_reshape_part *part = is_cut ? &b->out[k] : &b->in[k];
-        f->factor[k] =
-            is_cut ? msc_channels__out(c, 0, part->axis) : msc_channels__in(c, 0, part->axis);
-        is_known = !part->is_symbol;
+    f->n = reversed.n;
+    for (int k = 0; k < f->n; k++) {
+        f->length[k] = reversed.length[f->n - 1 - k];
+        f->in[k] = reversed.in[f->n - 1 - k];
+        f->out[k] = reversed.out[f->n - 1 - k];
     }
-    return is_known;
+    return in.n < 1 && out.n - (out.left == 1) < 1;
+}
+
+static void tie_part(struct msc_channels_call *c, const struct part *p, int64_t length,
+                     struct msc_axis to, int64_t to_inner) {
+    for (int64_t i = 0; i < msc_channels__period(c, p->axis); i++) {
+        msc_channels__tie(c, p->axis, i, to, i / p->inner % length * to_inner);
+    }
+}
+
+// Do indices that go together already have the same place along the factor?
+static bool fits(struct msc_channels_call *c, const struct part *p, int64_t length) {
+    int64_t n = msc_channels__period(c, p->axis);
+    bool fits = true;
+    msc_channels__forget(c, p->axis);
+    for (int64_t i = 0; i < n && fits; i++) {
+        fits = msc_channels__is_one(c, p->axis, i, i / p->inner % length);
+    }
+    return fits;
+}
+
+// The axes that factors leave free where they are chosen: of those that are free on both sides, the
+// ones that untie nothing, if there are any.
+static void list_choices(struct msc_axis choices[], struct msc_channels_call *c,
+                         const struct factors *f) {
+    bool is_fit[MSC_RESHAPE_PARTS], is_any = false;
+    for (int i = 0; i < f->n; i++) {
+        bool has_free = msc_channels__has_free(c, f->in[i].axis);
+        choices[i] = has_free ? f->out[i].axis : f->in[i].axis;
+        is_fit[i] = fits(c, &f->in[i], f->length[i]) && fits(c, &f->out[i], f->length[i]);
+        is_any = is_any || (is_fit[i] && has_free && msc_channels__has_free(c, choices[i]));
+    }
+    for (int i = 0; i < f->n; i++) {
+        choices[i].tensor = is_any && !is_fit[i] ? MSC_NO_ID : choices[i].tensor;
+    }
 }
 
 // One factor stays free, the others may not change.
 static void choose_factor(struct msc_channels_call *c, const struct factors *f) {
-    int k =
-        msc_channels__has_free(c, f->whole) ? msc_channels__choose(c, f->factor, f->n) : MSC_NO_ID;
-    int64_t inner = 1;
-    for (int i = f->n - 1; i >= 0; i--) {
-        int64_t length = msc_channels__period(c, f->factor[i]);
-        if (i != k) {
-            msc_channels__freeze(c, f->factor[i]);
-            inner *= i > k ? length : 1;
+    struct msc_axis choices[MSC_RESHAPE_PARTS];
+    list_choices(choices, c, f);
+    int k = msc_channels__choose(c, choices, f->n);
+    for (int i = 0; i < f->n; i++) {
+        const struct part *sides[] = {&f->in[i], &f->out[i]};
+        for (int side = 0; side < 2; side++) {
+            const struct part *chosen = k == MSC_NO_ID ? NULL : side == 0 ? &f->in[k] : &f->out[k];
+            if (chosen == NULL || chosen->axis.axis != sides[side]->axis.axis) {
+                msc_channels__freeze(c, sides[side]->axis);
+            }
         }
     }
-    if (k == MSC_NO_ID) {
-        msc_channels__freeze(c, f->whole);
-        return;
-    }
-    int64_t n = msc_channels__period(c, f->factor[k]);
-    for (int64_t i = 0; i < msc_channels__period(c, f->whole); i++) {
-        msc_channels__tie(c, f->whole, i, f->factor[k], i / inner % n);
+    if (k != MSC_NO_ID) {
+        tie_part(c, &f->in[k], f->length[k], f->in[k].axis, f->in[k].inner);
+        tie_part(c, &f->out[k], f->length[k], f->in[k].axis, f->in[k].inner);
     }
 }
 

@@ -216,32 +216,34 @@ static void tie_hidden(struct msc_channels_call *c, struct msc_axis a, struct ms
 
 enum { HIDDEN = 5, CELL = 6 }; // operands that hold states
 
-// The joint that spreads one number over a state, of which this is a part; MSC_NO_ID: it is no such.
-static int32_t find_spread(const struct msc_graph *g, int32_t state) {
+// What a state is a part of, where that is a constant or one number that is spread; else MSC_NO_ID.
+static int32_t find_start(const struct msc_graph *g, int32_t state) {
     while (state != MSC_NO_ID && msc_graph_tensor(g, state)->producer != MSC_NO_ID) {
         const struct msc_joint *j = msc_graph_joint(g, msc_graph_tensor(g, state)->producer);
         if (j->op == MSC_OP_BROADCAST_TO) {
             const struct msc_tensor *x = msc_graph_tensor(g, j->operands[0]);
-            return x->n_dims == 0 || x->dims[x->n_dims - 1] == 1 ? j->id : MSC_NO_ID;
+            return x->n_dims == 0 || x->dims[x->n_dims - 1] == 1 ? state : MSC_NO_ID;
+        }
+        if (j->op == MSC_OP_CONSTANT) {
+            return state;
         }
         bool is_part = j->op == MSC_OP_STRIDED_SLICE || j->op == MSC_OP_SPLIT;
         state = is_part ? j->operands[0] : MSC_NO_ID;
     }
-    return MSC_NO_ID;
+    return state;
 }
 
 static bool is_recurrent(const struct msc_joint *j) {
     return j->op == MSC_OP_RNN || j->op == MSC_OP_GRU || j->op == MSC_OP_LSTM;
 }
 
-// Do other layers begin with the same number from the same joint? Their units have nothing to do with
-// each other.
-static bool shares_spread(const struct msc_channels_call *c, int32_t state) {
-    int32_t spread = find_spread(c->g, state);
-    for (int32_t i = 0; spread != MSC_NO_ID && i < msc_graph_n_joints(c->g); i++) {
+// Do other layers begin with the same? Their units have nothing to do with each other.
+static bool shares_start(const struct msc_channels_call *c, int32_t state) {
+    int32_t start = find_start(c->g, state);
+    for (int32_t i = 0; start != MSC_NO_ID && i < msc_graph_n_joints(c->g); i++) {
         const struct msc_joint *j = msc_graph_joint(c->g, i);
         for (int32_t k = HIDDEN; i != c->j->id && is_recurrent(j) && k < j->n_operands; k++) {
-            if (k <= CELL && find_spread(c->g, j->operands[k]) == spread) {
+            if (k <= CELL && find_start(c->g, j->operands[k]) == start) {
                 return true;
             }
         }
@@ -254,7 +256,7 @@ static bool choose_states(struct msc_channels_call *c, struct msc_axis hidden,
                           const struct msc_axis states[2]) {
     int32_t first = states[states[0].tensor == MSC_NO_ID].tensor;
     const struct msc_axis state = {first, 2};
-    const struct msc_axis choices[] = {shares_spread(c, first) ? hidden : state, hidden};
+    const struct msc_axis choices[] = {shares_start(c, first) ? hidden : state, hidden};
     int choice = msc_channels__choose(c, choices, 2);
     for (int i = 0; i < 2; i++) {
         bool follows = choice == 1 || (choice == 0 && choices[0].tensor == hidden.tensor);

@@ -93,13 +93,8 @@ static void test_graph_channels_sum__fused_heads(void **state) {
 }
 
 // The heads of all samples on one axis, as [samples, heads]: they go from each sample.
-static void test_graph_channels_sum__heads_of_a_batch(void **state) {
-    (void)state;
-    struct net n = net_begin(10);
-    int32_t x, symbol, parts[3];
-    assert_ok(msc_graph_add_symbol(&symbol, n.g, "N"));
-    assert_ok(msc_graph_add_symbolic_input(&x, n.g, "x", NULL, MSC_DTYPE_F32, "", 3, DIMS(3, -1, 4),
-                                           IDS(MSC_NO_ID, symbol, MSC_NO_ID)));
+static void check_heads_of_a_batch(struct net n, int32_t x, const char *shape) {
+    int32_t parts[3];
     for (int i = 0; i < 3; i++) {
         static const char *const names[] = {"query", "key", "value"};
         static const char *const axes[] = {"1,0,2", "1,2,0", "1,0,2"};
@@ -107,7 +102,7 @@ static void test_graph_channels_sum__heads_of_a_batch(void **state) {
         snprintf(reshape, sizeof reshape, "%s.heads", names[i]);
         snprintf(turned, sizeof turned, "%s.turned", names[i]);
         int32_t a = net_linear(&n, names[i], x, 6);
-        a = net_unary(&n, MSC_OP_RESHAPE, reshape, a, "shape", "3,-1,3", NULL, NULL);
+        a = net_unary(&n, MSC_OP_RESHAPE, reshape, a, "shape", shape, NULL, NULL);
         parts[i] = net_unary(&n, MSC_OP_PERMUTE_DIMS, turned, a, "axes", axes[i], NULL, NULL);
     }
     int32_t scores = net_joint(&n, MSC_OP_MATMUL, "scores", 2, IDS(parts[0], parts[1]), NULL, NULL);
@@ -118,6 +113,23 @@ static void test_graph_channels_sum__heads_of_a_batch(void **state) {
     net_end(&n, 1, IDS(net_linear(&n, "out", flat, 4)));
     CHECK_CHANNELS(&n, 2, {"query.weight", 0, "aaabbb"}, {"key.weight", 0, "aaabbb"},
                    {"value.weight", 0, "aaabbb"}, {"out.weight", 1, "aaabbb"});
+}
+
+static void test_graph_channels_sum__heads_of_a_batch(void **state) {
+    (void)state;
+    struct net n = net_begin(10);
+    int32_t x, symbol;
+    assert_ok(msc_graph_add_symbol(&symbol, n.g, "N"));
+    assert_ok(msc_graph_add_symbolic_input(&x, n.g, "x", NULL, MSC_DTYPE_F32, "", 3, DIMS(3, -1, 4),
+                                           IDS(MSC_NO_ID, symbol, MSC_NO_ID)));
+    check_heads_of_a_batch(n, x, "3,-1,3");
+}
+
+// Of a batch of two that is fixed, both axes are counted anew together.
+static void test_graph_channels_sum__heads_of_a_fixed_batch(void **state) {
+    (void)state;
+    struct net n = net_begin(16);
+    check_heads_of_a_batch(n, add_input(n.g, "x", "", 3, DIMS(3, 2, 4)), "3,4,3");
 }
 
 // ---- Products of activations ------------------------------------------------------------------
@@ -393,6 +405,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_channels_sum__places_of_heads),
         cmocka_unit_test(test_graph_channels_sum__fused_heads),
         cmocka_unit_test(test_graph_channels_sum__heads_of_a_batch),
+        cmocka_unit_test(test_graph_channels_sum__heads_of_a_fixed_batch),
         cmocka_unit_test(test_graph_channels_sum__products),
         cmocka_unit_test(test_graph_channels_sum__einsum),
         cmocka_unit_test(test_graph_channels_sum__lstm),

@@ -75,8 +75,9 @@ def far(a, b, name, output):
     return apart.max(initial=0) / max(np.abs(b).max(initial=0), 1e-30)
 
 
-def check(tool, name, density, seed, folder):
-    feeds = make_feeds(name)
+def check(tool, name, density, seed, folder, feeds=None):
+    """What the tool said of the model, or None: masks, surgery or the file are wrong."""
+    feeds = make_feeds(name) if feeds is None else feeds
     inputs = os.path.join(folder, "inputs.npz")
     np.savez(inputs, **feeds)
     model = name if os.path.exists(name) else model_inputs.model_path(name)
@@ -85,7 +86,7 @@ def check(tool, name, density, seed, folder):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if said.returncode != 0:
         print("%s at %g: %s" % (name, density, said.stderr.strip() or said.returncode))
-        return False
+        return None
     worst = {"masked": 0.0, "file": 0.0}
     with np.load(values) as ours:
         for key, file in run(out, feeds).items():
@@ -102,7 +103,7 @@ def check(tool, name, density, seed, folder):
           "file %.1e of the largest, limit %.1e" % ("ok" if is_good else "WRONG", name, density, facts["gone"],
                                         facts["units"], facts["groups"], facts["parameters"],
                                         facts["macs"], worst["masked"], worst["file"], limit), flush=True)
-    return is_good
+    return facts if is_good else None
 
 
 def main():
