@@ -253,6 +253,7 @@ static enum msc_status make_tools(struct msc_env *env, struct msc_joint_env *j) 
     j->channels.n_threads = host->n_threads;
     j->channels.runs.distill = z->runs.distill;
     MSC_TRY(msc_prune_env__keep_compared(&j->channels, host->graph));
+    msc_pruner_tell_rounded(j->channels.pruner, host->log);
     z->prune = &j->channels;
     MSC_TRY(msc_quantize__get_parameters(env, z));
     return msc_pruned_edits_create(&j->edits, j->channels.pruner, z->quantizer);

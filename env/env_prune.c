@@ -106,12 +106,16 @@ static enum msc_status prune_init(struct msc_env *env) {
     MSC_TRY(msc_prune_env__check_base(host));
     MSC_TRY(msc_loss_options_read(&o, &z->loss, arena));
     MSC_TRY(msc_prune_env__read_options(z, msc_env_config(env), arena));
+    if (z->asked_command) {
+        MSC_TRY(msc_command_read(&z->command, z->asked_command, "env.command", arena));
+    }
     MSC_TRY(msc_trial_runs_choose(&z->runs, &o, msc_prune_metric_rows, env));
     z->n_threads = host->n_threads;
     // A quarter of the memory, beside what the evaluator needs.
     MSC_TRY(msc_pruner_create(&z->pruner, host->graph, &z->options, host->memory_bytes / 4));
     MSC_TRY(msc_distill_create(&z->runs.distill, host, host->dataset, &o));
     MSC_TRY(msc_prune_env__keep_compared(z, host->graph));
+    msc_pruner_tell_rounded(z->pruner, host->log);
     z->runs.n_slots = (size_t)msc_pruner_sites(z->pruner)->n_slots;
     MSC_TRY(msc_prune_env__get_parameters(env, z));
     struct msc_outline outline;
@@ -203,13 +207,16 @@ enum msc_status msc_prune_env__fill_strategy(struct msc_strategy *s, const struc
     const struct msc_channels *channels = msc_pruner_channels(z->pruner);
     const struct giving giving = {s, z, host->graph, is_gone};
     msc_pruner_mark(z->pruner, cuts, is_gone);
-    for (size_t t = 0; t < z->space.space.n_tasks; t++) {
-        int32_t part = z->space.part_of_task[t];
-        if (part < channels->n_groups) {
-            const struct msc_channel_group *group = &channels->groups[part];
-            const char *label = z->space.space.tasks[t].labels[choices[t]];
+    for (int32_t i = 0, t = 0; i < channels->n_groups; i++) {
+        const struct msc_channel_group *group = &channels->groups[i];
+        bool is_task = msc_pruner_is_included(z->pruner, i);
+        const char *label =
+            is_task ? z->space.space.tasks[t].labels[choices[t]]
+                    : z->options.choices[msc_pruner_cut(z->pruner, i, cuts[i])->choice].label;
+        if (is_task || msc_pruner_is_cut(z->pruner, i)) {
             MSC_TRY(msc_strategy_prune_group(s, group, label, is_gone + group->first_unit));
         }
+        t += is_task;
     }
     MSC_TRY(msc_pruner_each_replaced(z->pruner, cuts, give_elements, (void *)&giving));
     return host->base ? add_base(s, z, host, is_gone) : MSC_OK;

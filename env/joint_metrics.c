@@ -178,8 +178,7 @@ static enum msc_status add_cut(struct product *p, const struct elements *e, cons
     size_t n = 0;
     for (int i = 0; i < e->n_groups; i++) {
         int32_t group = e->groups[i], task = f->task_of_group[group];
-        kept[i] = task == MSC_NO_ID ? msc_pruner_channels(f->pruner)->groups[group].n_units
-                                    : f->n_kept[group][cuts[i]];
+        kept[i] = task == MSC_NO_ID ? f->fixed[group] : f->n_kept[group][cuts[i]];
         if (task != MSC_NO_ID) {
             double *is_it = msc_arena_array(p->out->arena, msc_pruner_n_cuts(f->pruner, group),
                                             sizeof(is_it[0]));

@@ -214,11 +214,11 @@ enum msc_status msc_metrics_build(struct msc_space *space, double references[],
 // ---- In outcomes and reports ------------------------------------------------------------------
 
 enum msc_status msc_metrics_before(double metrics[], const struct msc_metrics *m,
-                                   const struct msc_env *env,
+                                   const struct msc_env *env, const uint32_t choices[],
                                    const struct msc_edit *const edits[]) {
     for (size_t i = 0; i < m->n; i++) {
         if (m->rows[i]->measure && m->indices[i] >= 0) {
-            MSC_TRY(m->rows[i]->measure(&metrics[m->indices[i]], env, edits));
+            MSC_TRY(m->rows[i]->measure(&metrics[m->indices[i]], env, choices, edits));
         }
     }
     return MSC_OK;

@@ -44,8 +44,8 @@ struct msc_metric_row {
     // distance is measured of the float model, too.
     double (*of_run)(const struct msc_distill_run *run);
     double (*sample)(const struct msc_sample *s);
-    // From a trial's edits (NULL: the float model), before it runs.
-    enum msc_status (*measure)(double *out, const struct msc_env *env,
+    // From a trial's choices and edits (NULL: the float model), before it runs.
+    enum msc_status (*measure)(double *out, const struct msc_env *env, const uint32_t choices[],
                                const struct msc_edit *const edits[]);
 };
 
@@ -64,6 +64,12 @@ double msc_metric_is_correct(const struct msc_sample *sample); // sample: for ac
                 .is_maximised = true},                                                             \
      .needs = MSC_METRIC_NEEDS_LABELS,                                                             \
      .sample = msc_metric_is_correct}
+#define MSC_METRIC_OF_COMMAND                                                                      \
+    {                                                                                              \
+        .name = "command", .unit = "",                                                             \
+        .help = "the number that a program gives, by `command`; only where it is asked for",       \
+        .is_measured = true                                                                        \
+    }
 // clang-format on
 
 // For functions of `cost`: adds scale * product of n_factors factors, by_choice[i] [n_choices] being
@@ -96,9 +102,11 @@ enum msc_status msc_metrics_build(struct msc_space *space, double references[],
                                   const struct msc_metrics *m, const void *of,
                                   struct msc_arena *arena);
 
-// What is measured before a trial with these edits runs, and after the run, into [n_metrics].
+// What is measured before a trial with these choices and their edits runs, and after the run, into
+// [n_metrics].
 enum msc_status msc_metrics_before(double metrics[], const struct msc_metrics *m,
-                                   const struct msc_env *env, const struct msc_edit *const edits[]);
+                                   const struct msc_env *env, const uint32_t choices[],
+                                   const struct msc_edit *const edits[]);
 // False where nothing is measured before.
 bool msc_metrics_has_before(const struct msc_metrics *m);
 void msc_metrics_after(double metrics[], const struct msc_metrics *m,

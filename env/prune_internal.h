@@ -6,6 +6,7 @@
 #include "env/loss_options.h"
 #include "env/trial_runs.h"
 #include "env/whole.h"
+#include "tools/command.h"
 #include "tools/pruner.h"
 
 struct msc_strategy;
@@ -29,11 +30,13 @@ struct msc_prune_space {
 struct msc_prune_env {
     // Parameters.
     struct msc_loss_options loss;
-    const cJSON *choices, *include, *exclude;
+    const cJSON *choices, *include, *exclude, *fix, *rules;
     int64_t round_to, n_rows;
     bool repairs;
     double ridge;
+    const cJSON *asked_command; // of the environment prune alone
 
+    struct msc_command command; // where a metric asks for it
     struct msc_pruner_options options;
     struct msc_pruner *pruner;
     struct msc_trial_runs runs;
@@ -88,7 +91,18 @@ struct msc_prune_env {
     {.name = "exclude", \
      .help = "name patterns of the groups to leave whole", \
      .offset = MSC_PRUNE_FIELD(base, exclude), \
-     .type = MSC_PARAM_JSON}
+     .type = MSC_PARAM_JSON}, \
+    {.name = "fix", \
+     .help = \
+         "name patterns of groups, or of weights that make their channels, and what they keep without " \
+         "a search: a choice by its label, a density, or \"whole\"", \
+     .offset = MSC_PRUNE_FIELD(base, fix), \
+     .type = MSC_PARAM_OBJECT}, \
+    {.name = "rules", \
+     .help = "list of {name, choices}: the first whose name fits a group, or a weight that makes its " \
+             "channels, says which choices, by their labels, it has", \
+     .offset = MSC_PRUNE_FIELD(base, rules), \
+     .type = MSC_PARAM_OBJECT}
 // clang-format on
 
 extern const struct msc_param msc_prune_env__params[];
@@ -169,7 +183,8 @@ double msc_prune_env__whole_value(struct msc_prune_counter *c, const struct msc_
 // Units that groups keep, as factors of costs (prune_metrics.c).
 struct msc_prune_factors {
     const struct msc_pruner *pruner;
-    const int32_t *task_of_group; // [n_parts] or MSC_NO_ID: all stay
+    const int32_t *task_of_group; // [n_parts] or MSC_NO_ID: `fixed` says how many units stay
+    const double *fixed;          // [n_groups]
     const double **n_kept;        // [n_parts] of the cuts of those with a task, and their squares
     const double **squares;
 };
@@ -184,6 +199,11 @@ size_t msc_prune_env__factors_of(double *scale, uint32_t tasks[], const double *
 enum msc_status msc_prune_env__add_amount(struct msc_metric_cost *out,
                                           const struct msc_prune_costing *of,
                                           const struct msc_prune_amount *a);
+
+// What the user's program says of a trial, whose edits these are; NULL: of the float model.
+enum msc_status msc_prune_env__run_command(double *out, const struct msc_env *env,
+                                           const uint32_t choices[],
+                                           const struct msc_edit *const edits[]);
 
 // Strategies may start from one that prunes, and holds no edits.
 enum msc_status msc_prune_env__check_base(const struct msc_env_host *host);

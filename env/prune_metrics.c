@@ -15,11 +15,17 @@ enum msc_status msc_prune_env__factors(struct msc_prune_factors *out,
     *out = (struct msc_prune_factors){.pruner = of->pruner, .task_of_group = task_of_group};
     out->n_kept = msc_arena_array(arena, n, sizeof(out->n_kept[0]));
     out->squares = msc_arena_array(arena, n, sizeof(out->squares[0]));
-    if (!task_of_group || !out->n_kept || !out->squares) {
+    double *fixed = msc_arena_array(arena, n, sizeof(fixed[0]));
+    out->fixed = fixed;
+    if (!task_of_group || !out->n_kept || !out->squares || !fixed) {
         return no_cost_memory();
     }
     for (size_t g = 0; g < n; g++) {
         task_of_group[g] = MSC_NO_ID;
+    }
+    for (int32_t g = 0; g < msc_pruner_channels(of->pruner)->n_groups; g++) {
+        size_t cut = msc_pruner_fixed_cut(of->pruner, g);
+        fixed[g] = msc_pruner_cut(of->pruner, g, cut)->n_kept;
     }
     for (size_t t = 0; t < of->space->space.n_tasks; t++) {
         int32_t group = of->space->part_of_task[t];
@@ -52,7 +58,7 @@ size_t msc_prune_env__factors_of(double *scale, uint32_t tasks[], const double *
     for (int i = 0; i < m->n; i++) {
         int32_t group = m->groups[i];
         if (f->task_of_group[group] == MSC_NO_ID) {
-            *scale *= msc_pruner_channels(f->pruner)->groups[group].n_units;
+            *scale *= f->fixed[group];
         } else {
             tasks[n] = (uint32_t)f->task_of_group[group];
             by_choice[n++] = f->n_kept[group];
@@ -101,7 +107,7 @@ enum msc_status msc_prune_env__add_amount(struct msc_metric_cost *out,
 struct saving {
     struct msc_metric_cost *out;
     const struct msc_prune_factors *factors;
-    uint32_t task;
+    int32_t task;        // MSC_NO_ID: the weight is fixed, and has one number of bytes
     const double *bytes; // [n_choices] more than that of an element that is stored as it is
 };
 
@@ -111,32 +117,37 @@ static enum msc_status add_saved(void *payload, const struct msc_prune_monomial 
     const double *by_choice[3];
     double scale = m->scale;
     size_t n = msc_prune_env__factors_of(&scale, tasks, by_choice, s->factors, m);
-    tasks[n] = s->task;
+    if (s->task == MSC_NO_ID) {
+        scale *= s->bytes[0];
+        s->out->constant += n == 0 ? scale : 0;
+        return n > 0 ? msc_metric_add_term(s->out, scale, n, tasks, by_choice) : MSC_OK;
+    }
+    tasks[n] = (uint32_t)s->task;
     by_choice[n++] = s->bytes;
     return msc_metric_add_term(s->out, scale, n, tasks, by_choice);
 }
 
+static double more_bytes(const struct msc_pruner *p, int32_t part, size_t cut) {
+    return sizeof(float) * (msc_pruner_cut(p, part, cut)->stored - 1);
+}
+
 // Exact where all channels stay; else what is stored is the share of the whole weight's.
 static enum msc_status add_sparse(struct msc_metric_cost *out, const struct msc_prune_costing *of) {
+    const struct msc_pruner *p = of->pruner;
     struct msc_prune_factors f;
-    int32_t n_groups = msc_pruner_channels(of->pruner)->n_groups;
     MSC_TRY(msc_prune_env__factors(&f, of, out->arena));
-    for (size_t t = 0; t < of->space->space.n_tasks; t++) {
-        int32_t part = of->space->part_of_task[t];
-        if (part < n_groups) {
-            continue;
-        }
-        size_t n_cuts = msc_pruner_n_cuts(of->pruner, part);
-        double *bytes = msc_arena_array(out->arena, n_cuts, sizeof(bytes[0]));
+    for (int32_t i = msc_pruner_channels(p)->n_groups; i < msc_pruner_n_parts(p); i++) {
+        size_t n_cuts = msc_pruner_n_cuts(p, i);
+        double *bytes = msc_arena_array(out->arena, n_cuts + 1, sizeof(bytes[0]));
         if (!bytes) {
             return no_cost_memory();
         }
-        for (size_t i = 0; i < n_cuts; i++) {
-            bytes[i] = sizeof(float) * (msc_pruner_cut(of->pruner, part, i)->stored - 1);
+        bytes[0] = more_bytes(p, i, msc_pruner_fixed_cut(p, i));
+        for (size_t k = 0; k < n_cuts && f.task_of_group[i] != MSC_NO_ID; k++) {
+            bytes[k] = more_bytes(p, i, k);
         }
-        const struct msc_prune_counted elements = {.tensor =
-                                                       msc_pruner_part_tensor(of->pruner, part)};
-        struct saving saving = {out, &f, (uint32_t)t, bytes};
+        const struct msc_prune_counted elements = {.tensor = msc_pruner_part_tensor(p, i)};
+        struct saving saving = {out, &f, f.task_of_group[i], bytes};
         MSC_TRY(msc_prune_env__each_monomial(of->counter, &elements, add_saved, &saving));
     }
     return MSC_OK;
@@ -182,6 +193,9 @@ const struct msc_metric_row msc_prune_metric_rows[] = {
                 .help = "macs over that of the whole model",
                 .is_exact = true},
      .ratio_of = "macs"},
+    {.metric = MSC_METRIC_OF_COMMAND,
+     .needs = MSC_METRIC_NEEDS_ASKING | MSC_METRIC_NEEDS_COMMAND,
+     .measure = msc_prune_env__run_command},
     {.metric = {.name = NULL}},
 };
 

@@ -1,5 +1,6 @@
 // The prune environment's parameters, and the defaults of those that are lists.
 #include "base/alloc.h"
+#include "env/metric_command.h"
 #include "env/prune_internal.h"
 
 #define FIELD(member) offsetof(struct msc_prune_env, member)
@@ -7,6 +8,7 @@
 const struct msc_param msc_prune_env__params[] = {
     MSC_LOSS_PARAMS(FIELD(loss)),
     MSC_PRUNE_PARAMS(0),
+    MSC_COMMAND_PARAM(FIELD(asked_command)),
     {0},
 };
 

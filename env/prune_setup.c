@@ -82,7 +82,7 @@ static enum msc_status measure_losses(struct msc_env *env, struct msc_prune_env 
                                       struct msc_pruner_kept *k) {
     int32_t n = msc_pruner_channels(z->pruner)->n_groups;
     for (int32_t g = 0; g < n && msc_pruner_uses(z->pruner, MSC_CRITERION_LOSS); g++) {
-        MSC_TRY(msc_pruner_is_included(z->pruner, g) ? rank_or_recall(env, z, g, k) : MSC_OK);
+        MSC_TRY(msc_pruner_is_cut(z->pruner, g) ? rank_or_recall(env, z, g, k) : MSC_OK);
     }
     return MSC_OK;
 }

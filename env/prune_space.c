@@ -180,7 +180,7 @@ enum msc_status msc_prune_env__build_space(struct msc_prune_space *out,
 
 void msc_prune_env__cuts(uint32_t cuts[], const struct msc_prune_env *z, const uint32_t choices[]) {
     for (int32_t i = 0; i < msc_pruner_n_parts(z->pruner); i++) {
-        cuts[i] = (uint32_t)msc_pruner_n_cuts(z->pruner, i); // of those left out: the whole
+        cuts[i] = (uint32_t)msc_pruner_fixed_cut(z->pruner, i); // of those left out: the whole
     }
     for (size_t t = 0; t < z->space.space.n_tasks; t++) {
         cuts[z->space.part_of_task[t]] = choices[t];

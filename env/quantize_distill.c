@@ -437,7 +437,7 @@ static enum msc_status measure_edits(double metrics[MSC_MAX_METRICS], const stru
         metrics[msc_space_find_metric(space, space->costs[i].metric)] =
             msc_cost_value(&space->costs[i], choices);
     }
-    MSC_TRY(msc_metrics_before(metrics, &z->runs.metrics, env, edits));
+    MSC_TRY(msc_metrics_before(metrics, &z->runs.metrics, env, choices, edits));
     MSC_TRY(msc_distill_run(z->runs.distill, &run, 1, NULL, NULL));
     msc_metrics_after(metrics, &z->runs.metrics, &run);
     return run.status == MSC_OK ? MSC_OK : msc_status_restore(run.status, run.message);

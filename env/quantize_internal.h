@@ -144,8 +144,4 @@ int32_t msc_quantize__choice_of_site(const struct msc_quantize *z, int32_t site,
 enum msc_status msc_quantize__make_strategy(struct msc_strategy **out, const struct msc_env *env,
                                             const uint32_t choices[]);
 
-// What the user's program says of a trial with these edits, NULL: of the float model.
-enum msc_status msc_quantize__run_command(double *out, const struct msc_env *env,
-                                          const struct msc_edit *const edits[]);
-
 #endif

@@ -2,6 +2,7 @@
 #include "env/quantize_metrics.h"
 
 #include "base/alloc.h"
+#include "env/metric_command.h"
 #include "env/quantize_internal.h"
 #include "env/quantize_latency.h"
 #include "env/whole.h"
@@ -212,19 +213,43 @@ static enum msc_status cost_macs(struct msc_metric_cost *out, const void *of) {
 }
 
 static enum msc_status measure_file(double *out, const struct msc_env *env,
+                                    const uint32_t choices[],
                                     const struct msc_edit *const edits[]) {
     const struct msc_quantize *z = msc_env_state(env);
     const struct msc_onnx_export_options o = {.sites = msc_quantizer_sites(z->quantizer),
                                               .slot_edits = edits};
     uint64_t n_bytes;
+    (void)choices;
     MSC_TRY(msc_onnx_measure(&n_bytes, msc_env_host(env)->graph, &o));
     *out = (double)n_bytes;
     return MSC_OK;
 }
 
+struct model {
+    const struct msc_env *env;
+    const struct msc_edit *const *edits;
+};
+
+static enum msc_status save_model(const char *path, void *payload) {
+    const struct model *m = payload;
+    const struct msc_quantize *z = msc_env_state(m->env);
+    const struct msc_onnx_export_options o = {.sites = msc_quantizer_sites(z->quantizer),
+                                              .slot_edits = m->edits};
+    return msc_onnx_save(msc_env_host(m->env)->graph, path, &o);
+}
+
 static enum msc_status measure_command(double *out, const struct msc_env *env,
+                                       const uint32_t choices[],
                                        const struct msc_edit *const edits[]) {
-    return msc_quantize__run_command(out, env, edits);
+    const struct msc_quantize *z = msc_env_state(env);
+    struct model model = {env, edits};
+    const struct msc_metric_command c = {.command = &z->command,
+                                         .distill = z->runs.distill,
+                                         .edits = edits,
+                                         .save = save_model,
+                                         .payload = &model};
+    (void)choices;
+    return msc_metric_command_run(out, &c, msc_env_host(env));
 }
 
 // ---- The table --------------------------------------------------------------------------------
@@ -276,10 +301,7 @@ const struct msc_metric_row msc_quantize_metric_rows[] = {
                 .help = "of the exported file without metadata; only where it is asked for"},
      .needs = MSC_METRIC_NEEDS_ASKING,
      .measure = measure_file},
-    {.metric = {.name = "command",
-                .unit = "",
-                .help = "the number that a program gives, by `command`; only where it is asked for",
-                .is_measured = true},
+    {.metric = MSC_METRIC_OF_COMMAND,
      .needs = MSC_METRIC_NEEDS_ASKING | MSC_METRIC_NEEDS_COMMAND,
      .measure = measure_command},
     {.metric = {.name = NULL}},

@@ -1,4 +1,5 @@
 // The quantize environment's parameters, and the defaults of those that are lists and objects.
+#include "env/metric_command.h"
 #include "env/quantize_internal.h"
 
 #include "base/alloc.h"
@@ -8,12 +9,7 @@
 const struct msc_param msc_quantize__params[] = {
     MSC_LOSS_PARAMS(FIELD(loss)),
     MSC_QUANTIZE_PARAMS(0),
-    {.name = "command",
-     .help =
-         "the program of the metric command: [\"./score.py\", \"{model}\"], or {argv, maximise, "
-         "timeout}",
-     .offset = FIELD(asked_command),
-     .type = MSC_PARAM_OBJECT},
+    MSC_COMMAND_PARAM(FIELD(asked_command)),
     {0},
 };
 

@@ -122,9 +122,11 @@ static void finish_trial(void *payload, size_t i) {
 // What a program says of a trial that it cannot do, or does too long, is that trial's failure. One that
 // cannot even be started is the machine's.
 static enum msc_status measure_before(struct msc_env *env, const struct msc_trial_runs *r,
-                                      struct msc_outcome *outcome,
+                                      struct msc_trial *trial,
                                       const struct msc_edit *const edits[]) {
-    enum msc_status status = msc_metrics_before(outcome->metrics, &r->metrics, env, edits);
+    struct msc_outcome *outcome = &trial->outcome;
+    enum msc_status status =
+        msc_metrics_before(outcome->metrics, &r->metrics, env, trial->proposal.choices, edits);
     if (status == MSC_OK || status == MSC_E_CANCELLED || status == MSC_E_NOMEM ||
         status == MSC_E_LOST) {
         return status;
@@ -186,7 +188,7 @@ static enum msc_status fold_trials(struct msc_trial_runs *r, struct msc_env *env
         if (has_before) {
             MSC_TRY(begin_points(r, (const uint32_t *const[]){trial->proposal.choices}, 1));
             MSC_TRY(msc_trial_runs_set(r, i, trial->proposal.choices));
-            MSC_TRY(measure_before(env, r, &trial->outcome, run->edits));
+            MSC_TRY(measure_before(env, r, trial, run->edits));
         }
         begin_run(r, i);
         run->status = found->cause == MSC_CAUSE_NONE          ? MSC_OK
@@ -208,7 +210,7 @@ static enum msc_status run_trials(struct msc_trial_runs *r, struct msc_env *env)
         struct msc_trial *trial = e->trials[i];
         MSC_TRY(msc_trial_runs_set(r, i, trial->proposal.choices));
         if (part->first == 0 && part->kind == MSC_PART_NEXT) {
-            MSC_TRY(measure_before(env, r, &trial->outcome, r->runs[i].edits));
+            MSC_TRY(measure_before(env, r, trial, r->runs[i].edits));
         }
         begin_run(r, i);
     }
@@ -232,7 +234,7 @@ enum msc_status msc_trial_runs_reference(struct msc_trial_runs *r, struct msc_en
     for (size_t i = 0; i < r->space->n_metrics; i++) {
         metrics[i] = r->references[i];
     }
-    enum msc_status status = msc_metrics_before(metrics, &r->metrics, env, NULL);
+    enum msc_status status = msc_metrics_before(metrics, &r->metrics, env, NULL, NULL);
     if (status == MSC_E_CANCELLED || status == MSC_E_NOMEM || status == MSC_E_LOST) {
         return status;
     }

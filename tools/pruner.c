@@ -28,13 +28,34 @@ bool msc_pruner_is_included(const struct msc_pruner *p, int32_t part) {
     return p->groups[part].is_included;
 }
 
+bool msc_pruner_is_cut(const struct msc_pruner *p, int32_t part) {
+    return p->groups[part].is_included || p->groups[part].fixed_cut != p->groups[part].n_cuts;
+}
+
+size_t msc_pruner_fixed_cut(const struct msc_pruner *p, int32_t part) {
+    return p->groups[part].fixed_cut;
+}
+
+static bool has_tensor(const struct msc_channel_group *group, int32_t tensor) {
+    int32_t i = 0;
+    while (i < group->n_axes && group->axes[i].tensor != tensor) {
+        i++;
+    }
+    return i < group->n_axes;
+}
+
 enum msc_status msc_pruner_keep_whole(struct msc_pruner *p, int32_t tensor) {
     bool has_any = p->n_parts > p->channels.n_groups;
     for (int32_t g = 0; g < p->channels.n_groups; g++) {
         const struct msc_channel_group *of = &p->channels.groups[g];
-        for (int32_t i = 0; i < of->n_axes; i++) {
-            p->groups[g].is_included = p->groups[g].is_included && of->axes[i].tensor != tensor;
+        bool is_kept = has_tensor(of, tensor);
+        if (is_kept && !p->groups[g].is_included && msc_pruner_is_cut(p, g)) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "env.fix: %s is fixed to a part of its channels, but the loss compares "
+                            "%s, which has them",
+                            of->name, msc_graph_tensor(p->g, tensor)->name);
         }
+        p->groups[g].is_included = p->groups[g].is_included && !is_kept;
         has_any = has_any || p->groups[g].is_included;
     }
     return has_any ? MSC_OK
@@ -56,7 +77,7 @@ size_t msc_pruner_cut_of(const struct msc_pruner *p, int32_t part, size_t choice
 }
 
 bool msc_pruner_uses(const struct msc_pruner *p, enum msc_criterion criterion) {
-    for (size_t i = 0; i < p->options->n_choices; i++) {
+    for (size_t i = 0; i < p->options->n_all; i++) {
         const struct msc_prune_choice *choice = &p->options->choices[i];
         if (!choice->is_sparse && choice->density < 1 && choice->criterion == criterion) {
             return true;

@@ -48,10 +48,25 @@ struct msc_prune_choice {
     const char *label; // "0.5", "0.5 l2", "sparsity 0.5", "2:4 energy"
 };
 
+// What a part whose name fits a pattern keeps without a search.
+struct msc_prune_fixed {
+    const char *pattern;
+    int32_t choice; // of all; MSC_NO_ID: the part stays whole
+};
+
+// The choices that a part whose name fits a pattern has: a bit for each.
+struct msc_prune_rule {
+    const char *pattern;
+    uint64_t allowed;
+};
+
 // In the arena they were read into.
 struct msc_pruner_options {
-    size_t n_choices;
-    const struct msc_prune_choice *choices;
+    size_t n_choices, n_all; // those that are searched; with densities that are fixed alone
+    const struct msc_prune_choice *choices; // [n_all]
+    size_t n_fixed, n_rules;
+    const struct msc_prune_fixed *fixed; // the first that fits counts
+    const struct msc_prune_rule *rules;
     int64_t round_to; // counts of channels are multiples of it where that can be; 1: all may be
     bool repairs;
     bool keeps_moments; // where nothing is repaired by them, too
@@ -88,20 +103,30 @@ int32_t msc_pruner_n_parts(const struct msc_pruner *p);
 int32_t msc_pruner_part_tensor(const struct msc_pruner *p, int32_t part);
 
 // A cut is what some choices, that keep as much by one criterion, make of a part. One more, whose index
-// is the number of these, is the whole part.
+// is the number of these, is the whole part; behind it is the one that is fixed, if there is one.
 struct msc_prune_cut {
     size_t choice;  // the first of these
     int32_t n_kept; // units of a group, elements of a weight
     double stored;  // of a weight: its bytes over those that it has without zeros
 };
 
+// Is the part searched?
 bool msc_pruner_is_included(const struct msc_pruner *p, int32_t part);
-// Leaves groups whole that have channels of a tensor, from the beginning. MSC_E_INVALID: none is left.
+// Can anything of it go? Not where it is left out, or fixed to stay whole.
+bool msc_pruner_is_cut(const struct msc_pruner *p, int32_t part);
+// Of one that is not searched, the cut that it always has.
+size_t msc_pruner_fixed_cut(const struct msc_pruner *p, int32_t part);
+// Leaves groups whole that have channels of a tensor, from the beginning. MSC_E_INVALID: none is left,
+// or one is fixed to less.
 enum msc_status msc_pruner_keep_whole(struct msc_pruner *p, int32_t tensor);
 size_t msc_pruner_n_cuts(const struct msc_pruner *p, int32_t part);
 const struct msc_prune_cut *msc_pruner_cut(const struct msc_pruner *p, int32_t part, size_t cut);
 // Which cut of the part a choice is; of one for parts of the other kind, the cut that keeps most.
 size_t msc_pruner_cut_of(const struct msc_pruner *p, int32_t part, size_t choice);
+
+// Tells the log of densities that come to nothing for groups, as counts of channels are whole and
+// multiples of round_to: all stay, or none would.
+void msc_pruner_tell_rounded(const struct msc_pruner *p, const struct msc_log *log);
 
 // ---- Before the first trial -------------------------------------------------------------------
 

@@ -40,8 +40,8 @@ struct msc_consumer {
 struct msc_pruner_group {
     bool is_included;
     int32_t tensor; // the weight
-    size_t n_cuts;
-    struct msc_prune_cut *cuts; // [n_cuts + 1], the whole last
+    size_t n_cuts, fixed_cut;
+    struct msc_prune_cut *cuts; // [n_cuts + 2]: then the whole, and the one that is fixed
     uint32_t *cut_of;           // [n_choices]
     // [criterion] units, counted from the group's first, in the order in which they go; NULL: not
     // asked for.
@@ -102,6 +102,20 @@ struct msc_prune_made *msc_pruner__find_made(const struct msc_consumer *c, const
 enum msc_status msc_pruner__recall_moment(bool *found, struct msc_pruner_kept *k,
                                           const struct msc_pruner *p, struct msc_consumer *c);
 enum msc_status msc_pruner__keep_moment(struct msc_pruner_kept *k, const struct msc_consumer *c);
+
+// pruner_rules.c: choices that names have, from the environment's JSON object; `choices` are there.
+enum msc_status msc_pruner__read_rules(struct msc_pruner_options *out, const cJSON *config,
+                                       struct msc_arena *arena);
+// What the part is fixed to; NULL: it is not.
+const struct msc_prune_fixed *msc_pruner__find_fixed(const struct msc_pruner *p, int32_t part);
+// The choices of its kind that rules leave it: a bit for each.
+uint64_t msc_pruner__allowed(const struct msc_pruner *p, int32_t part);
+// MSC_E_INVALID: a pattern fits no part; all of them are listed.
+enum msc_status msc_pruner__check_rules(const struct msc_pruner *p);
+
+// What a density comes to for a group (pruner_parts.c).
+enum msc_rounded { MSC_ROUNDED_TO_NONE, MSC_ROUNDED_TO_SOME, MSC_ROUNDED_TO_ALL };
+enum msc_rounded msc_pruner__rounded(const struct msc_pruner *p, int32_t group, double density);
 
 // The orders of a group by the criteria that are asked for (pruner_rank.c).
 enum msc_status msc_pruner__rank_group(struct msc_pruner *p, int32_t group);

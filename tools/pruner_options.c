@@ -1,7 +1,7 @@
 // What the pruner is to do, from the environment's JSON object.
 #include "base/alloc.h"
 #include "base/str.h"
-#include "tools/pruner.h"
+#include "tools/pruner_internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -177,6 +177,7 @@ static enum msc_status read_choices(struct msc_pruner_options *out, const cJSON 
 static enum msc_status read_options(struct msc_pruner_options *out, const struct cJSON *config,
                                     struct msc_arena *arena) {
     MSC_TRY(read_choices(out, config, arena));
+    MSC_TRY(msc_pruner__read_rules(out, config, arena));
     MSC_TRY(msc_json_get_texts(&out->include, &out->n_include, config, "include", "name patterns",
                                "env", arena));
     return msc_json_get_texts(&out->exclude, &out->n_exclude, config, "exclude", "name patterns",

@@ -2,6 +2,8 @@
 #include "base/str.h"
 #include "tools/pruner_internal.h"
 
+#include <stdlib.h>
+
 // ---- Cuts -------------------------------------------------------------------------------------
 
 static int64_t common_divisor(int64_t a, int64_t b) {
@@ -27,12 +29,24 @@ static int64_t step_of(const struct msc_pruner *p, const struct msc_channel_grou
     return group->n_units < 2 * step ? 1 : step;
 }
 
+// The nearest multiple; it may be 0.
+static int64_t nearest_count(const struct msc_channel_group *group, double density, int64_t step) {
+    int64_t n = (int64_t)(density * (double)group->n_units / (double)step + 0.5) * step;
+    return density >= 1 || n > group->n_units ? group->n_units : n;
+}
+
 static int32_t count_kept(const struct msc_pruner *p, const struct msc_channel_group *group,
                           double density) {
-    int64_t step = step_of(p, group);
-    int64_t n = (int64_t)(density * (double)group->n_units / (double)step + 0.5) * step;
-    n = density >= 1 || n > group->n_units ? group->n_units : n;
+    int64_t step = step_of(p, group), n = nearest_count(group, density, step);
     return (int32_t)(n < step ? step : n);
+}
+
+enum msc_rounded msc_pruner__rounded(const struct msc_pruner *p, int32_t group, double density) {
+    const struct msc_channel_group *of = &p->channels.groups[group];
+    int64_t n = nearest_count(of, density, step_of(p, of));
+    return n == 0                                                     ? MSC_ROUNDED_TO_NONE
+           : density < 1 && count_kept(p, of, density) == of->n_units ? MSC_ROUNDED_TO_ALL
+                                                                      : MSC_ROUNDED_TO_SOME;
 }
 
 static bool is_same_cut(const struct msc_pruner *p, const struct msc_prune_cut *cut, size_t choice,
@@ -72,41 +86,71 @@ static void add_cut(struct msc_pruner *p, struct msc_pruner_group *part, size_t 
 }
 
 static enum msc_status part_init(struct msc_pruner_group *part, struct msc_pruner *p) {
-    size_t n = p->options->n_choices + 1;
+    size_t n = p->options->n_choices + 2;
     part->tensor = MSC_NO_ID;
     part->cuts = msc_arena_array(&p->arena, n, sizeof(part->cuts[0]));
     part->cut_of = msc_arena_array(&p->arena, n, sizeof(part->cut_of[0]));
     return part->cuts && part->cut_of ? MSC_OK : msc_pruner__no_memory();
 }
 
-// Choices of the other kind leave a part as whole as it can be.
-static void end_cuts(const struct msc_pruner *p, struct msc_pruner_group *part, bool is_sparse,
-                     int32_t n_all) {
-    uint32_t most = 0;
+// Of all cuts the one that keeps as much as can be, or about so much; of two the one that keeps more.
+static uint32_t nearest_cut(const struct msc_pruner_group *part, int32_t n_kept) {
+    uint32_t best = 0;
     for (uint32_t i = 1; i < part->n_cuts; i++) {
-        most = part->cuts[i].n_kept > part->cuts[most].n_kept ? i : most;
+        int64_t off = llabs((int64_t)part->cuts[i].n_kept - n_kept);
+        int64_t least = llabs((int64_t)part->cuts[best].n_kept - n_kept);
+        bool is_more = part->cuts[i].n_kept > part->cuts[best].n_kept;
+        best = off < least || (off == least && is_more) ? i : best;
     }
-    for (size_t i = 0; i < p->options->n_choices; i++) {
-        bool is_of_it = p->options->choices[i].is_sparse == is_sparse;
-        part->cut_of[i] = is_of_it ? part->cut_of[i] : most;
+    return best;
+}
+
+// Makes the cuts that rules leave, of choices of which made [n_all] say what they are for the part. Choices
+// of the other kind leave it as whole as it can be, those that rules leave out nearly as they would.
+static void end_cuts(struct msc_pruner *p, int32_t index, const struct msc_prune_cut made[],
+                     bool is_sparse, int32_t n_all) {
+    const struct msc_pruner_options *o = p->options;
+    struct msc_pruner_group *part = &p->groups[index];
+    const struct msc_prune_fixed *fixed =
+        part->is_included ? msc_pruner__find_fixed(p, index) : NULL;
+    uint64_t allowed = msc_pruner__allowed(p, index);
+    for (size_t i = 0; i < o->n_choices; i++) {
+        if (allowed >> i & 1) {
+            add_cut(p, part, i, &made[i], n_all);
+        }
+    }
+    for (size_t i = 0; i < o->n_choices; i++) {
+        if (!(allowed >> i & 1)) {
+            bool is_of_it = o->choices[i].is_sparse == is_sparse;
+            part->cut_of[i] = nearest_cut(part, is_of_it ? made[i].n_kept : n_all);
+        }
     }
     part->cuts[part->n_cuts] = (struct msc_prune_cut){.n_kept = n_all, .stored = 1};
+    part->fixed_cut = part->n_cuts;
+    part->is_included = part->is_included && part->n_cuts > 0 && !fixed;
+    if (fixed && fixed->choice != MSC_NO_ID && made[fixed->choice].n_kept < n_all) {
+        part->cuts[++part->fixed_cut] = made[fixed->choice];
+    }
+}
+
+// What all choices make of a part, for end_cuts.
+static struct msc_prune_cut *make_room(struct msc_pruner *p) {
+    return msc_arena_array(&p->arena, p->options->n_all + 1, sizeof(struct msc_prune_cut));
 }
 
 static enum msc_status list_group(struct msc_pruner *p, int32_t index) {
     const struct msc_pruner_options *o = p->options;
     const struct msc_channel_group *of = &p->channels.groups[index];
-    struct msc_pruner_group *group = &p->groups[index];
-    MSC_TRY(part_init(group, p));
-    for (size_t i = 0; i < o->n_choices; i++) {
+    struct msc_prune_cut *made = make_room(p);
+    MSC_TRY(made ? part_init(&p->groups[index], p) : msc_pruner__no_memory());
+    for (size_t i = 0; i < o->n_all; i++) {
         if (!o->choices[i].is_sparse) {
-            const struct msc_prune_cut cut = {
+            made[i] = (struct msc_prune_cut){
                 .choice = i, .n_kept = count_kept(p, of, o->choices[i].density), .stored = 1};
-            add_cut(p, group, i, &cut, of->n_units);
         }
     }
-    group->is_included = group->n_cuts > 0 && is_asked_for(o, of->name);
-    end_cuts(p, group, false, of->n_units);
+    p->groups[index].is_included = is_asked_for(o, of->name);
+    end_cuts(p, index, made, false, of->n_units);
     return MSC_OK;
 }
 
@@ -296,7 +340,8 @@ static enum msc_status add_weight(struct msc_pruner *p, struct msc_consumer *c) 
     const struct msc_pruner_options *o = p->options;
     int64_t n = msc_array_n_elements(msc_graph_tensor(p->g, c->tensor)->data);
     struct msc_pruner_group *part = &p->groups[p->n_parts];
-    MSC_TRY(part_init(part, p));
+    struct msc_prune_cut *made = make_room(p);
+    MSC_TRY(made ? part_init(part, p) : msc_pruner__no_memory());
     describe_rows(c, p);
     int64_t n_rows = n / c->n_columns / c->n_row_groups;
     for (size_t i = 0; i < o->n_choices; i++) {
@@ -304,16 +349,15 @@ static enum msc_status add_weight(struct msc_pruner *p, struct msc_consumer *c) 
         if (o->choices[i].is_sparse) {
             int64_t n_kept = c->n_row_groups *
                              msc_sparsity_count(s, n_rows, c->n_columns, c->n_columns / c->n_taps);
-            const struct msc_prune_cut cut = {.choice = i,
-                                              .n_kept = (int32_t)n_kept,
-                                              .stored = msc_sparsity_bytes(s, n_kept, n) /
-                                                        (4.0 * (double)n)};
-            add_cut(p, part, i, &cut, (int32_t)n);
+            made[i] = (struct msc_prune_cut){.choice = i,
+                                             .n_kept = (int32_t)n_kept,
+                                             .stored = msc_sparsity_bytes(s, n_kept, n) /
+                                                       (4.0 * (double)n)};
         }
     }
-    end_cuts(p, part, true, (int32_t)n);
     part->is_included = true;
     part->tensor = c->tensor;
+    end_cuts(p, p->n_parts, made, true, (int32_t)n);
     c->part = p->n_parts++;
     c->groups[c->n_groups++] = c->part;
     return MSC_OK;
@@ -358,10 +402,14 @@ static enum msc_status nothing_can_go(const struct msc_pruner *p) {
                         "no weight of a convolution or linear layer, and no group of "
                         "channels can go, or env.include and env.exclude leave none");
     }
-    return MSC_FAIL(MSC_E_INVALID, p->channels.n_groups == 0
-                                       ? "no channel of the network can go"
-                                       : "env.include and env.exclude leave no group of channels; "
-                                         "mscgym graph --channels lists them");
+    return MSC_FAIL(
+        MSC_E_INVALID,
+        p->channels.n_groups == 0 ? "no channel of the network can go"
+        : p->options->n_fixed > 0
+            ? "env.fix, env.include and env.exclude leave no group of channels to search; "
+              "mscgym graph --channels lists them"
+            : "env.include and env.exclude leave no group of channels; "
+              "mscgym graph --channels lists them");
 }
 
 enum msc_status msc_pruner__list_parts(struct msc_pruner *p) {
@@ -371,6 +419,7 @@ enum msc_status msc_pruner__list_parts(struct msc_pruner *p) {
     MSC_TRY(list_groups(p));
     MSC_TRY(list_consumers(p));
     MSC_TRY(list_weights(p));
+    MSC_TRY(msc_pruner__check_rules(p));
     for (int32_t i = 0; i < p->n_parts; i++) {
         has_any = has_any || p->groups[i].is_included;
     }

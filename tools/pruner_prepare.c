@@ -29,11 +29,11 @@ static bool needs_moments(const struct msc_pruner *p) {
 }
 
 static bool is_concerned(const struct msc_pruner *p, const struct msc_consumer *c) {
-    bool is_included = false;
+    bool is_cut = false;
     for (int32_t i = 0; i < c->n_groups; i++) {
-        is_included = is_included || p->groups[c->groups[i]].is_included;
+        is_cut = is_cut || msc_pruner_is_cut(p, c->groups[i]);
     }
-    return is_included && c->is_weight;
+    return is_cut && c->is_weight;
 }
 
 // Of all uses of a weight together; none where one of them has none.
@@ -222,7 +222,7 @@ static enum msc_status rank_groups(struct msc_pruner *p, const struct msc_pruner
     for (int32_t g = 0; g < p->channels.n_groups; g++) {
         for (int i = 0; i < MSC_N_CRITERIA; i++) {
             size_t n = (size_t)p->channels.groups[g].n_units;
-            if (p->groups[g].is_included && msc_pruner_uses(p, (enum msc_criterion)i)) {
+            if (msc_pruner_is_cut(p, g) && msc_pruner_uses(p, (enum msc_criterion)i)) {
                 int32_t *order = msc_arena_array(&p->arena, n + 1, sizeof(order[0]));
                 p->groups[g].orders[i] = order;
                 worst = order ? worst : MSC_E_NOMEM;
@@ -234,7 +234,7 @@ static enum msc_status rank_groups(struct msc_pruner *p, const struct msc_pruner
     }
 #pragma omp parallel for num_threads(how->n_threads) schedule(dynamic) reduction(min : worst)
     for (int32_t g = 0; g < p->channels.n_groups; g++) {
-        bool is_due = p->groups[g].is_included && !msc_cancel_soon(how->cancel);
+        bool is_due = msc_pruner_is_cut(p, g) && !msc_cancel_soon(how->cancel);
         int status = is_due ? rank_or_recall(p, g, how->kept) : MSC_OK;
         worst = status < worst ? status : worst;
     }
@@ -389,7 +389,7 @@ enum msc_status msc_pruner_load(struct msc_pruner *p, const struct msc_array_lis
     msc_linear_algebra_begin();
     for (int32_t g = 0; g < p->channels.n_groups; g++) {
         for (int i = 0; i < MSC_N_CRITERIA; i++) {
-            if (p->groups[g].is_included && msc_pruner_uses(p, (enum msc_criterion)i)) {
+            if (msc_pruner_is_cut(p, g) && msc_pruner_uses(p, (enum msc_criterion)i)) {
                 MSC_TRY_OUT(load_order(p, list, g, i, &name));
             }
         }

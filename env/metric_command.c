@@ -1,0 +1,43 @@
+#include "env/metric_command.h"
+
+#include "base/file.h"
+#include "data/npy.h"
+
+static enum msc_status make_path(const char **out, struct msc_arena *arena, const char *folder,
+                                 const char *name) {
+    *out = msc_path_join(arena, folder, name);
+    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a command");
+}
+
+static enum msc_status write_outputs(const char *path, const struct msc_metric_command *c) {
+    struct msc_array_list list = {0};
+    enum msc_status status = msc_distill_outputs(c->distill, c->edits, &list);
+    if (status == MSC_OK) {
+        status = msc_npz_save(path, &list);
+    }
+    msc_array_list_finish(&list);
+    return status;
+}
+
+enum msc_status msc_metric_command_run(double *out, const struct msc_metric_command *c,
+                                       const struct msc_env_host *host) {
+    struct msc_arena arena = {0};
+    struct msc_command_files files = {NULL, NULL};
+    char *made = NULL, *folder = NULL;
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_file_make_scratch(&made, &arena));
+    MSC_TRY_OUT(msc_path_absolute(&folder, &arena, made));
+    if (msc_command_wants(c->command, "{model}")) {
+        MSC_TRY_OUT(make_path(&files.model, &arena, folder, "model.onnx"));
+        MSC_TRY_OUT(c->save(files.model, c->payload));
+    }
+    if (msc_command_wants(c->command, "{outputs}")) {
+        MSC_TRY_OUT(make_path(&files.outputs, &arena, folder, "outputs.npz"));
+        MSC_TRY_OUT(write_outputs(files.outputs, c));
+    }
+    status = msc_command_run(out, c->command, &files, host->folder, host->cancel, 2);
+out:
+    msc_file_remove_scratch(made);
+    msc_arena_finish(&arena);
+    return status;
+}

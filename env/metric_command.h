@@ -1,0 +1,34 @@
+// The metric `command`: what a user's program says of a trial's model or outputs (tools/command.h).
+//
+//     const struct msc_metric_command c = {.command = &z->command, .distill = d, .edits = edits,
+//                                          .save = save_model, .payload = &model};
+//     MSC_TRY(msc_metric_command_run(&value, &c, host));
+#ifndef MSC_ENV_METRIC_COMMAND_H
+#define MSC_ENV_METRIC_COMMAND_H
+
+#include "env/distill.h"
+#include "tools/command.h"
+
+// The row of the parameter that names the program.
+#define MSC_COMMAND_PARAM(at)                                                                      \
+    {                                                                                              \
+        .name = "command",                                                                         \
+        .help = "the program of the metric command: [\"./score.py\", \"{model}\"], or {argv, "     \
+                "maximise, timeout}",                                                              \
+        .offset = (at), .type = MSC_PARAM_OBJECT                                                   \
+    }
+
+struct msc_metric_command {
+    const struct msc_command *command;
+    struct msc_distill *distill;         // of {outputs}
+    const struct msc_edit *const *edits; // of the trial; NULL: the float model
+    // Writes the trial's model, for {model}.
+    enum msc_status (*save)(const char *path, void *payload);
+    void *payload;
+};
+
+// As msc_command_run; files are there for the call alone.
+enum msc_status msc_metric_command_run(double *out, const struct msc_metric_command *c,
+                                       const struct msc_env_host *host);
+
+#endif

@@ -1,0 +1,289 @@
+// What names say of parts: a choice that is fixed, or the choices that a rule leaves.
+#include "base/alloc.h"
+#include "base/str.h"
+#include "tools/pruner_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static enum msc_status no_rules_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for rules");
+}
+
+// ---- Reading ----------------------------------------------------------------------------------
+
+static enum msc_status fail_label(const struct msc_pruner_options *o, const cJSON *found,
+                                  bool is_fixed, const char *where) {
+    struct msc_str labels = {0};
+    for (size_t i = 0; i < o->n_choices; i++) {
+        msc_str_printf(&labels, "%s\"%s\"", i > 0 ? ", " : "", o->choices[i].label);
+    }
+    msc_str_append(&labels, is_fixed ? ", \"whole\", and any density as a number" : "");
+    enum msc_status status =
+        cJSON_IsString(found)
+            ? MSC_FAIL(MSC_E_INVALID, "%s: there is no choice \"%s\", there are %s", where,
+                       found->valuestring, msc_str_text(&labels))
+            : MSC_FAIL(MSC_E_INVALID, "%s: expected labels of choices, of which there are %s",
+                       where, msc_str_text(&labels));
+    msc_str_finish(&labels);
+    return status;
+}
+
+// The choice of this label, or of this density. MSC_NO_ID: there is none.
+static int32_t find_choice(const struct msc_pruner_options *o, const cJSON *item) {
+    for (size_t i = 0; i < o->n_choices; i++) {
+        const struct msc_prune_choice *c = &o->choices[i];
+        bool is_it = cJSON_IsString(item) ? strcmp(c->label, item->valuestring) == 0
+                                          : cJSON_IsNumber(item) && !c->is_sparse &&
+                                                fabs(c->density - item->valuedouble) < 1e-12;
+        if (is_it) {
+            return (int32_t)i;
+        }
+    }
+    return MSC_NO_ID;
+}
+
+// A density that no choice has is one behind those that are searched.
+static enum msc_status add_density(struct msc_prune_fixed *out, struct msc_pruner_options *o,
+                                   struct msc_prune_choice choices[], double density,
+                                   const char *where, struct msc_arena *arena) {
+    if (!(density > 0 && density <= 1)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: a density of %g, expected more than 0, at most 1",
+                        where, density);
+    }
+    const char *label = msc_arena_printf(arena, "%g", density);
+    choices[o->n_all] = (struct msc_prune_choice){
+        .density = density, .criterion = MSC_CRITERION_HESSIAN, .label = label};
+    out->choice = (int32_t)o->n_all++;
+    return label ? MSC_OK : no_rules_memory();
+}
+
+static enum msc_status read_fixed(struct msc_prune_fixed *out, struct msc_pruner_options *o,
+                                  struct msc_prune_choice choices[], const cJSON *item,
+                                  struct msc_arena *arena) {
+    const char *where = msc_arena_printf(arena, "env.fix[\"%s\"]", item->string);
+    out->pattern = msc_arena_strdup(arena, item->string);
+    out->choice = find_choice(o, item);
+    if (!where || !out->pattern) {
+        return no_rules_memory();
+    }
+    bool is_whole = cJSON_IsString(item) && strcmp(item->valuestring, "whole") == 0;
+    if (out->choice != MSC_NO_ID || is_whole) {
+        return MSC_OK;
+    }
+    return cJSON_IsNumber(item) ? add_density(out, o, choices, item->valuedouble, where, arena)
+                                : fail_label(o, item, true, where);
+}
+
+// {"stem*": "whole", "fc1.weight": 0.75, "fc2.weight": "0.5 l2"}
+static enum msc_status read_fix(struct msc_pruner_options *out, const cJSON *config,
+                                struct msc_arena *arena) {
+    const cJSON *object = cJSON_GetObjectItemCaseSensitive(config, "fix"), *item;
+    out->n_all = out->n_choices;
+    if (!object || cJSON_IsNull(object)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_object(&object, config, "fix", "env"));
+    size_t n = (size_t)cJSON_GetArraySize(object);
+    struct msc_prune_fixed *fixed = msc_arena_array(arena, n + 1, sizeof(fixed[0]));
+    struct msc_prune_choice *choices =
+        msc_arena_array(arena, out->n_choices + n + 1, sizeof(choices[0]));
+    if (!fixed || !choices) {
+        return no_rules_memory();
+    }
+    memcpy(choices, out->choices, out->n_choices * sizeof(choices[0]));
+    out->choices = choices;
+    out->fixed = fixed;
+    cJSON_ArrayForEach(item, object) {
+        MSC_TRY(read_fixed(&fixed[out->n_fixed++], out, choices, item, arena));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_rule(struct msc_prune_rule *rule, const struct msc_pruner_options *o,
+                                 const cJSON *object, const char *where, struct msc_arena *arena) {
+    static const char *const keys[] = {"name", "choices"};
+    const cJSON *list, *label;
+    const char *name;
+    if (!cJSON_IsObject(object)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: expected an object", where);
+    }
+    MSC_TRY(msc_json_check_keys(object, keys, 2, where));
+    MSC_TRY(msc_json_get_text(&name, object, "name", where));
+    MSC_TRY(msc_json_get_array(&list, object, "choices", where));
+    rule->pattern = msc_arena_strdup(arena, name);
+    cJSON_ArrayForEach(label, list) {
+        int32_t choice = find_choice(o, label);
+        if (choice == MSC_NO_ID) {
+            const char *place = msc_arena_printf(arena, "%s.choices", where);
+            return fail_label(o, label, false, place ? place : where);
+        }
+        rule->allowed |= UINT64_C(1) << choice;
+    }
+    if (rule->allowed == 0) {
+        return fail_label(o, NULL, false, where);
+    }
+    return rule->pattern ? MSC_OK : no_rules_memory();
+}
+
+enum msc_status msc_pruner__read_rules(struct msc_pruner_options *out, const cJSON *config,
+                                       struct msc_arena *arena) {
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(config, "rules"), *object;
+    MSC_TRY(read_fix(out, config, arena));
+    if (!list || cJSON_IsNull(list)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_array(&list, config, "rules", "env"));
+    struct msc_prune_rule *rules =
+        msc_arena_array(arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(rules[0]));
+    out->rules = rules;
+    if (!rules) {
+        return no_rules_memory();
+    }
+    cJSON_ArrayForEach(object, list) {
+        const char *where = msc_arena_printf(arena, "env.rules[%zu]", out->n_rules);
+        MSC_TRY(where ? read_rule(&rules[out->n_rules++], out, object, where, arena)
+                      : no_rules_memory());
+    }
+    return MSC_OK;
+}
+
+// ---- Fitting ----------------------------------------------------------------------------------
+
+// A group has its name, and those of all weights that make its units.
+static bool fits_part(const struct msc_pruner *p, const char *pattern, int32_t part) {
+    if (part >= p->channels.n_groups) {
+        return msc_glob_match(pattern, msc_graph_tensor(p->g, p->groups[part].tensor)->name);
+    }
+    const struct msc_channel_group *group = &p->channels.groups[part];
+    bool fits = msc_glob_match(pattern, group->name);
+    for (int32_t i = 0; i < group->n_axes && !fits; i++) {
+        const struct msc_tensor *t = msc_graph_tensor(p->g, group->axes[i].tensor);
+        fits = (group->axes[i].roles & MSC_CHANNEL_MAKES) && t->data &&
+               msc_glob_match(pattern, t->name);
+    }
+    return fits;
+}
+
+// Is a choice about parts of this kind? The whole is about both.
+static bool is_about(const struct msc_pruner *p, const struct msc_prune_fixed *f, int32_t part) {
+    return f->choice == MSC_NO_ID ||
+           p->options->choices[f->choice].is_sparse == (part >= p->channels.n_groups);
+}
+
+const struct msc_prune_fixed *msc_pruner__find_fixed(const struct msc_pruner *p, int32_t part) {
+    for (size_t i = 0; i < p->options->n_fixed; i++) {
+        const struct msc_prune_fixed *f = &p->options->fixed[i];
+        if (is_about(p, f, part) && fits_part(p, f->pattern, part)) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+// A bit for each choice of one kind.
+static uint64_t choices_of_kind(const struct msc_pruner_options *o, bool is_sparse) {
+    uint64_t all = 0;
+    for (size_t i = 0; i < o->n_choices; i++) {
+        all |= (uint64_t)(o->choices[i].is_sparse == is_sparse) << i;
+    }
+    return all;
+}
+
+uint64_t msc_pruner__allowed(const struct msc_pruner *p, int32_t part) {
+    uint64_t all = choices_of_kind(p->options, part >= p->channels.n_groups);
+    for (size_t r = 0; r < p->options->n_rules; r++) {
+        uint64_t allowed = p->options->rules[r].allowed & all;
+        if (allowed != 0 && fits_part(p, p->options->rules[r].pattern, part)) {
+            return allowed;
+        }
+    }
+    return all;
+}
+
+static bool fits_any(const struct msc_pruner *p, const char *pattern) {
+    for (int32_t i = 0; i < p->n_parts; i++) {
+        if (fits_part(p, pattern, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A misspelt name would otherwise pass unseen.
+enum msc_status msc_pruner__check_rules(const struct msc_pruner *p) {
+    const struct msc_pruner_options *o = p->options;
+    for (size_t i = 0; i < o->n_fixed; i++) {
+        if (!fits_any(p, o->fixed[i].pattern)) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "env.fix[\"%s\"] fits no group of channels; `mscgym graph MODEL "
+                            "--channels` lists them",
+                            o->fixed[i].pattern);
+        }
+    }
+    for (size_t r = 0; r < o->n_rules; r++) {
+        if (!fits_any(p, o->rules[r].pattern)) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "env.rules[%zu] (\"%s\") fits no group of channels; `mscgym graph "
+                            "MODEL --channels` lists them",
+                            r, o->rules[r].pattern);
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- What rounding makes of densities ---------------------------------------------------------
+
+// Is the choice one of those that the part has, or fixed to?
+static bool has_choice(const struct msc_pruner *p, int32_t part, size_t choice) {
+    const struct msc_prune_fixed *fixed = msc_pruner__find_fixed(p, part);
+    return p->groups[part].is_included ? msc_pruner__allowed(p, part) >> choice & 1
+                                       : fixed && fixed->choice == (int32_t)choice;
+}
+
+// Groups of which a density keeps all (or would keep none): how many, and the first.
+static int32_t count_rounded(int32_t *first, const struct msc_pruner *p, size_t choice,
+                             bool keeps_all) {
+    int32_t n = 0;
+    for (int32_t g = p->channels.n_groups - 1; g >= 0; g--) {
+        double density = p->options->choices[choice].density;
+        enum msc_rounded rounded = msc_pruner__rounded(p, g, density);
+        if (has_choice(p, g, choice) &&
+            rounded == (keeps_all ? MSC_ROUNDED_TO_ALL : MSC_ROUNDED_TO_NONE)) {
+            *first = g;
+            n++;
+        }
+    }
+    return n;
+}
+
+static void tell_rounded(const struct msc_pruner *p, const struct msc_log *log, size_t choice,
+                         bool keeps_all) {
+    int32_t first, n = count_rounded(&first, p, choice, keeps_all);
+    if (n == 0) {
+        return;
+    }
+    const struct msc_channel_group *group = &p->channels.groups[first];
+    char others[32] = "";
+    if (n > 1) {
+        snprintf(others, sizeof others, " and %d other group%s", (int)n - 1, n > 2 ? "s" : "");
+    }
+    msc_log(log, MSC_LOG_WARNING,
+            "density %s %s of %s (%d units)%s%s: counts are rounded to whole units, and to "
+            "multiples of round_to (%lld channels) where there are twice as many",
+            p->options->choices[choice].label, keeps_all ? "keeps every unit" : "comes to no unit",
+            group->name, (int)group->n_units, others,
+            keeps_all ? "" : ", of which the least that can be stays",
+            (long long)p->options->round_to);
+}
+
+void msc_pruner_tell_rounded(const struct msc_pruner *p, const struct msc_log *log) {
+    for (size_t i = 0; i < p->options->n_all; i++) {
+        const struct msc_prune_choice *c = &p->options->choices[i];
+        if (!c->is_sparse && c->density < 1) {
+            tell_rounded(p, log, i, true);
+            tell_rounded(p, log, i, false);
+        }
+    }
+}
