@@ -502,6 +502,7 @@ static enum msc_status read_section(struct msc_config *c, const struct msc_confi
     // A tool without searches still does its work. Whatever is read is copied, so the tree may go.
     enum msc_status status = entry_read_list(c, name, of, plain);
     cJSON_Delete(plain);
+    c->entries[c->n_entries - 1].is_plain = true;
     return status;
 }
 

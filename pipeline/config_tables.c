@@ -113,7 +113,8 @@ const struct msc_param msc_config__top_params[] = {
 
 const struct msc_param msc_config__section_params[] = {
     {.name = "strategy_file",
-     .help = "file in the workspace for the edits found; default msc_<section>.json",
+     .help = "file in the workspace for the edits found; one that is there is applied where `gym` "
+             "lists nothing; default msc_<section>.json",
      .offset = SECTION(strategy_file),
      .type = MSC_PARAM_TEXT},
     {.name = "target",
