@@ -396,14 +396,14 @@ const struct msc_param msc_config__baseline_params[] = {
 
 const struct msc_param msc_config__check_params[] = {
     {.name = "atol",
-     .help = "greatest absolute difference",
+     .help = "greatest absolute difference; 0 where rtol alone is given",
      .offset = offsetof(struct msc_config_check, atol),
      .type = MSC_PARAM_F64,
      .number = 1e-3,
      .min = 0,
      .max = INFINITY},
     {.name = "rtol",
-     .help = "and so much more times the reference",
+     .help = "and so much more times the reference; 0 where atol alone is given",
      .offset = offsetof(struct msc_config_check, rtol),
      .type = MSC_PARAM_F64,
      .number = 1e-3,

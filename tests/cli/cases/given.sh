@@ -118,6 +118,24 @@ sed -i 's/"batch": 64/"batch": 32/' f.json
 mscgym search f.json --quiet | head -n 1
 cmp first f/msc_quantize.json && echo "stayed"
 
+echo "== stages alone: what an earlier run has left is made ready"
+cat >final.json <<END_OF_CONFIG
+{"workspace": "final", "verbose": "warning", "model": "digits.onnx", "dataset": {"inputs": "calibration.npz", "batch": 64},
+ "prepare": {}, "parse": {"graph": "graph.json"}, "baseline": {"check_config": {"atol": 0.05}},
+ "compile": {"export": {"model": "small.onnx"}, "profile": {"repeat": 3}}}
+END_OF_CONFIG
+try mscgym search final.json
+mkdir final
+cp d/msc_prune.json d/msc_quantize.json final
+mscgym search final.json | sed 's/[0-9.e+-]* us.*/N us/'
+mscgym export --model digits.onnx --strategy final/msc_quantize.json -o own.onnx
+cmp own.onnx final/small.onnx && cmp d/msc_quantize.json final/msc_quantize.json && ls final
+mscgym search final.json --log-level info 2>&1 >/dev/null | grep -o 'stages: .*'
+rm final/small.onnx
+mscgym search final.json --quiet >/dev/null && cmp own.onnx final/small.onnx && echo "there again"
+sed -i 's/"atol": 0.05/"atol": 1e-12/' final.json
+mscgym search final.json 2>&1 >/dev/null | grep -c '^mscgym: baseline: .* atol 1e-12 and rtol 0'
+
 echo "== on request"
 cp a/msc_quantize.json kept
 try mscgym search a.json --restart | grep -v '^ \|noise\|isolated\|^latency'
