@@ -476,8 +476,8 @@ static enum msc_status check_list(const struct msc_config *c, const char *sectio
                           section);
 }
 
-static enum msc_status read_section(struct msc_config *c, const struct msc_config_tool *tool,
-                                    const cJSON *object) {
+enum msc_status msc_config__read_section(struct msc_config *c, const struct msc_config_tool *tool,
+                                         const cJSON *object) {
     const char *name = tool->name;
     struct msc_config_section *of = msc_arena_alloc(&c->arena, sizeof *of);
     cJSON *plain = NULL;
@@ -508,28 +508,6 @@ static enum msc_status read_section(struct msc_config *c, const struct msc_confi
 
 static const cJSON *section_of(const struct msc_config_top *top, size_t tool) {
     return *(const cJSON *const *)((const char *)top + msc_config__tools[tool].offset);
-}
-
-// Stages alone: the sections are those whose strategy files an earlier run has left in the workspace.
-static enum msc_status read_left(struct msc_config *c) {
-    for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
-        const char *path =
-            msc_config__text(c, "%s/msc_%s.json", c->workspace, msc_config__tools[t].name);
-        if (!path) {
-            return msc_config__no_memory(c);
-        }
-        if (msc_file_exists(path)) {
-            MSC_TRY(read_section(c, &msc_config__tools[t], NULL));
-        }
-    }
-    return c->n_entries > 0
-               ? MSC_OK
-               : MSC_FAIL(
-                     MSC_E_INVALID,
-                     "%s: nothing to do: add a \"prune\", \"joint\" or \"quantize\" section, or "
-                     "put a strategy file (msc_prune.json, msc_joint.json, msc_quantize.json) "
-                     "into %s",
-                     c->path, c->workspace);
 }
 
 // Files that would overwrite each other.
@@ -599,13 +577,13 @@ enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_
     }
     for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
         if (section_of(top, t)) {
-            MSC_TRY(read_section(c, &msc_config__tools[t], section_of(top, t)));
+            MSC_TRY(msc_config__read_section(c, &msc_config__tools[t], section_of(top, t)));
         }
     }
     MSC_TRY(check_list(c, "gym", top->gym));
     MSC_TRY(entry_read_list(c, "gym", NULL, top->gym));
     if (c->n_entries == 0 && c->stages.are_named) {
-        MSC_TRY(read_left(c));
+        MSC_TRY(msc_config__read_left(c));
     }
     if (c->n_entries == 0) {
         return MSC_FAIL(
