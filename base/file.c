@@ -192,6 +192,19 @@ enum msc_status msc_file_rename(const char *from, const char *to) {
                                                      : msc_file__fail("rename", from, cause);
 }
 
+enum msc_status msc_file_set_aside(const char **to, struct msc_arena *arena, const char *path) {
+    int i = 1;
+    do {
+        *to = msc_arena_printf(arena, "%s.%d", path, i++);
+        if (!*to) {
+            return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+        }
+    } while (msc_file_exists(*to));
+    MSC_TRY(msc_file_rename(path, *to));
+    msc_file_sync_folder(path);
+    return MSC_OK;
+}
+
 enum msc_status msc_file_free_bytes(uint64_t *out, const char *path) {
     enum msc_status status = MSC_OK;
     struct msc_arena arena = {0};

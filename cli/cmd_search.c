@@ -39,7 +39,8 @@ static const struct msc_cli_option options[] = {
      .offset = offsetof(struct search_values, warm_from)},
     {.name = "restart",
      .type = MSC_CLI_FLAG,
-     .help = "start afresh; the old record is kept under another name",
+     .help = "start afresh; the old record, or strategy file that would be applied, is kept under "
+             "another name",
      .offset = offsetof(struct search_values, restart)},
     {0},
 };

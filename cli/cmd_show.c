@@ -74,7 +74,9 @@ static enum msc_status print_line(void *payload, const char *line, size_t length
 
 // "task  choice", aligned.
 static enum msc_status print_choices(const struct msc_cli_call *call, const cJSON *report) {
-    const cJSON *winner = cJSON_GetObjectItemCaseSensitive(report, "winner");
+    const cJSON *delivered = cJSON_GetObjectItemCaseSensitive(report, "delivered");
+    const cJSON *winner =
+        delivered ? delivered : cJSON_GetObjectItemCaseSensitive(report, "winner");
     const cJSON *choices = cJSON_GetObjectItemCaseSensitive(winner, "choices");
     struct msc_str text = {.has_styles = call->console->has_output_colors};
     const cJSON *item = NULL;
@@ -87,8 +89,9 @@ static enum msc_status print_choices(const struct msc_cli_call *call, const cJSO
         widest = width > widest ? width : widest;
     }
     msc_style_begin(&text, MSC_STYLE_BEST);
-    msc_str_printf(&text, "trial %.0f",
-                   cJSON_GetObjectItemCaseSensitive(winner, "id")->valuedouble);
+    msc_str_printf(&text, "trial %.0f%s",
+                   cJSON_GetObjectItemCaseSensitive(winner, "id")->valuedouble,
+                   delivered ? " with better weights" : "");
     msc_style_end(&text);
     msc_str_char(&text, '\n');
     cJSON_ArrayForEach(item, choices) {

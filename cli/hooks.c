@@ -265,7 +265,8 @@ static void describe_end(struct values *v, const cJSON *report) {
     static const struct {
         const char *name, *key;
     } texts[] = {{"MSCGYM_RECORD", "record"}, {"MSCGYM_SEARCH", "entry"}, {"MSCGYM_END", "end"}};
-    const cJSON *winner = hook_get(report, "winner");
+    const cJSON *delivered = hook_get(report, "delivered");
+    const cJSON *winner = delivered ? delivered : hook_get(report, "winner");
     const cJSON *objective = cJSON_GetArrayItem(hook_get(report, "objectives"), 0);
     const cJSON *metric = hook_get(objective, "metric");
     const cJSON *counts = hook_get(report, "counts");

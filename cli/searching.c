@@ -97,6 +97,22 @@ static void write_files(struct msc_str *out, const cJSON *report) {
     }
 }
 
+static void write_numbers(struct msc_str *out, const char *before, const cJSON *object) {
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, object) {
+        msc_str_printf(out, "  %s%s: %.5g\n", before, item->string, item->valuedouble);
+    }
+}
+
+// Of a section without searches.
+static void write_applied(struct msc_str *out, const cJSON *applied) {
+    msc_str_append(out, "applied: ");
+    msc_shown_append(out, text_of(applied, "strategy"));
+    msc_str_append(out, ", as it is; --restart begins anew\n");
+    write_numbers(out, "", cJSON_GetObjectItemCaseSensitive(applied, "metrics"));
+    write_numbers(out, "validation.", cJSON_GetObjectItemCaseSensitive(applied, "validation"));
+}
+
 static void write_latency(struct msc_str *out, const cJSON *report) {
     const cJSON *profile = cJSON_GetObjectItemCaseSensitive(report, "profile");
     const cJSON *row = NULL;
@@ -117,7 +133,12 @@ static enum msc_status write_report(struct msc_str *out, const cJSON *report) {
         msc_shown_append_lines(out, text_of(report, "estimate_text"));
         return MSC_OK;
     }
-    MSC_TRY(msc_report_text_folded(out, report, msc_cli_terminal_columns()));
+    const cJSON *applied = cJSON_GetObjectItemCaseSensitive(report, "applied");
+    if (applied) {
+        write_applied(out, applied);
+    } else {
+        MSC_TRY(msc_report_text_folded(out, report, msc_cli_terminal_columns()));
+    }
     write_files(out, report);
     const cJSON *greedy = cJSON_GetObjectItemCaseSensitive(report, "greedy");
     if (greedy) {

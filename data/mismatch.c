@@ -82,6 +82,16 @@ static bool fits_transposed(const struct msc_input_spec *spec, const struct msc_
     return true;
 }
 
+// Would it fit if the model's first axis were of any length?
+static bool fits_behind_first(const struct msc_input_spec *spec, const struct msc_array *array) {
+    bool fits = !spec->is_batched && spec->n_dims > 1 && spec->dims[0] > 1 &&
+                msc_array_n_dims(array) == spec->n_dims;
+    for (int i = 1; fits && i < spec->n_dims; i++) {
+        fits = spec->dims[i] < 0 || spec->dims[i] == msc_array_dim(array, i);
+    }
+    return fits;
+}
+
 static const char *find_fix(const struct msc_input_spec *spec, const struct msc_array *array) {
     enum msc_dtype found = msc_array_dtype(array);
     bool fits = fits_transposed(spec, array, (const int[]){0, 1, 2, 3});
@@ -101,6 +111,12 @@ static const char *find_fix(const struct msc_input_spec *spec, const struct msc_
     }
     if (found != spec->dtype && !(msc_dtype_is_float(spec->dtype) && msc_dtype_is_float(found))) {
         return "save it in the input's shape and type with array.astype";
+    }
+    if (fits_behind_first(spec, array)) {
+        return "the model's first axis has a fixed length: if it counts samples, export the model "
+               "for "
+               "any number of them (torch.onnx.export: dynamic_shapes, or dynamic_axes), else save "
+               "it in the input's shape";
     }
     return "save it in the input's shape";
 }

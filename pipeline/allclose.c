@@ -3,7 +3,8 @@
 #include <math.h>
 
 #define ROUNDING 0.01
-#define TIMES_MOVED 10 // a sum of thousands of terms rounds that much more than each of them
+#define TIMES_MOVED 10  // a sum of thousands of terms rounds that much more than each of them
+#define TIMES_ASKED 1000 // whatever rounds: what was asked for stays a bound
 #define INTEGERS_FOR_ONE 100
 
 static double greatest_magnitude(const struct msc_array *array) {
@@ -20,10 +21,17 @@ static double limit_at(double b, double least, const struct msc_closeness *limit
     return limits->atol < 0 ? -1 : fmax(limits->atol + limits->rtol * fabs(b), least);
 }
 
+// What rounding may make of any of them.
+static double least_limit(const struct msc_array *truth, const struct msc_closeness *limits) {
+    double most = greatest_magnitude(truth);
+    double asked = limits->atol + limits->rtol * most;
+    return fmax(ROUNDING * limits->rtol * most,
+                fmin(TIMES_MOVED * limits->moved, TIMES_ASKED * asked));
+}
+
 static bool floats_allclose(int64_t *place, double *worst, const struct msc_array *found,
                             const struct msc_array *truth, const struct msc_closeness *limits) {
-    double least =
-        fmax(ROUNDING * limits->rtol * greatest_magnitude(truth), TIMES_MOVED * limits->moved);
+    double least = least_limit(truth, limits);
     for (int64_t i = 0; i < msc_array_n_elements(truth); i++) {
         double a = msc_array_get_double(found, i), b = msc_array_get_double(truth, i);
         double difference = fabs(a - b), limit = limit_at(b, least, limits);

@@ -2,7 +2,8 @@
 //
 // Floats a and b are close when |a - b| <= atol + rtol * |b|, or when their difference may be what
 // rounding makes of sums whose terms cancel: at most rtol / 100 of the output's greatest finite
-// magnitude, or so many times what the inputs' own rounding makes of it. Integers and booleans often come of comparing floats (classes, indices): of each
+// magnitude M, or ten times what the inputs' own rounding makes of the output, which is at most
+// 1000 (atol + rtol * M). Integers and booleans often come of comparing floats (classes, indices): of each
 // hundred one may differ, so of fewer none.
 //
 // Nobody outside pipeline/ includes this.

@@ -86,8 +86,11 @@ static enum msc_status read_baseline(struct msc_config *c, const cJSON *object) 
     MSC_TRY(msc_config__read(c, msc_config__baseline_params, &outer, object, "baseline"));
     MSC_TRY(msc_config__read(c, msc_config__check_params, &check, outer.check_config,
                              "baseline.check_config"));
-    c->atol = check.atol;
-    c->rtol = check.rtol;
+    // Where one of them is said, that is the bound.
+    const cJSON *atol = cJSON_GetObjectItemCaseSensitive(outer.check_config, "atol");
+    const cJSON *rtol = cJSON_GetObjectItemCaseSensitive(outer.check_config, "rtol");
+    c->atol = rtol && !atol ? 0 : check.atol;
+    c->rtol = atol && !rtol ? 0 : check.rtol;
     return MSC_OK;
 }
 

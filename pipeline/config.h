@@ -67,6 +67,7 @@ struct msc_config_entry {
     uint32_t parallel;
     int baseline;      // enum msc_config_baseline
     bool is_delivered; // else its record is all that is written
+    bool is_plain; // the section lists no searches: its strategy file, if there is one, is applied
 };
 
 // An input that is fed, from one sample of a batch to the next, by an output or other tensor.

@@ -476,8 +476,8 @@ static enum msc_status check_list(const struct msc_config *c, const char *sectio
                           section);
 }
 
-static enum msc_status read_section(struct msc_config *c, const struct msc_config_tool *tool,
-                                    const cJSON *object) {
+enum msc_status msc_config__read_section(struct msc_config *c, const struct msc_config_tool *tool,
+                                         const cJSON *object) {
     const char *name = tool->name;
     struct msc_config_section *of = msc_arena_alloc(&c->arena, sizeof *of);
     cJSON *plain = NULL;
@@ -502,6 +502,7 @@ static enum msc_status read_section(struct msc_config *c, const struct msc_confi
     // A tool without searches still does its work. Whatever is read is copied, so the tree may go.
     enum msc_status status = entry_read_list(c, name, of, plain);
     cJSON_Delete(plain);
+    c->entries[c->n_entries - 1].is_plain = true;
     return status;
 }
 
@@ -576,11 +577,14 @@ enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_
     }
     for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
         if (section_of(top, t)) {
-            MSC_TRY(read_section(c, &msc_config__tools[t], section_of(top, t)));
+            MSC_TRY(msc_config__read_section(c, &msc_config__tools[t], section_of(top, t)));
         }
     }
     MSC_TRY(check_list(c, "gym", top->gym));
     MSC_TRY(entry_read_list(c, "gym", NULL, top->gym));
+    if (c->n_entries == 0 && c->stages.are_named) {
+        MSC_TRY(msc_config__read_left(c));
+    }
     if (c->n_entries == 0) {
         return MSC_FAIL(
             MSC_E_INVALID,

@@ -143,6 +143,11 @@ enum msc_status msc_config__read_stages(struct msc_config *c, const struct msc_c
 // "distill" of the top level is that of the last search for bits, once entries are read.
 enum msc_status msc_config__set_distill(struct msc_config *c, const struct msc_config_top *top);
 enum msc_status msc_config__write_stages(cJSON *top, const struct msc_config *c);
+// Stages alone: the sections are those whose strategy files an earlier run has left in the workspace.
+enum msc_status msc_config__read_left(struct msc_config *c);
+// A section's searches; `object` NULL: all by default.
+enum msc_status msc_config__read_section(struct msc_config *c, const struct msc_config_tool *tool,
+                                         const cJSON *object);
 // All entries of all sections; the table of entries is allocated here.
 enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_config_top *top);
 

@@ -113,7 +113,8 @@ const struct msc_param msc_config__top_params[] = {
 
 const struct msc_param msc_config__section_params[] = {
     {.name = "strategy_file",
-     .help = "file in the workspace for the edits found; default msc_<section>.json",
+     .help = "file in the workspace for the edits found; one that is there is applied where `gym` "
+             "lists nothing; default msc_<section>.json",
      .offset = SECTION(strategy_file),
      .type = MSC_PARAM_TEXT},
     {.name = "target",
@@ -395,14 +396,14 @@ const struct msc_param msc_config__baseline_params[] = {
 
 const struct msc_param msc_config__check_params[] = {
     {.name = "atol",
-     .help = "greatest absolute difference",
+     .help = "greatest absolute difference; 0 where rtol alone is given",
      .offset = offsetof(struct msc_config_check, atol),
      .type = MSC_PARAM_F64,
      .number = 1e-3,
      .min = 0,
      .max = INFINITY},
     {.name = "rtol",
-     .help = "and so much more times the reference",
+     .help = "and so much more times the reference; 0 where atol alone is given",
      .offset = offsetof(struct msc_config_check, rtol),
      .type = MSC_PARAM_F64,
      .number = 1e-3,

@@ -5,6 +5,7 @@
 #include "data/array_file.h"
 #include "graph/graph.h"
 #include "graph/onnx/load.h"
+#include "tools/strategy.h"
 
 #include <string.h>
 
@@ -169,6 +170,27 @@ static enum msc_status check_kind(struct msc_arena *arena, enum msc_output kind,
                           "%s: %s would replace this file, which is no %s; name another, or remove "
                           "it first",
                           path, what, kinds[kind].name);
+}
+
+enum msc_status msc_output_is_whole(bool *out, enum msc_output kind, const char *path) {
+    struct msc_strategy *strategy = NULL;
+    const void *data = NULL;
+    size_t n_bytes = 0;
+    enum msc_status status = MSC_OK;
+    *out = true;
+    if (msc_file_map(&data, &n_bytes, path) != MSC_OK) {
+        return MSC_OK;
+    }
+    if (kind == MSC_OUTPUT_STRATEGY) {
+        status = msc_strategy_load(&strategy, path);
+        *out = status == MSC_OK;
+        status = status == MSC_E_NOMEM ? status : MSC_OK;
+        msc_strategy_destroy(strategy);
+    } else if (kind != MSC_OUTPUT_LOG || n_bytes > 0) { // a log begins empty
+        status = kinds[kind].looks(out, data, n_bytes);
+    }
+    msc_file_unmap(data, n_bytes);
+    return status;
 }
 
 // ---- Sets -------------------------------------------------------------------------------------

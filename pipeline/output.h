@@ -33,6 +33,8 @@ enum msc_status msc_processor_files(struct msc_file_set *files, const struct msc
 // and is of another kind. NULL is passed over.
 enum msc_status msc_output_claim(struct msc_file_set *files, enum msc_output kind, const char *what,
                                  const char *path);
+// *out: the file is not there, or is one of that kind from beginning to end, as far as can be told.
+enum msc_status msc_output_is_whole(bool *out, enum msc_output kind, const char *path);
 // A .npz or .safetensors may be replaced by one that has arrays of the same names (or of NAME/0, NAME/1,
 // ... where the samples of NAME have different shapes). MSC_E_INVALID: the file at `path` holds
 // anything else.

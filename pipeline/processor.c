@@ -29,6 +29,7 @@ static enum msc_status set_all_aside(struct msc_processor *p) {
         if (!greedy) {
             return msc_processor__no_memory();
         }
+        MSC_TRY(msc_processor__set_given_aside(p, i));
         MSC_TRY(msc_record_set_aside(NULL, path, p->log));
         MSC_TRY(msc_record_set_aside(NULL, greedy, p->log));
     }
@@ -52,8 +53,13 @@ static enum msc_status run_baseline(struct msc_processor *p) {
 enum msc_status msc_processor__run_entry(struct msc_processor *p, size_t i,
                                          struct msc_processor_result *result) {
     enum msc_processor_mode mode = p->options.is_dry_run ? MSC_PROCESSOR_LOOK : MSC_PROCESSOR_RUN;
+    bool is_given = false;
     if (i < p->first) {
         return p->config->entries[i].strategy_file ? msc_processor__recall(p, i) : MSC_OK;
+    }
+    MSC_TRY(msc_processor__is_given(&is_given, p, i));
+    if (is_given) {
+        return msc_processor__apply_given(p, i, result);
     }
     msc_log(p->log, MSC_LOG_INFO, "%s: %s", p->config->entries[i].name,
             p->config->entries[i].record);
@@ -84,12 +90,15 @@ static enum msc_status run_all_stages(struct msc_processor *p,
     bool has_stages = p->config->stages.are_named && !p->is_from_record && !is_dry_run &&
                       !p->options.entry && !p->options.record && !p->options.agent;
     MSC_TRY(msc_processor__claim_files(p));
+    MSC_TRY(is_dry_run ? MSC_OK : msc_processor__set_damaged_log_aside(p));
     if (has_stages) {
         MSC_TRY(msc_processor__open_log(p, MSC_PROCESSOR_RUN));
+        MSC_TRY(msc_processor__set_damaged_aside(p));
         MSC_TRY(p->options.restart && !is_set_aside(p) ? set_all_aside(p) : MSC_OK);
         return msc_processor__run_stages(p, result);
     }
     MSC_TRY(msc_processor__load(p, is_dry_run ? MSC_PROCESSOR_LOOK : MSC_PROCESSOR_RUN));
+    MSC_TRY(is_dry_run ? MSC_OK : msc_processor__set_damaged_aside(p));
     if (p->options.restart && !is_dry_run && !is_set_aside(p)) {
         MSC_TRY(set_all_aside(p));
     }

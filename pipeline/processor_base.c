@@ -152,8 +152,13 @@ static enum msc_status recall_winner(struct msc_processor *p, struct msc_record 
 enum msc_status msc_processor__recall(struct msc_processor *p, size_t entry) {
     const struct msc_config_entry *e = &p->config->entries[entry];
     struct msc_record *record = NULL;
+    bool is_given = false;
     if (!e->is_delivered) {
         return MSC_OK;
+    }
+    MSC_TRY(msc_processor__is_given(&is_given, p, entry));
+    if (is_given) {
+        return msc_processor__take_given(p, entry);
     }
     enum msc_status status = msc_record_open(&record, e->record, MSC_RECORD_READ, p->log);
     if (status == MSC_E_NOT_FOUND) {

@@ -158,25 +158,22 @@ out:
 }
 
 enum msc_status msc_processor__add_profile(struct msc_processor *p, cJSON *report,
-                                           const uint32_t choices[]) {
+                                           const struct msc_strategy *delivered) {
     struct msc_dataset_options o = p->config->dataset.options;
     struct msc_dataset *sample = NULL;
-    struct msc_strategy *strategy = NULL;
     cJSON *profile = cJSON_CreateObject();
     int64_t repeat = p->config->profile_repeat;
     enum msc_status status = msc_json_add(report, "profile", profile);
-    if (status != MSC_OK || !o.inputs || !msc_env_has_edits(p->env)) {
+    if (status != MSC_OK || !o.inputs || !delivered) {
         return status;
     }
     o.samples = 1;
     o.batch = 1;
     o.labels = NULL;
     MSC_TRY_OUT(msc_dataset_load(&sample, &o, p->model->specs, p->model->n_inputs));
-    MSC_TRY_OUT(msc_export_strategy(&strategy, p->env, choices));
     MSC_TRY_OUT(measure_latency(profile, "float", p->model, sample, NULL, repeat));
-    status = measure_latency(profile, "winner", p->model, sample, strategy, repeat);
+    status = measure_latency(profile, "winner", p->model, sample, delivered, repeat);
 out:
-    msc_strategy_destroy(strategy);
     msc_dataset_destroy(sample);
     return status;
 }

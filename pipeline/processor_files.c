@@ -160,6 +160,13 @@ static bool is_first_of_strategy(const struct msc_config *c, size_t i) {
     return true;
 }
 
+// An output of an earlier run may be damaged.
+static enum msc_status claim_output(struct msc_file_set *files, const struct msc_processor *p,
+                                    enum msc_output kind, const char *what, const char *path) {
+    bool is_output = path && msc_processor__is_output(p, kind, path);
+    return msc_output_claim(files, is_output ? MSC_OUTPUT_ANY : kind, what, path);
+}
+
 static enum msc_status claim_entry(struct msc_file_set *files, struct msc_processor *p, size_t i) {
     const struct msc_config_entry *e = &p->config->entries[i];
     char what[128];
@@ -173,8 +180,10 @@ static enum msc_status claim_entry(struct msc_file_set *files, struct msc_proces
         snprintf(what, sizeof what, "the greedy record of %s", e->name);
         MSC_TRY(claim_record(files, what, greedy, false));
     }
+    // What is there already of a section without searches is applied, not replaced.
+    enum msc_output kind = e->is_plain ? MSC_OUTPUT_ANY : MSC_OUTPUT_STRATEGY;
     return e->strategy_file && is_first_of_strategy(p->config, i)
-               ? msc_output_claim(files, MSC_OUTPUT_STRATEGY, "the strategy file", e->strategy_file)
+               ? claim_output(files, p, kind, "the strategy file", e->strategy_file)
                : MSC_OK;
 }
 
@@ -214,7 +223,7 @@ static enum msc_status claim_stages(struct msc_file_set *files, struct msc_proce
         return msc_processor__no_memory();
     }
     MSC_TRY(msc_output_claim(files, MSC_OUTPUT_ANY, "the stages that were done", stages));
-    MSC_TRY(msc_output_claim(files, MSC_OUTPUT_GRAPH, "the file of parse", s->graph_file));
+    MSC_TRY(claim_output(files, p, MSC_OUTPUT_GRAPH, "the file of parse", s->graph_file));
     return s->has_track
                ? msc_output_claim(files, MSC_OUTPUT_ANY, "the file of track", s->track_file)
                : MSC_OK;
@@ -227,13 +236,13 @@ static enum msc_status claim_all(struct msc_file_set *files, struct msc_processo
         MSC_TRY(claim_entry(files, p, i));
         has_edits = has_edits || c->entries[i].strategy_file;
     }
-    MSC_TRY(msc_output_claim(files, MSC_OUTPUT_LOG, "the log file", c->log_file));
+    MSC_TRY(claim_output(files, p, MSC_OUTPUT_LOG, "the log file", c->log_file));
     MSC_TRY(claim_stages(files, p));
     if (!needs_model(p) || !has_edits) {
         return MSC_OK;
     }
     MSC_TRY(choose_model(p));
-    return msc_output_claim(files, MSC_OUTPUT_MODEL, "the model to write", p->model_output);
+    return claim_output(files, p, MSC_OUTPUT_MODEL, "the model to write", p->model_output);
 }
 
 enum msc_status msc_processor__claim_files(struct msc_processor *p) {

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "pipeline/log_file.h"
+#include "pipeline/output.h"
 #include "pipeline/processor.h"
 #include "records/record.h"
 #include "tools/strategy.h"
@@ -89,6 +90,17 @@ enum msc_status msc_processor__has_record(bool *out, const char *path);
 // model goes.
 enum msc_status msc_processor__claim_files(struct msc_processor *p);
 
+// processor_outputs.c: is the file at `path`, whatever it holds, what an earlier run of the configuration left as
+// its output of that kind? Stages and records know what they left.
+
+bool msc_processor__is_output(const struct msc_processor *p, enum msc_output kind,
+                              const char *path);
+// Gives outputs that are damaged another name, with a warning; they are made again. The log file before it is
+// opened.
+enum msc_status msc_processor__set_damaged_aside(struct msc_processor *p);
+enum msc_status msc_processor__set_damaged_log_aside(struct msc_processor *p);
+
+// processor_files.c
 // All that is read: model, samples, code.
 enum msc_status msc_processor__read_files(struct msc_file_set *files,
                                           const struct msc_processor *p);
@@ -191,9 +203,9 @@ const char *msc_processor__record_beside(struct msc_processor *p, const char *re
 enum msc_status msc_processor__add_greedy(struct msc_processor *p,
                                           struct msc_processor_result *result, cJSON *report,
                                           const struct msc_trial *winner);
-// Latency of the float model and of a point.
+// Latency of the float model and of what is delivered; NULL: of neither.
 enum msc_status msc_processor__add_profile(struct msc_processor *p, cJSON *report,
-                                           const uint32_t choices[]);
+                                           const struct msc_strategy *delivered);
 
 // processor_runtime.c
 // Has the entry at hand a runtime that its plans can be measured in, and wants it?
@@ -238,7 +250,21 @@ struct msc_quantize_distill_options;
 void msc_processor__fill_distill(struct msc_quantize_distill_options *o,
                                  const struct msc_processor *p);
 
+// processor_given.c: a section that lists no searches, whose strategy file is there. It is applied, and stays
+// as it is, unless it is what the section's own record has come to, or the entry begins anew.
+enum msc_status msc_processor__is_given(bool *out, const struct msc_processor *p, size_t entry);
+// Makes it what the next entries start from. MSC_E_STATE: it is for another model, or does not go with what
+// the entries before found.
+enum msc_status msc_processor__take_given(struct msc_processor *p, size_t entry);
+// The same, measured and exported, with its report.
+enum msc_status msc_processor__apply_given(struct msc_processor *p, size_t entry,
+                                           struct msc_processor_result *result);
+// Gives it another name, before the entry begins anew.
+enum msc_status msc_processor__set_given_aside(struct msc_processor *p, size_t entry);
+
 // processor_publish.c
+// Where the model of the entry at hand goes; NULL: a later search has gone on from it.
+enum msc_status msc_processor__find_model_path(const char **out, const struct msc_processor *p);
 // The same for a plan that a trial's has become; takes its ownership.
 void msc_processor__take_plan(struct msc_processor *p, struct cJSON *plan);
 // For msc_search_callbacks.best; the payload is the processor.

@@ -159,7 +159,8 @@ static void tell_winner(const struct msc_processor *p, const cJSON *winner) {
         bool is_feasible = strcmp(news_get(winner, "state")->valuestring, "complete") == 0;
         msc_str_append(&line,
                        is_feasible ? "the winner" : "no trial meets every bound; the nearest");
-        msc_str_printf(&line, " is trial %.0f", news_get(winner, "id")->valuedouble);
+        msc_str_printf(&line, " is trial %.0f%s", news_get(winner, "id")->valuedouble,
+                       news_get(winner, "distilled") ? " with better weights" : "");
         news_write_numbers(&line, metrics, "", NULL);
         news_write_numbers(&line, reevaluated, "", metrics);
         news_write_numbers(&line, news_get(reevaluated, "validation"), "validation.", NULL);
@@ -186,7 +187,8 @@ void msc_processor__tell_end(struct msc_processor *p, const struct cJSON *report
                    msc_record_n_trials(found->record));
     msc_str_append_duration(&line, found->elapsed_s);
     news_tell(p, &line);
-    tell_winner(p, news_get(report, "winner"));
+    const cJSON *delivered = news_get(report, "delivered");
+    tell_winner(p, delivered ? delivered : news_get(report, "winner"));
     tell_files(p, report);
     msc_processor__end_tensorboard(p, found->record, report);
 }

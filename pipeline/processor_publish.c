@@ -83,20 +83,39 @@ out:
     return status;
 }
 
+// Has a search behind the entry, of any section or of those with its strategy file, gone on from it? Then
+// what both write is the later one's.
+static enum msc_status is_continued(bool *out, const struct msc_processor *p, bool by_any) {
+    const char *own = msc_processor__entry(p)->strategy_file;
+    *out = false;
+    for (size_t i = p->index + 1; i < p->config->n_entries && !*out; i++) {
+        const struct msc_config_entry *later = &p->config->entries[i];
+        if (later->strategy_file && (by_any || strcmp(later->strategy_file, own) == 0)) {
+            MSC_TRY(msc_processor__has_record(out, later->record));
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_processor__find_model_path(const char **out, const struct msc_processor *p) {
+    bool is_passed = false;
+    MSC_TRY(is_continued(&is_passed, p, true));
+    *out = is_passed ? NULL : p->model_output;
+    return MSC_OK;
+}
+
 enum msc_status msc_processor__start_publishing(struct msc_processor *p) {
     bool has_edits = msc_processor__entry(p)->strategy_file && msc_env_has_edits(p->env);
+    bool is_passed = false;
     p->may_publish = has_edits && p->model && msc_processor__entry(p)->is_delivered;
     p->best_id = -1;
     p->model_written_s = msc_clock_seconds();
-    for (size_t i = p->index + 1; i < p->config->n_entries; i++) {
-        const struct msc_config_entry *later = &p->config->entries[i];
-        bool has_record = false;
-        if (later->strategy_file) {
-            MSC_TRY(msc_processor__has_record(&has_record, later->record));
-        }
-        p->may_publish = p->may_publish && !has_record;
+    p->model_path = NULL;
+    if (p->may_publish) {
+        MSC_TRY(is_continued(&is_passed, p, false));
+        MSC_TRY(msc_processor__find_model_path(&p->model_path, p));
     }
-    p->model_path = p->may_publish ? p->model_output : NULL;
+    p->may_publish = p->may_publish && !is_passed;
     return MSC_OK;
 }
 
@@ -109,10 +128,33 @@ void msc_processor__end_publishing(struct msc_processor *p) {
     p->model_path = NULL;
 }
 
+// Which record the plan is of that no search has chosen.
+static enum msc_status add_plain(cJSON *edits, const struct msc_processor *p) {
+    char text[MSC_HASH_TEXT_BYTES];
+    struct msc_strategy *strategy = NULL;
+    struct msc_record *record = NULL;
+    struct msc_hash identity;
+    enum msc_status status = MSC_OK;
+    cJSON_DeleteItemFromObjectCaseSensitive(edits, "plain");
+    MSC_TRY_OUT(msc_strategy_from_json(&strategy, edits, "edits"));
+    MSC_TRY_OUT(msc_record_open(&record, msc_processor__entry(p)->record, MSC_RECORD_HEADER, NULL));
+    MSC_TRY_OUT(msc_record_identity(&identity, record));
+    msc_hash_format(text, msc_strategy_plain_hash(strategy, identity));
+    status = msc_json_add_text(edits, "plain", text);
+out:
+    msc_record_close(record);
+    msc_strategy_destroy(strategy);
+    return status;
+}
+
 static enum msc_status write_strategy(const struct msc_processor *p) {
     struct msc_str text = {0};
+    enum msc_status status = MSC_OK;
+    if (msc_processor__entry(p)->is_plain) {
+        MSC_TRY(add_plain(p->best_edits, p));
+    }
     msc_json_write_pretty(&text, p->best_edits);
-    enum msc_status status = msc_str_status(&text);
+    status = msc_str_status(&text);
     if (status == MSC_OK) {
         status = msc_file_write(msc_processor__entry(p)->strategy_file, text.data, text.length);
     }
@@ -154,7 +196,7 @@ enum msc_status msc_processor__take_best(void *payload, const struct msc_trial *
     p->best_id = trial->id;
     p->is_strategy_due = !is_written(p, "strategy file", write_strategy(p));
     p->is_model_due = true;
-    if (msc_clock_seconds() - p->model_written_s >= SECONDS_BETWEEN_MODELS) {
+    if (p->model_path && msc_clock_seconds() - p->model_written_s >= SECONDS_BETWEEN_MODELS) {
         p->is_model_due = !is_written(p, "model", publish_write_model(p, NULL));
         p->model_written_s = msc_clock_seconds();
     }
@@ -182,7 +224,7 @@ void msc_processor__publish(struct msc_processor *p, const struct msc_record *re
     if (p->is_strategy_due) {
         p->is_strategy_due = !is_delivered(result, write_strategy(p));
     }
-    if (p->best_edits) { // now with the record's name
+    if (p->best_edits && p->model_path) { // now with the record's name
         p->is_model_due = !is_delivered(result, publish_write_model(p, record));
     }
 }

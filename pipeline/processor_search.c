@@ -230,7 +230,8 @@ static enum msc_status add_files(cJSON *report, const struct msc_processor *p) {
     if (!p->is_strategy_due) {
         MSC_TRY(msc_json_add_text(files, "strategy", msc_processor__entry(p)->strategy_file));
     }
-    return p->is_model_due ? MSC_OK : msc_json_add_text(files, "model", p->model_path);
+    return p->is_model_due || !p->model_path ? MSC_OK
+                                             : msc_json_add_text(files, "model", p->model_path);
 }
 
 // The winner on disk.
@@ -420,7 +421,7 @@ static enum msc_status finish_entry(struct msc_processor *p, struct msc_processo
         MSC_TRY(msc_processor__add_greedy(p, result, report, best));
     }
     return p->config->profile_repeat > 0 && p->model
-               ? msc_processor__add_profile(p, report, delivered.proposal.choices)
+               ? msc_processor__add_profile(p, report, msc_env_has_edits(p->env) ? p->found : NULL)
                : MSC_OK;
 }
 

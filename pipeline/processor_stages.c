@@ -223,9 +223,81 @@ static void extend_chain(struct run *r, const cJSON *done) {
     r->chain = msc_hash_add_text(r->chain, cJSON_IsString(plan) ? plan->valuestring : NULL);
 }
 
+// The hash of what a strategy file says that is applied.
+static enum msc_status hash_given(struct msc_hash *out, const char *path) {
+    struct msc_strategy *s = NULL;
+    MSC_TRY(msc_strategy_load(&s, path));
+    *out = msc_strategy_hash(s);
+    msc_strategy_destroy(s);
+    return MSC_OK;
+}
+
+static enum msc_status keep_given(struct run *r, size_t i, struct msc_hash key) {
+    const cJSON *reports = r->result->reports;
+    const cJSON *report = cJSON_GetArrayItem(reports, cJSON_GetArraySize(reports) - 1);
+    const cJSON *files = cJSON_GetObjectItemCaseSensitive(report, "files");
+    const char *model =
+        cJSON_GetObjectItemCaseSensitive(files, "model") ? r->p->model_output : NULL;
+    char text[MSC_HASH_TEXT_BYTES];
+    cJSON *result = cJSON_CreateObject();
+    enum msc_status status = msc_json_add(result, "report", cJSON_Duplicate(report, true));
+    if (status == MSC_OK) {
+        msc_hash_format(text, msc_strategy_hash(r->p->found));
+        status = msc_json_add_text(result, "plan", text);
+    }
+    if (status != MSC_OK) {
+        cJSON_Delete(result);
+        return status;
+    }
+    model = is_last(r->p->config, i, false) ? model : NULL;
+    return msc_stages_put(r->stages, r->p->config->entries[i].name, key, &model, 1, result);
+}
+
+// A section without searches whose strategy file is there: it is done again when that says something else.
+static enum msc_status stage_given(struct run *r, size_t i) {
+    const struct msc_config_entry *e = &r->p->config->entries[i];
+    struct msc_hash given, key = msc_hash_combine(key_of(r, e->name), r->entries[i]);
+    MSC_TRY(hash_given(&given, e->strategy_file));
+    key = msc_hash_combine(key, given);
+    const cJSON *done = find_done(r, e->name, key, false);
+    if (done) {
+        const cJSON *report = cJSON_GetObjectItemCaseSensitive(done, "report");
+        MSC_TRY(msc_json_push(r->result->reports, cJSON_Duplicate(report, true)));
+        extend_chain(r, done);
+        return MSC_OK;
+    }
+    MSC_TRY(require_plans(r, i));
+    MSC_TRY(msc_processor__apply_given(r->p, i, r->result));
+    r->n_recalled = i + 1;
+    if (!is_whole(r->result)) {
+        return MSC_OK;
+    }
+    MSC_TRY(keep_given(r, i, key));
+    extend_chain(r, msc_stages_find(r->stages, e->name, key));
+    return MSC_OK;
+}
+
+// Where the search has gone no further since, somebody else has changed its strategy file.
+static enum msc_status keep_changed(struct run *r, const struct msc_config_entry *e) {
+    const char *path = e->strategy_file, *kept = NULL;
+    if (!path || !msc_file_exists(path) || !msc_stages_is_changed(r->stages, e->name, path) ||
+        msc_stages_is_changed(r->stages, e->name, e->record)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_file_set_aside(&kept, &r->p->arena, path));
+    msc_log(r->p->log, MSC_LOG_WARNING,
+            "%s: it is not what %s left, and is made again; it is now %s", path, e->name, kept);
+    return MSC_OK;
+}
+
 static enum msc_status stage_search(struct run *r, size_t i) {
     const char *name = r->p->config->entries[i].name;
     struct msc_hash key = msc_hash_combine(key_of(r, name), r->entries[i]);
+    bool is_given = false;
+    MSC_TRY(msc_processor__is_given(&is_given, r->p, i));
+    if (is_given) {
+        return stage_given(r, i);
+    }
     bool is_wanted = r->p->options.retry_failed || r->p->options.warm_start;
     const cJSON *done = find_done(r, name, key, is_wanted);
     if (done) {
@@ -234,6 +306,7 @@ static enum msc_status stage_search(struct run *r, size_t i) {
         extend_chain(r, done);
         return MSC_OK;
     }
+    MSC_TRY(keep_changed(r, &r->p->config->entries[i]));
     MSC_TRY(require_plans(r, i));
     MSC_TRY(msc_processor__run_entry(r->p, i, r->result));
     r->n_recalled = i + 1;

@@ -167,6 +167,37 @@ const cJSON *msc_stages_find(const struct msc_stages *s, const char *stage, stru
     return cJSON_GetObjectItemCaseSensitive(row, "result");
 }
 
+// The file of a row that has this path, or NULL.
+static const cJSON *find_file(const struct msc_stages *s, const cJSON *row, const char *path) {
+    struct msc_arena arena = {0};
+    char *name = NULL;
+    const cJSON *file = NULL;
+    const cJSON *found = NULL;
+    bool has_name = msc_path_relative(&name, &arena, path, s->folder) == MSC_OK;
+    cJSON_ArrayForEach(file, cJSON_GetObjectItemCaseSensitive(row, "files")) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(file, "path");
+        bool is_it = has_name && cJSON_IsString(item) && strcmp(item->valuestring, name) == 0;
+        found = is_it ? file : found;
+    }
+    msc_arena_finish(&arena);
+    return found;
+}
+
+bool msc_stages_has_file(const struct msc_stages *s, const char *path) {
+    const cJSON *row = NULL;
+    bool has = false;
+    cJSON_ArrayForEach(row, s->rows) {
+        has = has || find_file(s, row, path);
+    }
+    return has;
+}
+
+bool msc_stages_is_changed(const struct msc_stages *s, const char *stage, const char *path) {
+    const cJSON *row = find_row(s, stage);
+    const cJSON *file = row ? find_file(s, row, path) : NULL;
+    return file && !is_unchanged(s, file);
+}
+
 static enum msc_status fill_row(const struct msc_stages *s, cJSON *row, const char *stage,
                                 struct msc_hash key, const char *const files[], size_t n) {
     char text[MSC_HASH_TEXT_BYTES];

@@ -26,6 +26,10 @@ void msc_stages_close(struct msc_stages *stages); // accepts NULL
 // What came of a stage, borrowed until the next one is put; NULL: it is to be done.
 const cJSON *msc_stages_find(const struct msc_stages *stages, const char *stage,
                              struct msc_hash key);
+// Has any stage left a file of this path?
+bool msc_stages_has_file(const struct msc_stages *stages, const char *path);
+// Is one of the files that a stage has left, whatever it rested on, another one now?
+bool msc_stages_is_changed(const struct msc_stages *stages, const char *stage, const char *path);
 // A stage was done and has written these files [n], NULL entries passed over. Takes the ownership of
 // `result`, also on failure.
 enum msc_status msc_stages_put(struct msc_stages *stages, const char *stage, struct msc_hash key,

@@ -19,6 +19,18 @@ struct msc_recalibration {
 enum msc_status msc_strategy_refit(struct msc_recalibration *out, struct msc_strategy *strategy,
                                    struct msc_model *model);
 
+// What a strategy does to a model on some samples.
+struct msc_strategy_measured {
+    double loss;                     // distill loss (mse) against the model as it is
+    double accuracy, float_accuracy; // NaN: the samples have no labels
+};
+// Of the tensors of these names; n_tensors 0: of the outputs. The samples are of the model's inputs.
+enum msc_status msc_strategy_measure(struct msc_strategy_measured *out,
+                                     const struct msc_strategy *strategy,
+                                     const struct msc_model *model,
+                                     const struct msc_dataset *samples, const char *const tensors[],
+                                     size_t n_tensors);
+
 MSC_PUBLIC_END
 
 #endif

@@ -127,7 +127,17 @@ static enum msc_status subject_open_stage(struct msc_subject *s, const char *pat
         return s->model ? MSC_OK : fail_stage(c, stage);
     }
     const struct msc_config_entry *e = find_search(c, stage);
-    return e ? subject_open_record(s, e->record, -1, options) : fail_stage(c, stage);
+    if (!e) {
+        return fail_stage(c, stage);
+    }
+    bool is_given = false;
+    MSC_TRY(msc_processor__is_given(&is_given, s->processor, (size_t)(e - c->entries)));
+    if (is_given) {
+        MSC_TRY(msc_strategy_open(&s->own, e->strategy_file, options->log));
+        s->strategy = s->own;
+        return MSC_OK;
+    }
+    return subject_open_record(s, e->record, -1, options);
 }
 
 // ---- All of them ------------------------------------------------------------------------------

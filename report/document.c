@@ -55,36 +55,31 @@ static enum msc_status make_numbers(cJSON **out, const struct subject *s) {
 
 // ---- The delivered plan -----------------------------------------------------------------------
 
-// Members that an object lacks come from another.
-static enum msc_status add_lacking(cJSON *to, const cJSON *from) {
-    bool are_objects = cJSON_IsObject(to) && cJSON_IsObject(from); // a file may hold anything
-    for (const cJSON *item = are_objects ? from->child : NULL; item; item = item->next) {
-        if (!cJSON_GetObjectItemCaseSensitive(to, item->string)) {
-            MSC_TRY(msc_json_add(to, item->string, cJSON_Duplicate(item, true)));
-        }
-    }
-    return MSC_OK;
-}
-
-// What another row of the same trial says beside it.
-static enum msc_status complete_row(cJSON *row, const cJSON *other) {
-    const cJSON *id = cJSON_GetObjectItemCaseSensitive(row, "id");
-    if (!cJSON_Compare(id, cJSON_GetObjectItemCaseSensitive(other, "id"), true)) {
-        return MSC_OK;
-    }
-    MSC_TRY(add_lacking(row, other));
-    return add_lacking(cJSON_GetObjectItemCaseSensitive(row, "examined"),
-                       cJSON_GetObjectItemCaseSensitive(other, "examined"));
-}
-
 // The row of a plan that was reranked has what was measured for that: the rest stands where the search ended.
 static enum msc_status add_delivered(cJSON *object, const cJSON *numbers) {
     cJSON *row = cJSON_Duplicate(msc_report__find_delivered(numbers), true);
     MSC_TRY(msc_json_add(object, "delivered", row));
-    MSC_TRY(complete_row(row, cJSON_GetObjectItemCaseSensitive(numbers, "winner")));
-    const cJSON *uniform = NULL;
-    cJSON_ArrayForEach(uniform, cJSON_GetObjectItemCaseSensitive(numbers, "baselines")) {
-        MSC_TRY(complete_row(row, uniform));
+    bool is_whole = cJSON_GetObjectItemCaseSensitive(row, "distilled") != NULL;
+    return is_whole ? MSC_OK : msc_report_complete_delivered(row, numbers);
+}
+
+// Weights that the stage `distill` has improved are rounded by its method, whatever the choice said.
+static enum msc_status mark_improved(cJSON *plan, const cJSON *numbers) {
+    const cJSON *distilled = cJSON_GetObjectItemCaseSensitive(numbers, "distilled");
+    const cJSON *weight = NULL;
+    cJSON *row = NULL;
+    if (!cJSON_GetObjectItemCaseSensitive(numbers, "delivered")) {
+        return MSC_OK;
+    }
+    cJSON_ArrayForEach(weight, cJSON_GetObjectItemCaseSensitive(distilled, "weights")) {
+        const char *site = msc_report__text(weight, "site");
+        bool is_improved = cJSON_GetObjectItemCaseSensitive(weight, "ridge") != NULL;
+        cJSON_ArrayForEach(row, plan) {
+            if (is_improved && strcmp(msc_report__text(row, "tensor"), site) == 0) {
+                cJSON_DeleteItemFromObjectCaseSensitive(row, "method");
+                MSC_TRY(msc_json_add_text(row, "method", "descent, better weights"));
+            }
+        }
     }
     return MSC_OK;
 }
@@ -178,7 +173,8 @@ static enum msc_status add_plan(cJSON *object, struct subject *s) {
         return MSC_OK;
     }
     MSC_TRY(msc_plan_layers(&plan, s->record, s->delivered.trial.proposal.choices, s->graph));
-    return msc_json_add(object, "plan", plan);
+    MSC_TRY(msc_json_add(object, "plan", plan));
+    return mark_improved(plan, cJSON_GetObjectItemCaseSensitive(object, "numbers"));
 }
 
 static enum msc_status fill_record(cJSON *object, struct subject *s) {

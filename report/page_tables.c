@@ -113,7 +113,8 @@ void msc_page__reasons(struct msc_str *out, const cJSON *verdict) {
 
 // A plan that has won, and what is not compressed.
 static const char *class_of_plan(const char *name) {
-    return strncmp(name, "winner", 6) == 0      ? "best"
+    bool is_best = strncmp(name, "winner: ", 8) == 0 || strncmp(name, "distilled: ", 11) == 0;
+    return is_best                              ? "best"
            : strcmp(name, "uncompressed") == 0  ? "quiet"
            : strstr(name, "infeasible") != NULL ? "out"
                                                 : NULL;

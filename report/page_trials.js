@@ -105,9 +105,12 @@ function tradeoffSets(record, cost) {
     if (point.x === null || point.y === null) {
       return;
     }
-    const group = id === delivered ? "delivered" : isOfUniform(point.baseline) ? "uniform" : points.state[i] === 0 ? "kept" : "out";
+    const group = id === delivered && !record.delivered.distilled ? "delivered" : isOfUniform(point.baseline) ? "uniform" : points.state[i] === 0 ? "kept" : "out";
     groups[group].push(point);
   });
+  if (record.delivered && record.delivered.distilled) { // what it is with better weights
+    groups.delivered.push({ x: record.delivered.metrics[cost], y: record.delivered.metrics[name], trial: delivered });
+  }
   const many = groups.kept.length > 800 ? 1.6 : 2.6;
   const sets = [
     scatter("delivered", groups.delivered, { backgroundColor: color("second"), borderColor: color("card"), borderWidth: 1.5, pointRadius: 7, pointStyle: "rectRot" }),

@@ -51,12 +51,12 @@ static bool may_deploy_eight(const struct msc_verdict__state *v) {
 }
 
 static const char *kind_of(const struct msc_verdict__state *v) {
-    return !cJSON_IsObject(v->plan)                                 ? "none"
-           : !msc_verdict__is_in_state(v->plan, MSC_TRIAL_COMPLETE) ? "infeasible"
-           : msc_verdict__is_far(v)                                 ? "far"
-           : msc_verdict__get(v->plan, "label")                     ? "uniform"
-           : is_idle(v)                                             ? "caution"
-                                                                    : "deploy";
+    return !cJSON_IsObject(v->plan)                                             ? "none"
+           : !msc_verdict__is_in_state(v->plan, MSC_TRIAL_COMPLETE)             ? "infeasible"
+           : msc_verdict__is_far(v)                                             ? "far"
+           : msc_verdict__get(v->plan, "label") && v->plan_of_search == v->plan ? "uniform"
+           : is_idle(v)                                                         ? "caution"
+                                                                                : "deploy";
 }
 
 // Where it stands among all that was found: behind its name.
@@ -85,8 +85,9 @@ static void write_headline(struct msc_verdict__state *v, const char *kind) {
         msc_verdict__write_plan(&v->text, v->plan);
         msc_str_append(&v->text, ", is far from the model: do not deploy it untried.");
     } else if (strcmp(kind, "caution") == 0) {
-        msc_str_printf(&v->text, "Trial %.0f is not better than ",
-                       msc_verdict__number(v->plan, "id"));
+        msc_str_printf(&v->text, "Trial %.0f%s is not better than ",
+                       msc_verdict__number(v->plan, "id"),
+                       v->plan_of_search == v->plan ? "" : " with better weights");
         msc_verdict__write_plan(&v->text, v->eight);
         msc_str_append(&v->text, may_deploy_eight(v) ? ": deploy that, which needs no search."
                                                      : ", but that does not meet the bounds.");
@@ -138,6 +139,14 @@ static bool is_relative(const cJSON *record) {
     return strcmp(msc_report__text(params, "loss"), "mse") == 0;
 }
 
+// As the search, or the measuring after it, has the plan whose weights were improved.
+static const cJSON *find_plan_of_search(const struct msc_verdict__state *v) {
+    const cJSON *first = msc_verdict__get(msc_verdict__get(v->report, "reranked"), "plans");
+    return !msc_verdict__get(v->plan, "distilled") ? v->plan
+           : first && first->child                 ? first->child
+                                                   : msc_verdict__get(v->report, "winner");
+}
+
 enum msc_status msc_verdict_make(struct cJSON **out, const struct cJSON *record) {
     const cJSON *report = msc_verdict__get(record, "numbers");
     struct msc_verdict__state v = {
@@ -149,6 +158,7 @@ enum msc_status msc_verdict_make(struct cJSON **out, const struct cJSON *record)
         .eight = msc_report__find_uniform_8(report),
         .is_relative = is_relative(record)};
     cJSON *verdict = cJSON_CreateObject();
+    v.plan_of_search = find_plan_of_search(&v);
     take_objective(&v);
     enum msc_status status =
         verdict ? fill(verdict, &v) : MSC_FAIL(MSC_E_NOMEM, "out of memory for a verdict");

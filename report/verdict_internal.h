@@ -9,6 +9,8 @@
 struct msc_verdict__state {
     const cJSON *report, *config; // config: NULL in records that lack it
     const cJSON *plan;            // the row of what is delivered, or null
+    const cJSON
+        *plan_of_search; // as the search found it; the same row, unless its weights are better now
     const cJSON *reference;
     const cJSON *eight;    // the uniform plan of 8 bits, or NULL
     const char *objective; // the first one's metric

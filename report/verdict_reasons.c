@@ -28,7 +28,7 @@ static enum msc_status add_rank(struct msc_verdict__state *v) {
     msc_str_append(&v->text, "The search measured ");
     msc_shown_append(&v->text, v->objective);
     msc_str_append(&v->text, " of ");
-    msc_verdict__write_number(&v->text, msc_verdict__metric(v->plan, v->objective));
+    msc_verdict__write_number(&v->text, msc_verdict__metric(v->plan_of_search, v->objective));
     msc_str_char(&v->text, '.');
     return msc_verdict__end_reason(v);
 }
@@ -37,10 +37,12 @@ static enum msc_status add_rank(struct msc_verdict__state *v) {
 static enum msc_status add_standing(struct msc_verdict__state *v) {
     double n = msc_verdict__number(msc_verdict__get(v->report, "counts"), "complete");
     bool has_bounds = cJSON_GetArraySize(msc_verdict__get(v->report, "bounds")) > 0;
-    msc_str_printf(&v->text, "It has the %s ", v->is_maximised ? "greatest" : "least");
+    bool is_same = v->plan_of_search == v->plan;
+    msc_str_printf(&v->text, is_same ? "It has the %s " : "The search found it as that of the %s ",
+                   v->is_maximised ? "greatest" : "least");
     msc_shown_append(&v->text, v->objective);
     msc_str_append(&v->text, ", ");
-    msc_verdict__write_number(&v->text, msc_verdict__metric(v->plan, v->objective));
+    msc_verdict__write_number(&v->text, msc_verdict__metric(v->plan_of_search, v->objective));
     msc_str_printf(&v->text, n == 1.0 ? ", of the %.0f trial that " : ", of the %.0f trials that ",
                    n);
     if (has_bounds) {
@@ -49,6 +51,10 @@ static enum msc_status add_standing(struct msc_verdict__state *v) {
         msc_str_char(&v->text, ')');
     } else {
         msc_str_append(&v->text, "came to a result");
+    }
+    if (!is_same) {
+        msc_str_append(&v->text, "; with better weights it has ");
+        msc_verdict__write_number(&v->text, msc_verdict__metric(v->plan, v->objective));
     }
     msc_str_char(&v->text, '.');
     return msc_verdict__end_reason(v);
@@ -140,7 +146,8 @@ static enum msc_status add_best_uniform(struct msc_verdict__state *v, const cJSO
 static enum msc_status add_uniform_plans(struct msc_verdict__state *v) {
     const cJSON *best = find_best_uniform(v), *broken = find_broken_uniform(v);
     if (best) {
-        bool is_plan = msc_verdict__number(best, "id") == msc_verdict__number(v->plan, "id");
+        bool is_plan = v->plan_of_search == v->plan &&
+                       msc_verdict__number(best, "id") == msc_verdict__number(v->plan, "id");
         return is_plan ? MSC_OK : add_best_uniform(v, best);
     }
     if (!broken) {

@@ -33,6 +33,9 @@ void msc_verdict__write_plan(struct msc_str *out, const cJSON *row) {
     } else {
         msc_str_printf(out, "trial %.0f", msc_verdict__number(row, "id"));
     }
+    if (msc_verdict__get(row, "distilled")) {
+        msc_str_append(out, " with better weights");
+    }
 }
 
 enum msc_status msc_verdict__end_reason(struct msc_verdict__state *v) {

@@ -142,14 +142,14 @@ static void add_winner_row(struct msc_table *table, const struct msc_report_tabl
 // Winners, then every number that one of them has.
 static enum msc_status add_winners(struct msc_table *table, const struct page *p,
                                    struct msc_report_table of[]) {
-    static const char before[] = "winner: ";
     const cJSON *record = NULL;
     size_t i = 0;
     msc_table_add(table, "winner");
     cJSON_ArrayForEach(record, p->records) {
         bool has_winner = cJSON_IsObject(get(record, "winner"));
         MSC_TRY(has_winner ? msc_report_table_fill(&of[i], record) : MSC_OK);
-        msc_table_add(table, has_winner ? of[i].cells[0] + strlen(before) : "-");
+        const char *colon = has_winner ? strstr(of[i].cells[0], ": ") : NULL; // "winner: trial 3"
+        msc_table_add(table, colon ? colon + 2 : "-");
         i++;
     }
     for (i = 0; i < p->n; i++) {
@@ -492,11 +492,13 @@ static void write_members(struct msc_str *out, const cJSON *records, const char 
 static void write_csv_results(struct msc_str *out, const cJSON *records) {
     static const char *const agent[2] = {"agent"}, *const counts[2] = {"counts"};
     static const char *const winner[2] = {"winner"}, *const metrics[2] = {"winner", "metrics"};
+    static const char *const distilled[2] = {"delivered", "metrics"};
     write_member(out, records, "result", agent, "type", "agent");
     write_members(out, records, "result", counts);
     write_member(out, records, "winner", winner, "id", "trial");
     write_member(out, records, "winner", winner, "state", "state");
     write_members(out, records, "winner", metrics);
+    write_members(out, records, "distilled", distilled);
 }
 
 static void write_csv_differences(struct msc_str *out, const cJSON *comparison) {

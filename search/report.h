@@ -40,7 +40,7 @@ enum msc_status msc_report_create(struct cJSON **out, const struct msc_report_op
 enum msc_status msc_report_add_reranked(struct cJSON *report, const struct msc_record *record,
                                         const struct cJSON *reranked);
 // Adds what the stage `distill` has made of the winner's plan (msc_distilled_load; NULL: nothing), as
-// `distilled`, and says it in a line, without its end.
+// `distilled`, and where that is delivered, its row as `delivered`; and says it in a line, without its end.
 enum msc_status msc_report_add_distilled(struct cJSON *report, const struct cJSON *distilled);
 // All that stands in files beside the record: `kept` (msc_kept_load; may be NULL), and what the two above
 // are about, if there is any.
@@ -52,6 +52,8 @@ enum msc_status msc_report_add_beside(struct cJSON *report, const struct msc_rec
 enum msc_status msc_report_open_record(struct msc_record **out, struct cJSON **kept,
                                        const char *path, size_t n_top, bool has_front,
                                        const struct msc_log *log);
+// Adds to a copy of the row of a plan what other rows of a report say of the same trial.
+enum msc_status msc_report_complete_delivered(struct cJSON *row, const struct cJSON *report);
 void msc_report_distilled_text(struct msc_str *out, const struct cJSON *distilled);
 // How a number of the report is called in the table: "noise_ratio" for "noise".
 const char *msc_report_label(const char *name);

@@ -55,7 +55,10 @@ static struct measured measured_of(const cJSON *row) {
 
 const struct cJSON *msc_report__find_delivered(const struct cJSON *report) {
     const cJSON *first = words_get(words_get(report, "reranked"), "plans");
-    return first && first->child ? first->child : words_get(report, "winner");
+    const cJSON *distilled = words_get(report, "delivered");
+    return distilled               ? distilled
+           : first && first->child ? first->child
+                                   : words_get(report, "winner");
 }
 
 bool msc_report__is_another(const struct cJSON *report) {
@@ -64,17 +67,21 @@ bool msc_report__is_another(const struct cJSON *report) {
            number_of(winner, "id") != number_of(msc_report__find_delivered(report), "id");
 }
 
-// "the winner"; or where another plan is delivered: "trial 8 (first after rerank)".
+// "the winner"; or where another plan is delivered: "trial 8 (first after rerank)"; "... with better weights".
 struct subject {
-    char text[MSC_REPORT_CELL_BYTES + 24];
+    char text[MSC_REPORT_CELL_BYTES + 48];
 };
 
 static struct subject subject_of(const cJSON *report) {
-    struct subject subject = {"the winner"};
+    struct subject subject = {""};
+    const char *weights = words_get(report, "delivered") ? " with better weights" : "";
     char name[MSC_REPORT_CELL_BYTES];
     if (msc_report__is_another(report)) {
-        msc_report_name_row(name, msc_report__find_delivered(report));
-        snprintf(subject.text, sizeof subject.text, "%s (first after rerank)", name);
+        const cJSON *plans = words_get(words_get(report, "reranked"), "plans");
+        msc_report_name_row(name, plans->child);
+        snprintf(subject.text, sizeof subject.text, "%s (first after rerank)%s", name, weights);
+    } else {
+        snprintf(subject.text, sizeof subject.text, "the winner%s", weights);
     }
     return subject;
 }

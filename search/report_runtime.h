@@ -24,10 +24,10 @@ bool msc_report__is_not_better(const struct cJSON *report);
 
 // The text of a member; "" where it is none. Files beside a record may hold anything. Borrowed.
 const char *msc_report__text(const struct cJSON *object, const char *key);
-// The row of the plan that is delivered: the first of those that were reranked, else the winner, which may
-// be null. Borrowed.
+// The row of the plan that is delivered: that with better weights, the first of those that were reranked, else
+// the winner, which may be null. Borrowed.
 const struct cJSON *msc_report__find_delivered(const struct cJSON *report);
-// Whether that is another plan than the winner.
+// Whether that is of another trial than the winner.
 bool msc_report__is_another(const struct cJSON *report);
 // The row of the uniform plan of 8 bits, or NULL. Borrowed.
 const struct cJSON *msc_report__find_uniform_8(const struct cJSON *report);

@@ -204,20 +204,23 @@ enum msc_status msc_report_table_fill(struct msc_report_table *table, const stru
     cJSON_ArrayForEach(row, rows_get(report, "baselines")) {
         MSC_TRY(add_reevaluated_columns(table, row));
     }
-    const cJSON *delivered = msc_report__find_delivered(report);
-    bool is_another = msc_report__is_another(report);
+    const cJSON *delivered = rows_get(report, "delivered");
+    bool is_winner = !delivered && !msc_report__is_another(report);
+    MSC_TRY(add_reevaluated_columns(table, delivered));
+    if (delivered) {
+        MSC_TRY(add_named_row(table, "distilled: ", delivered, delivered));
+        mark_best(table);
+    }
     if (cJSON_IsObject(winner)) {
         winner_id = rows_get(winner, "id")->valuedouble;
         MSC_TRY(
-            add_named_row(table, is_another ? "best by the search: " : "winner: ", winner, winner));
-        if (!is_another) {
+            add_named_row(table, is_winner ? "winner: " : "best by the search: ", winner, winner));
+        if (is_winner) {
             mark_best(table);
         }
     }
-    if (rows_get(report, "distilled")) {
-        MSC_TRY(is_another
-                    ? add_named_row(table, "distilled: ", delivered, rows_get(report, "distilled"))
-                    : report_add_row(table, "distilled", rows_get(report, "distilled")));
+    if (!delivered && rows_get(report, "distilled")) { // which is not delivered
+        MSC_TRY(report_add_row(table, "distilled", rows_get(report, "distilled")));
     }
     MSC_TRY(add_lists(table, report, winner_id));
     if (rows_get(report, "reference")) {

@@ -200,7 +200,7 @@ static void write_verdict(struct msc_str *out, const cJSON *report) {
         msc_style_end(out);
         msc_str_printf(out, ": the nearest one misses them by %.3g in all\n",
                        report_get(winner, "violation")->valuedouble);
-    } else if (report_get(winner, "label")) {
+    } else if (report_get(winner, "label") && !report_get(report, "delivered")) {
         const char *label = report_get(winner, "label")->valuestring;
         bool is_uniform = msc_baseline_kind(label)[0] != '\0';
         msc_str_printf(out, "nothing found is better than %s",

@@ -360,6 +360,15 @@ enum msc_status msc_strategy_apply_to_any(const struct msc_strategy *s, const st
     return apply_all(s, g, sites, edits);
 }
 
+bool msc_strategy_is_plain(struct msc_hash *out, const struct msc_strategy *s) {
+    *out = s->plain;
+    return s->has_plain;
+}
+
+struct msc_hash msc_strategy_plain_hash(const struct msc_strategy *s, struct msc_hash record) {
+    return msc_hash_combine(record, msc_strategy_hash(s));
+}
+
 struct msc_hash msc_strategy_hash(const struct msc_strategy *s) {
     struct msc_hash h = msc_hash_bytes(HASH_BEGIN, sizeof(HASH_BEGIN) - 1);
     h = s->target ? msc_hash_add_text(h, s->target->name) : h;

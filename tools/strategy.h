@@ -7,7 +7,7 @@
 //         "scales": [...], "zero_points": [...]},
 //        {"site": "x:0-c-conv1", "tensor": "x:0", "joints": ["conv1"], ...}]}
 //
-// "prune" and "replace", where present, say which channels go and what weights hold then; edits are for
+// "plain", where present, says which record of a section without searches it is of. "prune" and "replace", where present, say which channels go and what weights hold then; edits are for
 // what is left. "target" and "sites", "all", where present, say that a tensor's edit is for all that the target
 // gives its scale, and that biases are rounded. "joints", where present, limits an activation's edit to those that read it. Version 1 has neither
 // the hash of the weights nor what the scales came from, and is read as well.
@@ -70,6 +70,8 @@ enum msc_status msc_strategy_prune_group(struct msc_strategy *s,
 enum msc_status msc_strategy_replace(struct msc_strategy *s, const char *tensor,
                                      const struct msc_array *elements);
 bool msc_strategy_prunes(const struct msc_strategy *s);
+// Do both take the same channels and put the same elements in place of weights?
+bool msc_strategy_prunes_as(const struct msc_strategy *s, const struct msc_strategy *other);
 size_t msc_strategy_n_replaced(const struct msc_strategy *s);
 const char *msc_strategy_replaced(const struct msc_strategy *s, size_t index); // the tensor's name
 // Of one that prunes what `before` leaves of a graph, and replaces all that `before` does: makes it one
@@ -113,6 +115,10 @@ enum msc_status msc_strategy_check_weights(const struct msc_strategy *s, const s
 enum msc_status msc_strategy_recalibrate(struct msc_strategy *s, const struct msc_graph *g,
                                          struct msc_evaluator *ev);
 struct msc_hash msc_strategy_hash(const struct msc_strategy *s);
+// The strategy file of a section that lists no searches names the record that it is of: by this hash of the
+// record's identity and of what the strategy does. False: it names none.
+bool msc_strategy_is_plain(struct msc_hash *out, const struct msc_strategy *s);
+struct msc_hash msc_strategy_plain_hash(const struct msc_strategy *s, struct msc_hash record);
 
 MSC_PUBLIC_END
 

@@ -33,6 +33,8 @@ struct msc_strategy {
     const struct msc_target *target; // of the sites' scheme
     bool has_weights;                // hash of those that it was found with
     struct msc_hash weights;
+    bool has_plain; // a section without searches has made it
+    struct msc_hash plain;
     struct msc_strategy_edit *edits;
     size_t n, capacity;
     struct msc_array **arrays; // references of the edits'

@@ -401,10 +401,23 @@ static enum msc_status read_sites(struct msc_strategy *s, const cJSON *json, con
                           target, sites);
 }
 
+// Optional.
+static enum msc_status read_plain(struct msc_strategy *s, const cJSON *json, const char *name) {
+    const char *text;
+    if (!cJSON_GetObjectItemCaseSensitive(json, "plain")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_text(&text, json, "plain", name));
+    s->has_plain = true;
+    return msc_hash_parse(&s->plain, text)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_FORMAT, "%s: plain: \"%s\" is no hash", name, text);
+}
+
 // Which schema it is, and what the file says of the whole.
 static enum msc_status read_head(struct msc_strategy *s, const cJSON *json, const char *name) {
-    static const char *const keys[] = {"schema", "graph", "edits", "weights",
-                                       "target", "sites", "prune", "replace"};
+    static const char *const keys[] = {"schema", "graph", "edits",   "weights", "target",
+                                       "sites",  "prune", "replace", "plain"};
     const char *schema;
     const char *weights;
     if (!cJSON_IsString(cJSON_GetObjectItemCaseSensitive(json, "schema"))) {
@@ -420,6 +433,7 @@ static enum msc_status read_head(struct msc_strategy *s, const cJSON *json, cons
     }
     MSC_TRY(msc_json_check_keys(json, keys, sizeof(keys) / sizeof(keys[0]), name));
     MSC_TRY(read_sites(s, json, name));
+    MSC_TRY(read_plain(s, json, name));
     MSC_TRY(msc_json_get_text(&weights, json, "weights", name));
     s->has_weights = true;
     return msc_hash_parse(&s->weights, weights)

@@ -133,6 +133,12 @@ struct msc_hash msc_strategy__hash_prunes(struct msc_hash h, const struct msc_st
     return h;
 }
 
+bool msc_strategy_prunes_as(const struct msc_strategy *s, const struct msc_strategy *other) {
+    const struct msc_hash begin = {0};
+    return msc_hash_equal(msc_strategy__hash_prunes(begin, s),
+                          msc_strategy__hash_prunes(begin, other));
+}
+
 // ---- Applying ---------------------------------------------------------------------------------
 
 static enum msc_status mark_group(bool is_gone[], const struct msc_strategy_group *of,

@@ -137,10 +137,15 @@ static enum msc_status set_weights(struct msc_graph *g, const char *path,
                                    const struct msc_array_list *weights) {
     for (size_t i = 0; i < weights->n; i++) {
         int32_t tensor = msc_graph_find_tensor(g, weights->names[i]);
-        if (tensor == MSC_NO_ID || msc_graph_tensor(g, tensor)->producer != MSC_NO_ID) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: there is no weight '%s'", path, weights->names[i]);
+        enum msc_status status = MSC_OK;
+        if (msc_weight_is_counter(weights->names[i])) {
+            continue;
         }
-        enum msc_status status = msc_graph_set_weight_data(g, tensor, weights->arrays[i]);
+        if (tensor == MSC_NO_ID || msc_graph_tensor(g, tensor)->producer != MSC_NO_ID) {
+            status = msc_weight_fail_unknown(weights, weights->names[i]);
+        } else {
+            status = msc_graph_set_weight_data(g, tensor, weights->arrays[i]);
+        }
         if (status != MSC_OK) {
             return msc_status_prefix(status, "%s", path);
         }
@@ -153,12 +158,15 @@ static enum msc_status load_plain(struct msc_graph **out, const char *path,
     if (weights && msc_path_ends_in(path, ".onnx")) {
         return msc_onnx_load(out, path, &(struct msc_onnx_import_options){.weights = weights});
     }
-    MSC_TRY(msc_graph_load(out, path));
-    enum msc_status status = weights ? set_weights(*out, path, weights) : MSC_OK;
+    struct msc_graph *g = NULL;
+    MSC_TRY(msc_graph_load(&g, path));
+    enum msc_status status = weights ? set_weights(g, path, weights) : MSC_OK;
     if (status != MSC_OK) {
-        msc_graph_destroy(*out);
+        msc_graph_destroy(g);
+        return status;
     }
-    return status;
+    *out = g;
+    return MSC_OK;
 }
 
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,

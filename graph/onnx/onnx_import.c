@@ -61,19 +61,6 @@ static enum msc_status read_initializer(struct msc_array **out, const struct msc
     return MSC_OK;
 }
 
-// Whoever names a weight that there is none of would wonder what became of it.
-static enum msc_status check_new_weights(struct msc_onnx_import *im) {
-    const struct msc_array_list *weights = im->options->weights;
-    for (size_t i = 0; weights && i < weights->n; i++) {
-        const struct msc_onnx_value *v = find_value(im, weights->names[i]);
-        if (!v || !v->source) {
-            return MSC_FAIL(MSC_E_INVALID, "there is no initialiser '%s' for the new weights",
-                            weights->names[i]);
-        }
-    }
-    return MSC_OK;
-}
-
 enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import *im,
                                  const char *name) {
     struct msc_onnx_value *v = find_value(im, name);
@@ -262,7 +249,7 @@ static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueIn
     return msc_onnx__define(im, name, value);
 }
 
-static bool is_initializer(struct msc_onnx_import *im, const char *name) {
+bool msc_onnx__is_initializer(struct msc_onnx_import *im, const char *name) {
     const struct msc_onnx_value *v = name == NULL ? NULL : find_value(im, name);
     return v != NULL && v->source != NULL;
 }
@@ -292,7 +279,7 @@ enum msc_status msc_onnx__reserve_names(struct msc_onnx_import *im) {
 static enum msc_status add_inputs(struct msc_onnx_import *im) {
     const Onnx__GraphProto *g = im->proto;
     for (size_t i = 0; i < g->n_input; i++) {
-        if (!is_initializer(im, g->input[i]->name)) {
+        if (!msc_onnx__is_initializer(im, g->input[i]->name)) {
             MSC_TRY(count_name(im, g->input[i]->name));
             MSC_TRY(add_input(im, g->input[i]));
         }
@@ -462,9 +449,10 @@ static enum msc_status import_graph(struct msc_onnx_import *im) {
     MSC_TRY(read_opset(im));
     MSC_TRY(msc_graph_create(&im->builder.graph, name == NULL || name[0] == '\0' ? "main" : name));
     MSC_TRY(msc_onnx__add_initializers(im));
-    MSC_TRY(check_new_weights(im));
+    MSC_TRY(msc_onnx__check_weight_names(im));
     MSC_TRY(add_inputs(im));
     MSC_TRY(msc_onnx__add_nodes(im));
+    MSC_TRY(msc_onnx__check_weight_layers(im));
     MSC_TRY(msc_onnx__set_outputs(im));
     return msc_onnx__run_passes(im);
 }

@@ -104,6 +104,13 @@ void msc_onnx__set_bool(struct msc_onnx_node *n, const char *key, bool value);
 // yet, where the node gives them or leaving them out means there what is no default here.
 enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n, enum msc_op op);
 
+bool msc_onnx__is_initializer(struct msc_onnx_import *im, const char *name);
+
+// onnx_import_weights.c: MSC_E_INVALID where the new weights name one that there is none of; where they have a
+// layer's only in part.
+enum msc_status msc_onnx__check_weight_names(struct msc_onnx_import *im);
+enum msc_status msc_onnx__check_weight_layers(struct msc_onnx_import *im);
+
 // The node's name with the prefix; "" for one without.
 const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProto *node);
 // What the joint is called: the node's own name, when no other node or input has it; or NULL.

@@ -67,7 +67,12 @@ static void test_data_dataset_errors__static_shapes(void **state) {
     const struct msc_input_spec pair = {
         .name = "pair", .dtype = MSC_DTYPE_F32, .n_dims = 2, .dims = {2, 5}};
     test_fails(give(&pair, filled(MSC_DTYPE_F32, 2, (const int64_t[]){7, 5}, 0, 1)), MSC_E_INVALID,
-               "expected [N,2,5] float32, found [7,5] float32", NULL);
+               "expected [N,2,5] float32, found [7,5] float32",
+               "export the model for any number of them (torch.onnx.export: dynamic_shapes, or "
+               "dynamic_axes)",
+               NULL);
+    test_fails(give(&pair, filled(MSC_DTYPE_F32, 2, (const int64_t[]){7, 6}, 0, 1)), MSC_E_INVALID,
+               "save it in the input's shape", NULL);
     const struct msc_input_spec one = {
         .name = "one", .dtype = MSC_DTYPE_F32, .n_dims = 2, .dims = {1, 5}};
     test_fails(give(&one, filled(MSC_DTYPE_F32, 3, (const int64_t[]){7, 2, 5}, 0, 1)),

@@ -69,6 +69,24 @@ static void test_pipeline_allclose__moved(void **state) {
     assert_int_equal(place, 1);
 }
 
+// However far rounding moves the output, what was asked for is a bound.
+static void test_pipeline_allclose__asked(void **state) {
+    static const float truth[] = {1, 2, 3}, found[] = {1, 2.00001f, 3};
+    (void)state;
+    struct msc_array *a, *b;
+    int64_t n = 3, place = -1;
+    double worst = 0;
+    assert_ok(msc_array_create_from(&a, MSC_DTYPE_F32, 1, &n, found));
+    assert_ok(msc_array_create_from(&b, MSC_DTYPE_F32, 1, &n, truth));
+    const struct msc_closeness tight = {.atol = 1e-12, .moved = 0.02};
+    assert_false(msc_outputs_allclose(&place, &worst, a, b, &tight));
+    assert_int_equal(place, 1);
+    const struct msc_closeness wide = {.atol = 1e-7, .moved = 0.02};
+    assert_true(msc_outputs_allclose(&place, &worst, a, b, &wide));
+    msc_array_release(a);
+    msc_array_release(b);
+}
+
 static void test_pipeline_allclose__integers(void **state) {
     enum { N = 200 };
     int64_t truth[N] = {0}, found[N] = {0}, place;
@@ -89,6 +107,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_pipeline_allclose__floats),
         cmocka_unit_test(test_pipeline_allclose__sums_that_cancel),
         cmocka_unit_test(test_pipeline_allclose__moved),
+        cmocka_unit_test(test_pipeline_allclose__asked),
         cmocka_unit_test(test_pipeline_allclose__integers),
     };
     msc_test_select(argc, argv);

@@ -32,6 +32,25 @@ diff <(mscgym show a/digits.jsonl | grep '^distill:\|_loss ') <(grep '^distill:\
 mscgym verify a/digits.jsonl
 mscgym verify a/digits.jsonl --json | jq .distilled
 
+echo "== all that is said first is of what is delivered"
+# What another command finds of the strategy that was delivered.
+loss=$(mscgym track "$model" --strategy a/msc_quantize.json --inputs "$digits/validation.npz" --samples 0 --json 2>/dev/null |
+    jq '.tensors[-1].snr_db | pow(10; -. / 10)')
+mscgym report a/digits.jsonl --json | jq --argjson loss "$loss" '.records[0] |
+    (.delivered.examined.validation.distill_loss / $loss - 1 | fabs < 1e-4),
+    (.verdict.headline | sub("trial [0-9]+|uniform [0-9 a-z]+ with"; "N with")),
+    .delivered.metrics.distill_loss == .numbers.distilled.metrics.distill_loss,
+    .delivered.metrics.distill_loss < .numbers.winner.metrics.distill_loss'
+mscgym show a/digits.jsonl | grep -o '^ *distilled: ' | tr -d ' '
+mscgym show a/digits.jsonl --best | head -n 1 | sed 's/[0-9]\+/N/'
+jq '.metrics.distill_loss' a/digits.jsonl.distill.json >delivered
+mscgym show a/digits.jsonl --best | sed -n 's/^distill_loss: //p' | cmp - delivered && echo "its loss"
+printf '#!/bin/sh\necho "$MSCGYM_LOSS" >told\n' >hook && chmod +x hook
+mscgym search a.json --quiet --on-end ./hook >/dev/null
+cmp told delivered && echo "and who is told of the end"
+mscgym report a/digits.jsonl -o page.html
+grep -c 'with better weights' page.html | sed 's/[1-9][0-9]*/on the page/'
+
 echo "== the strategy and the model are of the improved plan"
 jq -S '.plan.edits' a/digits.jsonl.distill.json >plan.json
 jq -S '.edits' a/msc_quantize.json | cmp - plan.json && echo "the strategy"

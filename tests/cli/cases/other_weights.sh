@@ -39,6 +39,9 @@ new --model "$model" --weights doubled.safetensors --strategy s.json --dataset a
 cmp out.onnx by_model.onnx && cmp by_weights.json new.json && echo "by a model or by its weights"
 try mscgym export --model "$model" --weights s.json --strategy s.json -o no.onnx
 try mscgym export a/tiny.jsonl --weights doubled.safetensors -o no.onnx
+mscgym graph "$FILES/../../../examples/digits/digits.onnx" -o digits.json --quiet >/dev/null
+try mscgym export --model doubled.json --weights digits.safetensors -o no.onnx
+try mscgym export --model "$model" --weights digits.safetensors -o no.onnx | sed "s|$FILES/||"
 # As a search on these weights would have found them.
 sed "s|$model|$other|; s|\"a\"|\"c\"|" a.json >c.json
 mscgym search c.json --quiet >/dev/null

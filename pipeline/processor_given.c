@@ -1,0 +1,240 @@
+// A section that lists no searches and whose strategy file is there: the plan is measured, exported and gone
+// on from. What is in the file is somebody's choice, and is not replaced unless they ask for it.
+#include "pipeline/processor_internal.h"
+
+#include "base/file.h"
+#include "base/str.h"
+#include "graph/target.h"
+#include "pipeline/strategies.h"
+#include "records/record_query.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- Whose it is ------------------------------------------------------------------------------
+
+// Is it what the record of the entry has come to, and nobody has changed since?
+static enum msc_status is_own(bool *out, const struct msc_config_entry *e,
+                              const struct msc_strategy *s) {
+    struct msc_record *record = NULL;
+    struct msc_hash plain, identity;
+    bool has_record = false;
+    *out = false;
+    MSC_TRY(msc_processor__has_record(&has_record, e->record));
+    if (!msc_strategy_is_plain(&plain, s) || !has_record) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_record_open(&record, e->record, MSC_RECORD_HEADER, NULL));
+    enum msc_status status = msc_record_identity(&identity, record);
+    *out = status == MSC_OK && msc_hash_equal(plain, msc_strategy_plain_hash(s, identity));
+    msc_record_close(record);
+    return status;
+}
+
+static enum msc_status fail_damaged(const struct msc_config_entry *e, enum msc_status status) {
+    char why[400];
+    snprintf(why, sizeof why, "%s", msc_status_message());
+    return status == MSC_E_NOMEM
+               ? status
+               : MSC_FAIL(status,
+                          "%s; or say --restart, with which %s makes the usual plan, and this "
+                          "file is kept under another name",
+                          why, e->name);
+}
+
+// `anew`: as if nobody had asked for another.
+static enum msc_status find_given(bool *out, const struct msc_config_entry *e) {
+    struct msc_strategy *s = NULL;
+    bool own = false;
+    *out = false;
+    if (!e->is_plain || !e->is_delivered || !msc_file_exists(e->strategy_file)) {
+        return MSC_OK;
+    }
+    enum msc_status status = msc_strategy_load(&s, e->strategy_file);
+    if (status != MSC_OK) {
+        return fail_damaged(e, status);
+    }
+    status = is_own(&own, e, s);
+    msc_strategy_destroy(s);
+    *out = !own;
+    return status;
+}
+
+enum msc_status msc_processor__is_given(bool *out, const struct msc_processor *p, size_t entry) {
+    bool is_anew = p->options.restart && entry >= p->first && entry < p->end;
+    *out = false;
+    return is_anew ? MSC_OK : find_given(out, &p->config->entries[entry]);
+}
+
+enum msc_status msc_processor__set_given_aside(struct msc_processor *p, size_t entry) {
+    const struct msc_config_entry *e = &p->config->entries[entry];
+    bool is_given = false;
+    if (find_given(&is_given, e) == MSC_OK && !is_given) {
+        return MSC_OK;
+    }
+    const char *kept = NULL;
+    MSC_TRY(msc_file_set_aside(&kept, &p->arena, e->strategy_file));
+    msc_log(p->log, MSC_LOG_INFO, "%s: the old strategy file is now %s", e->strategy_file, kept);
+    return MSC_OK;
+}
+
+// ---- What it is applied to --------------------------------------------------------------------
+
+static enum msc_status check_target(const struct msc_config_entry *e,
+                                    const struct msc_strategy *s) {
+    const struct msc_target *target = msc_strategy_scheme(s).target;
+    const struct msc_target *wanted = msc_target_find(e->target);
+    return !target || e->is_target_default || target == wanted
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_STATE,
+                          "%s: it is for the target %s, and %s says %s; say \"target\": \"%s\"",
+                          e->strategy_file, target->name, e->section, e->target, target->name);
+}
+
+// Together with what the entries before have found.
+static enum msc_status add_to_found(struct msc_strategy **out, const struct msc_processor *p,
+                                    const struct msc_config_entry *e,
+                                    const struct msc_strategy *s) {
+    bool prunes = p->found && msc_strategy_prunes(p->found);
+    if (prunes && !msc_strategy_prunes_as(s, p->found)) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "%s: it was not found for what the sections before %s now leave of the "
+                        "model; put the right one back",
+                        e->strategy_file, e->section);
+    }
+    MSC_TRY(msc_strategy_create(out, NULL));
+    enum msc_status status = p->found && !prunes ? msc_strategy_merge(*out, p->found) : MSC_OK;
+    if (status == MSC_OK) {
+        status = msc_strategy_merge(*out, s);
+    }
+    if (status != MSC_OK) {
+        msc_strategy_destroy(*out);
+    }
+    return status;
+}
+
+static enum msc_status take(struct msc_processor *p, const struct msc_config_entry *e,
+                            const struct msc_log *log) {
+    struct msc_strategy *s = NULL, *found = NULL;
+    MSC_TRY(msc_strategy_open(&s, e->strategy_file, log));
+    enum msc_status status = msc_strategy_check_weights(s, p->model->graph);
+    if (status == MSC_OK) {
+        status = check_target(e, s);
+    }
+    if (status == MSC_OK) {
+        status = add_to_found(&found, p, e, s);
+    }
+    msc_strategy_destroy(s);
+    if (status != MSC_OK) {
+        return fail_damaged(e, status);
+    }
+    msc_strategy_destroy(p->found);
+    p->found = found;
+    return MSC_OK;
+}
+
+enum msc_status msc_processor__take_given(struct msc_processor *p, size_t entry) {
+    return take(p, &p->config->entries[entry], NULL);
+}
+
+// ---- What comes of it -------------------------------------------------------------------------
+
+static enum msc_status add_measured(cJSON *out, const struct msc_processor *p,
+                                    const struct msc_dataset *samples) {
+    struct msc_strategy_measured m = {.accuracy = NAN};
+    struct msc_arena arena = {0};
+    const cJSON *name = NULL;
+    size_t n = 0;
+    const char **tensors = msc_arena_array(
+        &arena, (size_t)cJSON_GetArraySize(p->config->outputs) + 1, sizeof *tensors);
+    if (!tensors) {
+        return msc_processor__no_memory();
+    }
+    cJSON_ArrayForEach(name, p->config->outputs) {
+        tensors[n++] = name->valuestring;
+    }
+    enum msc_status status = msc_strategy_measure(&m, p->found, p->model, samples, tensors, n);
+    msc_arena_finish(&arena);
+    MSC_TRY(status);
+    MSC_TRY(msc_json_add_number(out, "distill_loss", m.loss));
+    if (isnan(m.accuracy)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_add_number(out, "accuracy", m.accuracy));
+    return msc_json_add_number(out, "float_accuracy", m.float_accuracy);
+}
+
+static enum msc_status measure_all(cJSON *applied, const struct msc_processor *p) {
+    const struct msc_model *m = p->model;
+    cJSON *metrics = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(applied, "metrics", metrics));
+    MSC_TRY(add_measured(metrics, p, m->dataset));
+    if (!m->validation) {
+        return MSC_OK;
+    }
+    cJSON *validation = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(applied, "validation", validation));
+    return add_measured(validation, p, m->validation);
+}
+
+static void tell_applied(const struct msc_processor *p, const cJSON *applied, const char *model) {
+    const struct msc_config_entry *e = msc_processor__entry(p);
+    const cJSON *loss = cJSON_GetObjectItemCaseSensitive(
+        cJSON_GetObjectItemCaseSensitive(applied, "metrics"), "distill_loss");
+    msc_log(p->news, MSC_LOG_INFO, "%s: %s is applied as it is, distill_loss %.5g%s%s", e->name,
+            e->strategy_file, loss->valuedouble, model ? ", model " : "", model ? model : "");
+    if (e->distill) {
+        msc_log(p->log, MSC_LOG_WARNING,
+                "%s: distill is passed over: it is for what a search finds, and %s is somebody's "
+                "plan",
+                e->name, e->strategy_file);
+    }
+}
+
+static enum msc_status add_applied(struct msc_processor *p, cJSON *report) {
+    const struct msc_config_entry *e = msc_processor__entry(p);
+    const char *path = NULL;
+    cJSON *applied = cJSON_CreateObject(), *files = cJSON_CreateObject();
+    enum msc_status status = msc_json_add(report, "applied", applied);
+    if (status != MSC_OK) {
+        cJSON_Delete(files);
+        return status;
+    }
+    MSC_TRY(msc_json_add(report, "files", files));
+    MSC_TRY(msc_json_add_text(applied, "strategy", e->strategy_file));
+    MSC_TRY(msc_json_add_number(applied, "edits", (double)msc_strategy_n_edits(p->found)));
+    MSC_TRY(msc_json_add_bool(applied, "prunes", msc_strategy_prunes(p->found)));
+    MSC_TRY(measure_all(applied, p));
+    MSC_TRY(msc_processor__find_model_path(&path, p));
+    if (path) {
+        MSC_TRY(msc_export_model(p->model->graph, p->found, path, NULL, -1));
+        MSC_TRY(msc_json_add_text(files, "model", path));
+    }
+    tell_applied(p, applied, path);
+    return p->config->profile_repeat > 0 ? msc_processor__add_profile(p, report, p->found) : MSC_OK;
+}
+
+static enum msc_status add_dry(cJSON *report, const struct msc_config_entry *e) {
+    struct msc_str text = {0};
+    msc_str_printf(&text, "%s is applied as it is: nothing is searched\n", e->strategy_file);
+    enum msc_status status = msc_str_status(&text);
+    if (status == MSC_OK) {
+        status = msc_json_add_text(report, "estimate_text", msc_str_text(&text));
+    }
+    msc_str_finish(&text);
+    return status;
+}
+
+enum msc_status msc_processor__apply_given(struct msc_processor *p, size_t entry,
+                                           struct msc_processor_result *result) {
+    p->index = entry;
+    const struct msc_config_entry *e = msc_processor__entry(p);
+    MSC_TRY(take(p, e, p->log));
+    cJSON *report = cJSON_CreateObject();
+    MSC_TRY(msc_json_push(result->reports, report));
+    MSC_TRY(msc_json_add_text(report, "entry", e->name));
+    enum msc_status status = p->options.is_dry_run ? add_dry(report, e) : add_applied(p, report);
+    result->was_cancelled = status == MSC_E_CANCELLED;
+    return result->was_cancelled ? MSC_OK : status;
+}

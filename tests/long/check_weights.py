@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Checks `mscgym export --weights`: what is exported and the loss that is printed are of the new weights.
+
+    check_weights.py MSCGYM
+
+Networks with batch normalisation behind convolutions (with and without a bias, in groups, transposed),
+before one, behind a linear layer, and with a weight that two convolutions share get the weights of a
+second training, by the names of a state dict. ONNX Runtime says what the network of these computes.
+(a) The float export computes it; (b) the loss printed for a strategy with scales made anew is that of
+the exported file against it; (c) a network whose normalisation went into the convolution when the file
+was made, and weights of which a layer's are there in part, are refused by a line that names one.
+Exit code 1 when one fails, 77 without onnx or onnxruntime.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy
+    import onnx
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError as error:
+    print(f"skipped: {error}; needs numpy, onnx and onnxruntime")
+    sys.exit(77)
+
+SHAPE = (1, 3, 8, 8)
+SAMPLES = 24
+NORM = ("weight", "bias", "running_mean", "running_var")
+
+
+class Network:
+    """Nodes and weights, with weights of a second training by the same names."""
+
+    def __init__(self, seed):
+        self.random = numpy.random.default_rng(seed)
+        self.nodes, self.weights = [], {}
+
+    def weight(self, name, *shape):
+        self.weights[name] = (self.random.standard_normal(shape) / numpy.sqrt(numpy.prod(shape[1:]) or 1)
+                              ).astype(numpy.float32)
+        return name
+
+    def node(self, op, inputs, output, **attributes):
+        self.nodes.append(helper.make_node(op, inputs, [output], **attributes))
+        return output
+
+    def norm(self, name, x, n):
+        for part, spread, centre in zip(NORM, (0.4, 0.5, 0.3, 0.5), (1.2, 0, 0, 1.5)):
+            values = centre + spread * self.random.uniform(-1, 1, n)
+            self.weights[f"{name}.{part}"] = values.astype(numpy.float32)
+        return self.node("BatchNormalization", [x] + [f"{name}.{part}" for part in NORM], f"{name}.y",
+                         epsilon=1e-3)
+
+    def model(self, output, weights=None, nodes=None):
+        weights = self.weights if weights is None else weights
+        graph = helper.make_graph(
+            self.nodes if nodes is None else nodes, "net",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", *SHAPE[1:]])],
+            [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)],
+            [numpy_helper.from_array(a, name) for name, a in weights.items()])
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def behind(net, bias=True):
+    """Two convolutions, the first without a bias, and a linear layer, each but the last normalised."""
+    x = net.node("Conv", ["x", net.weight("conv1.weight", 8, 3, 3, 3)], "c1", pads=[1] * 4)
+    x = net.node("Relu", [net.norm("bn1", x, 8)], "r1")
+    inputs = [x, net.weight("conv2.weight", 8, 1, 3, 3)] + ([net.weight("conv2.bias", 8)] if bias else [])
+    x = net.node("Conv", inputs, "c2", group=8)
+    x = net.node("Relu", [net.norm("bn2", x, 8)], "r2")
+    x = net.node("Flatten", [x], "f")
+    x = net.node("Gemm", [x, net.weight("fc1.weight", 16, 8 * 36), net.weight("fc1.bias", 16)], "g1", transB=1)
+    x = net.node("Relu", [net.norm("bn3", x, 16)], "r3")
+    return net.node("Gemm", [x, net.weight("fc2.weight", 10, 16), net.weight("fc2.bias", 10)], "y", transB=1)
+
+
+def before(net):
+    """Normalised before the convolution and behind a sum."""
+    x = net.node("Relu", [net.norm("bn0", "x", 3)], "r0")
+    a = net.node("Conv", [x, net.weight("conv1.weight", 6, 3, 1, 1)], "c1")
+    x = net.node("Relu", [net.norm("bn1", a, 6)], "r1")
+    b = net.node("Conv", [x, net.weight("conv2.weight", 6, 6, 3, 3), net.weight("conv2.bias", 6)], "c2",
+                 pads=[1] * 4)
+    x = net.norm("bn2", net.node("Add", [a, b], "s"), 6)
+    x = net.node("GlobalAveragePool", [net.node("Relu", [x], "r2")], "p")
+    return net.node("Flatten", [x], "y")
+
+
+def shared(net):
+    """One weight for two convolutions, each with a normalisation of its own; a transposed one; products."""
+    w = net.weight("conv1.weight", 3, 3, 3, 3)
+    x = net.node("Relu", [net.norm("bn1", net.node("Conv", ["x", w], "c1", pads=[1] * 4), 3)], "r1")
+    x = net.node("Relu", [net.norm("bn2", net.node("Conv", [x, w], "c2", pads=[1] * 4), 3)], "r2")
+    x = net.node("ConvTranspose", [x, net.weight("up.weight", 3, 4, 2, 2)], "c3", strides=[2, 2])
+    x = net.node("Relu", [net.norm("bn3", x, 4)], "r3")
+    x = net.node("GlobalAveragePool", [x], "p")
+    x = net.node("Flatten", [x], "f")
+    x = net.node("MatMul", [x, net.weight("fc.weight", 4, 4)], "m")
+    return net.node("Add", [x, net.weight("fc.bias", 4)], "y")
+
+
+def fold(weights, conv, norm):
+    """What an exporter makes of a convolution without a bias and its normalisation."""
+    scale = weights[f"{norm}.weight"] / numpy.sqrt(weights[f"{norm}.running_var"] + 1e-3)
+    folded = {name: a for name, a in weights.items() if not name.startswith(norm + ".")}
+    folded[f"{conv}.weight"] = weights[f"{conv}.weight"] * scale.reshape(-1, 1, 1, 1)
+    folded[f"{conv}_bias"] = weights[f"{norm}.bias"] - weights[f"{norm}.running_mean"] * scale
+    return folded
+
+
+def compute(model, x):
+    session = onnxruntime.InferenceSession(
+        model if isinstance(model, str) else model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return numpy.concatenate([session.run(None, {"x": x[i:i + 1]})[0] for i in range(len(x))])
+
+
+def loss_of(y, z):
+    """As docs/quantize.md has mse: relative to the mean square of all outputs."""
+    return float(numpy.square(y - z, dtype=numpy.float64).sum() / numpy.square(y, dtype=numpy.float64).sum())
+
+
+class Checks:
+    def __init__(self, mscgym):
+        self.mscgym, self.n_failed = mscgym, 0
+
+    def run(self, *command):
+        return subprocess.run([self.mscgym, *command], capture_output=True, text=True)
+
+    def expect(self, holds, what):
+        self.n_failed += not holds
+        print(f"{'ok    ' if holds else 'FAILED'} {what}")
+
+    def refused(self, what, words, *command):
+        result = self.run("export", *command, "-o", "no.onnx")
+        line = result.stderr.strip()
+        is_named = any(f"'{word}'" in line for word in words)
+        self.expect(result.returncode in (1, 2) and is_named and "\n" not in line and
+                    not os.path.exists("no.onnx"), f"{what}: refused: {line[:200]}")
+
+    def network(self, name, build, **more):
+        """(a) and (b)."""
+        old, new = Network(1), Network(2)
+        output = build(old, **more)
+        build(new, **more)
+        x = new.random.uniform(-1, 1, (SAMPLES, *SHAPE[1:])).astype(numpy.float32)
+        onnx.save(old.model(output), f"{name}.onnx")
+        numpy.savez("x.npz", x=x)
+        state = dict(new.weights)
+        for key in list(state):
+            if key.endswith("running_var"):
+                state[key.replace("running_var", "num_batches_tracked")] = numpy.array(7)
+        numpy.savez("new.npz", **state)
+        wanted = compute(new.model(output), x)
+        result = self.run("export", "--model", f"{name}.onnx", "--weights", "new.npz", "-o", "float.onnx")
+        worst = numpy.abs(compute("float.onnx", x) - wanted).max() if result.returncode == 0 else numpy.inf
+        self.expect(worst < 1e-4, f"{name}: the float export differs by {worst:.2g} {result.stderr}")
+        self.search(name)
+        result = self.run("export", "--model", f"{name}.onnx", "--weights", "new.npz", "--strategy",
+                          "ws/msc_quantize.json", "--recalibrate", "--dataset", "x.npz", "-o", "small.onnx",
+                          "--json")
+        if result.returncode != 0:
+            self.expect(False, f"{name}: {result.stderr}")
+            return old, state
+        printed = json.loads(result.stdout)["loss_after"]
+        real = loss_of(wanted, compute("small.onnx", x))
+        self.expect(abs(printed - real) < 0.05 * real + 1e-6, f"{name}: loss {printed:.4g} printed, {real:.4g} real")
+        return old, state
+
+    def search(self, name):
+        config = {"workspace": "ws", "model": f"{name}.onnx", "verbose": "error",
+                  "dataset": {"inputs": "x.npz"},
+                  "quantize": {"target": "generic", "runtime": False,
+                               "gym": [{"env": {"choices": [{"bits": 8}]}, "budget": {"trials": 1}}]}}
+        with open("search.json", "w") as file:
+            json.dump(config, file)
+        result = self.run("search", "search.json", "--restart", "--quiet")
+        if result.returncode != 0:
+            sys.exit(result.stderr)
+
+    def partial(self, name, state, left_out):
+        numpy.savez("part.npz", **{key: a for key, a in state.items() if key not in left_out})
+        self.refused(f"{name} without {', '.join(left_out)}", left_out,
+                     "--model", f"{name}.onnx", "--weights", "part.npz")
+
+    def folded(self, old, state):
+        """A file without the normalisation, by an exporter that keeps the weight's name."""
+        weights = fold(old.weights, "conv1", "bn1")
+        nodes = [n for n in old.nodes if n.output[0] not in ("c1", "bn1.y")]
+        nodes.insert(0, helper.make_node("Conv", ["x", "conv1.weight", "conv1_bias"], ["bn1.y"], pads=[1] * 4))
+        onnx.save(old.model("y", weights, nodes), "folded.onnx")
+        numpy.savez("new.npz", **state)
+        parts = [f"bn1.{part}" for part in NORM]
+        self.refused("folded in the file, the whole state dict", parts, "--model", "folded.onnx",
+                     "--weights", "new.npz")
+        numpy.savez("new.npz", **{key: a for key, a in state.items() if not key.startswith("bn1.")})
+        self.refused("folded in the file, without the normalisation", ["conv1_bias"], "--model",
+                     "folded.onnx", "--weights", "new.npz")
+        numbered = [n for n in nodes]
+        for node in numbered:
+            node.input[:] = [i.replace("conv1.weight", "onnx::Conv_7") for i in node.input]
+        weights["onnx::Conv_7"] = weights.pop("conv1.weight")
+        onnx.save(old.model("y", weights, numbered), "numbered.onnx")
+        numpy.savez("new.npz", **state)
+        self.refused("folded in the file under another name", parts, "--model", "numbered.onnx",
+                     "--weights", "new.npz")
+        numpy.savez("new.npz", **fold(state, "conv1", "bn1"))
+        result = self.run("export", "--model", "folded.onnx", "--weights", "new.npz", "-o", "float.onnx")
+        self.expect(result.returncode == 0, f"folded in both: {result.stderr}")
+
+    def graph(self, name, state):
+        """The same of MSCGraph JSON, which the normalisation has gone into."""
+        self.run("graph", f"{name}.onnx", "-o", "graph.json", "--quiet")
+        numpy.savez("new.npz", **state)
+        self.refused("MSCGraph, the whole state dict", [f"bn1.{part}" for part in NORM], "--model",
+                     "graph.json", "--weights", "new.npz")
+
+    def head(self, name, old, state):
+        """A layer alone is trained further: the others stay."""
+        head = {key: a for key, a in state.items() if key.startswith("fc2.")}
+        numpy.savez("new.npz", **head)
+        x = numpy.load("x.npz")["x"]
+        result = self.run("export", "--model", f"{name}.onnx", "--weights", "new.npz", "-o", "float.onnx")
+        wanted = compute(old.model("y", {**old.weights, **head}), x)
+        worst = numpy.abs(compute("float.onnx", x) - wanted).max() if result.returncode == 0 else numpy.inf
+        self.expect(worst < 1e-4, f"one layer alone differs by {worst:.2g} {result.stderr}")
+
+
+def main():
+    checks = Checks(os.path.abspath(sys.argv[1]))
+    os.environ["MSCGYM_RUNTIME"] = "no/runtime"
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        old, state = checks.network("behind", behind)
+        for left_out in (["bn1.running_mean"], ["bn2.weight"], ["bn2.running_var", "bn2.running_mean"],
+                         ["conv2.bias"], ["fc1.bias"], ["bn3.bias"],
+                         ["bn1.weight", "bn1.bias", "bn1.running_mean", "bn1.running_var"], ["conv1.weight"]):
+            checks.partial("behind", state, left_out)
+        checks.head("behind", old, state)
+        checks.folded(old, state)
+        checks.graph("behind", state)
+        checks.network("without_bias", behind, bias=False)
+        checks.network("before", before)
+        _, state = checks.network("shared", shared)
+        checks.partial("shared", state, ["bn2.bias"])
+        checks.partial("shared", state, ["fc.bias"])
+        os.chdir("/")
+    return checks.n_failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
