@@ -20,10 +20,14 @@ static double limit_at(double b, double least, const struct msc_closeness *limit
     return limits->atol < 0 ? -1 : fmax(limits->atol + limits->rtol * fabs(b), least);
 }
 
+// What rounding may make of any of them.
+static double least_limit(const struct msc_array *truth, const struct msc_closeness *limits) {
+    return fmax(ROUNDING * limits->rtol * greatest_magnitude(truth), TIMES_MOVED * limits->moved);
+}
+
 static bool floats_allclose(int64_t *place, double *worst, const struct msc_array *found,
                             const struct msc_array *truth, const struct msc_closeness *limits) {
-    double least =
-        fmax(ROUNDING * limits->rtol * greatest_magnitude(truth), TIMES_MOVED * limits->moved);
+    double least = least_limit(truth, limits);
     for (int64_t i = 0; i < msc_array_n_elements(truth); i++) {
         double a = msc_array_get_double(found, i), b = msc_array_get_double(truth, i);
         double difference = fabs(a - b), limit = limit_at(b, least, limits);
@@ -54,6 +58,18 @@ bool msc_outputs_allclose(int64_t *place, double *worst, const struct msc_array 
     return msc_dtype_is_float(msc_array_dtype(truth))
                ? floats_allclose(place, worst, found, truth, limits)
                : integers_allclose(place, found, truth);
+}
+
+enum msc_status msc_outputs_move(struct msc_array **out, const struct msc_array *truth,
+                                 const struct msc_closeness *limits, double sign) {
+    double least = least_limit(truth, limits);
+    MSC_TRY(msc_array_convert(out, truth, MSC_DTYPE_F32));
+    float *values = msc_array_data(*out);
+    for (int64_t i = 0; sign != 0 && i < msc_array_n_elements(truth); i++) {
+        double b = (double)values[i], limit = limit_at(b, least, limits);
+        values[i] = isfinite(b) && limit > 0 ? (float)(b + sign * limit) : values[i];
+    }
+    return MSC_OK;
 }
 
 double msc_outputs_distance(const struct msc_array *a, const struct msc_array *b) {
