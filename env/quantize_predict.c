@@ -18,7 +18,8 @@ enum work {
     WORK_FUNCTION,
     WORK_CONV,
     WORK_DEPTHWISE,
-    WORK_MATRIX
+    WORK_MATRIX,
+    WORK_RECURRENT
 };
 
 // Nanoseconds: of a call, of a product, of an element that is read or written, and, of windows wider
@@ -28,20 +29,22 @@ struct rate {
 };
 
 static const struct rate of_floats[] = {
-    [WORK_MOVE] = {400, 0, 0.05, 0},
-    [WORK_PASS] = {400, 0, 0.1, 0},
-    [WORK_FUNCTION] = {400, 0, 0.5, 0},
-    [WORK_CONV] = {500, 1 / 65.0, 0.2, 0},
-    [WORK_DEPTHWISE] = {500, 1 / 35.0, 0.12, 0},
-    [WORK_MATRIX] = {400, 1 / 60.0, 0.1, 0},
+    [WORK_MOVE] = {700, 0, 0.05, 0},
+    [WORK_PASS] = {700, 0, 0.1, 0},
+    [WORK_FUNCTION] = {700, 0, 0.5, 0},
+    [WORK_CONV] = {1000, 1 / 65.0, 0.2, 0},
+    [WORK_DEPTHWISE] = {1000, 1 / 35.0, 0.12, 0},
+    [WORK_MATRIX] = {700, 1 / 60.0, 0.1, 0},
+    [WORK_RECURRENT] = {700, 1 / 23.0, 0.1, 0},
 };
 static const struct rate of_integers[] = {
-    [WORK_MOVE] = {300, 0, 0.02, 0},
-    [WORK_PASS] = {600, 0, 0.13, 0},
-    [WORK_FUNCTION] = {600, 0, 0.15, 0},
+    [WORK_MOVE] = {600, 0, 0.02, 0},
+    [WORK_PASS] = {700, 0, 0.13, 0},
+    [WORK_FUNCTION] = {700, 0, 0.15, 0},
     [WORK_CONV] = {650, 1 / 350.0, 0.1, 3},
     [WORK_DEPTHWISE] = {650, 1 / 35.0, 0.08, 0},
     [WORK_MATRIX] = {2000, 1 / 150.0, 0.1, 0},
+    [WORK_RECURRENT] = {700, 1 / 23.0, 0.1, 0},
 };
 static const struct rate of_quantising = {1000, 0, 0.25, 0}, of_dequantising = {1500, 0, 0.3, 0};
 
@@ -84,10 +87,11 @@ static enum work work_of(const struct msc_joint *j) {
     case MSC_OP_GEMM:
     case MSC_OP_EINSUM:
     case MSC_OP_ATTENTION:
+        return WORK_MATRIX;
     case MSC_OP_RNN:
     case MSC_OP_GRU:
     case MSC_OP_LSTM:
-        return WORK_MATRIX;
+        return WORK_RECURRENT;
     case MSC_OP_SOFTMAX:
     case MSC_OP_LOG_SOFTMAX:
     case MSC_OP_LAYER_NORM:
