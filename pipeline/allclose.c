@@ -64,6 +64,18 @@ bool msc_outputs_allclose(int64_t *place, double *worst, const struct msc_array 
                : integers_allclose(place, found, truth);
 }
 
+enum msc_status msc_outputs_move(struct msc_array **out, const struct msc_array *truth,
+                                 const struct msc_closeness *limits, double sign) {
+    double least = least_limit(truth, limits);
+    MSC_TRY(msc_array_convert(out, truth, MSC_DTYPE_F32));
+    float *values = msc_array_data(*out);
+    for (int64_t i = 0; sign != 0 && i < msc_array_n_elements(truth); i++) {
+        double b = (double)values[i], limit = limit_at(b, least, limits);
+        values[i] = isfinite(b) && limit > 0 ? (float)(b + sign * limit) : values[i];
+    }
+    return MSC_OK;
+}
+
 double msc_outputs_distance(const struct msc_array *a, const struct msc_array *b) {
     double most = 0;
     for (int64_t i = 0; msc_dtype_is_float(msc_array_dtype(a)) && i < msc_array_n_elements(a);

@@ -22,6 +22,10 @@ struct msc_closeness {
 // more; false: *place is the first element that should be nearer.
 bool msc_outputs_allclose(int64_t *place, double *worst, const struct msc_array *found,
                           const struct msc_array *truth, const struct msc_closeness *limits);
+// Floats of `truth`, each moved by as much as another one may differ from it and be close, times `sign`;
+// *out is float32, owned by the caller.
+enum msc_status msc_outputs_move(struct msc_array **out, const struct msc_array *truth,
+                                 const struct msc_closeness *limits, double sign);
 // The greatest finite difference of floats; 0 for others.
 double msc_outputs_distance(const struct msc_array *a, const struct msc_array *b);
 

@@ -1,5 +1,6 @@
 // The `baseline` stage: does the backend compute what the reference kernels say?
 #include "pipeline/allclose.h"
+#include "pipeline/grids.h"
 #include "pipeline/model.h"
 
 #include "graph/discontinuity.h"
@@ -9,6 +10,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #define MAX_INPUTS 64
 
@@ -28,14 +31,19 @@ struct check {
     double worst;            // difference found
     struct msc_graph *bound; // the network for these inputs
     struct msc_discontinuity *discontinuity;
+    struct msc_grids *grids;
+    struct msc_grids_run from_grids; // what was counted
+    double by_steps;                 // how far steps move floats that are computed from them
 };
 
 static enum msc_status check_init(struct check *c) {
     MSC_TRY(msc_graph_bind_known(&c->bound, NULL, c->m->graph, c->inputs, c->m->n_inputs));
-    return msc_discontinuity_create(&c->discontinuity, c->m->graph, c->bound);
+    MSC_TRY(msc_discontinuity_create(&c->discontinuity, c->m->graph, c->bound));
+    return msc_grids_create(&c->grids, c->discontinuity);
 }
 
 static void check_finish(struct check *c) {
+    msc_grids_destroy(c->grids);
     msc_discontinuity_destroy(c->discontinuity);
     msc_graph_destroy(c->bound);
 }
@@ -70,13 +78,21 @@ static bool has_discontinuity(const struct msc_discontinuity *discontinuity, int
            msc_tensor_n_elements(msc_graph_tensor(discontinuity->g, tensor)) < 0;
 }
 
+// By the reference kernels; `from_grids`: what this has in place of their own codes, or NULL.
 static enum msc_status run_reference(struct msc_array *out[], const struct check *c,
-                                     const int32_t tensors[], size_t n) {
+                                     const int32_t tensors[], size_t n,
+                                     struct msc_grids_run *from_grids) {
     const struct msc_reference_limits limits = {.cancel = c->m->cancel,
                                                 .memory_bytes = c->m->memory_bytes};
     struct msc_array_meter meter = {.limit_bytes = limits.memory_bytes};
     struct msc_array_meter *before = msc_array_measure(&meter);
-    enum msc_status status = msc_reference_run_graph(out, c->bound, c->inputs, tensors, n, &limits);
+    enum msc_status status;
+    if (from_grids) {
+        from_grids->reference = &limits;
+        status = msc_grids_run(out, c->grids, from_grids);
+    } else {
+        status = msc_reference_run_graph(out, c->bound, c->inputs, tensors, n, &limits);
+    }
     msc_array_measure(before);
     return status;
 }
@@ -127,15 +143,27 @@ out:
     return status;
 }
 
+static bool is_same_array(const struct msc_array *a, const struct msc_array *b) {
+    size_t n = msc_array_n_bytes(a);
+    return n == msc_array_n_bytes(b) && memcmp(msc_array_data(a), msc_array_data(b), n) == 0;
+}
+
+// Steps of codes that are outputs themselves are counted, too.
+static bool is_other_integers(const struct msc_array *found, const struct msc_array *truth) {
+    return !msc_dtype_is_float(msc_array_dtype(truth)) && !is_same_array(found, truth);
+}
+
 // Output i of a run beside the truth, once more with what rounding makes of it where that is not close.
 // `moved` [n_outputs] is measured when it is asked for; NULL: it was not yet.
 static enum msc_status compare_output(struct check *c, double **moved,
                                       const struct msc_model_run *run, size_t i, int32_t tensor,
                                       const struct msc_array *truth) {
     const char *name = msc_tensor_label(msc_graph_tensor(c->bound, tensor));
+    double worst = c->worst;
     enum msc_status status = baseline_compare(c, name, run->outputs[i], truth, 0);
     bool is_compared_before = run->n_tensors == 0 && has_discontinuity(c->discontinuity, tensor);
-    if (status != MSC_E_STATE || is_compared_before) {
+    c->worst = status == MSC_OK ? c->worst : worst;
+    if (status != MSC_E_STATE || is_compared_before || msc_grids_above(c->grids, tensor)) {
         return status;
     }
     if (!*moved) {
@@ -148,18 +176,83 @@ static enum msc_status compare_output(struct check *c, double **moved,
     return baseline_compare(c, name, run->outputs[i], truth, (*moved)[i]);
 }
 
+// Tensors of `bound` that differ behind a grid, as they were found.
+struct differing {
+    size_t n;
+    int32_t *tensors;               // [n]
+    const struct msc_array **found; // [n], borrowed
+};
+
+// What is computed must not hang on what else is asked for: this run is for the one before it.
+static enum msc_status check_same(const struct check *c, const char *name,
+                                  const struct msc_array *before, const struct msc_array *found) {
+    return is_same_array(before, found)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_STATE,
+                          "baseline: output %s on %s is another one when the tensors before it are "
+                          "asked for; please report it, and try another --device",
+                          name, msc_model_numerics(c->m));
+}
+
+// These once more, from grid to grid.
+static enum msc_status compare_from_grids(struct check *c, const struct differing *d) {
+    size_t n = d->n;
+    struct msc_model_run run = {.inputs = c->inputs, .n_tensors = n + c->grids->n};
+    const char **names = msc_alloc_zero(run.n_tensors + 1, sizeof *names);
+    struct msc_array **truth = msc_alloc_zero(n + 1, sizeof *truth);
+    enum msc_status status = MSC_OK;
+    run.tensors = names;
+    if (!names || !truth) {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->m->path);
+        goto out;
+    }
+    for (size_t i = 0; i < run.n_tensors; i++) {
+        int32_t tensor = i < n ? d->tensors[i] : c->grids->tensors[i - n];
+        names[i] = msc_tensor_label(msc_graph_tensor(c->bound, tensor));
+    }
+    MSC_TRY_OUT(msc_model_run(c->m, &run));
+    c->from_grids = (struct msc_grids_run){
+        .inputs = c->inputs,
+        .found = (const struct msc_array *const *)run.outputs + n,
+        .numerics = msc_model_numerics(c->m),
+        .limits = c->limits,
+        .wanted = d->tensors,
+        .n_wanted = n,
+    };
+    MSC_TRY_OUT(run_reference(truth, c, d->tensors, n, &c->from_grids));
+    for (size_t i = 0; i < n; i++) {
+        MSC_TRY_OUT(check_same(c, names[i], d->found[i], run.outputs[i]));
+        if (c->grids->places[d->tensors[i]] == MSC_NO_ID) {
+            MSC_TRY_OUT(baseline_compare(c, names[i], run.outputs[i], truth[i], 0));
+        }
+    }
+out:
+    msc_model_run_finish(&run);
+    for (size_t i = 0; truth && i < n; i++) {
+        msc_array_release(truth[i]);
+    }
+    msc_free(truth);
+    msc_free(names);
+    return status;
+}
+
 // Tensors of `bound`, by these names on the backend; or, without names, the outputs. Of an output
 // that differs behind a discontinuity, what comes before it is found in its place.
 static enum msc_status baseline_compare_all(struct check *c, const int32_t tensors[],
                                             const char *const names[], size_t n) {
     struct msc_model_run run = {.inputs = c->inputs, .tensors = names, .n_tensors = names ? n : 0};
     struct msc_array **truth = msc_alloc_zero(n + 1, sizeof *truth);
+    struct differing differing = {
+        .tensors = msc_alloc_zero(n + 1, sizeof differing.tensors[0]),
+        .found = msc_alloc_zero(n + 1, sizeof differing.found[0]),
+    };
     double *moved = NULL;
     enum msc_status status = MSC_OK;
-    if (!truth) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->m->path);
+    if (!truth || !differing.tensors || !differing.found) {
+        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->m->path);
+        goto out;
     }
-    MSC_TRY_OUT(run_reference(truth, c, tensors, n));
+    MSC_TRY_OUT(run_reference(truth, c, tensors, n, NULL));
     MSC_TRY_OUT(msc_model_run(c->m, &run));
     for (size_t i = 0; i < n; i++) {
         status = compare_output(c, &moved, &run, i, tensors[i], truth[i]);
@@ -167,14 +260,26 @@ static enum msc_status baseline_compare_all(struct check *c, const int32_t tenso
             msc_discontinuity_collect(c->discontinuity, tensors[i]);
             status = c->discontinuity->n_found > 0 ? MSC_OK : status;
         }
+        if (msc_grids_above(c->grids, tensors[i]) &&
+            (status == MSC_E_STATE || is_other_integers(run.outputs[i], truth[i]))) {
+            differing.tensors[differing.n] = tensors[i];
+            differing.found[differing.n++] = run.outputs[i];
+            c->by_steps = fmax(c->by_steps, msc_outputs_distance(run.outputs[i], truth[i]));
+            status = MSC_OK;
+        }
         MSC_TRY_OUT(status);
+    }
+    if (differing.n > 0) {
+        status = compare_from_grids(c, &differing);
     }
 out:
     msc_model_run_finish(&run);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; truth && i < n; i++) {
         msc_array_release(truth[i]);
     }
     msc_free(truth);
+    msc_free(differing.tensors);
+    msc_free(differing.found);
     msc_free(moved);
     return status;
 }
@@ -218,6 +323,25 @@ static enum msc_status load_first(struct msc_dataset **out, const struct msc_mod
     return msc_dataset_load(out, &o, m->specs, m->n_inputs);
 }
 
+static void say_agreement(const struct check *c, const char *what) {
+    const struct msc_grids_run *grids = &c->from_grids;
+    char ranges[80] = "";
+    if (grids->n_elements == 0) {
+        msc_log(c->m->log, MSC_LOG_INFO,
+                "baseline: %s agree with the reference kernels within %.2g", what, c->worst);
+        return;
+    }
+    if (grids->n_ranges > 0) {
+        snprintf(ranges, sizeof ranges, ", and %" PRId64 " dynamic scales differ by a rounding",
+                 grids->n_ranges);
+    }
+    msc_log(c->m->log, MSC_LOG_INFO,
+            "baseline: %s agree with the reference kernels within %.2g from grid to grid: %" PRId64
+            " of %" PRId64 " elements that the network quantises take the step beside%s, which "
+            "moves %s by up to %.2g",
+            what, c->worst, grids->n_steps, grids->n_elements, ranges, what, c->by_steps);
+}
+
 enum msc_status msc_model_check(struct msc_model *m, const struct msc_config_dataset *from,
                                 double atol, double rtol) {
     struct msc_dataset *first = NULL;
@@ -236,8 +360,7 @@ enum msc_status msc_model_check(struct msc_model *m, const struct msc_config_dat
     if (is_discontinuous) {
         MSC_TRY_OUT(compare_before(&c));
     }
-    msc_log(m->log, MSC_LOG_INFO, "baseline: %s agree with the reference kernels within %.2g",
-            is_discontinuous ? "the tensors before outputs that jump" : "outputs", c.worst);
+    say_agreement(&c, is_discontinuous ? "the tensors before outputs that jump" : "outputs");
 out:
     check_finish(&c);
     for (size_t i = 0; i < MAX_INPUTS; i++) {

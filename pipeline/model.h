@@ -78,7 +78,8 @@ const char *msc_model_numerics(const struct msc_model *model);
 // The `baseline` stage: the backend's float outputs on the first batch against those of the
 // reference kernels. MSC_E_STATE names the output that differs by more than atol + rtol * |value|
 // (pipeline/allclose.h says it all). In place of an output that differs behind a discontinuity, the
-// tensors before it are compared (graph/discontinuity.h).
+// tensors before it are compared (graph/discontinuity.h); an output that differs behind what the
+// network quantises itself is compared from there on, and the codes with it (pipeline/grids.h).
 enum msc_status msc_model_check(struct msc_model *model, const struct msc_config_dataset *from,
                                 double atol, double rtol);
 

@@ -224,6 +224,8 @@ static enum msc_status report_plans(cJSON *report, struct msc_quick *q) {
         MSC_TRY(msc_json_add_number(row, "float", (double)plan->n_float));
         MSC_TRY(msc_json_add_number(row, "improved", (double)plan->n_improved));
         MSC_TRY(msc_json_add_bool(row, "plain", msc_quick__is_plain(plan)));
+        MSC_TRY(isnan(plan->ratio) ? MSC_OK
+                                   : msc_json_add_number(row, "predicted_ratio", plan->ratio));
         MSC_TRY(add_metrics(row, msc_env_space(q->p->env), plan->metrics));
         plan->found = NULL;
         MSC_TRY(found ? msc_json_add(row, "examined", found) : MSC_OK);
@@ -267,6 +269,7 @@ enum msc_status msc_quick_quantize(struct cJSON **out, const struct msc_quick_op
         cJSON_Delete(q.plans[i].found);
         msc_strategy_destroy(q.plans[i].strategy);
     }
+    msc_quantize_predictor_destroy(q.predictor);
     msc_processor_close(q.p);
     msc_arena_finish(&q.arena);
     if (status != MSC_OK) {

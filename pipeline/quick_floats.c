@@ -74,10 +74,16 @@ static enum msc_status measure_gains(struct msc_quick *q, struct gain gains[]) {
     return status == MSC_OK ? msc_quick__check_stop(q) : status;
 }
 
-// Does a point cost no more bytes and bit operations than it may beside another?
-static bool is_affordable(const struct msc_space *space, const uint32_t point[],
-                          const uint32_t beside[]) {
+// Does a plan of floats cost no more bytes and bit operations than it may beside the best one, and, if
+// `is_quick`, no more of the time that is predicted?
+static bool is_affordable(const struct msc_quick *q, const uint32_t point[], bool is_quick) {
     static const char *const costs[] = {"size_bytes", "bit_ops"};
+    const struct msc_space *space = msc_quick__space(q);
+    const uint32_t *beside = q->plans[0].choices;
+    if (is_quick &&
+        !msc_quick__is_quick_enough(msc_quick__predict_ratio(q, point), q->plans[0].ratio)) {
+        return false;
+    }
     for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++) {
         const struct msc_cost *cost = msc_space_find_cost(space, costs[i]);
         if (cost && msc_cost_value(cost, point) > MOST_COST * msc_cost_value(cost, beside)) {
@@ -89,13 +95,13 @@ static bool is_affordable(const struct msc_space *space, const uint32_t point[],
 
 // Adds the tasks that gain most, as far as they can be afforded, until `n` are float or none is left.
 static void add_floats(const struct msc_quick *q, struct msc_quick_plan *plan, size_t n,
-                       const struct gain gains[]) {
+                       const struct gain gains[], bool is_quick) {
     const struct msc_space *space = msc_quick__space(q);
     for (size_t i = 0; i < space->n_tasks && plan->n_float < n && gains[i].value > LEAST_GAIN;
          i++) {
         uint32_t before = plan->choices[gains[i].task];
         set_float(space, plan->choices, gains[i].task);
-        if (is_affordable(space, plan->choices, q->plans[0].choices)) {
+        if (is_affordable(q, plan->choices, is_quick)) {
             plan->n_float++;
         } else {
             plan->choices[gains[i].task] = before;
@@ -103,9 +109,25 @@ static void add_floats(const struct msc_quick *q, struct msc_quick_plan *plan, s
     }
 }
 
+// Plans with 1, 2, 4, ... tensors left float, up to `most`.
+static enum msc_status add_plans(struct msc_quick *q, size_t most, const struct gain gains[],
+                                 bool is_quick) {
+    for (size_t n = 1; n <= most; n *= 2) {
+        struct msc_quick_plan *plan = NULL;
+        MSC_TRY(msc_quick__begin_plan(&plan, q, &q->plans[0]));
+        add_floats(q, plan, n, gains, is_quick);
+        if (plan->n_float < n) {
+            break; // nothing more that gains, and can be afforded
+        }
+        q->n += !msc_quick__is_known(q, plan->choices);
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_quick__leave_float(struct msc_quick *q) {
     size_t n_tasks = msc_quick__space(q)->n_tasks;
-    size_t most = q->options->n_float >= 0 ? (size_t)q->options->n_float : n_tasks / 10;
+    bool is_asked = q->options->n_float >= 0;
+    size_t most = is_asked ? (size_t)q->options->n_float : n_tasks / 10;
     if (most == 0) {
         return MSC_OK;
     }
@@ -114,17 +136,10 @@ enum msc_status msc_quick__leave_float(struct msc_quick *q) {
         return msc_quick__no_memory();
     }
     enum msc_status status = measure_gains(q, gains);
-    for (size_t n = 1; status == MSC_OK && n <= most; n *= 2) {
-        struct msc_quick_plan *plan = NULL;
-        status = msc_quick__begin_plan(&plan, q, &q->plans[0]);
-        if (status == MSC_OK) {
-            add_floats(q, plan, n, gains);
-            if (plan->n_float < n) {
-                break; // nothing more that gains, and can be afforded
-            }
-            q->n++;
-        }
-    }
+    status = status == MSC_OK ? add_plans(q, most, gains, false) : status;
+    // The runtime, where it is there, has the last word: so both are tried.
+    status =
+        status == MSC_OK && !is_asked && q->predictor ? add_plans(q, most, gains, true) : status;
     msc_free(gains);
     return status;
 }

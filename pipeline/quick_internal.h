@@ -2,6 +2,7 @@
 #ifndef MSC_PIPELINE_QUICK_INTERNAL_H
 #define MSC_PIPELINE_QUICK_INTERNAL_H
 
+#include "env/quantize_predict.h"
 #include "pipeline/processor_internal.h"
 #include "pipeline/quick.h"
 #include "tools/strategy.h"
@@ -24,6 +25,7 @@ struct msc_quick_plan {
     size_t n_float;                // tasks that are left alone
     uint32_t *choices;             // [n_tasks] in the arena
     double loss;                   // on the samples held back; +inf: not known
+    double ratio;                  // of its time to the float model's, as predicted; NaN: not known
     size_t n_improved;             // weights
     struct msc_strategy *strategy; // owned: with better weights than those of its choices, or NULL
     double metrics[MSC_MAX_METRICS]; // by the space's; NaN: not measured
@@ -34,6 +36,7 @@ struct msc_quick {
     struct msc_arena arena;
     const struct msc_quick_options *options;
     struct msc_processor *p;
+    struct msc_quantize_predictor *predictor; // NULL: nothing is known of times
     struct msc_quick_plan *plans; // [n] in the arena, with room for MSC_QUICK_MOST_PLANS
     size_t n;
 };
@@ -54,11 +57,20 @@ static inline const struct msc_space *msc_quick__space(const struct msc_quick *q
 
 // quick_plans.c: fills `plans`, the best first, with their losses.
 enum msc_status msc_quick__find_plans(struct msc_quick *q);
-// Puts the last of the plans where it belongs.
-void msc_quick__rank_last(struct msc_quick *q);
+// Is a point one of the plans already?
+bool msc_quick__is_known(const struct msc_quick *q, const uint32_t point[]);
+// Makes plan i the best one.
+void msc_quick__put_first(struct msc_quick *q, size_t i);
 
 // quick_floats.c: adds plans like the best one, with tensors left float.
 enum msc_status msc_quick__leave_float(struct msc_quick *q);
+
+// quick_time.c: makes that plan the best which is the first that is not slowed down by its floats.
+enum msc_status msc_quick__pass_slow(struct msc_quick *q);
+// Of its time to the float model's, as predicted; NaN where nothing is known.
+double msc_quick__predict_ratio(const struct msc_quick *q, const uint32_t point[]);
+// Is a ratio to the float model's time such that floats may stay, beside the ratio without them? NaN is.
+bool msc_quick__is_quick_enough(double ratio, double all_bytes);
 
 // quick_weights.c: adds the best plan once more, with better weights, if these lose less.
 enum msc_status msc_quick__improve_weights(struct msc_quick *q);

@@ -37,7 +37,8 @@ enum msc_status msc_quick__begin_plan(struct msc_quick_plan **out, struct msc_qu
     *plan = (struct msc_quick_plan){.weights = like->weights,
                                     .activations = like->activations,
                                     .n_float = like->n_float,
-                                    .loss = INFINITY};
+                                    .loss = INFINITY,
+                                    .ratio = like->ratio};
     plan->choices = msc_arena_array(&q->arena, n_tasks + 1, sizeof plan->choices[0]);
     if (!plan->choices) {
         return msc_quick__no_memory();
@@ -85,6 +86,7 @@ enum msc_status msc_quick__measure_plans(struct msc_quick *q, size_t first) {
     for (size_t i = 0; i < n; i++) {
         struct msc_quick_plan *plan = &q->plans[first + i];
         plan->loss = losses[i];
+        plan->ratio = msc_quick__predict_ratio(q, plan->choices);
         fill_costs(plan, msc_quick__space(q));
         MSC_TRY(note_loss(plan));
     }
@@ -107,8 +109,10 @@ static void rank_plan(struct msc_quick *q, size_t i) {
     q->plans[i] = plan;
 }
 
-void msc_quick__rank_last(struct msc_quick *q) {
-    rank_plan(q, q->n - 1);
+void msc_quick__put_first(struct msc_quick *q, size_t i) {
+    struct msc_quick_plan plan = q->plans[i];
+    memmove(q->plans + 1, q->plans, i * sizeof q->plans[0]);
+    q->plans[0] = plan;
 }
 
 // The best first; of equal ones the first.
@@ -129,7 +133,7 @@ static bool is_weight(const struct msc_space *space, size_t task) {
     return false;
 }
 
-static bool is_known(const struct msc_quick *q, const uint32_t point[]) {
+bool msc_quick__is_known(const struct msc_quick *q, const uint32_t point[]) {
     size_t n_bytes = msc_quick__space(q)->n_tasks * sizeof point[0];
     for (size_t i = 0; i < q->n; i++) {
         if (memcmp(q->plans[i].choices, point, n_bytes) == 0) {
@@ -150,7 +154,7 @@ static enum msc_status add_pair(struct msc_quick *q, enum msc_quick_choice weigh
     for (size_t t = 0; t < space->n_tasks; t++) {
         plan->choices[t] = space->baselines[of[is_weight(space, t)]].choices[t];
     }
-    q->n += !is_known(q, plan->choices);
+    q->n += !msc_quick__is_known(q, plan->choices);
     return MSC_OK;
 }
 
@@ -176,6 +180,7 @@ enum msc_status msc_quick__find_plans(struct msc_quick *q) {
     if (!q->plans) {
         return msc_quick__no_memory();
     }
+    MSC_TRY(msc_quantize_predictor_create(&q->predictor, q->p->env));
     MSC_TRY(try_pairs(q));
     if (q->plans[0].loss == INFINITY) {
         return MSC_FAIL(MSC_E_STATE, "the loss of no plan of 8 bits is a finite number");
@@ -184,5 +189,6 @@ enum msc_status msc_quick__find_plans(struct msc_quick *q) {
     MSC_TRY(msc_quick__leave_float(q));
     MSC_TRY(msc_quick__measure_plans(q, n_before));
     sort_plans(q);
+    MSC_TRY(msc_quick__pass_slow(q));
     return msc_quick__improve_weights(q);
 }
