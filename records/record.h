@@ -62,6 +62,9 @@ struct msc_record_line {
     int64_t retry_of;  // id of the failed trial that this one does again, or -1
     int64_t baseline;  // index in msc_space.baselines, or -1
     enum msc_record_warm warm;
+    // The plan that the agent made of what it was told when the budget ended before its own; it is not
+    // part of the agent's sequence, and never told to it.
+    bool is_assembled;
     size_t n_rungs;                   // of the race that it has come to
     double rungs[MSC_RACE_MAX_RUNGS]; // what its loss had come to there
     double elapsed_s; // search time over all launches when the line was written; of `measured`
@@ -74,7 +77,8 @@ static inline bool msc_record_is_evaluated(const struct msc_record_line *line) {
     return line->repeat_of < 0 && line->warm != MSC_RECORD_WARM_TOLD;
 }
 static inline bool msc_record_is_budgeted(const struct msc_record_line *line) {
-    return line->baseline < 0 && line->retry_of < 0 && line->warm != MSC_RECORD_WARM_TOLD;
+    return line->baseline < 0 && line->retry_of < 0 && line->warm != MSC_RECORD_WARM_TOLD &&
+           !line->is_assembled;
 }
 
 // From trial `first` on, other numerics hold or an agent was started warm.
