@@ -125,6 +125,13 @@ void msc_record_close(struct msc_record *record); // accepts NULL
 // returns MSC_OK.
 enum msc_status msc_record_set_aside(char **new_path, const char *path, const struct msc_log *log);
 
+// Is there a record at PATH with a trial that an agent asked for, or one that cannot be read?
+bool msc_record_is_begun(const char *path);
+// Gives a record that was set aside its name again, unless it is not there any more. One that has the name by now
+// is set aside in its turn, or removed with what lies beside it where it has no trials.
+enum msc_status msc_record_take_back(const char *path, const char *aside,
+                                     const struct msc_log *log);
+
 // What msc_record_salvage found.
 struct msc_record_salvaged {
     size_t n_trials;   // saved

@@ -37,6 +37,10 @@ void msc_pool_close(struct msc_pool *pool) {
     if (!pool) {
         return;
     }
+    if (pool->figures.n_joined > 0) {
+        msc_log(pool->options.log, MSC_LOG_INFO, "workers: %zu joined, %zu lost, %zu refused",
+                pool->figures.n_joined, pool->figures.n_lost, pool->figures.n_refused);
+    }
     msc_bridge_close(pool->options.bridge);
     msc_free(pool->workers);
     msc_free(pool->deaths);
@@ -126,6 +130,7 @@ static enum msc_status gather(struct msc_pool *pool) {
         if (n_ready > 0 &&
             (pool->is_begun || n_asked(pool) == 0 || pool->now_s - nobody_s > GATHER_S)) {
             pool->is_begun = true;
+            msc_pool__say_who_joined(pool);
             return MSC_OK;
         }
         MSC_TRY(check_stop(pool, false));

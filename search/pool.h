@@ -63,6 +63,7 @@ size_t msc_pool_take_deaths(struct msc_pool *pool, struct msc_pool_death deaths[
 // For people.
 struct msc_pool_figures {
     size_t n_up;      // workers that measure
+    size_t n_joined;  // that ever did
     size_t n_lost;    // that were, so far
     size_t n_refused; // that computed something else, or could not
     size_t n_retried; // parts that were sent again

@@ -17,7 +17,9 @@ enum msc_pool_worker_state {
 struct msc_pool_worker {
     int32_t number;
     enum msc_pool_worker_state state;
-    char name[128];    // "host 123"
+    char name[160];    // "host 123", "host 123 of job 45"
+    bool has_joined;   // was ready once
+    bool is_new;       // that is still to be told
     double heard_s;    // its last line
     double busy_s;     // when it last said that it measures
     double answered_s; // its last answer
@@ -136,6 +138,7 @@ enum msc_status msc_pool__send(struct msc_pool *pool);
 struct msc_pool_holder *msc_pool__find_holder(struct msc_pool_shard *shard, int32_t number);
 struct msc_pool_worker *msc_pool__find_worker(struct msc_pool *pool, int32_t number);
 size_t msc_pool__n_ready(const struct msc_pool *pool);
+void msc_pool__say_who_joined(struct msc_pool *pool);
 // Takes what happens next, and all that has happened; looks after workers then.
 enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s);
 
