@@ -14,8 +14,8 @@
 // are split, too: in the order of their choices, so that neighbours share work, cut where it is equal.
 //
 // Workers come and go. What a lost one had is sent to another, what takes three times as long as it
-// should is sent to a second one, and the first answer counts. One part in a hundred is measured twice
-// on purpose: where two workers differ in a bit, the search stops. Only a crash that a worker's own
+// should is sent to a second one, and the first answer counts. Pieces of parts are measured twice
+// on purpose, of a worker that is new of each: where two workers differ in a bit, the search stops. Only a crash that a worker's own
 // parent saw, or a third loss, is told of a trial (msc_pool_take_deaths); who asked has it run alone next.
 #ifndef MSC_SEARCH_POOL_H
 #define MSC_SEARCH_POOL_H

@@ -66,6 +66,10 @@ static enum msc_status take_parts_back(struct msc_pool *pool, int32_t number, bo
         if (!leave_part(shard, number)) {
             continue;
         }
+        if (shard->is_check) { // others are
+            shard->is_done = true;
+            continue;
+        }
         bool is_alone = job->e->n == 1, has_copy = shard->holders[0].worker != MSC_POOL_NOBODY;
         shard->n_lost += is_blamed;
         pool->figures.n_retried += !has_copy;
@@ -193,6 +197,7 @@ static enum msc_status take_hello(struct msc_pool *pool, struct msc_pool_worker 
     }
     msc_bridge_ready(pool->options.bridge, worker->number);
     worker->state = MSC_POOL_READY;
+    worker->since = pool->job && !worker->has_joined ? pool->job->e->trials[0]->id : worker->since;
     worker->is_new = !worker->has_joined;
     worker->has_joined = true;
     pool->figures.n_joined += worker->is_new;

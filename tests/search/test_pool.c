@@ -234,20 +234,30 @@ static void test_search_pool__stops_while_nobody_is_there(void **state) {
     remove_record(f->path);
 }
 
-// A machine that cannot be trusted is found out, though it knows the canary: of some thousand parts a
-// hundredth is measured twice.
+// A machine that cannot be trusted is found out, though it knows the canary, whether it lies of all that is on
+// the last batch or of some numbers, one in five at least: 64 parts that are all checked leave it a chance below
+// 0.8^64 = 6e-7.
 static void test_search_pool__finds_a_difference(void **state) {
+    static const double shares[] = {0.0, 0.2, 0.5, 1.0};
     struct fixture *f = *state;
     const struct subject s = {.def = &msc_env_batch,
                               .env = "{\"tasks\":8}",
                               .agent = "{\"type\":\"random\"}",
                               .parallel = 2,
-                              .n_trials = 1000};
-    const struct fake_bridge_options o = {
-        .seed = 3, .n_workers = 3, .flaw = FLAW_LIES, .def = s.def, .env = s.env};
-    assert_int_equal(run(f->path, &s, fake_bridge_open(&o), NULL), MSC_E_STATE);
-    assert_message("differently: one of these machines cannot be trusted");
-    remove_record(f->path);
+                              .n_trials = 300};
+    for (size_t i = 0; i < 4; i++) {
+        for (uint64_t seed = 1; seed <= 8; seed++) {
+            const struct fake_bridge_options o = {.seed = seed,
+                                                  .n_workers = 3,
+                                                  .flaw = FLAW_LIES,
+                                                  .lie_share = shares[i],
+                                                  .def = s.def,
+                                                  .env = s.env};
+            assert_int_equal(run(f->path, &s, fake_bridge_open(&o), NULL), MSC_E_STATE);
+            assert_message("differently: one of these machines cannot be trusted");
+            remove_record(f->path);
+        }
+    }
 }
 
 static void test_search_pool__says_why_nobody_is_left(void **state) {
