@@ -70,11 +70,19 @@ struct msc_pool_figures {
 };
 struct msc_pool_figures msc_pool_figures(const struct msc_pool *pool);
 
-// How many workers are worth having, each as fast as this machine: as many as measure for 70 % of their
-// time and more, by a model of a round that takes `round_s` on one: T(N) = d * round_s / N + h(N), h
-// being the coordinator's time for trials and messages, d what sharing of work is lost by splitting
-// trials (nothing as long as there are as many batches). At least 1; the model's figures are in
-// docs/cluster.md.
-size_t msc_pool_worth(double round_s, size_t n_trials, size_t n_batches);
+// What a round costs beside what workers measure.
+struct msc_pool_costs {
+    double trial_s, worker_s; // of the coordinator, for each trial, and for each worker
+    double message_s;         // to carry what is asked there, and the answers back
+    double start_s;           // until workers are ready, once
+    size_t most;              // workers; 0: any number
+};
+// How many workers are worth having, each as fast as this machine: as many as measure for 70 % of their time and
+// more, by a model of a round that takes `round_s` on one: T(N) = d * round_s / N + h(N), h being these costs, d
+// what sharing of work is lost by splitting trials (nothing as long as there are as many batches). 0: none, two
+// would not, or what is left (`left_s`, +inf: no end is known) would be there no sooner. *worth_s: such a round;
+// where there are none, that of two. The figures are in docs/cluster.md.
+size_t msc_pool_worth(double *worth_s, const struct msc_pool_costs *costs, double round_s,
+                      double left_s, size_t n_trials, size_t n_batches);
 
 #endif

@@ -1,6 +1,7 @@
 // Who measures what.
 #include "search/pool_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,24 +244,31 @@ enum msc_status msc_pool__plan(struct msc_pool *pool) {
 
 // ---- How many are worth having ----------------------------------------------------------------
 
-// Of the coordinator, for each trial, and for each worker in a round.
-#define TRIAL_S 20e-6
-#define WORKER_S 0.8e-3
 #define SPLIT_LOSS 1.18
 #define LEAST_EFFICIENCY 0.7
 #define MOST_WORKERS 100000
 
-static double efficiency(double round_s, size_t n_trials, size_t n_batches, size_t n) {
+static double round_of(const struct msc_pool_costs *costs, double round_s, size_t n_trials,
+                       size_t n_batches, size_t n) {
     double lost = n <= n_batches ? 1.0 : SPLIT_LOSS;
-    double overhead_s = TRIAL_S * (double)n_trials + WORKER_S * (double)n;
-    return round_s / ((double)n * (lost * round_s / (double)n + overhead_s));
+    return lost * round_s / (double)n + costs->trial_s * (double)n_trials +
+           costs->worker_s * (double)n + costs->message_s;
 }
 
-size_t msc_pool_worth(double round_s, size_t n_trials, size_t n_batches) {
+size_t msc_pool_worth(double *worth_s, const struct msc_pool_costs *costs, double round_s,
+                      double left_s, size_t n_trials, size_t n_batches) {
+    size_t most = (n_batches > 0 ? n_batches : 1) * n_trials;
     size_t n = 1;
-    while (n < MOST_WORKERS && n < (n_batches > 0 ? n_batches : 1) * n_trials &&
-           efficiency(round_s, n_trials, n_batches, n + 1) >= LEAST_EFFICIENCY) {
+    most = most < MOST_WORKERS ? most : MOST_WORKERS;
+    most = costs->most > 0 && costs->most < most ? costs->most : most;
+    while (n < most) {
+        double next_s = round_of(costs, round_s, n_trials, n_batches, n + 1);
+        if (round_s / ((double)(n + 1) * next_s) < LEAST_EFFICIENCY) {
+            break;
+        }
         n++;
     }
-    return n;
+    *worth_s = round_of(costs, round_s, n_trials, n_batches, n > 1 ? n : 2);
+    bool is_sooner = isinf(left_s) || costs->start_s + left_s * *worth_s / round_s < left_s;
+    return n > 1 && is_sooner ? n : 0;
 }

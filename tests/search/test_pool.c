@@ -356,11 +356,28 @@ static void test_search_pool__doubles(void **state) {
 // as one likes and rounds of 256 trials of 10 s, 0.0008 N^2 + 0.00512 N <= 10 (1 / 0.7 - 1), so 70.
 static void test_search_pool__worth(void **state) {
     (void)state;
-    assert_int_equal(msc_pool_worth(10.0, 256, 1000), 70);
+    // A coordinator of 20 us a trial and 0.8 ms a worker; what messages take, and the start, come to it.
+    const struct msc_pool_costs none = {.trial_s = 20e-6, .worker_s = 0.8e-3};
+    struct msc_pool_costs slow = none, two = none;
+    double round_s;
+    assert_int_equal(msc_pool_worth(&round_s, &none, 10.0, INFINITY, 256, 1000), 70);
+    assert_true(fabs(round_s - (10.0 / 70 + 0.00512 + 0.056)) < 1e-12);
     // Beyond the batches, 1.18 of the work: 0.0008 N^2 + 0.00512 N <= 10 (1 / 0.7 - 1.18), so 52.
-    assert_int_equal(msc_pool_worth(10.0, 256, 16), 52);
-    assert_int_equal(msc_pool_worth(0.001, 256, 16), 1);
-    assert_int_equal(msc_pool_worth(1e9, 4, 0), 4); // no more than there are trials
+    assert_int_equal(msc_pool_worth(&round_s, &none, 10.0, INFINITY, 256, 16), 52);
+    assert_int_equal(msc_pool_worth(&round_s, &none, 0.001, INFINITY, 256, 16), 0);
+    // No more than there are trials, nor than there may be.
+    assert_int_equal(msc_pool_worth(&round_s, &none, 1e9, INFINITY, 4, 0), 4);
+    two.most = 2;
+    assert_int_equal(msc_pool_worth(&round_s, &two, 10.0, INFINITY, 256, 16), 2);
+    // 40 ms on one: with messages of 0.18 s two take five times as long.
+    slow.message_s = 0.18;
+    assert_int_equal(msc_pool_worth(&round_s, &slow, 0.04, INFINITY, 32, 64), 0);
+    assert_true(fabs(round_s - (0.02 + 0.00064 + 0.0016 + 0.18)) < 1e-12);
+    assert_int_equal(msc_pool_worth(&round_s, &slow, 4.0, INFINITY, 32, 64), 9);
+    // Five seconds to start, and ten to go: 4 s a round become 0.63.
+    slow.start_s = 5.0;
+    assert_int_equal(msc_pool_worth(&round_s, &slow, 4.0, 10.0, 32, 64), 9);
+    assert_int_equal(msc_pool_worth(&round_s, &slow, 4.0, 5.5, 32, 64), 0);
 }
 
 int main(int argc, char **argv) {
