@@ -218,6 +218,19 @@ double msc_agent_effort(const struct msc_agent *agent, double n) {
     return agent->def->effort && isfinite(n) ? agent->def->effort(agent, n) : n;
 }
 
+bool msc_agent_can_assemble(const struct msc_agent *agent) {
+    return agent->def->assemble && msc_agent_left(agent).n_plan > 0.0;
+}
+
+enum msc_status msc_agent_assemble(struct msc_agent *agent, struct msc_proposal *out) {
+    out->parent = -1;
+    out->bound = INFINITY;
+    out->probe = false;
+    out->origin = NULL;
+    agent->def->assemble(agent, out->choices);
+    return check_proposal(agent, out, 0);
+}
+
 enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object) {
     MSC_TRY(msc_json_add_text(object, "type", agent->def->name));
     MSC_TRY(msc_json_add_number(object, "version", agent->version));

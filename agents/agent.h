@@ -33,7 +33,7 @@ MSC_PUBLIC_BEGIN
 // msc_agent_left, the space, the goal, proposals, trials and outcomes of env/api/, msc_param and
 // msc_rng. Functions: those below that are for the definition's, and those of env/api/ and of the
 // installed headers of base/. Agents need no others.
-#define MSC_AGENT_ABI 6u
+#define MSC_AGENT_ABI 7u
 
 struct cJSON;
 struct msc_agent;
@@ -51,6 +51,9 @@ struct msc_agent_host {
 struct msc_agent_left {
     double n;      // +inf: no end is in sight
     bool is_exact; // false: at most so many; with +inf: nothing is known
+    // Of them up to the plan that all others before it are asked for to make, that one counted; +inf:
+    // nobody knows how many; 0: it was asked for, or there is none.
+    double n_plan;
 };
 #define MSC_AGENT_LEFT_UNKNOWN                                                                     \
     { .n = INFINITY, .is_exact = false }
@@ -81,6 +84,10 @@ struct msc_agent_def {
     // Optional, as `left`: what the next n of them cost, in trials as expensive as those that it
     // asked for last; before the first ask, as one that shares nothing with others. Default: n.
     double (*effort)(const struct msc_agent *agent, double n);
+    // Optional: writes the plan that it would make if it were told nothing more, while `left` says that
+    // there is one to come (n_plan). Between an ask and the next; what it proposes later is the same
+    // with and without. Default: there is no such plan.
+    void (*assemble)(struct msc_agent *agent, uint32_t choices[]);
     // Optional: frees what the state holds beyond the arena. Accepts zeroed state.
     void (*finish)(struct msc_agent *agent);
 };
@@ -115,6 +122,10 @@ enum msc_status msc_agent_tell(struct msc_agent *agent, const struct msc_trial *
 bool msc_agent_is_done(const struct msc_agent *agent);
 struct msc_agent_left msc_agent_left(const struct msc_agent *agent);
 double msc_agent_effort(const struct msc_agent *agent, double n);
+// Is there a plan to come that could be made of what the agent was told? Then it can be written to `out`,
+// as of the agent's asking.
+bool msc_agent_can_assemble(const struct msc_agent *agent);
+enum msc_status msc_agent_assemble(struct msc_agent *agent, struct msc_proposal *out);
 const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent);
 // Adds the members that the record's header carries: "type", "version" and the resolved parameters.
 enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object);

@@ -145,6 +145,12 @@ static double grid_search_effort(const struct msc_agent *agent, double n) {
     return modes[grid->mode]->effort ? modes[grid->mode]->effort(grid, n) : n;
 }
 
+// Modes without such a plan say so in what is left.
+static void grid_search_assemble(struct msc_agent *agent, uint32_t choices[]) {
+    struct msc_grid *grid = msc_agent_state(agent);
+    modes[grid->mode]->assemble(grid, choices);
+}
+
 const struct msc_agent_def msc_agent_grid_search = {
     .abi = MSC_AGENT_ABI,
     .name = "grid_search",
@@ -159,4 +165,5 @@ const struct msc_agent_def msc_agent_grid_search = {
     .done = grid_search_done,
     .left = grid_search_left,
     .effort = grid_search_effort,
+    .assemble = grid_search_assemble,
 };

@@ -11,6 +11,7 @@
 // All but the plan are probes. What was told before, by baselines or another record, is not asked
 // again. search/analysis.h reads the record.
 #include "agents/agent.h"
+#include "agents/guess.h"
 #include "agents/knapsack.h"
 #include "base/heap.h"
 
@@ -27,8 +28,10 @@ struct sensitivity {
 
     struct msc_exact_bounds exact;
     struct msc_knapsack knapsack;
-    double *losses;    // [n_entries], NaN: not told, or failed
-    bool *was_asked;   // [n_entries]
+    double *losses;  // [n_entries], NaN: not told, or failed
+    bool *was_asked; // [n_entries]
+    bool *is_open;   // [n_entries], not told
+    struct msc_guess guess;
     uint32_t *worst;   // [n_tasks], the choice that changes the objective most
     double *changes;   // [n_tasks], by how much; 0: nothing is known
     size_t task;       // the next one to ask for
@@ -56,17 +59,20 @@ static enum msc_status sensitivity_init(struct msc_agent *agent) {
     size_t n = space->n_tasks;
     MSC_TRY(msc_exact_bounds_init(&s->exact, arena, space, msc_agent_goal(agent)));
     MSC_TRY(msc_knapsack_init(&s->knapsack, arena, &s->exact));
+    MSC_TRY(msc_guess_init(&s->guess, arena, &s->exact));
     s->max_pairs = (size_t)fmin((double)s->most_pairs, 0.5 * (double)n * ((double)n - 1.0));
     s->losses = msc_arena_array(arena, s->exact.n_entries, sizeof *s->losses);
     s->was_asked = msc_arena_array(arena, s->exact.n_entries, sizeof *s->was_asked);
+    s->is_open = msc_arena_array(arena, s->exact.n_entries, sizeof *s->is_open);
     s->worst = msc_arena_array(arena, n, sizeof *s->worst);
     s->changes = msc_arena_array(arena, n, sizeof *s->changes);
     s->pairs = msc_arena_array(arena, s->max_pairs + 1, sizeof *s->pairs);
-    if (!s->losses || !s->was_asked || !s->worst || !s->changes || !s->pairs) {
+    if (!s->losses || !s->was_asked || !s->is_open || !s->worst || !s->changes || !s->pairs) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", s->exact.n_entries);
     }
     for (size_t e = 0; e < s->exact.n_entries; e++) {
         s->losses[e] = NAN;
+        s->is_open[e] = true;
     }
     return MSC_OK;
 }
@@ -164,6 +170,13 @@ static void propose_plan(struct sensitivity *s, struct msc_proposal *out) {
     msc_knapsack_solve(&s->knapsack, &isolated, out->choices, NULL);
 }
 
+static void sensitivity_assemble(struct msc_agent *agent, uint32_t choices[]) {
+    struct sensitivity *s = msc_agent_state(agent);
+    const struct msc_isolated isolated = {.losses =
+                                              msc_guess_fill(&s->guess, s->losses, s->is_open)};
+    msc_knapsack_solve(&s->knapsack, &isolated, choices, NULL);
+}
+
 static enum msc_status sensitivity_ask(struct msc_agent *agent, struct msc_proposal out[],
                                        size_t max, size_t *n) {
     struct sensitivity *s = msc_agent_state(agent);
@@ -189,6 +202,7 @@ static enum msc_status sensitivity_ask(struct msc_agent *agent, struct msc_propo
 static void note_alone(struct sensitivity *s, size_t task, uint32_t choice, double loss) {
     size_t entry = msc_exact_bounds_entry(&s->exact, task, choice);
     s->losses[entry] = loss;
+    s->is_open[entry] = false;
     s->was_asked[entry] = s->was_asked[entry] || !isnan(loss);
 }
 
@@ -229,8 +243,9 @@ static struct msc_agent_left sensitivity_left(const struct msc_agent *agent) {
             n += is_to_ask(s, t, p);
         }
     }
+    double n_plan = (double)n;
     n += s->has_pairs ? s->n_pairs - s->next_pair : s->max_pairs;
-    return (struct msc_agent_left){.n = (double)n, .is_exact = s->has_pairs};
+    return (struct msc_agent_left){.n = (double)n, .is_exact = s->has_pairs, .n_plan = n_plan};
 }
 
 const struct msc_agent_def msc_agent_sensitivity = {
@@ -246,4 +261,5 @@ const struct msc_agent_def msc_agent_sensitivity = {
     .tell = sensitivity_tell,
     .done = sensitivity_done,
     .left = sensitivity_left,
+    .assemble = sensitivity_assemble,
 };

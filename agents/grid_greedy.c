@@ -38,6 +38,20 @@ static void greedy_count_from_here(struct msc_grid *grid) {
     }
 }
 
+static enum msc_status greedy_init_plan(struct msc_agent *agent, struct msc_grid *grid) {
+    struct msc_grid_greedy *g = &grid->greedy;
+    struct msc_arena *arena = msc_agent_arena(agent);
+    if (msc_agent_goal(agent)->n_bounds == 0) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_knapsack_init(&g->knapsack, arena, &grid->exact));
+    MSC_TRY(msc_guess_init(&g->guess, arena, &grid->exact));
+    g->is_open = msc_arena_array(arena, grid->exact.n_entries, sizeof *g->is_open);
+    return g->is_open
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", grid->exact.n_entries);
+}
+
 static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *grid) {
     struct msc_grid_greedy *g = &grid->greedy;
     struct msc_arena *arena = msc_agent_arena(agent);
@@ -71,6 +85,7 @@ static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *gri
     g->n_tries = n_tasks / TRIED_PART > LEAST_TRIES ? n_tasks / TRIED_PART : LEAST_TRIES;
     g->best = msc_arena_array(arena, n_tasks, sizeof *g->best);
     g->best_loss = NAN;
+    MSC_TRY(greedy_init_plan(agent, grid));
     return g->best ? msc_exact_moves_init(&g->moves, arena, &grid->exact)
                    : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", n_tasks);
 }
@@ -157,29 +172,6 @@ static void greedy_begin_again(struct msc_agent *agent, struct msc_grid *grid) {
     g->is_done = ++g->n_draws > MOST_DRAWS;
 }
 
-// Choices that were passed over lie between those that were measured, by their place in the order.
-static void greedy_fill_sums(struct msc_grid *grid) {
-    double *sums = grid->greedy.sums;
-    for (size_t t = 0; t < grid->exact.space->n_tasks; t++) {
-        const struct msc_task *task = &grid->exact.space->tasks[t];
-        size_t first = SIZE_MAX; // the last place that is known
-        for (uint32_t i = 0; i < task->n_choices; i++) {
-            double here =
-                sums[msc_exact_bounds_entry(&grid->exact, t, task->most_expensive_first[i])];
-            if (isnan(here)) {
-                continue;
-            }
-            for (size_t k = first == SIZE_MAX ? i : first + 1; k < i; k++) {
-                double before = sums[msc_exact_bounds_entry(&grid->exact, t,
-                                                            task->most_expensive_first[first])];
-                sums[msc_exact_bounds_entry(&grid->exact, t, task->most_expensive_first[k])] =
-                    before + (here - before) * (double)(k - first) / (double)(i - first);
-            }
-            first = i;
-        }
-    }
-}
-
 // Goes on until there is something to ask for: the plan where it stands, or a step's candidates.
 static void greedy_go_on(struct msc_agent *agent, struct msc_grid *grid) {
     struct msc_grid_greedy *g = &grid->greedy;
@@ -195,7 +187,7 @@ static void greedy_go_on(struct msc_agent *agent, struct msc_grid *grid) {
         }
     }
     if (g->is_done && !was_done) {
-        greedy_fill_sums(grid);
+        msc_guess_between(g->sums, NULL, &grid->exact);
     }
 }
 
@@ -282,10 +274,23 @@ static bool greedy_done(const struct msc_grid *grid) {
     return grid->greedy.is_done && (!grid->goes_around || grid->greedy.is_over);
 }
 
-// How many steps will help is what the search finds out.
+// How many steps will help is what the search finds out. As long as it has not come within the bounds, all
+// that it has tried is of no use by itself.
 static struct msc_agent_left greedy_left(const struct msc_grid *grid) {
-    (void)grid;
-    return (struct msc_agent_left)MSC_AGENT_LEFT_UNKNOWN;
+    struct msc_agent_left left = MSC_AGENT_LEFT_UNKNOWN;
+    const struct msc_grid_greedy *g = &grid->greedy;
+    left.n_plan = g->violation > 0.0 && !g->is_done ? INFINITY : 0.0;
+    return left;
+}
+
+// By what choices gained when they were last measured, beside those that were the task's then.
+static void greedy_assemble(struct msc_grid *grid, uint32_t choices[]) {
+    struct msc_grid_greedy *g = &grid->greedy;
+    for (size_t e = 0; e < grid->exact.n_entries; e++) {
+        g->is_open[e] = isnan(g->sums[e]) && !isinf(g->gains[e]);
+    }
+    const struct msc_isolated isolated = {.losses = msc_guess_fill(&g->guess, g->sums, g->is_open)};
+    msc_knapsack_solve(&g->knapsack, &isolated, choices, NULL);
 }
 
 const struct msc_grid_mode msc_grid_mode_greedy = {
@@ -294,4 +299,5 @@ const struct msc_grid_mode msc_grid_mode_greedy = {
     .tell = greedy_tell,
     .done = greedy_done,
     .left = greedy_left,
+    .assemble = greedy_assemble,
 };

@@ -30,12 +30,18 @@ static enum msc_status per_task_init(struct msc_agent *agent, struct msc_grid *g
     const struct msc_goal *goal = msc_agent_goal(agent);
     size_t n_entries = grid->exact.n_entries;
     MSC_TRY(msc_knapsack_init(&p->knapsack, arena, &grid->exact));
+    MSC_TRY(msc_guess_init(&p->guess, arena, &grid->exact));
     p->losses = per_task_new_row(arena, n_entries);
-    bool is_short = !p->losses;
+    p->is_open = msc_arena_array(arena, n_entries, sizeof *p->is_open);
+    bool is_short = !p->losses || !p->is_open;
+    for (size_t e = 0; !is_short && e < n_entries; e++) {
+        p->is_open[e] = true;
+    }
     for (size_t i = 0; i < goal->n_bounds; i++) {
         if (!msc_agent_space(agent)->metrics[goal->bounds[i].metric].is_exact) {
             p->metrics[i] = per_task_new_row(arena, n_entries);
             is_short = is_short || !p->metrics[i];
+            MSC_TRY(msc_guess_init(&p->metric_guesses[i], arena, &grid->exact));
         }
     }
     return is_short ? MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", n_entries) : MSC_OK;
@@ -75,6 +81,25 @@ static bool per_task_must_wait(const struct msc_grid *grid) {
            isinf(per_task_useless_loss(grid, 0));
 }
 
+// The plan of least summed loss. `is_early`: what is not told yet is guessed.
+static void per_task_solve(struct msc_grid *grid, bool is_early, uint32_t choices[]) {
+    struct msc_grid_per_task *p = &grid->per_task;
+    struct msc_isolated isolated = {
+        .losses = is_early ? msc_guess_fill(&p->guess, p->losses, p->is_open) : p->losses};
+    size_t most_expensive = msc_exact_bounds_entry(&grid->exact, 0, grid->exact.most_expensive[0]);
+    for (size_t i = 0; i < MSC_MAX_BOUNDS; i++) {
+        isolated.metrics[i] = p->metrics[i] && is_early
+                                  ? msc_guess_fill(&p->metric_guesses[i], p->metrics[i], p->is_open)
+                                  : p->metrics[i];
+        isolated.most_expensive[i] = p->metrics[i] ? isolated.metrics[i][most_expensive] : NAN;
+    }
+    msc_knapsack_solve(&p->knapsack, &isolated, choices, NULL);
+}
+
+static void per_task_assemble(struct msc_grid *grid, uint32_t choices[]) {
+    per_task_solve(grid, true, choices);
+}
+
 static enum msc_status per_task_ask(struct msc_agent *agent, struct msc_grid *grid,
                                     struct msc_proposal out[], size_t max, size_t *n) {
     struct msc_grid_per_task *p = &grid->per_task;
@@ -93,13 +118,7 @@ static enum msc_status per_task_ask(struct msc_agent *agent, struct msc_grid *gr
         p->is_over = !msc_grid_go_around(grid, p->losses, out, max, n);
         return MSC_OK;
     }
-    struct msc_isolated isolated = {.losses = p->losses};
-    size_t most_expensive = msc_exact_bounds_entry(&grid->exact, 0, grid->exact.most_expensive[0]);
-    for (size_t i = 0; i < MSC_MAX_BOUNDS; i++) {
-        isolated.metrics[i] = p->metrics[i];
-        isolated.most_expensive[i] = p->metrics[i] ? p->metrics[i][most_expensive] : NAN;
-    }
-    msc_knapsack_solve(&p->knapsack, &isolated, out[0].choices, NULL);
+    per_task_solve(grid, false, out[0].choices);
     p->is_solved = true;
     p->is_over = !grid->goes_around;
     *n = 1;
@@ -111,6 +130,7 @@ static void per_task_note(struct msc_agent *agent, struct msc_grid *grid, size_t
     const struct msc_goal *goal = msc_agent_goal(agent);
     const struct msc_outcome *outcome = &trial->outcome;
     bool is_part = grid->takes_parts && msc_goal_is_estimate(goal, trial);
+    grid->per_task.is_open[entry] = false;
     grid->per_task.losses[entry] = is_part ? outcome->objectives[0] : msc_grid_loss(outcome);
     for (size_t i = 0; i < goal->n_bounds; i++) {
         if (grid->per_task.metrics[i]) {
@@ -157,8 +177,13 @@ static double n_plans_left(const struct msc_grid *grid) {
 
 // How many points around that plan turn out well nobody knows beforehand.
 static struct msc_agent_left per_task_left(const struct msc_grid *grid) {
-    return grid->goes_around ? (struct msc_agent_left)MSC_AGENT_LEFT_UNKNOWN
-                             : (struct msc_agent_left){.n = n_plans_left(grid), .is_exact = true};
+    struct msc_agent_left left = MSC_AGENT_LEFT_UNKNOWN;
+    double n_plans = grid->per_task.is_solved ? 0.0 : n_plans_left(grid);
+    if (!grid->goes_around) {
+        left = (struct msc_agent_left){.n = n_plans, .is_exact = true};
+    }
+    left.n_plan = n_plans;
+    return left;
 }
 
 // A change of a task costs what lies behind it; where that is known, the later the cheaper.
@@ -204,4 +229,5 @@ const struct msc_grid_mode msc_grid_mode_per_task = {
     .done = per_task_done,
     .left = per_task_left,
     .effort = per_task_effort,
+    .assemble = per_task_assemble,
 };

@@ -6,14 +6,17 @@
 #include "agents/exact_bounds.h"
 #include "agents/exact_moves.h"
 #include "agents/grid_around.h"
+#include "agents/guess.h"
 #include "agents/knapsack.h"
 
 // Each task alone with the others at their most expensive, then the knapsack of them.
 struct msc_grid_per_task {
     struct msc_knapsack knapsack;
     double *losses;                  // [n_entries], NaN: not told, or failed
+    bool *is_open;                   // [n_entries], not told
     double *metrics[MSC_MAX_BOUNDS]; // [n_entries] for bounds on measured metrics, else NULL
-    size_t task;                     // the next one to propose for
+    struct msc_guess guess, metric_guesses[MSC_MAX_BOUNDS];
+    size_t task;       // the next one to propose for
     uint32_t position; // its choice, by place in most_expensive_first; 0: the most expensive plan
     bool is_solved;
     bool is_over; // around its plan, too
@@ -58,6 +61,10 @@ struct msc_grid_greedy {
     double *sums; // what it adds, beside the task's other choices, when last measured; NaN: unknown
     double *bounds; // above which its loss is useless in this step
     int64_t *ids;   // the trial that told of it
+    // Under bounds, of the plan that is made where there is no time for all the steps to them:
+    struct msc_knapsack knapsack;
+    struct msc_guess guess;
+    bool *is_open; // [n_entries], by entry: not told
 };
 
 struct msc_grid_full {
@@ -93,7 +100,8 @@ struct msc_grid_mode {
     void (*tell)(struct msc_agent *agent, struct msc_grid *grid, const struct msc_trial *trial);
     bool (*done)(const struct msc_grid *grid);
     struct msc_agent_left (*left)(const struct msc_grid *grid);
-    double (*effort)(const struct msc_grid *grid, double n); // NULL: n
+    double (*effort)(const struct msc_grid *grid, double n);     // NULL: n
+    void (*assemble)(struct msc_grid *grid, uint32_t choices[]); // NULL: there is no such plan
 };
 
 extern const struct msc_grid_mode msc_grid_mode_per_task;

@@ -1,6 +1,7 @@
 // All stages in turn.
 #include "pipeline/processor_internal.h"
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "records/record.h"
 #include "search/supervise.h"
@@ -14,11 +15,23 @@ const char *msc_program_name(void) {
 }
 
 // A worker that was started again after a crash has the same command line, but what its predecessor
-// set aside is done: some record was begun.
+// set aside is done: that is noted, or some record was begun.
 static bool is_set_aside(const struct msc_processor *p) {
     const struct msc_worker *worker = p->options.worker;
     return worker && worker->page &&
-           (atomic_load(&worker->page->record_low) | atomic_load(&worker->page->record_high)) != 0;
+           (atomic_load(&worker->page->n_aside_bytes) != 0 ||
+            (atomic_load(&worker->page->record_low) | atomic_load(&worker->page->record_high)) !=
+                0);
+}
+
+static enum msc_status set_aside(struct msc_processor *p, const char *path) {
+    char *aside = NULL;
+    MSC_TRY(msc_record_set_aside(&aside, path, p->log));
+    if (aside) {
+        msc_worker_note_aside(p->options.worker, path, aside);
+    }
+    msc_free(aside);
+    return MSC_OK;
 }
 
 // At once for all: what a later search started from is about to change.
@@ -30,8 +43,8 @@ static enum msc_status set_all_aside(struct msc_processor *p) {
             return msc_processor__no_memory();
         }
         MSC_TRY(msc_processor__set_given_aside(p, i));
-        MSC_TRY(msc_record_set_aside(NULL, path, p->log));
-        MSC_TRY(msc_record_set_aside(NULL, greedy, p->log));
+        MSC_TRY(set_aside(p, path));
+        MSC_TRY(set_aside(p, greedy));
     }
     return MSC_OK;
 }

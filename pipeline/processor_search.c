@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "pipeline/cluster.h"
 #include "pipeline/remarks.h"
 #include "records/record_query.h"
 #include "search/estimate.h"
@@ -15,6 +16,7 @@
 #include "search/warm.h"
 
 #include <math.h>
+#include <unistd.h>
 
 static enum msc_status take_best(void *payload, const struct msc_trial *trial) {
     struct msc_processor *p = payload;
@@ -117,19 +119,55 @@ static enum msc_status estimate_accuracy(struct msc_str *text, cJSON *object,
     return msc_json_add_number(object, "float_accuracy", metrics[metric]);
 }
 
-// Where many are to measure: how many are worth having.
+// As measured (docs/cluster.md): a pipe; Ray's calls; srun, which carries messages over a kilobyte in 92 ms.
+static struct msc_pool_costs costs_of(enum msc_cluster_kind kind) {
+    static const double messages_s[] = {
+        [MSC_CLUSTER_LOCAL] = 0.1e-3, [MSC_CLUSTER_RAY] = 3e-3, [MSC_CLUSTER_SLURM] = 0.184};
+    static const double starts_s[] = {
+        [MSC_CLUSTER_LOCAL] = 0.5, [MSC_CLUSTER_RAY] = 6.0, [MSC_CLUSTER_SLURM] = 2.0};
+    long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return (struct msc_pool_costs){
+        .trial_s = 20e-6,
+        .worker_s = 0.8e-3,
+        .message_s = messages_s[kind],
+        .start_s = starts_s[kind],
+        .most = kind == MSC_CLUSTER_LOCAL && n_processors > 0 ? (size_t)n_processors : 0};
+}
+
+// Where many are to measure: how many are worth having, and by what figures.
 static enum msc_status estimate_workers(struct msc_str *text, cJSON *object,
-                                        const struct msc_processor *p,
-                                        const struct msc_estimate *e) {
+                                        struct msc_processor *p, const struct msc_estimate *e) {
     size_t n_trials = msc_processor__entry(p)->parallel;
-    double round_s = e->trial_s * (double)n_trials;
+    double round_s = e->trial_s * (double)n_trials, worth_s;
+    struct msc_cluster c;
     if (!p->options.cluster || isnan(round_s)) {
         return MSC_OK;
     }
-    size_t n = msc_pool_worth(round_s, n_trials, msc_env_n_batches(p->env));
-    msc_str_append(text, "workers: a round takes ");
+    MSC_TRY(msc_cluster_read(&c, &p->arena, p->options.cluster));
+    if (c.kind == MSC_CLUSTER_LOCAL && p->model) {
+        msc_str_printf(text,
+                       "workers: those of this machine share its %d threads, and measure no more "
+                       "than one process does: none are worth having\n",
+                       p->model->n_threads);
+        return msc_json_add_number(object, "workers_worth_having", 0);
+    }
+    const struct msc_pool_costs costs = costs_of(c.kind);
+    double left_s = isfinite(e->left_s) ? e->left_s : INFINITY;
+    size_t n =
+        msc_pool_worth(&worth_s, &costs, round_s, left_s, n_trials, msc_env_n_batches(p->env));
+    msc_str_printf(text, "workers: a round of %zu trials takes ", n_trials);
     msc_str_append_duration(text, round_s);
-    msc_str_printf(text, " on this machine; up to %zu as fast as it are worth having\n", n);
+    msc_str_printf(text, " on this machine, with %zu as fast as it ", n > 0 ? n : 2);
+    msc_str_append_duration(text, worth_s);
+    msc_str_append(text, ", of which messages take ");
+    msc_str_append_duration(text, costs.message_s);
+    msc_str_append(text, ", and they start in ");
+    msc_str_append_duration(text, costs.start_s);
+    if (n > 0) {
+        msc_str_printf(text, ": up to %zu are worth having\n", n);
+    } else {
+        msc_str_append(text, ": none are worth having\n");
+    }
     return msc_json_add_number(object, "workers_worth_having", (double)n);
 }
 
@@ -140,7 +178,7 @@ static double most_memory(const struct msc_model *m) {
 }
 
 static enum msc_status processor_estimate(struct msc_str *text, cJSON *object,
-                                          const struct msc_processor *p,
+                                          struct msc_processor *p,
                                           const struct msc_search_options *o) {
     struct msc_estimate e;
     double least = 0;
@@ -170,8 +208,7 @@ static void tell_endless(const struct msc_processor *p) {
     }
 }
 
-static enum msc_status add_estimate(struct msc_processor_result *result,
-                                    const struct msc_processor *p,
+static enum msc_status add_estimate(struct msc_processor_result *result, struct msc_processor *p,
                                     const struct msc_search_options *o) {
     struct msc_str text = {0};
     cJSON *report = cJSON_CreateObject(), *object = cJSON_CreateObject();

@@ -7,6 +7,7 @@
 #include "pipeline/cluster.h"
 #include "search/bridge.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,17 +35,38 @@ static const char *const end_slurm_jobs[] = {
     "case $name in \"$1\"*) scancel --quiet \"$job\" 2>/dev/null;; esac; done",
     "sh", NULL};
 
+// Follows what is said where a program of Slurm's is not found.
+static const char no_slurm[] =
+    ": workers of Slurm need its srun, with --copy-to salloc and sbcast, on this machine: install "
+    "them "
+    "(Debian: slurm-client), or search where they are; --cluster local:N needs none of them";
+
 // Nodes that may have a job: all but those that are down or drained.
 static enum msc_status count_nodes(int64_t *out, const struct msc_processor *p,
                                    const char *partition) {
-    static const char script[] = "sinfo --noheader --states=idle,alloc,mix,comp --format=%D "
-                                 "${1:+--partition=\"$1\"} | awk '{ n += $1 } END { print n + 0 }'";
+    static const char script[] = "command -v sinfo >/dev/null || { echo missing; exit 0; }\n"
+                                 "listed=$(sinfo --noheader --states=idle,alloc,mix,comp "
+                                 "--format=%D ${1:+--partition=\"$1\"}) ||\n"
+                                 "    { echo failed; exit 0; }\n"
+                                 "n=0\n"
+                                 "for some in $listed; do n=$((n + some)); done\n"
+                                 "echo $n\n";
     const char *const argv[] = {"sh", "-c", script, "sh", partition ? partition : "", NULL};
     struct msc_str last = {0};
     enum msc_status status = msc_process_run(&last, argv, NULL, SINFO_S, p->options.cancel, 1);
     bool is_good = status == MSC_OK && msc_parse_i64(out, msc_str_text(&last)) && *out > 0;
+    bool is_missing = status == MSC_OK && strcmp(msc_str_text(&last), "missing") == 0;
+    bool has_failed = status == MSC_OK && strcmp(msc_str_text(&last), "failed") == 0;
     msc_str_finish(&last);
     MSC_TRY(status);
+    if (is_missing) {
+        return MSC_FAIL(MSC_E_NOT_FOUND, "--cluster slurm: sinfo is not found%s", no_slurm);
+    }
+    if (has_failed) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "--cluster slurm: sinfo has failed, so that nobody knows what "
+                        "nodes there are; does Slurm's controller run (scontrol ping)?");
+    }
     return is_good ? MSC_OK
                    : MSC_FAIL(MSC_E_STATE,
                               "--cluster slurm: %s%s has no node that is up (sinfo); say how many "
@@ -94,6 +116,30 @@ static size_t add_request(const char **argv, const char **cpus, struct msc_proce
     return n;
 }
 
+static int64_t number_of(const char *name, int64_t otherwise) {
+    const char *text = getenv(name);
+    int64_t n = otherwise;
+    return text && msc_parse_i64(&n, text) && n > 0 ? n : otherwise;
+}
+
+// Inside a job srun starts steps of it, which share what it has, and wait for one another.
+static void tell_allocation(const struct msc_processor *p, int64_t n_workers) {
+    const char *job = getenv("SLURM_JOB_ID");
+    int64_t n_cpus = number_of("SLURM_CPUS_ON_NODE", 0);
+    int64_t n_nodes = number_of("SLURM_JOB_NUM_NODES", 1);
+    int64_t n_own = p->options.n_threads > 0 ? p->options.n_threads : 1;
+    if (!job || n_cpus == 0 || p->options.copy_to) { // salloc asks for jobs of their own
+        return;
+    }
+    int64_t n_beside = n_nodes * (n_cpus / n_own);
+    msc_log(p->log, n_beside < n_workers ? MSC_LOG_WARNING : MSC_LOG_INFO,
+            "--cluster slurm: inside job %s workers are steps of it, on its %lld node%s with %lld "
+            "CPU%s each: at most %lld of %lld run at a time, the others wait (docs/cluster.md)",
+            job, (long long)n_nodes, n_nodes == 1 ? "" : "s", (long long)n_cpus,
+            n_cpus == 1 ? "" : "s", (long long)(n_beside < n_workers ? n_beside : n_workers),
+            (long long)n_workers);
+}
+
 // A job of one node each: one that waits in the queue keeps its place.
 enum msc_status msc_processor__open_slurm(struct msc_bridge **out, struct msc_processor *p,
                                           const struct msc_cluster *c) {
@@ -105,6 +151,7 @@ enum msc_status msc_processor__open_slurm(struct msc_bridge **out, struct msc_pr
     MSC_TRY(argv && copied ? MSC_OK : msc_processor__no_memory());
     MSC_TRY(name_jobs(&name, p));
     MSC_TRY(n_workers > 0 ? MSC_OK : count_nodes(&n_workers, p, c->partition));
+    tell_allocation(p, n_workers);
     size_t n = add_request(argv, &cpus, p, c, name);
     if (o->copy_to) {
         copied->p = p;
@@ -129,6 +176,7 @@ enum msc_status msc_processor__open_slurm(struct msc_bridge **out, struct msc_pr
                                                    .begin = o->copy_to ? pack : NULL,
                                                    .end = o->copy_to ? forget : NULL,
                                                    .payload = copied,
-                                                   .end_jobs = end_slurm_jobs};
+                                                   .end_jobs = end_slurm_jobs,
+                                                   .hint = no_slurm};
     return msc_bridge_open_local(out, &local);
 }

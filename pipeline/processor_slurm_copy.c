@@ -91,24 +91,40 @@ void msc_processor__forget_files(const char *archive) {
     (void)msc_file_remove(archive);
 }
 
-// In a job's allocation, on this machine.
+// What goes wrong is told in the worker's place: its first line says no more than that it is there. $1: what.
+#define SAY_NO                                                                                     \
+    "no() {\n"                                                                                     \
+    "    echo '{\"beat\":1}'\n"                                                                    \
+    "    text=$(printf '%s' \"$1\" | tr '\\n\\t' '  ' | sed 's/[\\\\\"]/\\\\&/g')\n"               \
+    "    printf '{\"error\":\"--copy-to: %s\"}\\n' \"$text\"\n"                                    \
+    "    exit 1\n"                                                                                 \
+    "}\n"
+
+// In a job's allocation, on this machine. What sbcast writes is its own cause.
 const char msc_processor__copy_script[] =
-    "archive=$1 folder=$2 name=$3 cpus=$4 on_node=$5\n"
-    "shift 5\n"
-    "sbcast --force \"$archive\" \"$folder/$name$SLURM_JOB_ID.tar\" &&\n"
-    "exec srun --quiet --nodes=1 --ntasks=1 ${cpus:+\"$cpus\"} \\\n"
-    "    sh -c \"$on_node\" sh \"$folder\" \"$name\" \"$@\"\n";
+    SAY_NO "archive=$1 folder=$2 name=$3 cpus=$4 on_node=$5\n"
+           "shift 5\n"
+           "where=\"node ${SLURM_JOB_NODELIST:-of job $SLURM_JOB_ID}\"\n"
+           "why=$(sbcast --force \"$archive\" \"$folder/$name$SLURM_JOB_ID.tar\" 2>&1) ||\n"
+           "    no \"the files cannot be copied to $folder on $where: is that folder there, is it "
+           "yours, and has \\\n"
+           "it room? ($why)\"\n"
+           "exec srun --quiet --nodes=1 --ntasks=1 ${cpus:+\"$cpus\"} \\\n"
+           "    sh -c \"$on_node\" sh \"$folder\" \"$name\" \"$@\"\n";
 
 // On its node, which loses what nobody has looked at for a week, unless a job still runs in it: that holds a lock
 // on its folder, whatever the age that its archive gives to that.
 const char msc_processor__node_script[] =
-    "folder=$1 root=$1/$2$SLURM_JOB_ID\n"
-    "shift 2\n"
-    "find \"$folder\" -maxdepth 1 -name 'mscgym-*' -user \"$(id -un)\" -mtime +7 \\\n"
-    "    -exec flock --nonblock {} rm -rf {} \\; 2>/dev/null\n"
-    "trap 'rm -rf \"$root\" \"$root.tar\"' EXIT\n"
-    "trap 'exit 1' HUP INT TERM\n"
-    "mkdir -m 700 \"$root\" && exec 9<\"$root\" && flock 9 || exit 1\n"
-    "tar -xf \"$root.tar\" -C \"$root\" || exit 1\n"
-    "rm -f \"$root.tar\"\n"
-    "MSCGYM_NODE_ROOT=$root \"$@\"\n";
+    SAY_NO "folder=$1 root=$1/$2$SLURM_JOB_ID\n"
+           "shift 2\n"
+           "where=\"node ${SLURMD_NODENAME:-$(uname -n)}\"\n"
+           "find \"$folder\" -maxdepth 1 -name 'mscgym-*' -user \"$(id -un)\" -mtime +7 \\\n"
+           "    -exec flock --nonblock {} rm -rf {} \\; 2>/dev/null\n"
+           "trap 'rm -rf \"$root\" \"$root.tar\"' EXIT\n"
+           "trap 'exit 1' HUP INT TERM\n"
+           "why=$(mkdir -m 700 \"$root\" 2>&1) || no \"$root cannot be made on $where ($why)\"\n"
+           "exec 9<\"$root\" && flock 9 || no \"$root cannot be locked on $where\"\n"
+           "why=$(tar -xf \"$root.tar\" -C \"$root\" 2>&1) || no \"the files cannot be unpacked in "
+           "$root on $where ($why)\"\n"
+           "rm -f \"$root.tar\"\n"
+           "MSCGYM_NODE_ROOT=$root \"$@\"\n";

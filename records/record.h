@@ -62,6 +62,9 @@ struct msc_record_line {
     int64_t retry_of;  // id of the failed trial that this one does again, or -1
     int64_t baseline;  // index in msc_space.baselines, or -1
     enum msc_record_warm warm;
+    // The plan that the agent made of what it was told when the budget ended before its own; it is not
+    // part of the agent's sequence, and never told to it.
+    bool is_assembled;
     size_t n_rungs;                   // of the race that it has come to
     double rungs[MSC_RACE_MAX_RUNGS]; // what its loss had come to there
     double elapsed_s; // search time over all launches when the line was written; of `measured`
@@ -74,7 +77,8 @@ static inline bool msc_record_is_evaluated(const struct msc_record_line *line) {
     return line->repeat_of < 0 && line->warm != MSC_RECORD_WARM_TOLD;
 }
 static inline bool msc_record_is_budgeted(const struct msc_record_line *line) {
-    return line->baseline < 0 && line->retry_of < 0 && line->warm != MSC_RECORD_WARM_TOLD;
+    return line->baseline < 0 && line->retry_of < 0 && line->warm != MSC_RECORD_WARM_TOLD &&
+           !line->is_assembled;
 }
 
 // From trial `first` on, other numerics hold or an agent was started warm.
@@ -120,6 +124,13 @@ void msc_record_close(struct msc_record *record); // accepts NULL
 // for) is owned by the caller (msc_free), NULL when there was no file. The name is free when this
 // returns MSC_OK.
 enum msc_status msc_record_set_aside(char **new_path, const char *path, const struct msc_log *log);
+
+// Is there a record at PATH with a trial that an agent asked for, or one that cannot be read?
+bool msc_record_is_begun(const char *path);
+// Gives a record that was set aside its name again, unless it is not there any more. One that has the name by now
+// is set aside in its turn, or removed with what lies beside it where it has no trials.
+enum msc_status msc_record_take_back(const char *path, const char *aside,
+                                     const struct msc_log *log);
 
 // What msc_record_salvage found.
 struct msc_record_salvaged {

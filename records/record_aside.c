@@ -1,7 +1,8 @@
-// Giving a record another name, with what lies beside it.
+// Giving a record another name, with what lies beside it, and its own again.
 #include "records/record_internal.h"
 
 #include "base/file.h"
+#include "records/record_query.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -87,6 +88,72 @@ enum msc_status msc_record_set_aside(char **new_path, const char *path, const st
     if (status == MSC_OK && new_path) {
         *new_path = msc_strdup(target);
         status = *new_path ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    }
+    close(descriptor);
+    msc_arena_finish(&arena);
+    return status;
+}
+
+// What a search has begun, and not brought a trial to.
+static enum msc_status remove_beginning(struct msc_arena *arena, const char *path) {
+    const char *attempt = msc_arena_printf(arena, "%s.attempt", path);
+    for (size_t k = 0; k < N_COMPANIONS; k++) {
+        const char *beside = msc_arena_printf(arena, "%s%s", path, companions[k]);
+        MSC_TRY(beside ? msc_file_remove(beside)
+                       : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path));
+    }
+    MSC_TRY(attempt ? msc_file_remove(attempt) : MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path));
+    return msc_file_remove(path);
+}
+
+static enum msc_status move_back(struct msc_arena *arena, const char *path, const char *aside) {
+    MSC_TRY(remove_beginning(arena, path));
+    for (size_t k = 0; k < N_COMPANIONS; k++) {
+        MSC_TRY(move_companion(arena, aside, path, companions[k]));
+    }
+    if (rename(aside, path) != 0) {
+        return msc_record__fail_system("give the old record its name again", aside, errno);
+    }
+    msc_file_sync_folder(path);
+    return MSC_OK;
+}
+
+// Lines of the record at the path: *n_asked, of those that count against a budget.
+static enum msc_status count_lines(size_t *n_lines, size_t *n_asked, const char *path) {
+    struct msc_record *record = NULL;
+    struct msc_record_counts counts = {0};
+    enum msc_status status = msc_record_open(&record, path, MSC_RECORD_READ, NULL);
+    if (status == MSC_OK) {
+        msc_record_count(&counts, record);
+    }
+    msc_record_close(record);
+    *n_lines = counts.n_trials;
+    *n_asked = counts.n_budgeted;
+    return status == MSC_E_NOT_FOUND ? MSC_OK : status;
+}
+
+bool msc_record_is_begun(const char *path) {
+    size_t n_lines, n_asked;
+    return count_lines(&n_lines, &n_asked, path) != MSC_OK || n_asked > 0;
+}
+
+enum msc_status msc_record_take_back(const char *path, const char *aside,
+                                     const struct msc_log *log) {
+    struct msc_arena arena = {0};
+    int descriptor = -1;
+    size_t n_lines, n_asked;
+    if (!msc_file_exists(aside)) {
+        return MSC_OK;
+    }
+    MSC_TRY(count_lines(&n_lines, &n_asked, path));
+    if (n_lines > 0) {
+        MSC_TRY(msc_record_set_aside(NULL, path, log));
+    }
+    MSC_TRY(msc_record__open_locked(&descriptor, aside, 0));
+    enum msc_status status = move_back(&arena, path, aside);
+    if (status == MSC_OK) {
+        msc_log(log, MSC_LOG_INFO, "%s: the old record is back, the new search came to nothing",
+                path);
     }
     close(descriptor);
     msc_arena_finish(&arena);

@@ -5,12 +5,15 @@
 #include "records/record_reader.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct canonical {
     enum msc_status (*write)(void *payload, const char *line, size_t length);
     void *payload;
     struct msc_str line;
+    int64_t *left_out; // [n_left_out], ids of plans made early, which are no part of the sequence
+    size_t n_left_out, capacity;
 };
 
 // Objects called `budget` may differ between launches, wherever they are.
@@ -26,9 +29,57 @@ static void strip_budgets(cJSON *value) {
     }
 }
 
+// Where a text is in another, or its end. Neither ends in a zero.
+static const char *find(const char *at, const char *end, const char *what) {
+    size_t n = strlen(what);
+    for (; (size_t)(end - at) >= n; at++) {
+        if (memcmp(at, what, n) == 0) {
+            return at;
+        }
+    }
+    return end;
+}
+
+// The id that a trial has when those before it are not counted that were left out.
+static int64_t id_in_sequence(const struct canonical *c, int64_t id) {
+    size_t n = 0;
+    while (n < c->n_left_out && c->left_out[n] < id) {
+        n++;
+    }
+    return id - (int64_t)n;
+}
+
+// Appends a line with its ids as they are in the sequence. In a string a quote has a backslash before it, so
+// that none is taken for a key.
+static void append_in_sequence(struct canonical *c, const char *body, size_t n_body) {
+    static const char *const keys[] = {
+        ",\"id\":", ",\"first\":", ",\"parent\":", ",\"repeat_of\":", ",\"retry_of\":"};
+    const char *end = body + n_body;
+    for (size_t i = 0; c->n_left_out > 0 && i < sizeof keys / sizeof keys[0]; i++) {
+        const char *at = find(body, end, keys[i]);
+        if (at < end) {
+            char *rest = NULL;
+            at += strlen(keys[i]);
+            msc_str_append_n(&c->line, body, (size_t)(at - body));
+            msc_str_i64(&c->line, id_in_sequence(c, strtoll(at, &rest, 10)));
+            body = rest;
+        }
+    }
+    msc_str_append_n(&c->line, body, (size_t)(end - body));
+}
+
+static enum msc_status leave_out(struct canonical *c, const char *body, size_t n_body) {
+    const char *end = body + n_body;
+    const char *id = find(body, end, ",\"id\":");
+    assert(id < end);
+    MSC_TRY(msc_grow(&c->left_out, &c->capacity, c->n_left_out + 1, sizeof *c->left_out));
+    c->left_out[c->n_left_out++] = strtoll(id + strlen(",\"id\":"), NULL, 10);
+    return MSC_OK;
+}
+
 static enum msc_status write_canonical_body(struct canonical *c, const char *body, size_t n_body) {
     msc_str_clear(&c->line);
-    msc_str_append_n(&c->line, body, n_body);
+    append_in_sequence(c, body, n_body);
     msc_record__write_checksum(&c->line, 0);
     msc_str_char(&c->line, '}');
     MSC_TRY(msc_str_status(&c->line));
@@ -100,8 +151,13 @@ static enum msc_status write_canonical_lines(struct canonical *c, struct msc_rec
         if (!line || !msc_record__check_line(&n_body, line, length)) {
             return MSC_FAIL(MSC_E_IO, "%s: it changed while it was read", path);
         }
-        MSC_TRY(reader->number == 1 ? write_canonical_header(c, line, n_body, path)
-                                    : write_canonical_body(c, line, n_body));
+        bool is_header = reader->number == 1;
+        if (!is_header && find(line, line + n_body, MSC_RECORD_ASSEMBLED) < line + n_body) {
+            MSC_TRY(leave_out(c, line, n_body));
+            continue;
+        }
+        MSC_TRY(is_header ? write_canonical_header(c, line, n_body, path)
+                          : write_canonical_body(c, line, n_body));
     }
     return MSC_OK;
 }
@@ -120,6 +176,7 @@ enum msc_status msc_record_canonical(const char *path, const struct msc_log *log
     status = write_canonical_lines(&c, &reader, n_good, path);
 out:
     msc_str_finish(&c.line);
+    msc_free(c.left_out);
     msc_record__reader_close(&reader);
     return status;
 }

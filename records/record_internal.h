@@ -12,6 +12,8 @@
 #define MSC_RECORD_CHECKSUM_BYTES 46
 // What makes a file a record: its first line begins with this.
 #define MSC_RECORD_MAGIC "{\"kind\":\"header\""
+// What a trial line says of a plan that the agent made early.
+#define MSC_RECORD_ASSEMBLED ",\"assembled\":true"
 
 struct msc_record_reader;
 struct msc_record_packed;
@@ -112,6 +114,7 @@ static inline void msc_record__begin_line(struct msc_record_line *line) {
     line->trial.outcome = (struct msc_outcome){0};
     line->repeat_of = line->retry_of = line->baseline = -1;
     line->warm = MSC_RECORD_WARM_NONE;
+    line->is_assembled = false;
     line->n_rungs = 0;
     line->elapsed_s = 0.0;
     line->is_left_out = false;

@@ -159,6 +159,7 @@ void msc_record__write_trial(struct msc_str *out, const struct msc_record *recor
         msc_str_append(out, msc_record__warm_names[line->warm]);
         msc_str_char(out, '"');
     }
+    msc_str_append(out, line->is_assembled ? MSC_RECORD_ASSEMBLED : "");
     line_write_id(out, ",\"repeat_of\":", line->repeat_of);
     line_write_id(out, ",\"retry_of\":", line->retry_of);
     line_write_outcome(out, record, &line->trial.outcome);

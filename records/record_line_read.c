@@ -190,6 +190,7 @@ enum msc_status msc_record__read_trial(struct msc_record *record, const char *li
         msc_record__read_text(&c, text, sizeof record->line_reason);
     }
     read->warm = line_read_warm(&c);
+    read->is_assembled = msc_record__accept(&c, MSC_RECORD_ASSEMBLED);
     read->repeat_of = read_optional_id(&c, ",\"repeat_of\":");
     read->retry_of = read_optional_id(&c, ",\"retry_of\":");
     line_read_outcome(&c, record, &read->trial.outcome);

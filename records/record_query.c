@@ -96,7 +96,9 @@ void msc_record_count_line(struct msc_record_counts *counts, const struct msc_re
     counts->n_repeats += line->repeat_of >= 0;
     counts->n_retries += line->retry_of >= 0;
     counts->n_told += line->warm == MSC_RECORD_WARM_TOLD;
-    counts->n_budgeted += msc_record_is_budgeted(line);
+    counts->n_budgeted -= counts->ends_assembled;
+    counts->ends_assembled = line->is_assembled;
+    counts->n_budgeted += msc_record_is_budgeted(line) || line->is_assembled;
     counts->elapsed_s = fmax(counts->elapsed_s, line->elapsed_s);
     if (msc_record_is_evaluated(line) && outcome->time_us > 0) {
         counts->n_evaluated++;

@@ -30,9 +30,12 @@ struct msc_record_counts {
     size_t n_baselines;
     size_t n_repeats;
     size_t n_retries;
-    size_t n_told;      // of other records
-    size_t n_budgeted;  // trials that count against budget.trials: msc_record_is_budgeted
-    size_t n_evaluated; // and timed
+    size_t n_told; // of other records
+    // Trials that count against budget.trials: msc_record_is_budgeted, and a plan that the agent made
+    // early, as long as nothing has come after it.
+    size_t n_budgeted;
+    bool ends_assembled; // with such a plan
+    size_t n_evaluated;  // and timed
     double elapsed_s;
     double reuse_sum, reuse_ratio; // the same, and its mean
 };
@@ -41,7 +44,7 @@ void msc_record_count(struct msc_record_counts *out, const struct msc_record *re
 void msc_record_count_line(struct msc_record_counts *counts, const struct msc_record_line *line);
 
 // Calls `write` with each line of a record file without `measured` and, in the header, without
-// objects called `budget`; the checksum is that of what is printed. Two searches that agree give
+// objects called `budget`, and leaves out plans made early, which ids then do not count; the checksum is that of what is printed. Two searches that agree give
 // equal text. `line` has no newline. What does not count at the end is warned of in `log`.
 enum msc_status msc_record_canonical(const char *path, const struct msc_log *log,
                                      enum msc_status (*write)(void *payload, const char *line,

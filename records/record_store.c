@@ -15,6 +15,7 @@ enum {
     HAS_REASON = 1 << 5,
     IS_PROBE = 1 << 6,
     IS_LEFT_OUT = 1 << 7,
+    IS_ASSEMBLED = 1 << 8,
 };
 
 // Behind it: double metrics[n_metrics], what `flags` name (8 bytes each), double rungs[n_rungs],
@@ -23,7 +24,7 @@ struct msc_record_packed {
     double elapsed_s;
     uint64_t time_us;
     uint16_t reuse; // thousandths, as in the file
-    uint8_t flags;
+    uint16_t flags;
     uint8_t state;
     uint8_t cause;
     uint8_t warm;
@@ -47,7 +48,7 @@ static unsigned flags_of(const struct msc_record_line *line) {
            (outcome->violation != 0.0 ? HAS_VIOLATION : 0) |
            (line->repeat_of >= 0 ? HAS_REPEAT : 0) | (line->retry_of >= 0 ? HAS_RETRY : 0) |
            (outcome->reason[0] != '\0' ? HAS_REASON : 0) | (proposal->probe ? IS_PROBE : 0) |
-           (line->is_left_out ? IS_LEFT_OUT : 0);
+           (line->is_left_out ? IS_LEFT_OUT : 0) | (line->is_assembled ? IS_ASSEMBLED : 0);
 }
 
 static unsigned count_words(unsigned flags) {
@@ -109,7 +110,7 @@ struct msc_record_packed *msc_record__pack(struct msc_arena *arena, const struct
         .elapsed_s = line->elapsed_s,
         .time_us = outcome->time_us,
         .reuse = (uint16_t)msc_record__thousandths(fmin(outcome->reuse_ratio, 65.0)),
-        .flags = (uint8_t)flags,
+        .flags = (uint16_t)flags,
         .state = (uint8_t)outcome->state,
         .cause = (uint8_t)outcome->cause,
         .warm = (uint8_t)line->warm,
@@ -141,6 +142,7 @@ void msc_record__unpack(struct msc_record_line *out, struct msc_record_packed *p
     out->n_rungs = packed->n_rungs;
     out->elapsed_s = packed->elapsed_s;
     out->is_left_out = (packed->flags & IS_LEFT_OUT) != 0;
+    out->is_assembled = (packed->flags & IS_ASSEMBLED) != 0;
     const double *at = take_words(out, trial->outcome.metrics + space->n_metrics, packed->flags);
     memcpy(out->rungs, at, out->n_rungs * sizeof *at);
     trial->proposal.choices = (uint32_t *)(at + out->n_rungs);

@@ -28,6 +28,7 @@ enum msc_bridge_event_kind {
     MSC_BRIDGE_UP,      // a worker is there, and can be sent to
     MSC_BRIDGE_DOWN, // it is gone, or could not be started; `text` says why. Its number is not used again
     MSC_BRIDGE_LINE, // it said `text`
+    MSC_BRIDGE_NOTE, // of no worker: `text` is for people
 };
 
 struct msc_bridge_event {
@@ -104,6 +105,8 @@ struct msc_bridge_local_options {
     // Ends the jobs whose names begin with the last word, which stands in for NULL: those that a coordinator
     // before this one has left behind, and that of a program that ended otherwise than by itself.
     const char *const *end_jobs;
+    const char *
+        hint; // follows what is said where no worker could be started as its program is not found; or NULL
 };
 enum msc_status msc_bridge_open_local(struct msc_bridge **out,
                                       const struct msc_bridge_local_options *options);

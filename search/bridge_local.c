@@ -41,7 +41,8 @@ struct local {
     struct msc_process **stopped; // [n]
     int32_t n_workers;            // there ever were
     size_t turn;                  // whose line is next
-    char why[256];                // the last end
+    char why[384];                // the last end
+    bool is_missing;              // it was that the program was not found
 };
 
 static void free_local(struct local *l) {
@@ -139,7 +140,13 @@ static void count_end(struct place *place) {
 
 // The program has ended, or could not be started.
 static void note_end(struct local *l, struct place *place, struct msc_bridge_event *event) {
-    snprintf(l->why, sizeof l->why, "%s", msc_status_message());
+    const char *name = l->options.job_name;
+    if (l->options.are_jobs && place->process) {
+        snprintf(l->why, sizeof l->why, "%s (job %s%d.)", msc_status_message(), name,
+                 (int)place->worker);
+    } else {
+        snprintf(l->why, sizeof l->why, "%s", msc_status_message());
+    }
     count_end(place);
     *event = (struct msc_bridge_event){
         .kind = MSC_BRIDGE_DOWN, .worker = place->worker, .text = l->why, .length = strlen(l->why)};
@@ -162,9 +169,13 @@ static bool start_due(struct local *l, struct msc_bridge_event *event, double *u
         bool is_open = !place->process && !place->is_given_up;
         if (is_open && place->start_s > msc_clock_seconds()) {
             *until_s = place->start_s < *until_s ? place->start_s : *until_s;
-        } else if (is_open && start_worker(l, place) != MSC_OK) {
-            note_end(l, place, event);
-            return true;
+        } else if (is_open) {
+            enum msc_status status = start_worker(l, place);
+            l->is_missing = status == MSC_E_NOT_FOUND;
+            if (status != MSC_OK) {
+                note_end(l, place, event);
+                return true;
+            }
         }
     }
     return false;
@@ -289,7 +300,9 @@ static enum msc_status local_next(struct msc_bridge *bridge, struct msc_bridge_e
     for (;;) {
         double until_s = end_s;
         if (is_over(l)) {
-            return MSC_FAIL(MSC_E_STATE, "no worker is left%s%s", l->why[0] ? ": " : "", l->why);
+            bool is_hinted = l->is_missing && l->options.hint;
+            return MSC_FAIL(MSC_E_STATE, "no worker is left%s%s%s", l->why[0] ? ": " : "", l->why,
+                            is_hinted ? l->options.hint : "");
         }
         if (start_due(l, event, &until_s) || take_event(l, event) || msc_clock_seconds() >= end_s) {
             return MSC_OK;

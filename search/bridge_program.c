@@ -120,6 +120,14 @@ static enum msc_status take_message(struct program *p, struct msc_bridge_event *
     if (cJSON_IsString(error)) {
         return MSC_FAIL(MSC_E_STATE, "%s: %s", p->name, error->valuestring);
     }
+    const cJSON *note = cJSON_GetObjectItemCaseSensitive(p->message, "note");
+    if (cJSON_IsString(note)) {
+        *event = (struct msc_bridge_event){.kind = MSC_BRIDGE_NOTE,
+                                           .worker = -1,
+                                           .text = note->valuestring,
+                                           .length = strlen(note->valuestring)};
+        return MSC_OK;
+    }
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const cJSON *object = cJSON_GetObjectItemCaseSensitive(p->message, kinds[i].key);
         if (cJSON_IsObject(object)) {

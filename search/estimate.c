@@ -1,4 +1,4 @@
-#include "search/estimate.h"
+#include "search/estimate_internal.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -18,18 +18,36 @@
 #define METRIC_BYTES 36
 // For the header and what the file system needs around it.
 #define SPARE_BYTES 65536
+// A round's lines are written and synced: about so long where the disk is an SSD.
+#define COMMIT_S 2e-3
 // So many of a record's last trials say how long one takes, at least.
 #define RECENT_TRIALS 64
 
+// Of the time of trials that a record tells the agent's is a part.
+static const struct msc_estimate_agent counted_already = {.is_known = true};
+
+static double agent_seconds(const struct msc_estimate_agent *agent, double n) {
+    double more = agent->later_s > 0.0 ? agent->later_s * (n - agent->n) : 0.0; // n may be +inf
+    return n <= 0.0        ? 0.0
+           : n <= agent->n ? agent->plan_s + agent->seconds * n / agent->n
+                           : agent->plan_s + agent->seconds + more;
+}
+
 // `live`: what is to come, by agent, space and budget of trials.
 static void fill_rest(struct msc_estimate *e, const struct msc_search_options *o,
-                      const struct msc_estimate_live *live, double elapsed_s) {
+                      const struct msc_estimate_live *live, const struct msc_estimate_agent *agent,
+                      double elapsed_s) {
     double time_s = fmax(0.0, o->budget.seconds - elapsed_s);
     e->n_trials = live->left.n;
     e->is_exact = live->left.is_exact;
-    e->left_s = live->effort * e->trial_s;
+    e->n_plan = live->left.n_plan;
+    e->is_agent_counted = agent->is_known;
+    e->agent_s = agent->is_known ? agent_seconds(agent, e->n_trials) : NAN;
+    double line_s = o->parallel > 0 ? COMMIT_S / o->parallel : 0.0;
+    e->left_s =
+        live->effort * e->trial_s + (agent->is_known ? e->agent_s : 0.0) + line_s * e->n_trials;
     if (o->budget.seconds > 0.0 && e->left_s > time_s) {
-        e->n_trials = floor(time_s / e->trial_s);
+        e->n_trials = floor(time_s / (e->trial_s + agent->later_s + line_s));
         e->is_timed = true;
     }
     e->is_counted = o->budget.trials >= 0;
@@ -38,67 +56,6 @@ static void fill_rest(struct msc_estimate *e, const struct msc_search_options *o
     }
     e->end_wall_s = msc_clock_wall_seconds() + e->left_s;
     e->record_bytes = e->n_trials * (double)e->line_bytes;
-}
-
-// What is to come when so many were asked for already.
-static void limit_left(struct msc_estimate_live *out, const struct msc_search_options *o,
-                       const struct msc_agent *agent, double n_done) {
-    double n_points = msc_space_n_points(msc_env_space(o->env));
-    if (agent) {
-        out->left = msc_agent_left(agent);
-        out->left.n -= n_done;
-    }
-    if (o->budget.trials >= 0) {
-        out->left.n = fmin(out->left.n, (double)o->budget.trials - n_done);
-    }
-    if (n_points < out->left.n) { // an agent may leave points out all the same
-        out->left = (struct msc_agent_left){.n = n_points};
-    }
-    out->left.n = fmax(out->left.n, 0.0);
-    out->left.is_exact |= out->left.n == 0.0;
-    out->effort = agent && n_done == 0.0 ? msc_agent_effort(agent, out->left.n) : out->left.n;
-}
-
-static enum msc_status make_baseline_trial(struct msc_trial *trial, struct msc_arena *arena,
-                                           const struct msc_space *space, size_t index) {
-    MSC_TRY(msc_trial_init(trial, arena, space));
-    trial->id = (int64_t)index;
-    trial->proposal.probe = true;
-    if (index < space->n_baselines) {
-        memcpy(trial->proposal.choices, space->baselines[index].choices,
-               space->n_tasks * sizeof *trial->proposal.choices);
-    }
-    return MSC_OK;
-}
-
-// The same without a search that runs. What is no agent of this program is not run only to be asked.
-static enum msc_status ask_agent(struct msc_estimate_live *out, const struct msc_search_options *o,
-                                 size_t n_done) {
-    const struct msc_space *space = msc_env_space(o->env);
-    const cJSON *type = cJSON_GetObjectItemCaseSensitive(o->agent_config, "type");
-    const struct msc_agent_def *def =
-        cJSON_IsString(type) ? msc_agent_find(type->valuestring) : NULL;
-    struct msc_agent *agent = NULL;
-    struct msc_arena arena = {0};
-    enum msc_status status = MSC_OK;
-    *out = (struct msc_estimate_live){.left = MSC_AGENT_LEFT_UNKNOWN, .trial_s = NAN};
-    if (!def) {
-        limit_left(out, o, NULL, (double)n_done);
-        return MSC_OK;
-    }
-    MSC_TRY(msc_agent_create(&agent, def, o->agent_config, space, o->goal, o->seed));
-    // Baselines are told before the first ask; what came of them makes no difference here.
-    for (size_t i = 0; i < space->n_baselines; i++) {
-        struct msc_trial trial;
-        MSC_TRY_OUT(make_baseline_trial(&trial, &arena, space, i));
-        trial.outcome.state = MSC_TRIAL_FAILED;
-        MSC_TRY_OUT(msc_agent_tell(agent, &trial));
-    }
-    limit_left(out, o, agent, (double)n_done);
-out:
-    msc_agent_destroy(agent);
-    msc_arena_finish(&arena);
-    return status;
 }
 
 // Time of a trial by the last lines of the record; without those that its first commit wrote, in
@@ -198,11 +155,14 @@ enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct 
         is_timed ? live->n_measured : counts.n_trials - counts.n_repeats - counts.n_told;
     double whole_s = is_timed ? live->trial_s : recorded_trial_s(record);
     out->trial_s = is_timed ? raced_seconds(out, options, whole_s) : whole_s;
+    struct msc_estimate_agent agent = counted_already;
     if (!live) {
-        MSC_TRY(ask_agent(&asked, options, counts.n_budgeted));
+        MSC_TRY(msc_estimate__ask(&asked, options, counts.n_budgeted));
         live = &asked;
+    } else {
+        MSC_TRY(msc_estimate__probe(&agent, options, live->left.n));
     }
-    fill_rest(out, options, live, counts.elapsed_s);
+    fill_rest(out, options, live, &agent, counts.elapsed_s);
     MSC_TRY(msc_estimate_reevaluate(&out->reevaluate_s, options->env, record, whole_s));
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
@@ -223,7 +183,7 @@ static enum msc_status measure_baselines(struct msc_estimate *e, const struct ms
     }
     for (size_t i = 0; i < n; i++) {
         measured[i] = &trials[i];
-        MSC_TRY_OUT(make_baseline_trial(&trials[i], &arena, space, i));
+        MSC_TRY_OUT(msc_estimate__baseline(&trials[i], &arena, space, i));
     }
     const struct msc_evaluation first = {.trials = measured, .n = n_first};
     const struct msc_evaluation others = {.trials = measured + n_first, .n = n - n_first};
@@ -257,9 +217,11 @@ enum msc_status msc_estimate_make(struct msc_estimate *out,
     MSC_TRY(measure_baselines(out, options, space));
     MSC_TRY(reevaluate_seconds(&out->reevaluate_s, options->env, out->trial_s));
     out->trial_s = raced_seconds(out, options, out->trial_s);
-    MSC_TRY(ask_agent(&asked, options, 0));
+    MSC_TRY(msc_estimate__ask(&asked, options, 0));
+    struct msc_estimate_agent agent;
+    MSC_TRY(msc_estimate__probe(&agent, options, asked.left.n));
     // Baselines are written and take their time, too.
-    fill_rest(out, options, &asked, 0.0);
+    fill_rest(out, options, &asked, &agent, 0.0);
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
 
@@ -308,8 +270,28 @@ static void write_budget(struct msc_str *out, const struct msc_estimate *e) {
         msc_str_append(out, is_most && isfinite(e->n_trials) ? ", at most about " : ", about ");
         msc_str_append_duration(out, e->left_s);
         msc_str_printf(out, ", until %s", msc_clock_format(when, e->end_wall_s));
+        msc_str_append(out, e->is_agent_counted ? "" : ", the agent's own time not counted");
     }
     msc_str_char(out, '\n');
+}
+
+// Where the budget may end before the agent has made the plan that its trials are for.
+static void write_plan(struct msc_str *out, const struct msc_estimate *e) {
+    if (e->n_plan <= e->n_trials) {
+        return;
+    }
+    if (isfinite(e->n_plan)) {
+        msc_str_printf(
+            out,
+            "plan: the agent has all that it makes its plan of after %.0f trials, and the "
+            "budget ends before; its last trial is a plan made of what is known by then\n",
+            e->n_plan);
+    } else if (isfinite(e->n_trials)) {
+        msc_str_append(
+            out, "plan: nobody knows after how many trials the agent is within the bounds; "
+                 "should the budget end before, its last trial is a plan made of what is known "
+                 "by then\n");
+    }
 }
 
 static void write_race(struct msc_str *out, const struct msc_estimate *e) {
@@ -343,6 +325,7 @@ void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate)
     }
     write_race(out, estimate);
     write_budget(out, estimate);
+    write_plan(out, estimate);
     if (!isnan(estimate->reevaluate_s)) {
         msc_str_append(out, "then: about ");
         msc_str_append_duration(out, estimate->reevaluate_s);
@@ -370,6 +353,8 @@ enum msc_status msc_estimate_describe(const struct msc_estimate *e, struct cJSON
         {"trials_recorded", (double)e->n_recorded},
         {"trials_left", e->n_trials},
         {"left_s", e->left_s},
+        {"agent_s", e->agent_s},
+        {"trials_to_plan", e->n_plan},
         {"examine_s", e->reevaluate_s},
         {"trial_line_bytes", (double)e->line_bytes},
         {"record_bytes", e->record_bytes},

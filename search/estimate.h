@@ -11,22 +11,25 @@ struct cJSON;
 struct msc_str;
 
 struct msc_estimate {
-    double trial_s;       // one trial, as part of a round; NaN: not known yet
-    size_t n_measured;    // trials it was measured on
-    double n_points;      // in the space
-    double n_trials;      // from here on, by what ends first; +inf: no limit
-    bool is_exact;        // else at most so many
-    bool is_timed;        // what ends first is the budget of time: about so many
-    bool is_counted;      // the budget is a number of trials: as many are to be expected
-    double left_s;        // until then; +inf: no limit, NaN: not known
-    double reevaluate_s;  // then, for what is measured once more for the report; NaN: not known
-    double end_wall_s;    // seconds since 1970, UTC
-    uint64_t line_bytes;  // of one trial
-    double record_bytes;  // that will be added; +inf: no limit
-    uint64_t free_bytes;  // where the record is
-    size_t n_recorded;    // trials already in the record
-    struct msc_race race; // between trials of a round; without rungs: none
-    size_t n_batches;     // that its rungs are of
+    double trial_s;    // one trial, as part of a round; NaN: not known yet
+    size_t n_measured; // trials it was measured on
+    double n_points;   // in the space
+    double n_trials;   // from here on, by what ends first; +inf: no limit
+    bool is_exact;     // else at most so many
+    bool is_timed;     // what ends first is the budget of time: about so many
+    bool is_counted;   // the budget is a number of trials: as many are to be expected
+    double n_plan; // trials up to the plan that the agent makes of them (msc_agent_left); 0: none
+    bool is_agent_counted; // `left_s` counts what the agent takes itself
+    double agent_s;        // that, of all these trials
+    double left_s;         // until then; +inf: no limit, NaN: not known
+    double reevaluate_s;   // then, for what is measured once more for the report; NaN: not known
+    double end_wall_s;     // seconds since 1970, UTC
+    uint64_t line_bytes;   // of one trial
+    double record_bytes;   // that will be added; +inf: no limit
+    uint64_t free_bytes;   // where the record is
+    size_t n_recorded;     // trials already in the record
+    struct msc_race race;  // between trials of a round; without rungs: none
+    size_t n_batches;      // that its rungs are of
 };
 
 // What a running search knows better than its record does.

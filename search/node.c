@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -136,6 +137,7 @@ static enum msc_status say_hello(struct msc_node *node) {
     struct msc_str line = {0};
     MSC_TRY(msc_node_canary(canary, s->env));
     MSC_TRY(msc_env_identity(&identity, s->env));
+    const char *job = getenv("SLURM_JOB_ID"), *node_name = getenv("SLURMD_NODENAME");
     if (gethostname(host, sizeof host - 1) != 0) {
         host[0] = '\0';
     }
@@ -145,7 +147,10 @@ static enum msc_status say_hello(struct msc_node *node) {
     write_pair(&line, "numerics", s->numerics);
     write_pair(&line, "env", msc_hash_format(env, identity));
     write_pair(&line, "canary", canary);
-    write_pair(&line, "host", host);
+    write_pair(&line, "host", node_name ? node_name : host);
+    if (job) {
+        write_pair(&line, "job", job);
+    }
     msc_str_printf(&line, ",\"pid\":%ld}}", (long)getpid());
     return answer(node, &line);
 }

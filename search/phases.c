@@ -39,6 +39,9 @@ static struct msc_record_line line_at(const struct replay *r, size_t i) {
 // Tells what the search told, its round being noted.
 static enum msc_status tell_line(const struct replay *r, size_t i) {
     const struct msc_record_line line = line_at(r, i);
+    if (line.is_assembled) {
+        return MSC_OK;
+    }
     const struct msc_trial told = msc_race_told_of(&r->known, r->options->record, &line);
     return msc_agent_tell(r->agent, &told);
 }
@@ -46,6 +49,9 @@ static enum msc_status tell_line(const struct replay *r, size_t i) {
 static void note_line(struct replay *r, size_t i) {
     const struct msc_record_line line = line_at(r, i);
     const struct msc_record *record = r->options->record;
+    if (line.is_assembled) {
+        return;
+    }
     msc_race_note(&r->known, msc_record_race(record), msc_record_goal(record), &line);
 }
 
@@ -84,7 +90,8 @@ static enum msc_status make_replay_room(struct replay *r) {
 }
 
 static bool is_given(struct msc_record_line line) {
-    return line.baseline >= 0 || line.retry_of >= 0 || line.warm != MSC_RECORD_WARM_NONE;
+    return line.baseline >= 0 || line.retry_of >= 0 || line.is_assembled ||
+           line.warm != MSC_RECORD_WARM_NONE;
 }
 
 // What the agent was told without having been asked: all before the last warm start, too.
@@ -113,7 +120,8 @@ static enum msc_status replay_asked(struct replay *r) {
     size_t n = 0, n_taken = 0, begin = r->at;
     MSC_TRY(msc_agent_ask(r->agent, r->proposals, msc_record_parallel(r->options->record), &n));
     while (r->at < r->n_trials && n_taken < n) {
-        if (line_at(r, r->at).retry_of >= 0) {
+        const struct msc_record_line line = line_at(r, r->at);
+        if (line.retry_of >= 0 || line.is_assembled) {
             r->origins[r->at++] = GIVEN;
             continue;
         }

@@ -1,6 +1,8 @@
+#include "base/clock.h"
 #include "search/pool_internal.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define POLL_S 0.1
 // For workers that are on their way when the first is there.
@@ -17,6 +19,7 @@ enum msc_status msc_pool_open(struct msc_pool **out, const struct msc_pool_optio
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for workers");
     }
     pool->options = *options;
+    pool->secret = msc_clock_ns() ^ (uint64_t)getpid() << 40;
     pool->elsewhere = (struct msc_env_elsewhere){.measure = pool_measure, .payload = pool};
     enum msc_status status = msc_env_identity(&identity, options->env);
     if (status == MSC_OK) {
@@ -36,6 +39,10 @@ enum msc_status msc_pool_open(struct msc_pool **out, const struct msc_pool_optio
 void msc_pool_close(struct msc_pool *pool) {
     if (!pool) {
         return;
+    }
+    if (pool->figures.n_joined > 0) {
+        msc_log(pool->options.log, MSC_LOG_INFO, "workers: %zu joined, %zu lost, %zu refused",
+                pool->figures.n_joined, pool->figures.n_lost, pool->figures.n_refused);
     }
     msc_bridge_close(pool->options.bridge);
     msc_free(pool->workers);
@@ -105,8 +112,9 @@ enum msc_status msc_pool__open_job(struct msc_pool_job *job, const struct msc_en
     job->trials = msc_arena_array(&job->arena, n, sizeof *job->trials);
     job->terms = msc_arena_array(&job->arena, n, sizeof *job->terms);
     job->is_there = msc_arena_array(&job->arena, n * job->batches.n + 1, 1);
+    job->by = msc_arena_array(&job->arena, n * job->batches.n + 1, sizeof *job->by);
     job->stops = msc_arena_array(&job->arena, n * job->batches.n + 1, sizeof *job->stops);
-    if (!job->order || !job->trials || !job->terms || !job->is_there || !job->stops) {
+    if (!job->order || !job->trials || !job->terms || !job->is_there || !job->by || !job->stops) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
     }
     return job->end > 0 ? make_terms(job) : MSC_OK;
@@ -126,6 +134,7 @@ static enum msc_status gather(struct msc_pool *pool) {
         if (n_ready > 0 &&
             (pool->is_begun || n_asked(pool) == 0 || pool->now_s - nobody_s > GATHER_S)) {
             pool->is_begun = true;
+            msc_pool__say_who_joined(pool);
             return MSC_OK;
         }
         MSC_TRY(check_stop(pool, false));
@@ -133,14 +142,12 @@ static enum msc_status gather(struct msc_pool *pool) {
     }
 }
 
-// Nobody is to answer any more, copies for comparison included.
+// Nobody is to answer any more, checks included.
 static bool is_over(const struct msc_pool *pool) {
     const struct msc_pool_job *job = pool->job;
     for (size_t i = 0; job->n_open == 0 && i < job->n_shards; i++) {
         const struct msc_pool_shard *shard = &job->shards[i];
-        if (msc_pool__is_check(shard) && shard->answered_by != MSC_POOL_NOBODY &&
-            (shard->holders[0].worker != MSC_POOL_NOBODY ||
-             shard->holders[1].worker != MSC_POOL_NOBODY)) {
+        if (shard->is_check && !shard->is_done && shard->holders[0].worker != MSC_POOL_NOBODY) {
             return false;
         }
     }

@@ -14,8 +14,8 @@
 // are split, too: in the order of their choices, so that neighbours share work, cut where it is equal.
 //
 // Workers come and go. What a lost one had is sent to another, what takes three times as long as it
-// should is sent to a second one, and the first answer counts. One part in a hundred is measured twice
-// on purpose: where two workers differ in a bit, the search stops. Only a crash that a worker's own
+// should is sent to a second one, and the first answer counts. Pieces of parts are measured twice
+// on purpose, of a worker that is new of each: where two workers differ in a bit, the search stops. Only a crash that a worker's own
 // parent saw, or a third loss, is told of a trial (msc_pool_take_deaths); who asked has it run alone next.
 #ifndef MSC_SEARCH_POOL_H
 #define MSC_SEARCH_POOL_H
@@ -63,17 +63,26 @@ size_t msc_pool_take_deaths(struct msc_pool *pool, struct msc_pool_death deaths[
 // For people.
 struct msc_pool_figures {
     size_t n_up;      // workers that measure
+    size_t n_joined;  // that ever did
     size_t n_lost;    // that were, so far
     size_t n_refused; // that computed something else, or could not
     size_t n_retried; // parts that were sent again
 };
 struct msc_pool_figures msc_pool_figures(const struct msc_pool *pool);
 
-// How many workers are worth having, each as fast as this machine: as many as measure for 70 % of their
-// time and more, by a model of a round that takes `round_s` on one: T(N) = d * round_s / N + h(N), h
-// being the coordinator's time for trials and messages, d what sharing of work is lost by splitting
-// trials (nothing as long as there are as many batches). At least 1; the model's figures are in
-// docs/cluster.md.
-size_t msc_pool_worth(double round_s, size_t n_trials, size_t n_batches);
+// What a round costs beside what workers measure.
+struct msc_pool_costs {
+    double trial_s, worker_s; // of the coordinator, for each trial, and for each worker
+    double message_s;         // to carry what is asked there, and the answers back
+    double start_s;           // until workers are ready, once
+    size_t most;              // workers; 0: any number
+};
+// How many workers are worth having, each as fast as this machine: as many as measure for 70 % of their time and
+// more, by a model of a round that takes `round_s` on one: T(N) = d * round_s / N + h(N), h being these costs, d
+// what sharing of work is lost by splitting trials (nothing as long as there are as many batches). 0: none, two
+// would not, or what is left (`left_s`, +inf: no end is known) would be there no sooner. *worth_s: such a round;
+// where there are none, that of two. The figures are in docs/cluster.md.
+size_t msc_pool_worth(double *worth_s, const struct msc_pool_costs *costs, double round_s,
+                      double left_s, size_t n_trials, size_t n_batches);
 
 #endif

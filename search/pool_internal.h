@@ -17,11 +17,15 @@ enum msc_pool_worker_state {
 struct msc_pool_worker {
     int32_t number;
     enum msc_pool_worker_state state;
-    char name[128];    // "host 123"
+    char name[160];    // "host 123", "host 123 of job 45"
+    bool has_joined;   // was ready once
+    bool is_new;       // that is still to be told
     double heard_s;    // its last line
     double busy_s;     // when it last said that it measures
     double answered_s; // its last answer
     size_t n_open;     // parts that it has
+    uint64_t n_parts;  // that it was given, copies of others' not counted
+    int64_t since;     // the first trial that it may have had a part in
 };
 
 // Who has a part.
@@ -39,19 +43,26 @@ struct msc_pool_shard {
     bool is_unbounded;
     struct msc_pool_holder holders[2]; // the second has a copy
     int n_lost;
-    bool is_done; // answered, by `answered_by`
-    int32_t answered_by;
+    bool is_done; // answered, or nobody is asked any more
+    // What another worker, `checked`, measures first, in the shard `of`, to be compared. Until that is answered it
+    // waits, so that what ends its process ends no more than one.
+    bool is_check, is_waiting;
+    size_t of;
+    int32_t checked, checker;
 };
 
 // Why somebody did not measure a batch of a trial, nor what comes behind it.
 struct msc_pool_stop {
     enum msc_trial_cause cause; // MSC_CAUSE_NONE: its bound
+    int32_t by;
     char reason[MSC_REASON_BYTES];
 };
 
 // What has come of a trial so far.
 struct msc_pool_trial {
     bool is_done;
+    int32_t by;       // of a trial as a whole: who measured it
+    bool has_rest;    // somebody measures on whatever the bound: who stops there is right, too
     double reuse_sum; // over batches
     uint64_t time_us;
 };
@@ -67,6 +78,7 @@ struct msc_pool_job {
     struct msc_pool_trial *trials; // [n]
     double **terms;                // [n]
     uint8_t *is_there;             // [n][batches.n]
+    int32_t *by;                   // the same: who measured what is there
     // [n][batches.n], NULL: nobody has stopped there. What another one has measured counts instead.
     const struct msc_pool_stop **stops;
     size_t n_open;
@@ -85,6 +97,7 @@ struct msc_pool {
     struct msc_pool_job *job; // NULL: none
     bool has_news;            // a part that nobody was sent, or a worker that may have one
     uint64_t next_shard;
+    uint64_t secret;   // nobody is to know what is checked
     double unit_s[64]; // what a trial took on a batch, of the last parts
     size_t n_units;
     struct msc_pool_death *deaths;
@@ -111,8 +124,8 @@ enum msc_status msc_pool__open_job(struct msc_pool_job *job, const struct msc_en
 // pool_plan.c
 // Sorts the job's trials and makes its shards, each with the worker that should have it.
 enum msc_status msc_pool__plan(struct msc_pool *pool);
-// Is it measured twice on purpose?
-bool msc_pool__is_check(const struct msc_pool_shard *shard);
+// Which share of a worker's parts is checked when it has had so many, that one counted.
+double msc_pool__check_share(uint64_t n_parts);
 enum msc_status msc_pool__add_shard(struct msc_pool *pool, const struct msc_pool_shard *shard);
 
 // pool_job.c
@@ -136,6 +149,7 @@ enum msc_status msc_pool__send(struct msc_pool *pool);
 struct msc_pool_holder *msc_pool__find_holder(struct msc_pool_shard *shard, int32_t number);
 struct msc_pool_worker *msc_pool__find_worker(struct msc_pool *pool, int32_t number);
 size_t msc_pool__n_ready(const struct msc_pool *pool);
+void msc_pool__say_who_joined(struct msc_pool *pool);
 // Takes what happens next, and all that has happened; looks after workers then.
 enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s);
 

@@ -68,6 +68,7 @@ static enum msc_status ask_for_rest(struct msc_pool *pool, size_t i, size_t batc
                                    .n_trials = 1,
                                    .is_unbounded = true,
                                    .holders[0].worker = MSC_POOL_NOBODY};
+    job->trials[i].has_rest = true;
     while (job->order[shard.first_trial] != i) {
         shard.first_trial++;
     }
@@ -101,34 +102,45 @@ static enum msc_status fail_answer(const struct msc_pool_worker *worker) {
                     worker->name, msc_status_message());
 }
 
-static enum msc_status fail_difference(const struct msc_pool *pool,
-                                       const struct msc_pool_worker *worker,
-                                       const struct msc_pool_shard *shard, int64_t trial) {
-    const char *other = "another worker";
-    for (size_t i = 0; i < pool->n_workers; i++) {
-        other = pool->workers[i].number == shard->answered_by ? pool->workers[i].name : other;
-    }
+// `other`: who has measured it before.
+static enum msc_status fail_difference(struct msc_pool *pool, const struct msc_pool_worker *worker,
+                                       int32_t other, int64_t trial) {
+    const struct msc_pool_worker *first = msc_pool__find_worker(pool, other);
+    int64_t since = first && first->since < worker->since ? first->since : worker->since;
     return MSC_FAIL(MSC_E_STATE,
                     "workers %s and %s computed trial %lld differently: one of these machines "
-                    "cannot be trusted; what is recorded was not checked against the other",
-                    other, worker->name, (long long)trial);
+                    "cannot be trusted; what they measured since trial %lld may be wrong, mscgym "
+                    "verify measures it again",
+                    first ? first->name : "that is lost", worker->name, (long long)trial,
+                    (long long)since);
 }
 
-static enum msc_status note_stop(struct msc_pool_job *job, size_t i, size_t batch,
-                                 const struct msc_node_outcome *o) {
+// Whether one has stopped where another one goes on. Memory and devices are a machine's own.
+static bool is_contradiction(const struct msc_pool_job *job, size_t i,
+                             const struct msc_pool_stop *stop) {
+    return stop && stop->cause != MSC_CAUSE_ENVIRONMENT && !job->trials[i].has_rest;
+}
+
+static enum msc_status note_stop(int32_t *other, struct msc_pool_job *job, size_t i, size_t batch,
+                                 int32_t worker, const struct msc_node_outcome *o) {
+    size_t at = i * job->batches.n + batch;
     struct msc_pool_stop *stop = msc_arena_array(&job->arena, 1, sizeof *stop);
     if (!stop) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an answer");
     }
     stop->cause = o->state == MSC_TRIAL_FAILED ? o->cause : MSC_CAUSE_NONE;
+    stop->by = worker;
     msc_shown_copy(stop->reason, sizeof stop->reason, o->reason);
-    job->stops[i * job->batches.n + batch] = stop;
+    if (job->is_there[at] && is_contradiction(job, i, stop)) {
+        *other = job->by[at];
+    }
+    job->stops[at] = stop;
     return MSC_OK;
 }
 
-// Batches of a trial. What is there already must be the same.
-static enum msc_status take_batches(bool *differs, struct msc_pool_job *job, size_t i,
-                                    const struct msc_pool_shard *shard,
+// Batches of a trial. What is there already must be the same, or *other is who measured that.
+static enum msc_status take_batches(int32_t *other, struct msc_pool_job *job, size_t i,
+                                    const struct msc_pool_shard *shard, int32_t worker,
                                     const struct msc_node_outcome *o) {
     size_t n_sums = job->batches.n_sums, nb = job->batches.n;
     struct msc_pool_trial *t = &job->trials[i];
@@ -147,15 +159,23 @@ static enum msc_status take_batches(bool *differs, struct msc_pool_job *job, siz
         for (size_t sum = 0; sum < n_sums; sum++) {
             double *term = &job->terms[i][sum * nb + batch];
             const double *value = &values[k * n_sums + sum];
-            *differs |= job->is_there[i * nb + batch] && memcmp(term, value, sizeof *term) != 0;
+            if (job->is_there[i * nb + batch] && memcmp(term, value, sizeof *term) != 0) {
+                *other = job->by[i * nb + batch];
+            }
             *term = *value;
+        }
+        if (is_contradiction(job, i, job->stops[i * nb + batch])) {
+            *other = job->stops[i * nb + batch]->by;
         }
         t->reuse_sum += job->is_there[i * nb + batch] ? 0 : o->reuse_ratio;
         job->is_there[i * nb + batch] = 1;
+        job->by[i * nb + batch] = worker;
     }
-    t->time_us += shard->is_done ? 0 : o->time_us; // a copy is not the trial's
-    return o->n_batches < shard->range.n ? note_stop(job, i, shard->range.first + o->n_batches, o)
-                                         : MSC_OK;
+    bool is_copy = shard->is_done || shard->is_check;
+    t->time_us += is_copy ? 0 : o->time_us; // that is not the trial's
+    return o->n_batches < shard->range.n
+               ? note_stop(other, job, i, shard->range.first + o->n_batches, worker, o)
+               : MSC_OK;
 }
 
 // What is measured may differ.
@@ -168,7 +188,7 @@ static bool is_same(const struct msc_space *space, const double a[], const doubl
     return true;
 }
 
-static enum msc_status take_whole(bool *differs, struct msc_pool *pool, size_t i,
+static enum msc_status take_whole(int32_t *other, struct msc_pool *pool, size_t i, int32_t worker,
                                   const struct msc_node_outcome *o) {
     struct msc_pool_job *job = pool->job;
     struct msc_outcome *outcome = &job->e->trials[i]->outcome;
@@ -182,10 +202,16 @@ static enum msc_status take_whole(bool *differs, struct msc_pool *pool, size_t i
         return MSC_FAIL(MSC_E_FORMAT, "outcome: values");
     }
     if (job->trials[i].is_done) {
-        *differs = o->state == MSC_TRIAL_COMPLETE && msc_trial_state_is_result(outcome->state) &&
-                   !is_same(space, outcome->metrics, values);
+        bool is_one = o->state == MSC_TRIAL_COMPLETE;
+        bool is_other = msc_trial_state_is_result(outcome->state);
+        bool is_own_fault =
+            o->cause == MSC_CAUSE_ENVIRONMENT || outcome->cause == MSC_CAUSE_ENVIRONMENT;
+        bool differs = is_one && is_other ? !is_same(space, outcome->metrics, values)
+                                          : is_one != is_other && !is_own_fault;
+        *other = differs ? job->trials[i].by : *other;
         return MSC_OK;
     }
+    job->trials[i].by = worker;
     memcpy(outcome->metrics, values, n * sizeof *values);
     outcome->state = o->state;
     outcome->cause = o->cause;
@@ -204,18 +230,15 @@ static enum msc_status take_outcome(struct msc_pool *pool, const struct msc_pool
     struct msc_pool_job *job = pool->job;
     struct msc_node_outcome o;
     int64_t id;
-    bool differs = false;
+    int32_t other = MSC_POOL_NOBODY;
     MSC_TRY(msc_node_read_outcome(&o, &id, object));
     if (id != job->e->trials[i]->id) {
         return MSC_FAIL(MSC_E_FORMAT, "outcome: of trial %lld, expected %lld", (long long)id,
                         (long long)job->e->trials[i]->id);
     }
-    MSC_TRY(job->end > 0 ? take_batches(&differs, job, i, shard, &o)
-                         : take_whole(&differs, pool, i, &o));
-    if (differs) {
-        return fail_difference(pool, worker, shard, id);
-    }
-    return MSC_OK;
+    MSC_TRY(job->end > 0 ? take_batches(&other, job, i, shard, worker->number, &o)
+                         : take_whole(&other, pool, i, worker->number, &o));
+    return other == MSC_POOL_NOBODY ? MSC_OK : fail_difference(pool, worker, other, id);
 }
 
 static struct msc_pool_shard *find_shard(struct msc_pool *pool, int64_t id) {
@@ -250,6 +273,27 @@ static enum msc_status settle_shard(struct msc_pool *pool, size_t first, size_t 
     return MSC_OK;
 }
 
+// The shard is answered, or given up (NULL): what checks it is sent, or is not needed any more.
+static void release_checks(struct msc_pool *pool, const struct msc_pool_shard *shard,
+                           const struct msc_pool_worker *by) {
+    struct msc_pool_job *job = pool->job;
+    size_t of = (size_t)(shard - job->shards);
+    for (size_t i = 0; i < job->n_shards; i++) {
+        struct msc_pool_shard *check = &job->shards[i];
+        if (!check->is_check || !check->is_waiting || check->of != of) {
+            continue;
+        }
+        struct msc_pool_worker *checker = msc_pool__find_worker(pool, check->checker);
+        check->is_waiting = false;
+        check->is_done = !by || by->number == check->checker;
+        check->checked = by ? by->number : check->checked;
+        if (!check->is_done && checker && checker->state == MSC_POOL_READY) {
+            msc_pool__give(&check->holders[0], checker);
+        }
+        pool->has_news = true;
+    }
+}
+
 enum msc_status msc_pool__take_answer(struct msc_pool *pool, struct msc_pool_worker *worker,
                                       const cJSON *answer) {
     int64_t id;
@@ -275,7 +319,7 @@ enum msc_status msc_pool__take_answer(struct msc_pool *pool, struct msc_pool_wor
     MSC_TRY(status);
     if (!shard->is_done) {
         msc_pool__note_time(pool, worker, shard, holder);
-        shard->answered_by = worker->number;
+        release_checks(pool, shard, worker);
     }
     shard->is_done = true;
     holder->worker = MSC_POOL_NOBODY;
@@ -302,6 +346,7 @@ enum msc_status msc_pool__give_up(struct msc_pool *pool, size_t index, bool was_
     struct msc_pool_job *job = pool->job;
     struct msc_pool_shard *shard = &job->shards[index];
     shard->is_done = true;
+    release_checks(pool, shard, NULL);
     for (size_t k = 0; k < shard->n_trials; k++) {
         size_t i = job->order[shard->first_trial + k];
         struct one one = {.job = job, .index = i};

@@ -1,11 +1,15 @@
 // Who measures what.
 #include "search/pool_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-// One part in so many is measured twice, and the first one of all.
-#define CHECK_EVERY 100
+// So many parts of a worker are all checked, later ones the more rarely the more it has had, down to this
+// share. Of a part that is checked one piece in so many is measured again.
+#define ALL_CHECKED 64.0
+#define LEAST_SHARE 0.01
+#define CHECKED_PIECES 8
 
 // ---- Trials in order --------------------------------------------------------------------------
 
@@ -77,7 +81,6 @@ enum msc_status msc_pool__add_shard(struct msc_pool *pool, const struct msc_pool
     *own = *shard;
     own->id = pool->next_shard++;
     own->holders[1].worker = MSC_POOL_NOBODY;
-    own->answered_by = MSC_POOL_NOBODY;
     struct msc_pool_worker *worker = msc_pool__find_worker(pool, own->holders[0].worker);
     if (worker) {
         msc_pool__give(&own->holders[0], worker);
@@ -167,8 +170,9 @@ static enum msc_status plan_by_batches(struct msc_pool *pool, size_t loads[], si
     return MSC_OK;
 }
 
-bool msc_pool__is_check(const struct msc_pool_shard *shard) {
-    return shard->id == 0 || msc_hash_bytes(&shard->id, sizeof shard->id).low % CHECK_EVERY == 0;
+double msc_pool__check_share(uint64_t n_parts) {
+    double share = ALL_CHECKED / (double)n_parts;
+    return share > 1.0 ? 1.0 : share < LEAST_SHARE ? LEAST_SHARE : share;
 }
 
 // Another worker, by the same rule as parts are given: all check, and all are checked.
@@ -188,17 +192,39 @@ static struct msc_pool_worker *choose_checker(struct msc_pool *pool,
     return best;
 }
 
-// Some parts have a copy from the start, so that both can be compared.
-static void choose_checks(struct msc_pool *pool) {
+// Trials of the part, a piece of those that it is cut into, each as likely as any other.
+static void choose_piece(struct msc_pool_shard *check, uint64_t chance) {
+    size_t n_piece = (check->n_trials + CHECKED_PIECES - 1) / CHECKED_PIECES;
+    size_t n_pieces = (check->n_trials + n_piece - 1) / n_piece;
+    size_t skipped = (size_t)(chance % n_pieces) * n_piece;
+    size_t n_left = check->n_trials - skipped;
+    check->first_trial += skipped;
+    check->n_trials = n_piece < n_left ? n_piece : n_left;
+}
+
+// Checks of some parts, which whoever measures these does not know of.
+static enum msc_status choose_checks(struct msc_pool *pool) {
     struct msc_pool_job *job = pool->job;
-    for (size_t i = 0; i < job->n_shards; i++) {
-        struct msc_pool_shard *shard = &job->shards[i];
-        struct msc_pool_worker *checker =
-            msc_pool__is_check(shard) ? choose_checker(pool, shard) : NULL;
-        if (checker) {
-            msc_pool__give(&shard->holders[1], checker);
+    size_t n = job->n_shards;
+    for (size_t i = 0; i < n; i++) {
+        struct msc_pool_shard check = job->shards[i];
+        struct msc_pool_worker *worker = msc_pool__find_worker(pool, check.holders[0].worker);
+        struct msc_pool_worker *checker = choose_checker(pool, &check);
+        struct msc_hash chance = msc_hash_add_u64(msc_hash_bytes("check", 5), pool->secret);
+        chance = msc_hash_add_u64(chance, check.id);
+        if (!worker || !checker ||
+            (double)(chance.low >> 11) * 0x1p-53 >= msc_pool__check_share(++worker->n_parts)) {
+            continue;
         }
+        check.is_check = check.is_waiting = true;
+        check.of = i;
+        check.checked = worker->number;
+        check.checker = checker->number;
+        check.holders[0].worker = MSC_POOL_NOBODY;
+        choose_piece(&check, chance.high);
+        MSC_TRY(msc_pool__add_shard(pool, &check));
     }
+    return MSC_OK;
 }
 
 enum msc_status msc_pool__plan(struct msc_pool *pool) {
@@ -213,32 +239,36 @@ enum msc_status msc_pool__plan(struct msc_pool *pool) {
     bool is_by_trials = job->end == 0 || job->part || job->e->n == 1;
     MSC_TRY(is_by_trials ? plan_by_trials(pool, loads, n_tasks)
                          : plan_by_batches(pool, loads, n_tasks));
-    if (job->e->n > 1) {
-        choose_checks(pool);
-    }
-    return MSC_OK;
+    return job->e->n > 1 ? choose_checks(pool) : MSC_OK;
 }
 
 // ---- How many are worth having ----------------------------------------------------------------
 
-// Of the coordinator, for each trial, and for each worker in a round.
-#define TRIAL_S 20e-6
-#define WORKER_S 0.8e-3
 #define SPLIT_LOSS 1.18
 #define LEAST_EFFICIENCY 0.7
 #define MOST_WORKERS 100000
 
-static double efficiency(double round_s, size_t n_trials, size_t n_batches, size_t n) {
+static double round_of(const struct msc_pool_costs *costs, double round_s, size_t n_trials,
+                       size_t n_batches, size_t n) {
     double lost = n <= n_batches ? 1.0 : SPLIT_LOSS;
-    double overhead_s = TRIAL_S * (double)n_trials + WORKER_S * (double)n;
-    return round_s / ((double)n * (lost * round_s / (double)n + overhead_s));
+    return lost * round_s / (double)n + costs->trial_s * (double)n_trials +
+           costs->worker_s * (double)n + costs->message_s;
 }
 
-size_t msc_pool_worth(double round_s, size_t n_trials, size_t n_batches) {
+size_t msc_pool_worth(double *worth_s, const struct msc_pool_costs *costs, double round_s,
+                      double left_s, size_t n_trials, size_t n_batches) {
+    size_t most = (n_batches > 0 ? n_batches : 1) * n_trials;
     size_t n = 1;
-    while (n < MOST_WORKERS && n < (n_batches > 0 ? n_batches : 1) * n_trials &&
-           efficiency(round_s, n_trials, n_batches, n + 1) >= LEAST_EFFICIENCY) {
+    most = most < MOST_WORKERS ? most : MOST_WORKERS;
+    most = costs->most > 0 && costs->most < most ? costs->most : most;
+    while (n < most) {
+        double next_s = round_of(costs, round_s, n_trials, n_batches, n + 1);
+        if (round_s / ((double)(n + 1) * next_s) < LEAST_EFFICIENCY) {
+            break;
+        }
         n++;
     }
-    return n;
+    *worth_s = round_of(costs, round_s, n_trials, n_batches, n > 1 ? n : 2);
+    bool is_sooner = isinf(left_s) || costs->start_s + left_s * *worth_s / round_s < left_s;
+    return n > 1 && is_sooner ? n : 0;
 }

@@ -86,8 +86,9 @@ static struct msc_pool_worker *least_busy(struct msc_pool *pool, struct msc_pool
     struct msc_pool_worker *best = NULL;
     for (size_t i = 0; i < pool->n_workers; i++) {
         struct msc_pool_worker *worker = &pool->workers[i];
+        bool is_own = shard->is_check && worker->number == shard->checked;
         if (worker->state == MSC_POOL_READY && (!best || worker->n_open < best->n_open) &&
-            !msc_pool__find_holder(shard, worker->number)) {
+            !is_own && !msc_pool__find_holder(shard, worker->number)) {
             best = worker;
         }
     }
@@ -98,7 +99,7 @@ static void give_away(struct msc_pool *pool) {
     struct msc_pool_job *job = pool->job;
     for (size_t i = 0; i < job->n_shards; i++) {
         struct msc_pool_shard *shard = &job->shards[i];
-        if (!shard->is_done && shard->holders[0].worker == MSC_POOL_NOBODY) {
+        if (!shard->is_done && !shard->is_waiting && shard->holders[0].worker == MSC_POOL_NOBODY) {
             struct msc_pool_worker *worker = least_busy(pool, shard);
             if (worker) {
                 msc_pool__give(&shard->holders[0], worker);

@@ -14,6 +14,7 @@
 #define UNREADY_S 3600.0
 #define MAX_LOST 3 // times that a part is sent again before its trials run one by one
 #define SAY_EVERY_S 60.0
+#define MOST_NAMES 8 // of workers, in one line
 #define LOOK_EVERY_S 1.0
 #define LONGEST_GAP_S 2.0 // between two events, which are looked for ten times a second
 
@@ -65,6 +66,10 @@ static enum msc_status take_parts_back(struct msc_pool *pool, int32_t number, bo
         if (!leave_part(shard, number)) {
             continue;
         }
+        if (shard->is_check) { // others are
+            shard->is_done = true;
+            continue;
+        }
         bool is_alone = job->e->n == 1, has_copy = shard->holders[0].worker != MSC_POOL_NOBODY;
         shard->n_lost += is_blamed;
         pool->figures.n_retried += !has_copy;
@@ -95,8 +100,11 @@ static enum msc_status lose_worker(struct msc_pool *pool, int32_t number, const 
         return MSC_OK;
     }
     pool->figures.n_lost++;
-    msc_log(pool->options.log, MSC_LOG_WARNING, "worker %s is lost: %s", worker->name, why);
+    char name[sizeof worker->name];
+    snprintf(name, sizeof name, "%s", worker->name);
     forget_worker(pool, worker);
+    msc_log(pool->options.log, MSC_LOG_WARNING, "worker %s is lost: %s; %zu left", name, why,
+            msc_pool__n_ready(pool));
     return take_parts_back(pool, number, true);
 }
 
@@ -148,6 +156,19 @@ static const char *text_of(const cJSON *object, const char *key) {
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
+// Its host, process and, of Slurm's, job.
+static void name_worker(struct msc_pool_worker *worker, const cJSON *hello) {
+    const cJSON *pid = cJSON_GetObjectItemCaseSensitive(hello, "pid");
+    struct msc_str host = {0}, job = {0};
+    msc_shown_append(&host, text_of(hello, "host"));
+    msc_shown_append(&job, text_of(hello, "job"));
+    snprintf(worker->name, sizeof worker->name, "%.80s %.0f%s%.32s", msc_str_text(&host),
+             cJSON_IsNumber(pid) ? pid->valuedouble : 0.0, job.length > 0 ? " of job " : "",
+             msc_str_text(&job));
+    msc_str_finish(&host);
+    msc_str_finish(&job);
+}
+
 static enum msc_status take_hello(struct msc_pool *pool, struct msc_pool_worker *worker,
                                   const cJSON *hello) {
     const struct msc_pool_options *o = &pool->options;
@@ -160,12 +181,7 @@ static enum msc_status take_hello(struct msc_pool *pool, struct msc_pool_worker 
         {"env", pool->identity, "its model, samples or parameters are not those of this search"},
         {"canary", pool->canary, "it computes a trial that is known differently"},
     };
-    const cJSON *pid = cJSON_GetObjectItemCaseSensitive(hello, "pid");
-    struct msc_str host = {0};
-    msc_shown_append(&host, text_of(hello, "host"));
-    snprintf(worker->name, sizeof worker->name, "%.100s %.0f", msc_str_text(&host),
-             cJSON_IsNumber(pid) ? pid->valuedouble : 0.0);
-    msc_str_finish(&host);
+    name_worker(worker, hello);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *said = text_of(hello, rows[i].key);
         if (rows[i].own[0] && strcmp(said, rows[i].own) != 0) {
@@ -181,6 +197,10 @@ static enum msc_status take_hello(struct msc_pool *pool, struct msc_pool_worker 
     }
     msc_bridge_ready(pool->options.bridge, worker->number);
     worker->state = MSC_POOL_READY;
+    worker->since = pool->job && !worker->has_joined ? pool->job->e->trials[0]->id : worker->since;
+    worker->is_new = !worker->has_joined;
+    worker->has_joined = true;
+    pool->figures.n_joined += worker->is_new;
     pool->loss[0] = '\0';
     worker->answered_s = pool->now_s;
     pool->has_news = true;
@@ -285,6 +305,39 @@ static void look_at_clock(struct msc_pool *pool) {
     pool->clock_s = clock_s;
 }
 
+// At the start all that are there, later those that are new since then.
+void msc_pool__say_who_joined(struct msc_pool *pool) {
+    struct msc_str names = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < pool->n_workers; i++) {
+        struct msc_pool_worker *worker = &pool->workers[i];
+        if (worker->is_new && worker->state == MSC_POOL_READY) {
+            if (n < MOST_NAMES) {
+                msc_str_printf(&names, "%s%s", n > 0 ? ", " : "", worker->name);
+            }
+            worker->is_new = false;
+            n++;
+        }
+    }
+    if (n > MOST_NAMES) {
+        msc_str_printf(&names, " and %zu more", n - MOST_NAMES);
+    }
+    if (n > 0) {
+        size_t n_ready = msc_pool__n_ready(pool), n_coming = pool->n_workers - n_ready;
+        size_t n_lost = pool->figures.n_lost;
+        msc_str_printf(&names, "): %zu measure%s", n_ready, n_ready == 1 ? "s" : "");
+        if (n_coming > 0) {
+            msc_str_printf(&names, ", %zu on the way", n_coming);
+        }
+        if (n_lost > 0) {
+            msc_str_printf(&names, ", %zu lost so far", n_lost);
+        }
+        msc_log(pool->options.log, MSC_LOG_INFO, "%zu worker%s joined (%s", n,
+                n == 1 ? " has" : "s have", msc_str_text(&names));
+    }
+    msc_str_finish(&names);
+}
+
 static void say_that_nobody_is_there(struct msc_pool *pool) {
     pool->said_s = msc_pool__n_ready(pool) > 0 ? pool->now_s : pool->said_s;
     if (pool->now_s - pool->said_s > SAY_EVERY_S) {
@@ -337,6 +390,9 @@ static enum msc_status take_event(struct msc_pool *pool, const struct msc_bridge
         return lose_worker(pool, event->worker, event->text);
     case MSC_BRIDGE_LINE:
         return take_line(pool, event);
+    case MSC_BRIDGE_NOTE:
+        msc_log(pool->options.log, MSC_LOG_INFO, "%s", event->text);
+        return MSC_OK;
     case MSC_BRIDGE_NOTHING:
         break;
     }
@@ -356,5 +412,8 @@ enum msc_status msc_pool__pump(struct msc_pool *pool, double timeout_s) {
         MSC_TRY(take_event(pool, &event));
         timeout_s = 0.0;
     } while (event.kind != MSC_BRIDGE_NOTHING);
+    if (pool->is_begun) {
+        msc_pool__say_who_joined(pool);
+    }
     return look_after_workers(pool);
 }

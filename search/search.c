@@ -49,21 +49,29 @@ static void begin_round(struct msc_search *s) {
     s->n_items = 0;
     s->n_extra = 0;
     s->n_written = 0;
+    s->n_told = 0;
     s->round_first = s->next_id;
     s->known_before = s->known;
     msc_arena_reset(&s->arena);
 }
 
 // An agent may take long over each; what is not told now is told when the search goes on.
-static enum msc_status tell_round(struct msc_search *s) {
-    for (size_t i = 0; i < s->n_items; i++) {
+enum msc_status msc_search__tell(struct msc_search *s, size_t n) {
+    for (; s->n_told < n; s->n_told++) {
+        const struct msc_record_line *line = &s->items[s->n_told].line;
         if (msc_cancel_now(s->options->cancel)) {
             return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
         }
-        const struct msc_trial told = msc_race_told_of(&s->known, s->record, &s->items[i].line);
-        MSC_TRY(msc_agent_tell(s->agent, &told));
+        if (!line->is_assembled) {
+            const struct msc_trial told = msc_race_told_of(&s->known, s->record, line);
+            MSC_TRY(msc_agent_tell(s->agent, &told));
+        }
     }
     return MSC_OK;
+}
+
+static enum msc_status tell_round(struct msc_search *s) {
+    return msc_search__tell(s, s->n_items);
 }
 
 // The record's line that comes next.
@@ -84,7 +92,7 @@ static enum msc_status take_next_recorded(struct msc_search *s) {
 // Has it failed for the environment's sake? Retries do not count: they are done again with the trial.
 static bool wants_retry(const struct msc_record_line *line) {
     return msc_search__may_succeed_later(&line->trial.outcome) && line->repeat_of < 0 &&
-           line->retry_of < 0;
+           line->retry_of < 0 && !line->is_assembled;
 }
 
 // Marks trials that a later retry has settled, which came out well.
@@ -159,11 +167,6 @@ static enum msc_status go_live(struct msc_search *s) {
     return msc_search__announce_best(s);
 }
 
-static int64_t trials_allowed(const struct msc_search *s) {
-    int64_t limit = s->options->budget.trials;
-    return limit < 0 ? INT64_MAX : limit - (int64_t)s->n_budgeted;
-}
-
 static bool is_target_reached(const struct msc_search *s) {
     const struct msc_budget *budget = &s->options->budget;
     if (!budget->has_target || s->best_id < 0) {
@@ -186,7 +189,7 @@ static bool is_at_end(const struct msc_search *s, enum msc_search_end *end) {
              (double)s->points.n_settled >= s->n_space_points,
          MSC_SEARCH_END_EXHAUSTED},
         {msc_agent_is_done(s->agent), MSC_SEARCH_END_AGENT},
-        {trials_allowed(s) <= 0, MSC_SEARCH_END_TRIALS},
+        {msc_search__trials_allowed(s, 0) <= 0, MSC_SEARCH_END_TRIALS},
         {msc_search__is_time_over(s), MSC_SEARCH_END_TIME},
     };
     if (msc_cancel_soon(s->options->cancel)) {
@@ -255,7 +258,7 @@ static enum msc_status replay_round(struct msc_search *s, size_t n, size_t *n_ta
     *n_taken = 0;
     while (*n_taken < n && is_replaying(s)) {
         const struct msc_record_line line = next_recorded(s);
-        if (line.retry_of < 0) {
+        if (line.retry_of < 0 && !line.is_assembled) {
             MSC_TRY(check_replay(s, &line.trial.proposal, &s->proposals[*n_taken]));
             (*n_taken)++;
         }
@@ -286,8 +289,8 @@ static enum msc_status run_proposals(struct msc_search *s, size_t n, enum msc_re
         *end = MSC_SEARCH_END_TIME;
         return MSC_OK;
     }
-    int64_t n_allowed = trials_allowed(s);
     size_t n_open = n - n_taken;
+    int64_t n_allowed = msc_search__trials_allowed(s, n_open);
     size_t n_run = n_allowed < 0 ? 0 : (uint64_t)n_allowed < n_open ? (size_t)n_allowed : n_open;
     bool is_late = false;
     size_t n_added = msc_search__is_raced(s) && n_run > 0 ? n_open : n_run;
@@ -326,10 +329,11 @@ static enum msc_status run_round(struct msc_search *s, bool *is_over, enum msc_s
     return *is_over ? MSC_OK : tell_round(s);
 }
 
-// Trials done again between two rounds.
+// Trials done again between two rounds, and plans made early.
 static enum msc_status replay_retries(struct msc_search *s) {
     begin_round(s);
-    while (is_replaying(s) && !is_at_beginning(s) && next_recorded(s).retry_of >= 0) {
+    while (is_replaying(s) && !is_at_beginning(s) &&
+           (next_recorded(s).retry_of >= 0 || next_recorded(s).is_assembled)) {
         MSC_TRY(take_next_recorded(s));
     }
     return tell_round(s);
@@ -458,6 +462,9 @@ enum msc_status msc_search_run(struct msc_search_result *result,
     }
     if (status == MSC_OK) {
         status = search_loop(&s, &result->end);
+    }
+    if (status == MSC_OK) {
+        status = msc_search__assemble(&s, result->end);
     }
     if (options->pool) {
         msc_env_set_elsewhere(options->env, NULL);

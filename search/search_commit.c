@@ -31,16 +31,20 @@ enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_l
     enum msc_trial_state state = line->trial.outcome.state;
     bool is_budgeted = msc_record_is_budgeted(line);
     s->n_budgeted += is_budgeted;
+    s->ends_assembled = line->is_assembled;
     s->n_repeats += line->repeat_of >= 0;
     if (is_budgeted) {
         s->n_repeats_in_row = line->repeat_of >= 0 ? s->n_repeats_in_row + 1 : 0;
     }
-    if (line->repeat_of < 0 &&
+    // What comes of a plan that was made early changes nothing of the sequence.
+    if (line->repeat_of < 0 && !line->is_assembled &&
         (state != MSC_TRIAL_PRUNED || msc_goal_is_estimate(s->goal, &line->trial))) {
         msc_points_settle(&s->points,
                           msc_point_hash(line->trial.proposal.choices, s->space->n_tasks));
     }
-    msc_race_note(&s->known, &s->race, s->goal, line);
+    if (!line->is_assembled) {
+        msc_race_note(&s->known, &s->race, s->goal, line);
+    }
     if (line->repeat_of < 0 && msc_trial_state_is_result(state)) {
         note_best(s, &line->trial);
     }
@@ -81,11 +85,14 @@ struct msc_agent_left msc_search__left(const struct msc_search *s, double *effor
         n_open += msc_record_is_budgeted(&s->items[i].line);
     }
     left.n += n_open;
+    left.n_plan += left.n_plan > 0.0 ? n_open : 0.0;
     if (s->options->budget.trials >= 0) {
-        left.n = fmin(left.n, (double)s->options->budget.trials - (double)s->n_budgeted);
+        left.n = fmin(left.n, (double)s->options->budget.trials - (double)s->n_budgeted -
+                                  (double)s->ends_assembled);
     }
     if (n_points < left.n) { // an agent may leave points out all the same
-        left = (struct msc_agent_left){.n = n_points};
+        left.n = n_points;
+        left.is_exact = false;
     }
     left.n = fmax(left.n, 0.0);
     left.is_exact |= left.n == 0.0;
@@ -130,7 +137,7 @@ static void report_progress(struct msc_search *s, double elapsed_s) {
         .n_refused = figures.n_refused,
         .n_retried = figures.n_retried,
         .n_trials = msc_record_n_trials(s->record),
-        .n_budgeted = s->n_budgeted,
+        .n_budgeted = s->n_budgeted + s->ends_assembled,
         .max_trials = s->options->budget.trials,
         .n_new = s->n_new,
         .n_evaluated = s->n_evaluated,

@@ -53,6 +53,7 @@ struct msc_search {
     size_t n_items;
     size_t items_capacity;
     size_t n_written; // items whose line is in the record's buffer or beyond
+    size_t n_told;    // items that the agent was told
     int64_t round_first;
     size_t n_extra; // items at the end that only take part in the race: the budget ends before them
 
@@ -84,6 +85,8 @@ struct msc_search {
     struct msc_record_front front; // of more than one objective; settled when it is looked at
     int64_t n_repeats_in_row;
     size_t n_budgeted;
+    bool
+        ends_assembled; // the record, with a plan that the agent made early; it is not in n_budgeted
     size_t n_repeats;
 
     // This launch.
@@ -98,6 +101,10 @@ struct msc_search {
 enum msc_status msc_search__open(struct msc_search *s); // on failure too, close it
 void msc_search__close(struct msc_search *s);
 
+// search.c
+// Tells the agent the round's items up to the n-th, but for what is none of its sequence.
+enum msc_status msc_search__tell(struct msc_search *s, size_t n);
+
 // search_item.c
 // Adds an item for the trial s->next_id. A line of the record is taken as it is. A new one has the
 // proposal's choices as long as the round lasts; it becomes a repeat when an earlier trial answers
@@ -110,6 +117,9 @@ enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_propo
 enum msc_status msc_search__add_told(struct msc_search *s, size_t index);
 enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index);
 enum msc_status msc_search__add_retry(struct msc_search *s, const struct msc_record_line *failed);
+// The same for a plan that the agent made of what it was told.
+enum msc_status msc_search__add_assembled(struct msc_search *s,
+                                          const struct msc_proposal *proposal);
 
 // search_commit.c
 double msc_search__elapsed_s(const struct msc_search *s);
@@ -124,6 +134,14 @@ enum msc_status msc_search__check_record(const struct msc_search *s);
 // expensive as the last ones.
 struct msc_agent_left msc_search__left(const struct msc_search *s, double *effort);
 enum msc_status msc_search__announce_best(struct msc_search *s);
+
+// search_assemble.c
+// How many trials the budget still allows, but for those that are kept for a plan that the agent makes of
+// what it was told. `n_open`: proposals that it was asked for and that have no result.
+int64_t msc_search__trials_allowed(const struct msc_search *s, size_t n_open);
+// Once the search has ended: has the agent make its plan, where the budget ended before it could, and
+// evaluates that.
+enum msc_status msc_search__assemble(struct msc_search *s, enum msc_search_end end);
 
 // search_run.c
 bool msc_search__is_commit_due(const struct msc_search *s);

@@ -29,8 +29,9 @@ static enum msc_status push_item(struct msc_search *s, const struct msc_search_i
     s->items[s->n_items++] = *item;
     s->next_id++;
     s->n_tried += item->line.warm == MSC_RECORD_WARM_TRIED && item->line.retry_of < 0;
-    return item->line.repeat_of < 0 ? msc_points_set(&s->points, hash, item->line.trial.id)
-                                    : MSC_OK;
+    return item->line.repeat_of < 0 && !item->line.is_assembled
+               ? msc_points_set(&s->points, hash, item->line.trial.id)
+               : MSC_OK;
 }
 
 enum msc_status msc_search__add_recorded(struct msc_search *s, const struct msc_record_line *line) {
@@ -59,7 +60,9 @@ static enum msc_status add_round_item(struct msc_search *s, const struct msc_rec
     item.line.repeat_of = -1;
     if (line->retry_of < 0) {
         int64_t earlier = msc_points_find(&s->points, hash);
-        item.line.repeat_of = earlier >= 0 && does_answer(s, earlier, trial) ? earlier : -1;
+        // Items that only took part in a race have ids that are given anew.
+        bool is_answered = earlier >= 0 && earlier < s->next_id && does_answer(s, earlier, trial);
+        item.line.repeat_of = is_answered ? earlier : -1;
     }
     return push_item(s, &item, hash);
 }
@@ -68,6 +71,13 @@ enum msc_status msc_search__add_new(struct msc_search *s, const struct msc_propo
                                     enum msc_record_warm warm) {
     const struct msc_record_line line = {
         .trial.proposal = *proposal, .retry_of = -1, .baseline = -1, .warm = warm};
+    return add_round_item(s, &line);
+}
+
+enum msc_status msc_search__add_assembled(struct msc_search *s,
+                                          const struct msc_proposal *proposal) {
+    const struct msc_record_line line = {
+        .trial.proposal = *proposal, .retry_of = -1, .baseline = -1, .is_assembled = true};
     return add_round_item(s, &line);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "records/record.h"
 #include "search/session.h"
 #include "search/watchdog.h"
 #include "search/worker_page.h"
@@ -415,6 +416,38 @@ static enum msc_status supervise_worker(struct supervisor *s, int *exit_code) {
     }
 }
 
+// The next record that was set aside; NULL: no more.
+static const char *next_aside(const char **aside, const struct supervisor *s, uint32_t *at) {
+    const char *path = s->page->aside + *at;
+    if (*at >= atomic_load(&s->page->n_aside_bytes)) {
+        return NULL;
+    }
+    *aside = path + strlen(path) + 1;
+    *at = (uint32_t)(*aside + strlen(*aside) + 1 - s->page->aside);
+    return path;
+}
+
+// A search that has failed before its agent's first trial must not cost the record that it was to replace.
+// What ended it is still to be told.
+static void take_records_back(const struct supervisor *s) {
+    char message[512];
+    const char *path, *aside;
+    uint32_t at = 0;
+    while ((path = next_aside(&aside, s, &at)) != NULL) {
+        if (msc_record_is_begun(path)) {
+            return;
+        }
+    }
+    snprintf(message, sizeof message, "%s", msc_status_message());
+    at = 0;
+    while ((path = next_aside(&aside, s, &at)) != NULL) {
+        if (msc_record_take_back(path, aside, s->options->log) != MSC_OK) {
+            say_death(s, MSC_LOG_WARNING, "%s", msc_status_message());
+        }
+    }
+    (void)msc_status_restore(MSC_E_STATE, message);
+}
+
 enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options *options) {
     enum msc_status status = MSC_OK;
     struct supervisor s = {
@@ -425,6 +458,9 @@ enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options
     MSC_TRY_OUT(make_environment(&s));
     MSC_TRY_OUT(start_guard(&s));
     status = supervise_worker(&s, exit_code);
+    if (status != MSC_OK || *exit_code != 0) {
+        take_records_back(&s);
+    }
 out:
     if (s.page) {
         munmap(s.page, sizeof *s.page);

@@ -13,6 +13,7 @@
 #define MSC_WORKER_MAGNITUDES 64
 #define MSC_WORKER_PATH_BYTES 4096
 #define MSC_WORKER_WHY_BYTES 256
+#define MSC_WORKER_ASIDE_BYTES 65536
 
 // _Atomic: written on one side while the other reads.
 struct msc_worker_page {
@@ -34,6 +35,9 @@ struct msc_worker_page {
     _Atomic uint32_t n_left; // workers in a row that have left so, until there is progress
     char log_path[MSC_WORKER_PATH_BYTES];
     _Atomic int32_t log_level; // enum msc_log_level of that file; -1: there is none
+    // Records that were set aside before the search began: path, zero, the path that it has now, zero, …
+    char aside[MSC_WORKER_ASIDE_BYTES];
+    _Atomic uint32_t n_aside_bytes;
     // Written by the parent (start_error by the child before it executes the program).
     _Atomic uint32_t death; // enum msc_worker_death of the worker before
     _Atomic int32_t signal_number;

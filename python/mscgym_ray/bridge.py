@@ -239,6 +239,12 @@ async def as_future(reference: Any) -> Any:
     return await reference
 
 
+def describe(ray: Any, address: str) -> str:
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    cpus = sum(int(node["Resources"].get("CPU", 0)) for node in nodes)
+    return f"--cluster ray: {address} is reached: {len(nodes)} node{'s' * (len(nodes) != 1)}, {cpus} CPUs"
+
+
 async def serve(address: str, output: TextIO) -> None:
     reader = asyncio.StreamReader(limit=READ_BYTES)
     loop = asyncio.get_running_loop()
@@ -247,7 +253,14 @@ async def serve(address: str, output: TextIO) -> None:
     if not line:
         return
     start = json.loads(line)["start"]
-    bridge = Bridge(connect(address), output, start)
+
+    def give_up(text: str) -> None:
+        fail(output, text)
+        os._exit(1)
+
+    ray = connect(address, lambda text: say(output, "note", text), give_up)
+    say(output, "note", describe(ray, address))
+    bridge = Bridge(ray, output, start)
     tasks = {asyncio.ensure_future(bridge.read(reader)), asyncio.ensure_future(bridge.watch()), bridge.broken}
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     error = next((task.exception() for task in done if task.exception()), None)

@@ -8,10 +8,13 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 ANSWER_S = 10.0  # of the machine that was named, at most
+SAY_S = 4.0  # without an answer: it is said that there is none yet
+LIMIT_S = 30.0  # without an answer, at most
 
 
 class BridgeError(Exception):
@@ -54,6 +57,28 @@ def held_back() -> Iterator[BinaryIO]:
             os.close(shown)
 
 
+@contextlib.contextmanager
+def watched(where: str, note: Callable[[str], None], give_up: Callable[[str], None]) -> Iterator[None]:
+    """Ray asks on for minutes, and a name is looked up for as long: nobody waits in silence, nor for that long."""
+    answered = threading.Event()
+
+    def watch() -> None:
+        if answered.wait(SAY_S):
+            return
+        note(f"--cluster ray: {where} has not answered for {SAY_S:.0f} s; it is waited for up to {LIMIT_S:.0f} s")
+        if not answered.wait(LIMIT_S - SAY_S):
+            give_up(
+                f"{where} has not answered for {LIMIT_S:.0f} s: is it the address of a Ray head, "
+                "HOST:PORT as ray start --head has printed it?"
+            )
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        answered.set()
+
+
 def why_not(where: str, error: BaseException, told: str) -> str:
     if "InvalidAuthToken" in told or "InvalidAuthToken" in str(error):
         return f"{where} refuses the token: RAY_AUTH_TOKEN or ~/.ray/auth_token must have that of its cluster"
@@ -62,8 +87,8 @@ def why_not(where: str, error: BaseException, told: str) -> str:
     return f"{where} cannot be reached: {first_line(error)}"
 
 
-def connect(address: str) -> Any:
-    """Ray, connected; with the token that its cluster asks for."""
+def connect(address: str, note: Callable[[str], None], give_up: Callable[[str], None]) -> Any:
+    """Ray, connected; with the token that its cluster asks for. `give_up` ends the process, `note` does not."""
     if os.environ.get("RAY_AUTH_MODE") != "token":
         raise BridgeError(
             "RAY_AUTH_MODE=token is not set: whoever reaches a cluster without tokens runs programs on it"
@@ -73,10 +98,12 @@ def connect(address: str) -> Any:
     except ImportError as error:
         raise BridgeError(f"Ray is not installed for {sys.executable}: {first_line(error)}") from None
     where = os.environ.get("RAY_ADDRESS", "auto") if address == "auto" else address
-    check_port(where)
-    with held_back() as held:
+    with watched(where, note, give_up), held_back() as held:
         try:
+            check_port(where)
             ray.init(where, log_to_driver=False, logging_level=logging.ERROR, configure_logging=True)
+        except BridgeError:
+            raise
         except Exception as error:  # Ray has many, some of them RuntimeError
             held.seek(0)
             raise BridgeError(why_not(where, error, held.read().decode(errors="replace"))) from None

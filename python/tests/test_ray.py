@@ -119,7 +119,7 @@ sys.modules["ray.util.scheduling_strategies"] = types.SimpleNamespace(
     NodeAffinitySchedulingStrategy=lambda node_id, soft: node_id)
 
 from mscgym import installed  # noqa: E402
-from mscgym_ray import bridge, node, store  # noqa: E402
+from mscgym_ray import bridge, connect, node, store  # noqa: E402
 from mscgym_ray.connect import BridgeError, check_port, why_not  # noqa: E402
 
 bridge.PAUSE_S = bridge.LOOK_S = node.WAIT_S = 0.02
@@ -416,6 +416,23 @@ class TestWords(unittest.TestCase):
         with self.assertRaisesRegex(BridgeError, "127.0.0.1:1 cannot be reached: Connection refused"):
             check_port("127.0.0.1:1")
         check_port("auto")
+
+    def test_waits_neither_in_silence_nor_for_long(self):
+        notes, ends = [], []
+        with mock.patch.object(connect, "SAY_S", 0.05), mock.patch.object(connect, "LIMIT_S", 0.2):
+            with connect.watched("box:1", notes.append, ends.append):
+                time.sleep(0.1)
+                self.assertIn("box:1 has not answered", notes[0])
+                self.assertEqual(ends, [])
+            time.sleep(0.2)  # it has answered since
+            self.assertEqual((len(notes), ends), (1, []))
+            with connect.watched("box:1", notes.append, ends.append):
+                time.sleep(0.4)
+            self.assertIn("box:1 has not answered", ends[0])
+            with connect.watched("box:1", notes.append, ends.append):
+                pass
+            time.sleep(0.3)
+        self.assertEqual((len(notes), len(ends)), (2, 1))
 
 
 if __name__ == "__main__":

@@ -103,6 +103,32 @@ static void test_agents_conformance__same_seed_same_trace(void **state) {
     for_each(check_same_seed);
 }
 
+// A plan that is made early changes nothing of what comes later.
+static void check_assembling(const struct subject *subject) {
+    const char *const envs[] = {small_toy, bounded_toy, pareto_toy};
+    for (size_t i = 0; i < 3; i++) {
+        struct trace without;
+        struct trace with;
+        struct trace_run run = {.env = envs[i],
+                                .agent = subject->config,
+                                .seed = 5,
+                                .round = 4,
+                                .max_trials = 150,
+                                .tell_baselines = true};
+        trace_make(&without, &run);
+        run.assembles = true;
+        trace_make(&with, &run);
+        trace_assert_same(&without, &with);
+        trace_finish(&without);
+        trace_finish(&with);
+    }
+}
+
+static void test_agents_conformance__assembling_changes_nothing(void **state) {
+    (void)state;
+    for_each(check_assembling);
+}
+
 static void check_replay(const struct subject *subject) {
     static const size_t rounds[] = {1, 3, 8, 64};
     for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; i++) {
@@ -275,6 +301,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agents_conformance__same_seed_same_trace),
         cmocka_unit_test(test_agents_conformance__replay_equals_uninterrupted),
+        cmocka_unit_test(test_agents_conformance__assembling_changes_nothing),
         cmocka_unit_test(test_agents_conformance__survives_bad_outcomes),
         cmocka_unit_test(test_agents_conformance__stays_within_exact_bounds),
         cmocka_unit_test(test_agents_conformance__exhausts_small_spaces),

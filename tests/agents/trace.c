@@ -121,6 +121,9 @@ static bool run_round(struct runner *r) {
     for (size_t i = 0; i < r->run->round; i++) {
         proposals[i].choices = choices[i];
     }
+    if (r->run->assembles && msc_agent_can_assemble(r->agent)) {
+        assert_ok(msc_agent_assemble(r->agent, &proposals[0]));
+    }
     const struct msc_agent_left left = msc_agent_left(r->agent);
     assert_ok(msc_agent_ask(r->agent, proposals, r->run->round, &n));
     assert_true(n <= r->run->round);

@@ -36,6 +36,7 @@ struct trace_run {
     // Optional: changes an outcome before it is kept and told.
     void (*disturb)(int64_t id, struct msc_outcome *outcome);
     bool tell_twice;
+    bool assembles; // has the agent make its plan early, before every ask
     // Optional: the first n_replayed outcomes come from here instead of the environment, and every
     // proposal must equal the one recorded.
     const struct trace *replayed;

@@ -151,15 +151,73 @@ static void test_records_record_header__canonical(void **state) {
     }
 }
 
+// Trials 0 to n - 1 of a sequence; before trial `assembled` (-1: none) a plan stands that is no part of it.
+static void write_sequence(const struct fixture *f, int64_t n, int64_t assembled) {
+    struct msc_record *record = NULL;
+    int64_t n_plans = 0;
+    unlink(f->path);
+    assert_ok(msc_record_create(&record, f->path, f->header, NULL));
+    for (int64_t id = 0; id < n; id++) {
+        if (id == assembled) {
+            struct msc_record_line plan = fixture_trial(0);
+            plan.trial.id = id;
+            plan.baseline = plan.trial.proposal.parent = -1;
+            plan.trial.proposal.probe = false;
+            plan.is_assembled = true;
+            assert_ok(msc_record_append_trial(record, &plan));
+            assert_ok(msc_record_append_segment(record, "other", false));
+            n_plans++;
+        } else if (id == n / 2) {
+            assert_ok(msc_record_append_segment(record, "other", false));
+        }
+        struct msc_record_line line = fixture_trial(id);
+        line.trial.id += n_plans;
+        line.trial.proposal.parent += line.trial.proposal.parent >= assembled ? n_plans : 0;
+        line.repeat_of = id == n - 1 ? n - 2 + n_plans : -1;
+        line.retry_of = id == n - 2 ? 2 : -1;
+        assert_ok(msc_record_append_trial(record, &line));
+    }
+    assert_ok(msc_record_commit(record));
+    msc_record_close(record);
+}
+
+// A plan that was made early is left out, and the ids are those of the sequence; a record that is read says
+// which line it is, and the last one of a record counts against the budget.
+static void test_records_record_header__canonical_sequence(void **state) {
+    const struct fixture *f = *state;
+    struct msc_str texts[2] = {{0}};
+    struct msc_record *record = NULL;
+    struct msc_record_counts counts;
+    write_sequence(f, 12, -1);
+    assert_ok(msc_record_canonical(f->path, NULL, gather, &texts[0]));
+    write_sequence(f, 12, 6);
+    assert_ok(msc_record_canonical(f->path, NULL, gather, &texts[1]));
+    assert_string_equal(msc_str_text(&texts[0]), msc_str_text(&texts[1]));
+    assert_non_null(strstr(msc_str_text(&texts[0]), "\"first\":6"));
+    assert_ok(msc_record_open(&record, f->path, MSC_RECORD_APPEND, NULL));
+    assert_int_equal(msc_record_n_trials(record), 13);
+    for (size_t i = 0; i < 13; i++) {
+        assert_true(msc_record_trial(record, i).is_assembled == (i == 6));
+    }
+    msc_record_count(&counts, record);
+    assert_int_equal(counts.n_budgeted, 12 - 2 - 1); // without baselines, retries and the plan
+    struct msc_record_line plan = fixture_trial(13);
+    plan.is_assembled = true;
+    assert_ok(msc_record_append_trial(record, &plan));
+    msc_record_count(&counts, record);
+    assert_int_equal(counts.n_budgeted, 10);
+    msc_record_close(record);
+    msc_str_finish(&texts[0]);
+    msc_str_finish(&texts[1]);
+}
+
 int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_records_record_header__##name, fixture_setup,             \
                                     fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(names_the_field),
-        CASE(free_keys),
-        CASE(own_members),
-        CASE(canonical),
+        CASE(names_the_field), CASE(free_keys),          CASE(own_members),
+        CASE(canonical),       CASE(canonical_sequence),
     };
 #undef CASE
     msc_test_select(argc, argv);

@@ -11,6 +11,8 @@
 struct batch_env {
     int64_t tasks, choices, batches;
     bool is_broken, is_broken_at_once;
+    double lie_share;
+    uint64_t lie_seed;
     struct msc_space space;
     struct msc_task task_list[MAX_TASKS];
     double empty[N_SUMS * MAX_BATCHES];
@@ -77,7 +79,10 @@ static double term_of(const struct batch_env *b, const uint32_t choices[], size_
                       size_t sum) {
     struct msc_hash h = msc_hash_bytes(choices, (size_t)b->tasks * sizeof choices[0]);
     h = msc_hash_add_u64(h, batch * N_SUMS + sum);
-    bool is_wrong = b->is_broken && (b->is_broken_at_once || batch + 1 == (size_t)b->batches);
+    uint64_t drawn = msc_hash_add_u64(h, b->lie_seed).low;
+    bool is_lie = (double)(drawn >> 11) * 0x1p-53 < b->lie_share && choices[0] + choices[1] > 0;
+    bool is_wrong =
+        is_lie || (b->is_broken && (b->is_broken_at_once || batch + 1 == (size_t)b->batches));
     return (double)(h.low >> 11) * 0x1p-53 - 0.05 + (is_wrong ? 1e-9 : 0.0);
 }
 
@@ -153,6 +158,12 @@ void batch_env_break(struct msc_env *env, bool always) {
     struct batch_env *b = msc_env_state(env);
     b->is_broken = true;
     b->is_broken_at_once = always;
+}
+
+void batch_env_lie(struct msc_env *env, double share, uint64_t seed) {
+    struct batch_env *b = msc_env_state(env);
+    b->lie_share = share;
+    b->lie_seed = seed;
 }
 
 const struct msc_env_def msc_env_batch = {

@@ -8,5 +8,7 @@
 extern const struct msc_env_def msc_env_batch; // parameters: tasks, choices, batches
 // From now on this one computes the last batch wrongly; with `always` the first one, too.
 void batch_env_break(struct msc_env *env, bool always);
+// The same of such a share of all numbers, drawn from a seed; never of the first uniform plan's.
+void batch_env_lie(struct msc_env *env, double share, uint64_t seed);
 
 #endif

@@ -121,7 +121,9 @@ static enum msc_status open_subject(void *payload, struct msc_node_subject *out,
     w->env = NULL;
     w->config = cJSON_Parse(w->fake->options.env);
     MSC_TRY(msc_env_create(&w->env, w->fake->options.def, w->config, &host));
-    if (w->flaw == FLAW_CANARY || w->flaw == FLAW_LIES) {
+    if (w->flaw == FLAW_LIES && w->fake->options.lie_share > 0) {
+        batch_env_lie(w->env, w->fake->options.lie_share, w->fake->options.seed);
+    } else if (w->flaw == FLAW_CANARY || w->flaw == FLAW_LIES) {
         batch_env_break(w->env, w->flaw == FLAW_CANARY);
     }
     *out = (struct msc_node_subject){.env = w->env,

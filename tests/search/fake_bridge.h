@@ -24,6 +24,7 @@ struct fake_bridge_options {
     int n_workers;
     int n_faults;              // at most
     enum fake_flaw flaw;       // of the first worker
+    double lie_share;          // of its numbers that are wrong; 0: none beyond the flaw
     bool are_all_flawed;       // of all
     double slow_s;             // at times a part takes so long; 0: never
     double gap_s;              // at times the coordinator does something else for so long; 0: never

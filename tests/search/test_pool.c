@@ -234,20 +234,30 @@ static void test_search_pool__stops_while_nobody_is_there(void **state) {
     remove_record(f->path);
 }
 
-// A machine that cannot be trusted is found out, though it knows the canary: of some thousand parts a
-// hundredth is measured twice.
+// A machine that cannot be trusted is found out, though it knows the canary, whether it lies of all that is on
+// the last batch or of some numbers, one in five at least: 64 parts that are all checked leave it a chance below
+// 0.8^64 = 6e-7.
 static void test_search_pool__finds_a_difference(void **state) {
+    static const double shares[] = {0.0, 0.2, 0.5, 1.0};
     struct fixture *f = *state;
     const struct subject s = {.def = &msc_env_batch,
                               .env = "{\"tasks\":8}",
                               .agent = "{\"type\":\"random\"}",
                               .parallel = 2,
-                              .n_trials = 1000};
-    const struct fake_bridge_options o = {
-        .seed = 3, .n_workers = 3, .flaw = FLAW_LIES, .def = s.def, .env = s.env};
-    assert_int_equal(run(f->path, &s, fake_bridge_open(&o), NULL), MSC_E_STATE);
-    assert_message("differently: one of these machines cannot be trusted");
-    remove_record(f->path);
+                              .n_trials = 300};
+    for (size_t i = 0; i < 4; i++) {
+        for (uint64_t seed = 1; seed <= 8; seed++) {
+            const struct fake_bridge_options o = {.seed = seed,
+                                                  .n_workers = 3,
+                                                  .flaw = FLAW_LIES,
+                                                  .lie_share = shares[i],
+                                                  .def = s.def,
+                                                  .env = s.env};
+            assert_int_equal(run(f->path, &s, fake_bridge_open(&o), NULL), MSC_E_STATE);
+            assert_message("differently: one of these machines cannot be trusted");
+            remove_record(f->path);
+        }
+    }
 }
 
 static void test_search_pool__says_why_nobody_is_left(void **state) {
@@ -346,11 +356,28 @@ static void test_search_pool__doubles(void **state) {
 // as one likes and rounds of 256 trials of 10 s, 0.0008 N^2 + 0.00512 N <= 10 (1 / 0.7 - 1), so 70.
 static void test_search_pool__worth(void **state) {
     (void)state;
-    assert_int_equal(msc_pool_worth(10.0, 256, 1000), 70);
+    // A coordinator of 20 us a trial and 0.8 ms a worker; what messages take, and the start, come to it.
+    const struct msc_pool_costs none = {.trial_s = 20e-6, .worker_s = 0.8e-3};
+    struct msc_pool_costs slow = none, two = none;
+    double round_s;
+    assert_int_equal(msc_pool_worth(&round_s, &none, 10.0, INFINITY, 256, 1000), 70);
+    assert_true(fabs(round_s - (10.0 / 70 + 0.00512 + 0.056)) < 1e-12);
     // Beyond the batches, 1.18 of the work: 0.0008 N^2 + 0.00512 N <= 10 (1 / 0.7 - 1.18), so 52.
-    assert_int_equal(msc_pool_worth(10.0, 256, 16), 52);
-    assert_int_equal(msc_pool_worth(0.001, 256, 16), 1);
-    assert_int_equal(msc_pool_worth(1e9, 4, 0), 4); // no more than there are trials
+    assert_int_equal(msc_pool_worth(&round_s, &none, 10.0, INFINITY, 256, 16), 52);
+    assert_int_equal(msc_pool_worth(&round_s, &none, 0.001, INFINITY, 256, 16), 0);
+    // No more than there are trials, nor than there may be.
+    assert_int_equal(msc_pool_worth(&round_s, &none, 1e9, INFINITY, 4, 0), 4);
+    two.most = 2;
+    assert_int_equal(msc_pool_worth(&round_s, &two, 10.0, INFINITY, 256, 16), 2);
+    // 40 ms on one: with messages of 0.18 s two take five times as long.
+    slow.message_s = 0.18;
+    assert_int_equal(msc_pool_worth(&round_s, &slow, 0.04, INFINITY, 32, 64), 0);
+    assert_true(fabs(round_s - (0.02 + 0.00064 + 0.0016 + 0.18)) < 1e-12);
+    assert_int_equal(msc_pool_worth(&round_s, &slow, 4.0, INFINITY, 32, 64), 9);
+    // Five seconds to start, and ten to go: 4 s a round become 0.63.
+    slow.start_s = 5.0;
+    assert_int_equal(msc_pool_worth(&round_s, &slow, 4.0, 10.0, 32, 64), 9);
+    assert_int_equal(msc_pool_worth(&round_s, &slow, 4.0, 5.5, 32, 64), 0);
 }
 
 int main(int argc, char **argv) {

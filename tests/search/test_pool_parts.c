@@ -177,33 +177,84 @@ static void test_search_pool_parts__are_spread_over_all(void **state) {
     cJSON_Delete(config);
 }
 
-// All check others' parts, and about one part in a hundred is checked.
+// Plans evaluations of two trials until each worker has had so many parts. *checked: the checks that each
+// makes. Returns the share of numbers that are measured twice.
+static double plan_many(size_t checked[N_WORKERS], struct msc_env *env, uint64_t first,
+                        uint64_t n) {
+    uint64_t parts[N_WORKERS], next_shard = 0;
+    double n_once = 0.0, n_twice = 0.0;
+    for (size_t w = 0; w < N_WORKERS; w++) {
+        parts[w] = first;
+        checked[w] = 0;
+    }
+    while (parts[0] < first + n) {
+        struct scene s;
+        begin_scene(&s, env, INFINITY);
+        s.pool.next_shard = next_shard;
+        for (size_t w = 0; w < N_WORKERS; w++) {
+            s.workers[w].n_parts = parts[w];
+        }
+        assert_ok(msc_pool__plan(&s.pool));
+        next_shard = s.pool.next_shard;
+        for (size_t i = 0; i < s.job.n_shards; i++) {
+            const struct msc_pool_shard *shard = &s.job.shards[i];
+            double n_numbers = (double)(shard->n_trials * shard->range.n);
+            if (shard->is_check) {
+                assert_int_not_equal(shard->checker, shard->checked);
+                checked[shard->checker]++;
+            }
+            *(shard->is_check ? &n_twice : &n_once) += n_numbers;
+        }
+        for (size_t w = 0; w < N_WORKERS; w++) {
+            parts[w] = s.workers[w].n_parts;
+        }
+        end_scene(&s);
+    }
+    return n_twice / n_once;
+}
+
+// All check others' parts. Of a new worker every part is checked; of one that has had thousands about one in a
+// hundred. Of two trials a check measures one.
 static void test_search_pool_parts__are_checked_by_all(void **state) {
     const struct msc_env_host host = {.abi = MSC_ENV_ABI, .n_threads = 1};
     cJSON *config = cJSON_Parse("{\"batches\":16}");
     struct msc_env *env = NULL;
-    size_t n_checks[N_WORKERS] = {0};
-    uint64_t next_shard = 0;
+    size_t checked[N_WORKERS];
     (void)state;
     assert_ok(msc_env_create(&env, &msc_env_batch, config, &host));
-    while (next_shard < 40000) {
-        struct scene s;
-        begin_scene(&s, env, INFINITY);
-        s.pool.next_shard = next_shard;
-        assert_ok(msc_pool__plan(&s.pool));
-        next_shard = s.pool.next_shard;
-        for (size_t i = 0; i < s.job.n_shards; i++) {
-            const struct msc_pool_holder *holders = s.job.shards[i].holders;
-            n_checks[holders[1].worker >= 0 ? holders[1].worker : 0] += holders[1].worker >= 0;
-            assert_int_not_equal(holders[0].worker, holders[1].worker);
-        }
-        end_scene(&s);
-    }
+    assert_true(plan_many(checked, env, 0, 20) == 0.5);
+    double share = plan_many(checked, env, 1000000, 10000);
+    assert_true(share > 0.004 && share < 0.006);
     for (size_t w = 0; w < N_WORKERS; w++) {
-        assert_in_range(n_checks[w], 50, 150);
+        assert_in_range(checked[w], 50, 150);
     }
     msc_env_destroy(env);
     cJSON_Delete(config);
+}
+
+// The chance to pass of who lies of one result in five is the product of 1 - s_k / 5 over its parts: below 1e-6
+// from the 62nd on (0.8^62 = 9.8e-7), also for who begins to lie later, within three times as many parts as it
+// had had before. A long night costs little.
+static void test_search_pool_parts__leave_a_liar_no_chance(void **state) {
+    double log_chance = 0.0, n_checked = 0.0;
+    (void)state;
+    for (uint64_t k = 1; k <= 100000; k++) {
+        double share = msc_pool__check_share(k);
+        assert_true(share >= 0.01 && share <= 1.0);
+        log_chance += log1p(-0.2 * share);
+        n_checked += share;
+        assert_true(k < 62 || log_chance < log(1e-6));
+        // 64 (1 + ln(n / 64)), and then one in a hundred
+        assert_true(k != 1000 || fabs(n_checked - 64.0 * (1.0 + log(1000.0 / 64.0))) < 1.0);
+        assert_true(k != 100000 || n_checked < 0.015 * 100000);
+    }
+    for (uint64_t first = 100; first <= 10000; first *= 10) {
+        log_chance = 0.0;
+        for (uint64_t k = first + 1; k <= 3 * first; k++) {
+            log_chance += log1p(-0.2 * msc_pool__check_share(k));
+        }
+        assert_true(log_chance < log(1e-6));
+    }
 }
 
 int main(int argc, char **argv) {
@@ -211,6 +262,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_search_pool_parts__end_every_trial),
         cmocka_unit_test(test_search_pool_parts__are_spread_over_all),
         cmocka_unit_test(test_search_pool_parts__are_checked_by_all),
+        cmocka_unit_test(test_search_pool_parts__leave_a_liar_no_chance),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,8 @@ cat sinfo.txt
 # A worker that dies before it is ready, again and again; and srun, which is not there for a moment.
 printf '#!/bin/sh\necho "{\\"beat\\":1,\\"busy\\":false}"\nread line\nexit 7\n' >bin/dying
 chmod +x bin/dying
-PATH=$PWD/bin:$PATH try mscgym search a.json --restart --quiet --cluster slurm:2 --worker-program "$PWD/bin/dying"
+PATH=$PWD/bin:$PATH try mscgym search a.json --restart --quiet --cluster slurm:2 --worker-program "$PWD/bin/dying" |
+    sed 's/mscgym-[0-9a-f]*-[0-9]*/mscgym-…/'
 mv bin/srun bin/gone
 (sleep 0.5 && mv bin/gone bin/srun) &
 PATH=$PWD/bin "$program" search a.json --restart --quiet --cluster slurm:1 --worker-program "$program" >/dev/null

@@ -8,7 +8,7 @@ cat >bin/salloc <<'END'
 #!/bin/sh
 echo "salloc $*" | head -n 1 | sed 's/ sh -c.*//; s/--job-name=[^ ]*/--job-name=…/' >>words.txt
 while [ "${1#--}" != "$1" ]; do shift; done
-SLURM_JOB_ID=$$ exec "$@"
+SLURM_JOB_NODELIST=n[1] SLURM_JOB_ID=$$ exec "$@"
 END
 cat >bin/sbcast <<'END'
 #!/bin/sh
@@ -47,8 +47,18 @@ cat packed.txt
 find node tmp -type f -o -path '*/mscgym-*-*'
 rmdir node/mscgym-runs-2
 # What cannot be.
-sed -i 's/exec cp/false/' bin/sbcast
-try mscgym search d.json --restart --quiet --cluster slurm:1 --copy-to "$PWD/node" --worker-program "$PWD/bin/worker"
+cp bin/sbcast whole
+printf '#!/bin/sh\necho "sbcast: error: REQUEST_FILE_BCAST(n1): No \\"such\\" folder" >&2\nexit 2\n' >bin/sbcast
+copy() {
+    try mscgym search d.json --restart --quiet --cluster slurm:1 --copy-to "$1" --worker-program "$PWD/bin/worker" |
+        sed "s|$PWD/||g; s|mscgym-[0-9a-f]*-[0-9]*|mscgym-…|g"
+}
+copy /not/there
+mv whole bin/sbcast
+mkdir full
+printf '#!/bin/sh\necho "tar: no room" >&2\nexit 1\n' >tar && chmod +x tar
+sed "s|^exec|PATH=$PWD:\$PATH SLURMD_NODENAME=n1 exec|" bin/srun >other && chmod +x other && mv other bin/srun
+copy "$PWD/full"
 TMPDIR=/dev/null try mscgym search d.json --restart --quiet --cluster slurm:1 --copy-to "$PWD/node" |
     sed 's/mscgym-[^ ]*.tar/mscgym-….tar/'
 try mscgym search d.json --restart --quiet --cluster slurm:1 --copy-to node

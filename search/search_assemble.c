@@ -1,0 +1,59 @@
+// The plan of an agent whose budget ends before it has learnt all that it would make the plan of: it makes
+// it of what it was told, and the last trial of the budget is that plan. The sequence of the agent's
+// proposals is the same with and without: the trial is marked, is never told to it, answers no proposal,
+// and does not count when a longer budget goes on after it.
+#include "search/search_internal.h"
+
+#include <math.h>
+
+// What the budget allows, with nothing kept.
+static int64_t trials_left(const struct msc_search *s) {
+    int64_t limit = s->options->budget.trials;
+    return limit < 0 ? INT64_MAX : limit - (int64_t)s->n_budgeted;
+}
+
+int64_t msc_search__trials_allowed(const struct msc_search *s, size_t n_open) {
+    int64_t n = trials_left(s);
+    if (n == INT64_MAX || !msc_agent_can_assemble(s->agent)) {
+        return n;
+    }
+    bool is_late = msc_agent_left(s->agent).n_plan + (double)n_open > (double)n;
+    return is_late ? n - 1 : n;
+}
+
+// Is the plan there that the record ends with?
+static bool is_assembled(const struct msc_search *s) {
+    if (!s->ends_assembled) {
+        return false;
+    }
+    size_t last = msc_record_n_trials(s->record) - 1;
+    const struct msc_record_line line = msc_record_trial(s->record, last);
+    return !s->options->retry_failed || !msc_search__may_succeed_later(&line.trial.outcome);
+}
+
+// A round that the budget cut is told as far as it came: this agent is asked for nothing more.
+static enum msc_status evaluate_plan(struct msc_search *s) {
+    struct msc_proposal plan = {.choices = s->choices};
+    MSC_TRY(msc_search__tell(s, s->n_written));
+    if (!msc_agent_can_assemble(s->agent)) {
+        return MSC_OK; // what it was told just now was all
+    }
+    s->n_items = s->n_extra = s->n_written = s->n_told = 0;
+    s->next_id = s->round_first = (int64_t)msc_record_n_trials(s->record);
+    msc_arena_reset(&s->arena);
+    MSC_TRY(msc_agent_assemble(s->agent, &plan));
+    MSC_TRY(msc_search__add_assembled(s, &plan));
+    msc_log(s->options->log, MSC_LOG_INFO,
+            "%s: the budget ends before %s has its plan; trial %lld is the one that it makes of "
+            "what it has",
+            s->options->record_path, msc_agent_definition(s->agent)->name,
+            (long long)s->round_first);
+    return msc_search__evaluate(s, NULL);
+}
+
+enum msc_status msc_search__assemble(struct msc_search *s, enum msc_search_end end) {
+    bool is_short = end == MSC_SEARCH_END_TRIALS || end == MSC_SEARCH_END_TIME;
+    return is_short && trials_left(s) > 0 && msc_agent_can_assemble(s->agent) && !is_assembled(s)
+               ? evaluate_plan(s)
+               : MSC_OK;
+}
