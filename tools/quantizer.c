@@ -75,7 +75,9 @@ static enum msc_status select_sites(struct msc_quantizer *q,
                                     const struct msc_quantizer_options *o) {
     size_t n_used = 0;
     find_included(q, o);
-    MSC_TRY(msc_quantizer__keep_part(q, o));
+    if (o->n_outputs > 0) {
+        MSC_TRY(msc_quantizer_keep_part(q, o->outputs, o->n_outputs));
+    }
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         n_used += q->included[i];
     }

@@ -127,6 +127,11 @@ int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site);
 // The choices that rules leave a site: a bit for each.
 uint64_t msc_quantizer_allowed(const struct msc_quantizer *q, int32_t site);
 
+// Leaves sites float that tensors, by their names, are not computed from. MSC_E_INVALID: the model does
+// not compute one of them.
+enum msc_status msc_quantizer_keep_part(struct msc_quantizer *q, const char *const outputs[],
+                                        size_t n);
+
 // Leaves sites float that edits cannot reach on the evaluator's dataset: their joints are computed
 // before anything runs once lengths are known. *n_left of them were included before.
 // MSC_E_INVALID: none is left.

@@ -29,9 +29,6 @@ enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
 // What is found in the place of the label of a choice, and which labels there are. MSC_E_INVALID.
 enum msc_status msc_quantizer__fail_label(const struct msc_quantizer_options *o, const cJSON *found,
                                           bool takes_float, const char *where);
-// quantizer_part.c: leaves out what the options' outputs do not need.
-enum msc_status msc_quantizer__keep_part(struct msc_quantizer *q,
-                                         const struct msc_quantizer_options *o);
 // How a site's choice is observed and rounded.
 struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
                                                   int32_t choice);
