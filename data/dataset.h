@@ -82,8 +82,8 @@ enum msc_status msc_dataset_count(int64_t *out, const struct msc_dataset_options
 
 // *out is owned by the caller. Every difference from the specs is one line that names the input,
 // the expected and the found shape, dtype and value range. Floats are converted to the input's
-// float type, integers to its integer type where every one fits; integers to a float input and NaN
-// are refused. Labels are integers, one for each sample of the file.
+// float type, integers to its integer type where every one fits; integers to a float input are
+// refused. Floats may be NaN: what a missing value is to a model that fills it in. Labels are integers, one for each sample of the file.
 enum msc_status msc_dataset_load(struct msc_dataset **out,
                                  const struct msc_dataset_options *options,
                                  const struct msc_input_spec specs[], size_t n_specs);

@@ -138,6 +138,10 @@ enum msc_status msc_quantizer_keep_part(struct msc_quantizer *q, const char *con
 enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q,
                                               const struct msc_evaluator *ev, int32_t *n_left);
 
+// Is a site float, since it was observed, for what its tensor holds: infinity, which no step stands for, or
+// NaN where a joint behind it asks for that?
+bool msc_quantizer_is_left(const struct msc_quantizer *q, int32_t site);
+
 // What takes long when scales and integers are found. `progress` (may be NULL) is told, of a stage, how
 // much is done of all, by one thread at a time.
 enum msc_quantizer_stage {
