@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "base/table.h"
 #include "pipeline/quick.h"
+#include "search/report_sameness.h"
 #include "search/supervise.h"
 
 #include <stdio.h>
@@ -208,12 +209,19 @@ static enum msc_status print_quantized(const cJSON *report) {
         names[2] = names[1], plans[2] = plans[1];
         names[1] = "plain 8 bits", plans[1] = plain;
     }
-    msc_str_printf(&text, "of %d plans, by %.0f samples held back: weights %s, activations %s",
-                   cJSON_GetArraySize(list), quantize_get(report, "held_back")->valuedouble,
-                   quantize_text(best, "weights"), quantize_text(best, "activations"));
+    double n_held_back = quantize_get(report, "held_back")->valuedouble;
+    msc_str_printf(&text, "of %d plans, by ", cJSON_GetArraySize(list));
+    if (n_held_back > 0) {
+        msc_str_printf(&text, "%.0f samples held back", n_held_back);
+    } else {
+        msc_str_append(&text, "the samples that ranges come from");
+    }
+    msc_str_printf(&text, ": weights %s, activations %s", quantize_text(best, "weights"),
+                   quantize_text(best, "activations"));
     write_count(&text, quantize_get(best, "float"), "tensor", "left float");
     write_count(&text, quantize_get(best, "improved"), "weight", "improved");
     msc_str_char(&text, '\n');
+    msc_report__write_sameness(&text, report);
     write_plans(&text, names, plans, plain ? 3 : 2);
     write_slower(&text, best);
     write_runtime(&text, report);

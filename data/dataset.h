@@ -102,6 +102,14 @@ enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
 // which must outlive it. MSC_E_INVALID: there are no such samples, or they would cut a sequence.
 enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct msc_dataset *from,
                                         int64_t first, int64_t n);
+// Samples of `from` that `other` does not have, by all that their inputs hold, of sequences whole ones, in
+// batches of its size, or of one where those left differ in shape. *n_shared samples are left out; *out is
+// NULL where that is none, or all of them.
+enum msc_status msc_dataset_create_apart(struct msc_dataset **out, int64_t *n_shared,
+                                         const struct msc_dataset *from,
+                                         const struct msc_dataset *other);
+// Are all samples, several of them, the same?
+bool msc_dataset_is_constant(const struct msc_dataset *dataset);
 void msc_dataset_destroy(struct msc_dataset *dataset);
 
 int64_t msc_dataset_n_samples(const struct msc_dataset *dataset);

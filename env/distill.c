@@ -178,8 +178,7 @@ static int64_t first_infinite(const struct msc_distill *d, const struct msc_dist
     int64_t sample = 0;
     for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
         for (int64_t row = 0; row < msc_dataset_batch_samples(d->dataset, b); row++, sample++) {
-            if (!isfinite(msc_loss_sum_squares(msc_distill__reference(c, b, row),
-                                               c->parts[b].n))) {
+            if (!isfinite(msc_loss_sum_squares(msc_distill__reference(c, b, row), c->parts[b].n))) {
                 return sample;
             }
         }
@@ -270,4 +269,19 @@ enum msc_status msc_distill_load_reference(struct msc_distill *d,
     }
     msc_str_finish(&name);
     return status == MSC_OK ? finish_reference(d) : status;
+}
+
+bool msc_distill_is_same(const struct msc_distill *d, size_t index,
+                         bool (*same)(const float x[], const float y[], int64_t n)) {
+    const struct msc_distill_tensor *c = &d->compared[index];
+    const float *first = msc_distill__reference(c, 0, 0);
+    for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
+        for (int64_t row = 0; row < msc_dataset_batch_samples(d->dataset, b); row++) {
+            if (c->parts[b].n != c->parts[0].n ||
+                !same(first, msc_distill__reference(c, b, row), c->parts[b].n)) {
+                return false;
+            }
+        }
+    }
+    return true;
 }

@@ -120,6 +120,9 @@ double msc_distill_partial_loss(const struct msc_distill *d, const double terms[
 enum msc_status msc_distill_outputs(struct msc_distill *d, const struct msc_edit *const edits[],
                                     struct msc_array_list *list);
 
+// Is a compared tensor the same for all samples, by `same`? The reference is there.
+bool msc_distill_is_same(const struct msc_distill *d, size_t index,
+                         bool (*same)(const float x[], const float y[], int64_t n));
 // Is what comes before an output compared in its place?
 bool msc_distill_is_part(const struct msc_distill *d);
 // What is compared: as many tensors, by their names in the model.

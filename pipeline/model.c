@@ -381,6 +381,33 @@ void msc_model__settle_memory(struct msc_model *m) {
     }
 }
 
+// Samples that scales and plans come from tell nothing of others.
+static enum msc_status leave_out_shared(struct msc_model *m, const struct msc_dataset_options *o) {
+    struct msc_dataset *apart = NULL;
+    if (!m->validation) {
+        return MSC_OK;
+    }
+    int64_t n = msc_dataset_n_samples(m->validation);
+    MSC_TRY(msc_dataset_create_apart(&apart, &m->n_shared, m->validation, m->dataset));
+    if (m->n_shared == 0) {
+        return MSC_OK;
+    }
+    msc_dataset_destroy(m->validation);
+    m->validation = apart;
+    if (apart) {
+        msc_log(m->log, MSC_LOG_WARNING,
+                "%s: %" PRId64 " of %" PRId64 " samples for validation are among those for "
+                "calibration: they are left out",
+                o->inputs, m->n_shared, n);
+    } else {
+        msc_log(m->log, MSC_LOG_WARNING,
+                "%s: all %" PRId64 " samples for validation are among those for calibration: they "
+                "validate nothing, and are left out",
+                o->inputs, n);
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_model_load_dataset(struct msc_model *m, struct msc_config_dataset *from) {
     struct msc_dataset_options *o = &from->options;
     MSC_TRY(msc_model_set_states(m, from->states, from->n_states));
@@ -388,6 +415,7 @@ enum msc_status msc_model_load_dataset(struct msc_model *m, struct msc_config_da
     MSC_TRY(load_validation(m, from, o));
     MSC_TRY(resolve_sequence(m, o));
     MSC_TRY(msc_dataset_load(&m->dataset, o, m->specs, m->n_inputs));
+    MSC_TRY(leave_out_shared(m, o));
     MSC_TRY(msc_model__take_branches(m, m->dataset, m->validation));
     tell_missing(m, from);
     tell_inputs(m);

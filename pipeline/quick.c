@@ -177,7 +177,11 @@ static enum msc_status make_report(cJSON *report, struct msc_quick *q) {
     const struct msc_model *m = q->p->model;
     MSC_TRY(msc_json_add_text(report, "target", msc_processor__entry(q->p)->target));
     MSC_TRY(msc_json_add_number(report, "samples", (double)msc_dataset_n_samples(m->dataset)));
-    MSC_TRY(msc_json_add_number(report, "held_back", (double)msc_dataset_n_samples(m->validation)));
+    MSC_TRY(msc_json_add_number(
+        report, "held_back", m->validation ? (double)msc_dataset_n_samples(m->validation) : 0.0));
+    if (q->p->sameness) {
+        MSC_TRY(msc_json_add(report, "sameness", cJSON_Duplicate(q->p->sameness->child, true)));
+    }
     MSC_TRY(msc_json_add_text(report, "model", q->options->output));
     MSC_TRY(add_reference(report, q));
     if (msc_processor__has_runtime(q->p)) {
@@ -194,6 +198,7 @@ static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
     MSC_TRY(msc_processor__load(q->p, MSC_PROCESSOR_LOOK));
     MSC_TRY(msc_quick__check_names(q));
     MSC_TRY(msc_processor__enter(q->p, q->p->first, MSC_PROCESSOR_LOOK));
+    MSC_TRY(msc_processor__look_at_samples(q->p));
     MSC_TRY(msc_quick__check_stop(q));
     const struct msc_config *c = q->p->config;
     MSC_TRY(msc_model_check(q->p->model, &c->dataset, c->atol, c->rtol));

@@ -40,7 +40,8 @@ struct msc_quick_options {
     struct msc_processor_options host;
 };
 
-// *out, owned by the caller, has "target", "samples", "held_back" and "model", the file; "plans", from
+// *out, owned by the caller, has "target", "samples", "held_back" and "model", the file; "sameness", as of a
+// search's report (docs/record.md), where there is something to say; "plans", from
 // the best on: {"weights", "activations"}, labels of choices, "float", how many tensors are left alone,
 // "improved", how many weights are better than by their choice, "plain", whether it has the ranges of
 // all values, rounded to nearest, "metrics" and "examined", as in a search's report (docs/record.md):
