@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "base/table.h"
 #include "pipeline/quick.h"
+#include "search/report_sameness.h"
 #include "search/supervise.h"
 
 #include <stdio.h>
@@ -15,6 +16,9 @@ struct quantize_values {
     struct msc_cli_common common;
     const char *model, *inputs, *labels, *output, *target, *sites;
     int64_t n_float;
+    struct msc_cli_list loss_tensors, outputs, exclude;
+    int64_t batch;
+    const char *atol;
 };
 
 #define QUANTIZE(member) offsetof(struct quantize_values, member)
@@ -58,6 +62,31 @@ static const struct msc_cli_option options[] = {
      .help =
          "tensors that may stay float at most, where 8 bits lose most (default: a tenth of all)",
      .offset = QUANTIZE(n_float)},
+    {.name = "loss-tensors",
+     .argument = "NAMES",
+     .type = MSC_CLI_LIST,
+     .help = "tensors to compare (default: the outputs, or what comes before NMS and its kin)",
+     .offset = QUANTIZE(loss_tensors)},
+    {.name = "outputs",
+     .argument = "NAMES",
+     .type = MSC_CLI_LIST,
+     .help = "tensors to compare, and behind them all stays float",
+     .offset = QUANTIZE(outputs)},
+    {.name = "exclude",
+     .argument = "PATTERNS",
+     .type = MSC_CLI_LIST,
+     .help = "tensors that stay float, by name with * and ?",
+     .offset = QUANTIZE(exclude)},
+    {.name = "batch",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "samples that run together (default: by the model's shapes)",
+     .offset = QUANTIZE(batch)},
+    {.name = "atol",
+     .argument = "X",
+     .type = MSC_CLI_TEXT,
+     .help = "how far the backend may be from the reference kernels (default: 0.001)",
+     .offset = QUANTIZE(atol)},
     {0},
 };
 
@@ -190,12 +219,19 @@ static enum msc_status print_quantized(const cJSON *report) {
         names[2] = names[1], plans[2] = plans[1];
         names[1] = "plain 8 bits", plans[1] = plain;
     }
-    msc_str_printf(&text, "of %d plans, by %.0f samples held back: weights %s, activations %s",
-                   cJSON_GetArraySize(list), quantize_get(report, "held_back")->valuedouble,
-                   quantize_text(best, "weights"), quantize_text(best, "activations"));
+    double n_held_back = quantize_get(report, "held_back")->valuedouble;
+    msc_str_printf(&text, "of %d plans, by ", cJSON_GetArraySize(list));
+    if (n_held_back > 0) {
+        msc_str_printf(&text, "%.0f samples held back", n_held_back);
+    } else {
+        msc_str_append(&text, "the samples that ranges come from");
+    }
+    msc_str_printf(&text, ": weights %s, activations %s", quantize_text(best, "weights"),
+                   quantize_text(best, "activations"));
     write_count(&text, quantize_get(best, "float"), "tensor", "left float");
     write_count(&text, quantize_get(best, "improved"), "weight", "improved");
     msc_str_char(&text, '\n');
+    msc_report__write_sameness(&text, report);
     write_plans(&text, names, plans, plain ? 3 : 2);
     write_slower(&text, report, best);
     write_runtime(&text, report);
@@ -235,6 +271,11 @@ static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call 
                                   .target = v->target,
                                   .sites = v->sites,
                                   .n_float = v->n_float,
+                                  .loss_tensors = {v->loss_tensors.items, v->loss_tensors.n},
+                                  .outputs = {v->outputs.items, v->outputs.n},
+                                  .exclude = {v->exclude.items, v->exclude.n},
+                                  .batch = v->batch,
+                                  .atol = v->atol,
                                   .host = MSC_PROCESSOR_OPTIONS_INIT};
     MSC_TRY(check_values(v));
     MSC_TRY(msc_cli_fill_options(&o.host, call, &v->common));
@@ -269,10 +310,13 @@ const struct msc_cli_command msc_cmd_quantize = {
         "takes\nwhat loses least on a fifth of the samples, which is held back; of that it leaves "
         "tensors float\nwhich lose most, where it pays, and then fits the weights to what is left "
         "of their inputs.\nWhere the target's runtime is installed the table says what it makes of "
-        "the model. Only the\noutput is written.",
-    .examples =
-        "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx\n"
-        "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx --target openvino\n",
+        "the model. Only the\noutput is written.\n"
+        "NAMES and PATTERNS are divided by commas, or a list in JSON; such options may be "
+        "repeated.\nNames are those that `mscgym graph MODEL` shows.",
+    .examples = "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx\n"
+                "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx --target openvino\n"
+                "  mscgym quantize detector.onnx --inputs inputs.npz -o small.onnx --loss-tensors "
+                "boxes,scores\n",
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct quantize_values),

@@ -48,7 +48,7 @@ _mscgym() {
         ;;
     --threads | --memory | --bind | --numerics | --trials | --time | --top | --sample | --seed | --trial | \
         --repeat | --entry | --state | --tensor | --rounds | --batch | --float | \
-        --pairs | --port | \
+        --pairs | --port | --loss-tensors | --outputs | --exclude | --atol | \
         --limit)
         return
         ;;
@@ -62,7 +62,7 @@ _mscgym() {
         options="--pairs --csv --entry --record --trials --time --log --cluster --numerics --node-path --copy-to --worker-program --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start
             --accept-new-numerics --warm-from --restart $models"
         ;;
-    quantize) options="--inputs --output --labels --target --sites --float $models" ;;
+    quantize) options="--inputs --output --labels --target --sites --float --loss-tensors --outputs --exclude --batch --atol $models" ;;
     resume)
         options="--trials --time --log --cluster --numerics --node-path --copy-to --worker-program --on-improve --on-end --serve --port --dry-run --retry-failed --warm-start --accept-new-numerics
             --allow-plugins $models"

@@ -1,4 +1,4 @@
-#include "data/dataset.h"
+#include "data/dataset_internal.h"
 
 #include "base/alloc.h"
 #include "data/mismatch.h"
@@ -9,31 +9,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct input {
-    char *name;
-    bool is_batched;
-    enum msc_input_form form;
-    const char *state;          // the output that feeds it, or NULL
-    struct msc_array **batches; // [n_batches]
-};
-
-struct msc_dataset {
-    int64_t n_samples;
-    int64_t batch;
-    size_t n_batches;
-    size_t n_inputs;
-    struct input *inputs;
-    struct msc_array *labels; // int64 [n_samples], or NULL
-    bool is_sequence;         // samples of a batch follow one another
-    struct msc_hash hash;
-};
-
 void msc_dataset_destroy(struct msc_dataset *dataset) {
     if (!dataset) {
         return;
     }
     for (size_t i = 0; i < dataset->n_inputs; i++) {
-        struct input *input = &dataset->inputs[i];
+        struct msc_dataset_input *input = &dataset->inputs[i];
         for (size_t b = 0; input->batches && b < dataset->n_batches; b++) {
             msc_array_release(input->batches[b]);
         }
@@ -47,7 +28,7 @@ void msc_dataset_destroy(struct msc_dataset *dataset) {
 
 static enum msc_status build_input(struct msc_dataset *dataset, size_t i,
                                    const struct msc_source *source, int64_t first) {
-    struct input *input = &dataset->inputs[i];
+    struct msc_dataset_input *input = &dataset->inputs[i];
     input->is_batched = source->specs[i].is_batched;
     input->name = msc_strdup(source->specs[i].name);
     input->batches = msc_alloc_zero(dataset->n_batches, sizeof input->batches[0]);
@@ -74,8 +55,8 @@ static enum msc_status build_input(struct msc_dataset *dataset, size_t i,
 
 // Samples one by one, so that the cut into batches leaves no trace; but for sequences, whose state
 // begins anew there.
-static struct msc_hash hash_input(const struct msc_dataset *dataset, const struct input *input,
-                                  struct msc_hash h) {
+static struct msc_hash hash_input(const struct msc_dataset *dataset,
+                                  const struct msc_dataset_input *input, struct msc_hash h) {
     h = msc_hash_add_text(h, input->name);
     h = msc_hash_add_text(h, msc_dtype_name(msc_array_dtype(input->batches[0])));
     h = input->state ? msc_hash_add_text(h, input->state) : h;
@@ -95,7 +76,7 @@ static struct msc_hash hash_input(const struct msc_dataset *dataset, const struc
     return h;
 }
 
-static struct msc_hash hash_dataset(const struct msc_dataset *dataset) {
+struct msc_hash msc_dataset__hash(const struct msc_dataset *dataset) {
     struct msc_hash h = msc_hash_bytes(NULL, 0);
     h = msc_hash_add_u64(h, (uint64_t)dataset->n_samples);
     h = msc_hash_add_u64(h, dataset->n_inputs);
@@ -175,7 +156,7 @@ static enum msc_status dataset_build(struct msc_dataset **out, struct msc_source
     for (size_t i = 0; i < dataset->n_inputs; i++) {
         MSC_TRY_OUT(build_input(dataset, i, source, first));
     }
-    dataset->hash = hash_dataset(dataset);
+    dataset->hash = msc_dataset__hash(dataset);
     *out = dataset;
     dataset = NULL;
 out:
@@ -268,7 +249,7 @@ static enum msc_status build_whole(struct msc_dataset *dataset, const struct msc
     dataset->n_batches = 1;
     dataset->n_samples = 1;
     for (size_t i = 0; i < n_specs; i++) {
-        struct input *input = &dataset->inputs[dataset->n_inputs++];
+        struct msc_dataset_input *input = &dataset->inputs[dataset->n_inputs++];
         input->is_batched = specs[i].is_batched;
         input->name = msc_strdup(specs[i].name);
         input->batches = msc_alloc_zero(1, sizeof input->batches[0]);
@@ -305,7 +286,8 @@ enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
 // Rows [first, first + n) of an input that has one for each sample, from as many batches as they
 // lie in.
 static enum msc_status join_samples(struct msc_array **out, const struct msc_dataset *from,
-                                    const struct input *input, int64_t first, int64_t n) {
+                                    const struct msc_dataset_input *input, int64_t first,
+                                    int64_t n) {
     const struct msc_array *like = input->batches[first / from->batch];
     int64_t dims[MSC_MAX_DIMS];
     size_t row_bytes = msc_array_n_bytes(like) / (size_t)msc_array_dim(like, 0);
@@ -324,9 +306,9 @@ static enum msc_status join_samples(struct msc_array **out, const struct msc_dat
 
 static enum msc_status take_part(struct msc_dataset *part, size_t i, const struct msc_dataset *from,
                                  int64_t first) {
-    const struct input *source = &from->inputs[i];
-    struct input *input = &part->inputs[i];
-    *input = (struct input){
+    const struct msc_dataset_input *source = &from->inputs[i];
+    struct msc_dataset_input *input = &part->inputs[i];
+    *input = (struct msc_dataset_input){
         .is_batched = source->is_batched, .form = source->form, .state = source->state};
     input->name = msc_strdup(source->name);
     input->batches = msc_alloc_zero(part->n_batches, sizeof input->batches[0]);
@@ -378,7 +360,7 @@ enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct m
     if (from->labels) {
         MSC_TRY_OUT(msc_array_rows(&part->labels, from->labels, first, n));
     }
-    part->hash = hash_dataset(part);
+    part->hash = msc_dataset__hash(part);
     *out = part;
     part = NULL;
 out:

@@ -82,8 +82,8 @@ enum msc_status msc_dataset_count(int64_t *out, const struct msc_dataset_options
 
 // *out is owned by the caller. Every difference from the specs is one line that names the input,
 // the expected and the found shape, dtype and value range. Floats are converted to the input's
-// float type, integers to its integer type where every one fits; integers to a float input and NaN
-// are refused. Labels are integers, one for each sample of the file.
+// float type, integers to its integer type where every one fits; integers to a float input are
+// refused. Floats may be NaN: what a missing value is to a model that fills it in. Labels are integers, one for each sample of the file.
 enum msc_status msc_dataset_load(struct msc_dataset **out,
                                  const struct msc_dataset_options *options,
                                  const struct msc_input_spec specs[], size_t n_specs);
@@ -102,6 +102,14 @@ enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
 // which must outlive it. MSC_E_INVALID: there are no such samples, or they would cut a sequence.
 enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct msc_dataset *from,
                                         int64_t first, int64_t n);
+// Samples of `from` that `other` does not have, by all that their inputs hold, of sequences whole ones, in
+// batches of its size, or of one where those left differ in shape. *n_shared samples are left out; *out is
+// NULL where that is none, or all of them.
+enum msc_status msc_dataset_create_apart(struct msc_dataset **out, int64_t *n_shared,
+                                         const struct msc_dataset *from,
+                                         const struct msc_dataset *other);
+// Are all samples, several of them, the same?
+bool msc_dataset_is_constant(const struct msc_dataset *dataset);
 void msc_dataset_destroy(struct msc_dataset *dataset);
 
 int64_t msc_dataset_n_samples(const struct msc_dataset *dataset);

@@ -60,9 +60,6 @@ static enum msc_status check_values(const struct msc_array *converted,
     }
     struct msc_range range, before;
     msc_range__scan(&range, converted);
-    if (range.n_nan > 0) {
-        return msc_mismatch__fail(spec, array, place, "some values are NaN; repair the samples");
-    }
     if (converted != array && range.n_infinite > 0) {
         msc_range__scan(&before, array);
         if (before.n_infinite != range.n_infinite) {

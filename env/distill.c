@@ -15,21 +15,20 @@ static enum msc_status shape_sample(const struct msc_distill *d, const struct ms
                                     size_t batch, const struct msc_tensor *v,
                                     struct msc_distill_part *out) {
     int64_t in_batch = msc_dataset_batch_samples(d->dataset, batch);
-    bool has_batch_axis = v->n_dims > 0 && v->dims[0] == in_batch;
-    int first = has_batch_axis ? 1 : 0;
+    bool has_samples = c->axis >= 0 && v->dims[c->axis] == in_batch;
     int axis = d->options.kl_axis < 0 ? d->options.kl_axis + v->n_dims : d->options.kl_axis;
-    if (!has_batch_axis && in_batch != 1) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "tensor %s has %lld entries on its first axis for a batch of %lld samples: "
-                        "its loss has no samples; set dataset.batch to 1",
-                        c->name, v->n_dims > 0 ? (long long)v->dims[0] : 1, (long long)in_batch);
-    }
-    if (d->options.kind == MSC_LOSS_KL && (axis < first || axis >= v->n_dims)) {
+    if (d->options.kind == MSC_LOSS_KL &&
+        (axis < 0 || axis >= v->n_dims || (has_samples && axis == c->axis))) {
         return MSC_FAIL(MSC_E_INVALID, "env.kl_axis: %d is no axis of a sample of %s",
                         d->options.kl_axis, c->name);
     }
     out->shape = (struct msc_loss_shape){1, 1, 1};
-    for (int i = first; i < v->n_dims; i++) {
+    out->n_pieces = 1;
+    for (int i = 0; i < v->n_dims; i++) {
+        if (has_samples && i == c->axis) {
+            continue;
+        }
+        out->n_pieces *= has_samples && i < c->axis ? v->dims[i] : 1;
         *(i < axis   ? &out->shape.outer
           : i > axis ? &out->shape.inner
                      : &out->shape.axis) *= v->dims[i];
@@ -151,8 +150,8 @@ static enum msc_status keep_reference(void *payload, size_t trial, size_t batch,
     int64_t n = msc_dataset_batch_samples(d->dataset, batch);
     for (size_t i = 0; i < d->n_compared; i++) {
         const struct msc_distill_tensor *c = &d->compared[i];
-        memcpy(msc_distill__reference(c, batch, 0), values[i].data,
-               (size_t)(n * c->parts[batch].n) * sizeof(float));
+        msc_distill__gather(msc_distill__reference(c, batch, 0), values[i].data, &c->parts[batch],
+                            n);
     }
     return MSC_OK;
 }
@@ -174,6 +173,28 @@ static double sum_squares(const struct msc_distill *d, const struct msc_distill_
     return sum;
 }
 
+// The first sample of which a tensor holds NaN or infinity; n_samples: there is none.
+static int64_t first_infinite(const struct msc_distill *d, const struct msc_distill_tensor *c) {
+    int64_t sample = 0;
+    for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
+        for (int64_t row = 0; row < msc_dataset_batch_samples(d->dataset, b); row++, sample++) {
+            if (!isfinite(msc_loss_sum_squares(msc_distill__reference(c, b, row), c->parts[b].n))) {
+                return sample;
+            }
+        }
+    }
+    return sample;
+}
+
+static enum msc_status refuse_reference(const struct msc_distill *d,
+                                        const struct msc_distill_tensor *c) {
+    return MSC_FAIL(MSC_E_INVALID,
+                    "the float model's output %s holds NaN or infinity on this dataset, first of "
+                    "sample %" PRId64 ": repair the sample, or compare what is finite "
+                    "(env.loss_tensors)",
+                    c->name, first_infinite(d, c));
+}
+
 // What normalises the loss; and a float model that gives NaN is no reference.
 static enum msc_status finish_reference(struct msc_distill *d) {
     for (size_t i = 0; i < d->n_compared; i++) {
@@ -184,9 +205,7 @@ static enum msc_status finish_reference(struct msc_distill *d) {
         }
         c->mean_square = sum_squares(d, c) / (double)c->n_elements;
         if (!isfinite(c->mean_square)) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "the float model's output %s holds NaN or infinity on this dataset",
-                            c->name);
+            return refuse_reference(d, c);
         }
     }
     d->has_reference = true;
@@ -250,4 +269,19 @@ enum msc_status msc_distill_load_reference(struct msc_distill *d,
     }
     msc_str_finish(&name);
     return status == MSC_OK ? finish_reference(d) : status;
+}
+
+bool msc_distill_is_same(const struct msc_distill *d, size_t index,
+                         bool (*same)(const float x[], const float y[], int64_t n)) {
+    const struct msc_distill_tensor *c = &d->compared[index];
+    const float *first = msc_distill__reference(c, 0, 0);
+    for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
+        for (int64_t row = 0; row < msc_dataset_batch_samples(d->dataset, b); row++) {
+            if (c->parts[b].n != c->parts[0].n ||
+                !same(first, msc_distill__reference(c, b, row), c->parts[b].n)) {
+                return false;
+            }
+        }
+    }
+    return true;
 }

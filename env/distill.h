@@ -40,6 +40,7 @@ struct msc_distill_options {
     const char *const *tensors; // names or aliases of what is compared; n_tensors 0: the outputs
     size_t n_tensors;
     const double *weights;    // [n_tensors], or NULL: equal
+    bool takes_before;        // n_tensors 0: in place of outputs that jump, what comes before them
     const char *class_scores; // output whose greatest entry is the class; NULL: the first compared
     const struct msc_sample_metric *metrics; // [n_metrics], borrowed until destroy
     size_t n_metrics;                        // at most MSC_MAX_METRICS
@@ -119,6 +120,11 @@ double msc_distill_partial_loss(const struct msc_distill *d, const double terms[
 enum msc_status msc_distill_outputs(struct msc_distill *d, const struct msc_edit *const edits[],
                                     struct msc_array_list *list);
 
+// Is a compared tensor the same for all samples, by `same`? The reference is there.
+bool msc_distill_is_same(const struct msc_distill *d, size_t index,
+                         bool (*same)(const float x[], const float y[], int64_t n));
+// Is what comes before an output compared in its place?
+bool msc_distill_is_part(const struct msc_distill *d);
 // What is compared: as many tensors, by their names in the model.
 size_t msc_distill_n_compared(const struct msc_distill *d);
 const char *msc_distill_compared_name(const struct msc_distill *d, size_t index);

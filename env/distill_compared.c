@@ -11,7 +11,7 @@ enum { MAX_NAMES = 4 }; // of tensors that a message proposes
 
 // ---- Tensors of the network -------------------------------------------------------------------
 
-static void add_compared(struct msc_distill *d, int32_t tensor, double weight) {
+void msc_distill__add_compared(struct msc_distill *d, int32_t tensor, double weight) {
     const struct msc_tensor *t = msc_graph_tensor(d->host->graph, tensor);
     d->compared[d->n_compared++] = (struct msc_distill_tensor){
         .tensor = tensor, .weight = weight, .name = msc_tensor_label(t)};
@@ -31,13 +31,12 @@ static enum msc_status compare_named(struct msc_distill *d) {
         if (msc_graph_tensor(d->host->graph, tensor)->dtype != MSC_DTYPE_F32) {
             return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: %s is not float32", o->tensors[i]);
         }
-        add_compared(d, tensor, o->weights ? o->weights[i] : 1);
+        msc_distill__add_compared(d, tensor, o->weights ? o->weights[i] : 1);
     }
     return MSC_OK;
 }
 
-// Why an output has no part in the loss, or NULL.
-static const char *reason_to_leave_out(const struct msc_graph *g, int32_t tensor) {
+const char *msc_distill__reason_to_leave_out(const struct msc_graph *g, int32_t tensor) {
     enum msc_dtype dtype = msc_graph_tensor(g, tensor)->dtype;
     if (dtype != MSC_DTYPE_F32) {
         return msc_dtype_name(dtype);
@@ -45,8 +44,8 @@ static const char *reason_to_leave_out(const struct msc_graph *g, int32_t tensor
     return msc_graph_weight_of(g, tensor) != MSC_NO_ID ? "constant" : NULL;
 }
 
-// Does the tensor feed an input in the next chunk? What it loses shows in what comes later.
-static bool is_state(const struct msc_distill *d, int32_t tensor) {
+// What it loses shows in what comes later.
+bool msc_distill__is_state(const struct msc_distill *d, int32_t tensor) {
     for (size_t i = 0; i < msc_dataset_n_inputs(d->dataset); i++) {
         const char *state = msc_dataset_state(d->dataset, i);
         if (state && msc_graph_find_tensor(d->host->graph, state) == tensor) {
@@ -61,15 +60,15 @@ static void compare_kind(struct msc_distill *d, bool wants_states) {
     const struct msc_graph *g = d->host->graph;
     for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
         int32_t tensor = msc_graph_output(g, i);
-        const char *reason = reason_to_leave_out(g, tensor);
-        if (is_state(d, tensor) != wants_states) {
+        const char *reason = msc_distill__reason_to_leave_out(g, tensor);
+        if (msc_distill__is_state(d, tensor) != wants_states) {
             continue;
         }
         if (reason) {
             msc_log(d->host->log, MSC_LOG_WARNING, "output %s is %s: left out of the loss",
                     msc_graph_tensor(g, tensor)->name, reason);
         } else {
-            add_compared(d, tensor, 1);
+            msc_distill__add_compared(d, tensor, 1);
         }
     }
 }
@@ -112,7 +111,11 @@ static enum msc_status fail_naming(struct msc_distill *d, const struct msc_graph
 static enum msc_status compare_graph_outputs(struct msc_distill *d) {
     const struct msc_graph *g = d->host->graph;
     int32_t n = msc_graph_n_outputs(g);
-    compare_kind(d, false);
+    if (d->options.takes_before) {
+        MSC_TRY(msc_distill__compare_before(d));
+    } else {
+        compare_kind(d, false);
+    }
     if (d->n_compared == 0) {
         compare_kind(d, true);
     }
@@ -173,57 +176,110 @@ static enum msc_status make_evaluator(struct msc_distill *d) {
 }
 
 static const char as_long_as_data_say[] = "as long as the data say";
+static const char without_samples[] = "without an axis for the samples of a batch";
+static const char one_by_one[] = "a batch of 1 (dataset.batch, --batch of quantize)";
 
-// Why a tensor that plans were made for cannot be compared sample by sample, or NULL.
-static const char *reason_in_plans(const struct msc_distill *d, size_t index) {
+static bool is_constant(const struct msc_distill *d, size_t index) {
+    bool is_constant = false;
     for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
         const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, b);
-        int32_t tensor = plan->wanted_tensors[index];
-        if (msc_graph_weight_of(plan->graph, tensor) != MSC_NO_ID) {
-            return "constant on this dataset";
-        }
-        if (msc_tensor_n_elements(msc_graph_tensor(plan->graph, tensor)) < 0) {
-            return as_long_as_data_say;
-        }
+        is_constant = is_constant ||
+                      msc_graph_weight_of(plan->graph, plan->wanted_tensors[index]) != MSC_NO_ID;
     }
-    return NULL;
+    return is_constant;
 }
 
-// Leaves out what has no loss once the inputs are known. *n_left_out tensors are gone.
-static enum msc_status leave_out_of_loss(struct msc_distill *d, size_t *n_left_out) {
+static bool is_long_as_data_say(const struct msc_distill *d, size_t index) {
+    bool is_open = false;
+    for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
+        const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, b);
+        const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->wanted_tensors[index]);
+        is_open = is_open || msc_tensor_n_elements(t) < 0;
+    }
+    return is_open;
+}
+
+// Why a tensor that plans were made for cannot be compared sample by sample, or NULL. `first` is of the
+// first batch's plan.
+static const char *reason_in_plans(const struct msc_distill *d, size_t index,
+                                   const struct msc_discontinuity *first) {
+    int32_t tensor = msc_evaluator_plan(d->evaluator, 0)->wanted_tensors[index];
+    if (!first->varies[tensor] || is_constant(d, index)) {
+        return "constant on this dataset";
+    }
+    if (is_long_as_data_say(d, index)) {
+        return as_long_as_data_say;
+    }
+    return msc_distill__lacks_samples(d, index) ? without_samples : NULL;
+}
+
+// What to do about it, in the words of a sentence's end.
+static enum msc_status advise(const char **text, struct msc_distill *d, const char *reason,
+                              int32_t tensor) {
+    const char *names;
+    if (reason == without_samples) {
+        *text = msc_arena_printf(&d->arena, "%s has it compared", one_by_one);
+    } else {
+        MSC_TRY(name_instead(&names, d, graph_as_run(d), &tensor, 1));
+        *text = msc_arena_printf(&d->arena,
+                                 d->options.n_tensors > 0
+                                     ? "name what comes before it%s"
+                                     : "env.loss_tensors can name what comes before it%s",
+                                 names);
+    }
+    return *text ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+}
+
+static enum msc_status leave_out_tensors(struct msc_distill *d,
+                                         const struct msc_discontinuity *first) {
     const int32_t *wanted = msc_evaluator_plan(d->evaluator, 0)->wanted_tensors;
     size_t n = d->n_compared, kept = 0;
+    bool lacks_samples = true;
     for (size_t i = 0; i < n; i++) {
-        const char *reason = reason_in_plans(d, i), *names;
+        const char *reason = reason_in_plans(d, i, first), *advice;
         if (!reason) {
             d->compared[kept++] = d->compared[i];
             continue;
         }
-        MSC_TRY(name_instead(&names, d, graph_as_run(d), &wanted[i], 1));
+        MSC_TRY(advise(&advice, d, reason, wanted[i]));
         if (d->options.n_tensors > 0) {
-            return MSC_FAIL(
-                MSC_E_INVALID,
-                "env.loss_tensors: %s is %s: it has no loss; name what comes before it%s",
-                d->compared[i].name, reason, names);
+            return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: %s is %s: it has no loss; %s",
+                            d->compared[i].name, reason, advice);
         }
-        msc_log(d->host->log, MSC_LOG_WARNING,
-                "output %s is %s: left out of the loss; env.loss_tensors can name what comes "
-                "before it%s",
-                d->compared[i].name, reason, names);
+        msc_log(d->host->log, MSC_LOG_WARNING, "output %s is %s: left out of the loss; %s",
+                d->compared[i].name, reason, advice);
+        lacks_samples = lacks_samples && reason == without_samples;
     }
     d->n_compared = kept;
-    *n_left_out = n - kept;
+    if (kept == 0 && lacks_samples) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "graph %s has no output with an axis for the samples of a "
+                        "batch: set %s",
+                        msc_graph_name(d->host->graph), one_by_one);
+    }
     return kept > 0 ? MSC_OK : fail_naming(d, graph_as_run(d), wanted, n, "output to compare");
+}
+
+// Leaves out what has no loss once the inputs are known.
+static enum msc_status leave_out_of_loss(struct msc_distill *d) {
+    struct msc_discontinuity *first;
+    MSC_TRY(msc_discontinuity_create(&first, d->host->graph, graph_as_run(d)));
+    enum msc_status status = leave_out_tensors(d, first);
+    msc_discontinuity_destroy(first);
+    return status;
 }
 
 static enum msc_status warn_of_discontinuity(struct msc_distill *d, const char *output,
                                              const struct msc_joint *j, int32_t tensor) {
-    const char *names;
-    MSC_TRY(name_instead(&names, d, graph_as_run(d), &tensor, 1));
+    const char *names = "";
+    if (!d->options.takes_before) { // else it was left as it is, since more is measured by it
+        MSC_TRY(name_instead(&names, d, graph_as_run(d), &tensor, 1));
+    }
     msc_log(d->host->log, MSC_LOG_WARNING,
-            "output %s lies behind joint %s (%s), where the smallest change can jump: name what "
-            "comes before it in env.loss_tensors%s",
-            output, j->name, msc_op_info(j->op)->name, names);
+            "output %s lies behind joint %s (%s), where the smallest change can jump%s%s", output,
+            j->name, msc_op_info(j->op)->name,
+            d->options.takes_before ? "" : ": name what comes before it in env.loss_tensors",
+            names);
     return MSC_OK;
 }
 
@@ -253,9 +309,12 @@ static enum msc_status compare_as(struct msc_distill *d, const struct msc_distil
             (struct msc_distill_tensor){.tensor = c->tensor, .name = c->name, .weight = c->weight};
     }
     MSC_TRY(make_evaluator(d));
+    MSC_TRY(msc_distill__find_axes(d));
     for (size_t i = 0; i < d->n_compared; i++) {
-        const char *reason = reason_in_plans(d, i);
-        if (reason == as_long_as_data_say) {
+        const char *reason = is_long_as_data_say(d, i)          ? as_long_as_data_say
+                             : msc_distill__lacks_samples(d, i) ? without_samples
+                                                                : NULL;
+        if (reason) {
             return MSC_FAIL(MSC_E_INVALID, "tensor %s, which the loss compares, is %s here",
                             d->compared[i].name, reason);
         }
@@ -264,12 +323,13 @@ static enum msc_status compare_as(struct msc_distill *d, const struct msc_distil
 }
 
 static enum msc_status compare_asked(struct msc_distill *d) {
-    size_t n_left_out = 0;
     MSC_TRY(d->options.n_tensors > 0 ? compare_named(d) : compare_graph_outputs(d));
+    size_t n = d->n_compared;
     MSC_TRY(make_evaluator(d));
-    MSC_TRY(leave_out_of_loss(d, &n_left_out));
+    MSC_TRY(msc_distill__find_axes(d));
+    MSC_TRY(leave_out_of_loss(d));
     MSC_TRY(find_class_scores(d));
-    if (n_left_out > 0) {
+    if (d->n_compared < n) {
         msc_evaluator_destroy(d->evaluator);
         d->evaluator = NULL;
         MSC_TRY(make_evaluator(d));
@@ -278,7 +338,9 @@ static enum msc_status compare_asked(struct msc_distill *d) {
 }
 
 enum msc_status msc_distill__compare(struct msc_distill *d, const struct msc_distill *other) {
-    size_t room = d->options.n_tensors + (size_t)msc_graph_n_outputs(d->host->graph) + 1;
+    const struct msc_graph *g = d->host->graph;
+    size_t room = d->options.n_tensors + (size_t)msc_graph_n_outputs(g) + 1;
+    room += d->options.takes_before ? (size_t)msc_graph_n_tensors(g) : 0;
     d->compared = msc_arena_array(&d->arena, room, sizeof(d->compared[0]));
     if (!d->compared) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");

@@ -24,7 +24,7 @@ struct msc_sample_tensor msc_sample_tensor(const struct msc_sample *s, size_t in
     const struct msc_distill_tensor *c = &s->distill->compared[index];
     int64_t n = c->parts[s->batch].n;
     return (struct msc_sample_tensor){.y = msc_distill__reference(c, s->batch, s->row),
-                                      .z = (const float *)s->values[index].data + s->row * n,
+                                      .z = s->values[index] + s->row * n,
                                       .n = n};
 }
 
@@ -97,9 +97,8 @@ static void clear_terms(struct msc_distill *d, size_t run, size_t batch) {
     }
 }
 
-static enum msc_status distill_compare_batch(void *payload, size_t trial, size_t batch,
-                                             const struct msc_view values[]) {
-    struct msc_distill *d = payload;
+static void compare_samples(struct msc_distill *d, size_t trial, size_t batch,
+                            const float *const values[]) {
     int64_t n = msc_dataset_batch_samples(d->dataset, batch);
     clear_terms(d, trial, batch);
     for (int64_t row = 0; row < n; row++) {
@@ -117,7 +116,42 @@ static enum msc_status distill_compare_batch(void *payload, size_t trial, size_t
         }
     }
     d->is_compared[trial * msc_dataset_n_batches(d->dataset) + batch] = true;
-    return MSC_OK;
+}
+
+// Elements of a batch of a tensor whose samples do not lie one after the other.
+static int64_t n_to_gather(const struct msc_distill *d, size_t index, size_t batch) {
+    const struct msc_distill_part *p = &d->compared[index].parts[batch];
+    return p->n_pieces != 1 ? p->n * msc_dataset_batch_samples(d->dataset, batch) : 0;
+}
+
+static enum msc_status distill_compare_batch(void *payload, size_t trial, size_t batch,
+                                             const struct msc_view values[]) {
+    struct msc_distill *d = payload;
+    int64_t n_gathered = 0;
+    for (size_t i = 0; i < d->n_compared; i++) {
+        n_gathered += n_to_gather(d, i, batch);
+    }
+    const float **samples = msc_alloc_zero(d->n_compared, sizeof(samples[0]));
+    float *gathered = msc_alloc((size_t)n_gathered * sizeof(gathered[0]) + 1);
+    enum msc_status status = samples && gathered
+                                 ? MSC_OK
+                                 : MSC_FAIL(MSC_E_NOMEM, "out of memory for samples of outputs");
+    float *next = gathered;
+    for (size_t i = 0; status == MSC_OK && i < d->n_compared; i++) {
+        int64_t n = n_to_gather(d, i, batch);
+        samples[i] = n > 0 ? next : values[i].data;
+        if (n > 0) {
+            msc_distill__gather(next, values[i].data, &d->compared[i].parts[batch],
+                                msc_dataset_batch_samples(d->dataset, batch));
+            next += n;
+        }
+    }
+    if (status == MSC_OK) {
+        compare_samples(d, trial, batch, samples);
+    }
+    msc_free(gathered);
+    msc_free(samples);
+    return status;
 }
 
 // Adds terms of a sum, in their order.
@@ -267,19 +301,22 @@ static enum msc_status create_rows(struct msc_array **out, const struct msc_dist
     const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, 0);
     const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->wanted_tensors[index]);
     int64_t in_batch = msc_dataset_batch_samples(d->dataset, 0);
-    int first = t->n_dims > 0 && t->dims[0] == in_batch ? 1 : 0;
-    int64_t dims[MSC_MAX_DIMS] = {d->n_samples};
+    bool has_samples = c->axis >= 0 && t->dims[c->axis] == in_batch;
+    int n_dims = 1;
+    int64_t dims[MSC_MAX_DIMS + 1] = {d->n_samples};
     for (size_t b = 0; b < msc_dataset_n_batches(d->dataset); b++) {
-        if (c->parts[b].n != c->parts[0].n || t->n_dims + 1 - first > MSC_MAX_DIMS) {
+        if (c->parts[b].n != c->parts[0].n || t->n_dims + !has_samples > MSC_MAX_DIMS) {
             return MSC_FAIL(MSC_E_UNSUPPORTED,
                             "samples of %s differ in shape: there is no one array of them",
                             c->name);
         }
     }
-    for (int i = first; i < t->n_dims; i++) {
-        dims[i + 1 - first] = t->dims[i];
+    for (int i = 0; i < t->n_dims; i++) {
+        if (!has_samples || i != c->axis) {
+            dims[n_dims++] = t->dims[i];
+        }
     }
-    return msc_array_create(out, MSC_DTYPE_F32, t->n_dims + 1 - first, dims);
+    return msc_array_create(out, MSC_DTYPE_F32, n_dims, dims);
 }
 
 static enum msc_status take_rows(void *payload, size_t trial, size_t batch,
@@ -290,8 +327,8 @@ static enum msc_status take_rows(void *payload, size_t trial, size_t batch,
     (void)trial;
     for (size_t i = 0; i < d->n_compared; i++) {
         const struct msc_distill_part *part = &d->compared[i].parts[batch];
-        memcpy((float *)msc_array_data(rows->arrays[i]) + part->first, values[i].data,
-               (size_t)(n * part->n) * sizeof(float));
+        msc_distill__gather((float *)msc_array_data(rows->arrays[i]) + part->first, values[i].data,
+                            part, n);
     }
     return MSC_OK;
 }
@@ -324,6 +361,10 @@ enum msc_status msc_distill_outputs(struct msc_distill *d, const struct msc_edit
 }
 
 // ---- Runs of others ---------------------------------------------------------------------------
+
+bool msc_distill_is_part(const struct msc_distill *d) {
+    return d->is_part;
+}
 
 size_t msc_distill_n_compared(const struct msc_distill *d) {
     return d->n_compared;

@@ -75,9 +75,29 @@ static enum msc_status fill_alone(void *payload, const uint32_t choices[], size_
 
 // ---- The environment's functions --------------------------------------------------------------
 
+// Nothing is quantised that no loss depends on, where what comes before an output is compared.
+static enum msc_status keep_part(struct msc_quantize *z) {
+    const struct msc_distill *d = z->runs.distill;
+    size_t n = msc_distill_n_compared(d);
+    if (!msc_distill_is_part(d)) {
+        return MSC_OK;
+    }
+    const char **names = msc_alloc_zero(n, sizeof(names[0]));
+    if (!names) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the quantizer");
+    }
+    for (size_t i = 0; i < n; i++) {
+        names[i] = msc_distill_compared_name(d, i);
+    }
+    enum msc_status status = msc_quantizer_keep_part(z->quantizer, names, n);
+    msc_free(names);
+    return status;
+}
+
 enum msc_status msc_quantize__leave_constants(struct msc_quantize *z,
                                               const struct msc_env_host *host) {
     int32_t n_left;
+    MSC_TRY(keep_part(z));
     MSC_TRY(msc_quantizer_leave_constants(z->quantizer, msc_distill_evaluator(z->runs.distill),
                                           &n_left));
     if (n_left > 0) {

@@ -2,10 +2,13 @@
 
 #include "base/alloc.h"
 
+#include <string.h>
+
 static enum msc_status read_loss_tensors(struct msc_distill_options *o, const cJSON *given,
                                          struct msc_arena *arena) {
     const cJSON *item;
-    if (!given || cJSON_IsNull(given)) {
+    o->takes_before = cJSON_IsString(given) && strcmp(given->valuestring, "auto") == 0;
+    if (!given || cJSON_IsNull(given) || o->takes_before) {
         return MSC_OK;
     }
     bool is_list = cJSON_IsArray(given);
@@ -17,8 +20,8 @@ static enum msc_status read_loss_tensors(struct msc_distill_options *o, const cJ
     }
     if ((!is_list && !cJSON_IsObject(given)) || n == 0) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "env.loss_tensors: expected a list of names, or an object of "
-                        "names and weights");
+                        "env.loss_tensors: expected a list of names, an object of names and "
+                        "weights, or \"auto\"");
     }
     cJSON_ArrayForEach(item, given) {
         bool fits = is_list ? cJSON_IsString(item) : cJSON_IsNumber(item) && item->valuedouble > 0;

@@ -35,8 +35,8 @@ struct msc_loss_options {
      .text = "mse",                                                                                \
      .names = MSC_LOSS_NAMES},                                                                     \
     {.name = "loss_tensors",                                                                       \
-     .help = "tensors to compare: a list of names, or an object of names and weights "             \
-             "(default: the model's outputs)",                                                     \
+     .help = "tensors to compare: a list of names, an object of names and weights, or auto: "      \
+             "outputs, or what comes before those that jump (default: the model's outputs)",       \
      .offset = MSC_LOSS_FIELD(base, loss_tensors),                                                 \
      .type = MSC_PARAM_JSON},                                                                      \
     {.name = "kl_axis",                                                                            \

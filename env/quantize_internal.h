@@ -112,7 +112,8 @@ enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quant
 // The environment's `complete`.
 enum msc_status msc_quantize__complete(cJSON *config);
 
-// Leaves sites float that edits cannot reach on the dataset, and tells of them.
+// Leaves sites float that the loss does not depend on, where what comes before outputs is compared, and
+// those that edits cannot reach on the dataset, and tells of these.
 enum msc_status msc_quantize__leave_constants(struct msc_quantize *z,
                                               const struct msc_env_host *host);
 // Warns of choices that are no better than others for the target.

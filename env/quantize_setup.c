@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+enum { MOST_NAMES = 4 }; // of tensors in a line
+
 // ---- What is told of it -----------------------------------------------------------------------
 
 struct progress {
@@ -204,6 +206,23 @@ static enum msc_status load_parameters(struct msc_env *env, struct msc_quantize 
                : msc_status_prefix(status, "%s does not belong to this configuration", path);
 }
 
+static void tell_left(const struct msc_quantize *z, const struct msc_log *log) {
+    const struct msc_sites *sites = msc_quantizer_sites(z->quantizer);
+    struct msc_str names = {0};
+    int n_left = 0;
+    for (int32_t i = 0; i < sites->n_sites; i++) {
+        if (msc_quantizer_is_left(z->quantizer, i) && n_left++ < MOST_NAMES) {
+            msc_str_item(&names, sites->sites[i].name);
+        }
+    }
+    if (n_left > 0) {
+        msc_log(log, MSC_LOG_WARNING,
+                "tensors that hold NaN or infinity in the float model, and stay float: %d (%s%s)",
+                n_left, msc_str_text(&names), n_left > MOST_NAMES ? ", …" : "");
+    }
+    msc_str_finish(&names);
+}
+
 enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_quantize *z) {
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_array_list found = {0};
@@ -216,6 +235,7 @@ enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_qua
     } else {
         MSC_TRY_OUT(compute_parameters(env, z, &own));
     }
+    tell_left(z, host->log);
     msc_preparation_remove(env);
     z->parameters = msc_preparation_hash(&own);
     status = MSC_OK;

@@ -250,6 +250,8 @@ struct msc_binding {
     const char *symbol;
     int64_t value;
 };
+// The symbol that counts samples: that of the first input whose leading length is one; MSC_NO_ID: none.
+int32_t msc_graph_sample_symbol(const struct msc_graph *g);
 // Names that a binding may have: symbols that are lengths of inputs, and inputs of one integer.
 // Borrowed from the graph, the list from the arena.
 enum msc_status msc_graph_bindables(const char *const **out, size_t *n, const struct msc_graph *g,

@@ -6,6 +6,16 @@
 
 #include <string.h>
 
+int32_t msc_graph_sample_symbol(const struct msc_graph *g) {
+    for (int32_t i = 0; i < g->n_inputs; i++) {
+        const struct msc_tensor *t = &g->tensors[g->inputs[i]]->tensor;
+        if (t->n_dims > 0 && t->dims[0] < 0) {
+            return t->prims[0];
+        }
+    }
+    return MSC_NO_ID;
+}
+
 static bool is_length(const struct msc_graph *g, int32_t prim) {
     const struct msc_prim *p = g->prims[prim];
     for (int32_t i = 0; i < g->n_inputs; i++) {

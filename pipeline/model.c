@@ -20,17 +20,6 @@ static enum msc_status no_model_memory(const struct msc_model *m) {
     return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", m->path);
 }
 
-// The symbol that counts samples: that of the first input whose leading dimension is one.
-static int32_t batch_symbol(const struct msc_graph *g) {
-    for (int32_t i = 0; i < msc_graph_n_inputs(g); i++) {
-        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, i));
-        if (t->n_dims > 0 && t->dims[0] < 0) {
-            return t->prims[0];
-        }
-    }
-    return MSC_NO_ID;
-}
-
 const char *msc_model__input_name(const struct msc_graph *g, const struct msc_tensor *t) {
     return t->alias[0] ? t->alias : msc_graph_joint(g, t->producer)->name;
 }
@@ -41,7 +30,7 @@ static const struct msc_tensor *input_tensor(const struct msc_model *m, size_t i
 
 static enum msc_status make_specs(struct msc_model *m) {
     const struct msc_graph *g = m->graph;
-    int32_t symbol = batch_symbol(g);
+    int32_t symbol = msc_graph_sample_symbol(g);
     m->n_inputs = (size_t)msc_graph_n_inputs(g);
     m->specs = msc_arena_array(&m->arena, m->n_inputs + 1, sizeof m->specs[0]);
     if (!m->specs) {
@@ -79,7 +68,7 @@ static bool bind_symbol(struct msc_model *m, int32_t prim, int64_t value) {
 }
 
 static enum msc_status bind_all(struct msc_model *m, const struct msc_model_options *o) {
-    int32_t samples = batch_symbol(m->graph);
+    int32_t samples = msc_graph_sample_symbol(m->graph);
     for (size_t i = 0; i < o->n_bindings; i++) {
         int32_t prim = msc_graph_find_prim(m->graph, o->bindings[i].symbol);
         if (prim != MSC_NO_ID && prim == samples && m->is_batched) {
@@ -392,6 +381,33 @@ void msc_model__settle_memory(struct msc_model *m) {
     }
 }
 
+// Samples that scales and plans come from tell nothing of others.
+static enum msc_status leave_out_shared(struct msc_model *m, const struct msc_dataset_options *o) {
+    struct msc_dataset *apart = NULL;
+    if (!m->validation) {
+        return MSC_OK;
+    }
+    int64_t n = msc_dataset_n_samples(m->validation);
+    MSC_TRY(msc_dataset_create_apart(&apart, &m->n_shared, m->validation, m->dataset));
+    if (m->n_shared == 0) {
+        return MSC_OK;
+    }
+    msc_dataset_destroy(m->validation);
+    m->validation = apart;
+    if (apart) {
+        msc_log(m->log, MSC_LOG_WARNING,
+                "%s: %" PRId64 " of %" PRId64 " samples for validation are among those for "
+                "calibration: they are left out",
+                o->inputs, m->n_shared, n);
+    } else {
+        msc_log(m->log, MSC_LOG_WARNING,
+                "%s: all %" PRId64 " samples for validation are among those for calibration: they "
+                "validate nothing, and are left out",
+                o->inputs, n);
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_model_load_dataset(struct msc_model *m, struct msc_config_dataset *from) {
     struct msc_dataset_options *o = &from->options;
     MSC_TRY(msc_model_set_states(m, from->states, from->n_states));
@@ -399,6 +415,7 @@ enum msc_status msc_model_load_dataset(struct msc_model *m, struct msc_config_da
     MSC_TRY(load_validation(m, from, o));
     MSC_TRY(resolve_sequence(m, o));
     MSC_TRY(msc_dataset_load(&m->dataset, o, m->specs, m->n_inputs));
+    MSC_TRY(leave_out_shared(m, o));
     MSC_TRY(msc_model__take_branches(m, m->dataset, m->validation));
     tell_missing(m, from);
     tell_inputs(m);

@@ -49,6 +49,7 @@ struct msc_model {
     bool has_state;                 // samples of a batch follow one another
     struct msc_dataset *dataset;    // NULL until loaded
     struct msc_dataset *validation; // NULL: none
+    int64_t n_shared;               // samples for validation that are others, too, and left out
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };

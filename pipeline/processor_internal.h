@@ -39,7 +39,8 @@ struct msc_processor {
     struct msc_goal goal;
     struct msc_race race; // of the entry's rounds; without rungs: none
 
-    bool is_beside; // a greedy search beside it runs, of which nothing is published
+    cJSON *sameness; // {"sameness"}: what there is to say of samples (pipeline/sameness.h), or NULL
+    bool is_beside;  // a greedy search beside it runs, of which nothing is published
 
     // What is published of it.
     const char *model_path;   // the compressed model; NULL: none is written
@@ -169,6 +170,8 @@ enum msc_status msc_processor__open_slurm(struct msc_bridge **out, struct msc_pr
 void msc_processor__fill_options(struct msc_search_options *o, struct msc_processor *p,
                                  const cJSON *config);
 enum msc_status msc_processor__make_config(cJSON **out, struct msc_processor *p);
+// Fills `sameness`.
+enum msc_status msc_processor__look_at_samples(struct msc_processor *p);
 enum msc_status msc_processor__make_report(cJSON **out, struct msc_processor *p,
                                            struct msc_search_result *found);
 

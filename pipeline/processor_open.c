@@ -530,6 +530,8 @@ void msc_processor__leave(struct msc_processor *p) {
     msc_processor__end_publishing(p);
     msc_processor__close_tensorboard(p);
     p->is_tensorboard_lost = false;
+    cJSON_Delete(p->sameness);
+    p->sameness = NULL;
     msc_env_destroy(p->env);
     p->env = NULL;
     msc_strategy_destroy(p->base);

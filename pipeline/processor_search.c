@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "pipeline/cluster.h"
 #include "pipeline/remarks.h"
+#include "pipeline/sameness.h"
 #include "records/record_query.h"
 #include "search/estimate.h"
 #include "search/kept.h"
@@ -36,6 +37,7 @@ void msc_processor__fill_options(struct msc_search_options *o, struct msc_proces
         .program = msc_program_name(),
         .numerics = msc_processor_numerics(p),
         .config = config,
+        .more = p->sameness,
         .free_keys = msc_config_free_keys,
         .seed = e->seed,
         .parallel = e->parallel,
@@ -487,6 +489,21 @@ static enum msc_status make_folders(struct msc_processor *p) {
     return MSC_OK;
 }
 
+// Whether the samples, and the outputs on them, differ at all: said at each start, and in the record.
+enum msc_status msc_processor__look_at_samples(struct msc_processor *p) {
+    cJSON *found = NULL;
+    cJSON_Delete(p->sameness);
+    p->sameness = NULL;
+    MSC_TRY(p->model
+                ? msc_sameness_find(&found, p->model, p->env, msc_processor__entry(p)->name, p->log)
+                : MSC_OK);
+    if (!found) {
+        return MSC_OK;
+    }
+    p->sameness = cJSON_CreateObject();
+    return msc_json_add(p->sameness, "sameness", found);
+}
+
 enum msc_status msc_processor__search(struct msc_processor *p,
                                       struct msc_processor_result *result) {
     struct msc_search_options o = {0};
@@ -495,6 +512,7 @@ enum msc_status msc_processor__search(struct msc_processor *p,
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_processor__check_numerics(p));
     MSC_TRY_OUT(msc_processor__check_cluster(p));
+    MSC_TRY_OUT(msc_processor__look_at_samples(p));
     MSC_TRY_OUT(msc_processor__make_config(&config, p));
     msc_processor__fill_options(&o, p, config);
     o.own_numerics = o.numerics;

@@ -10,68 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-// What there is to choose from, as enum msc_quick_choice has it. Without an observer weights have the
-// range from the least to the greatest value, or with a rounding the one that suits it; activations
-// that of the least squared error.
-static const char choices[] =
-    "[{\"bits\": 8}, {\"bits\": 8, \"rounding\": \"descent\"},"
-    " {\"bits\": 8, \"rounding\": \"descent\", \"correct\": \"affine\"},"
-    " {\"bits\": 8, \"observer\": \"minmax\"}, {\"bits\": 8, \"observer\": \"percentile\"},"
-    " {\"float\": true}]";
-
-#define HELD_BACK 0.2
-
-// ---- The configuration ------------------------------------------------------------------------
-
-static enum msc_status add_env(cJSON *entry, const struct msc_quick_options *o) {
-    cJSON *env = cJSON_CreateObject();
-    MSC_TRY(msc_json_add(entry, "env", env));
-    MSC_TRY(msc_json_add(env, "choices", cJSON_Parse(choices)));
-    return o->sites ? msc_json_add_text(env, "sites", o->sites) : MSC_OK;
-}
-
-// In the words of who gave them: there is no configuration to speak of.
-static enum msc_status check_options(const struct msc_quick_options *o) {
-    const struct msc_target *target = NULL;
-    MSC_TRY(o->target ? msc_target_get(&target, o->target, "quantize: --target") : MSC_OK);
-    return !o->sites || strcmp(o->sites, "all") == 0 || strcmp(o->sites, "inputs") == 0
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID,
-                          "quantize: --sites: \"%s\" is not known; there are all, inputs",
-                          o->sites);
-}
-
-static enum msc_status fill_config(cJSON *config, const struct msc_quick_options *o) {
-    MSC_TRY(check_options(o));
-    cJSON *dataset = cJSON_CreateObject();
-    MSC_TRY(msc_json_add(config, "dataset", dataset));
-    MSC_TRY(msc_json_add_text(dataset, "inputs", o->inputs));
-    MSC_TRY(o->labels ? msc_json_add_text(dataset, "labels", o->labels) : MSC_OK);
-    MSC_TRY(msc_json_add_number(dataset, "validation", HELD_BACK));
-    MSC_TRY(msc_json_add_text(config, "model", o->model));
-    MSC_TRY(msc_json_add_text(config, "verbose", "warning"));
-    cJSON *section = cJSON_CreateObject();
-    MSC_TRY(msc_json_add(config, "quantize", section));
-    MSC_TRY(o->target ? msc_json_add_text(section, "target", o->target) : MSC_OK);
-    cJSON *gym = cJSON_CreateArray();
-    MSC_TRY(msc_json_add(section, "gym", gym));
-    cJSON *entry = cJSON_CreateObject();
-    MSC_TRY(msc_json_push(gym, entry));
-    MSC_TRY(msc_json_add_bool(entry, "distill", true));
-    return add_env(entry, o);
-}
-
 static enum msc_status open_processor(struct msc_quick *q) {
-    cJSON *json = cJSON_CreateObject();
     struct msc_config *config = NULL;
     struct msc_processor_options o = q->options->host;
-    enum msc_status status = json ? fill_config(json, q->options) : msc_quick__no_memory();
-    if (status != MSC_OK) {
-        cJSON_Delete(json);
-        return status;
-    }
-    MSC_TRY(msc_config_create(&config, json, "quantize", ".", MSC_CONFIG_CODE_ALLOWED));
-    config->entries[0].place = q->options->model;
+    MSC_TRY(msc_quick__make_config(&config, q->options));
     o.is_dry_run = true; // with `restart`: whatever record there is has no part in it
     o.restart = true;
     return msc_processor__create(&q->p, config, &o);
@@ -237,7 +179,11 @@ static enum msc_status make_report(cJSON *report, struct msc_quick *q) {
     const struct msc_model *m = q->p->model;
     MSC_TRY(msc_json_add_text(report, "target", msc_processor__entry(q->p)->target));
     MSC_TRY(msc_json_add_number(report, "samples", (double)msc_dataset_n_samples(m->dataset)));
-    MSC_TRY(msc_json_add_number(report, "held_back", (double)msc_dataset_n_samples(m->validation)));
+    MSC_TRY(msc_json_add_number(
+        report, "held_back", m->validation ? (double)msc_dataset_n_samples(m->validation) : 0.0));
+    if (q->p->sameness) {
+        MSC_TRY(msc_json_add(report, "sameness", cJSON_Duplicate(q->p->sameness->child, true)));
+    }
     MSC_TRY(msc_json_add_text(report, "model", q->options->output));
     MSC_TRY(add_reference(report, q));
     if (msc_processor__has_runtime(q->p)) {
@@ -251,7 +197,10 @@ static enum msc_status make_report(cJSON *report, struct msc_quick *q) {
 static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
     MSC_TRY(open_processor(q));
     MSC_TRY(claim_output(q));
-    MSC_TRY(msc_processor_prepare(q->p));
+    MSC_TRY(msc_processor__load(q->p, MSC_PROCESSOR_LOOK));
+    MSC_TRY(msc_quick__check_names(q));
+    MSC_TRY(msc_processor__enter(q->p, q->p->first, MSC_PROCESSOR_LOOK));
+    MSC_TRY(msc_processor__look_at_samples(q->p));
     MSC_TRY(msc_quick__check_stop(q));
     const struct msc_config *c = q->p->config;
     MSC_TRY(msc_model_check(q->p->model, &c->dataset, c->atol, c->rtol));

@@ -16,6 +16,11 @@
 
 struct cJSON;
 
+struct msc_quick_names {
+    const char *const *items;
+    size_t n;
+};
+
 struct msc_quick_options {
     const char *model;  // as in a configuration
     const char *inputs; // samples, as `dataset.inputs`; the last fifth is held back
@@ -24,12 +29,19 @@ struct msc_quick_options {
     const char *target; // NULL: the default
     const char *sites;  // NULL: all that the target requantises
     int64_t n_float;    // tensors that may be left float at most; < 0: a tenth of all
+    // As a configuration has them: names of tensors to compare ("auto" of `env.loss_tensors` unless given),
+    // where what is quantised ends, and patterns of tensors that stay float. A name that begins with [ or
+    // { is JSON, as in a configuration; else commas separate several.
+    struct msc_quick_names loss_tensors, outputs, exclude;
+    int64_t batch;    // samples that run together; <= 0: by the model's shapes
+    const char *atol; // of the check of the backend; NULL: the default
     // Device, threads, memory, bindings, log, cancel, and `measuring` with its payload; the rest is
     // not read.
     struct msc_processor_options host;
 };
 
-// *out, owned by the caller, has "target", "samples", "held_back" and "model", the file; "plans", from
+// *out, owned by the caller, has "target", "samples", "held_back" and "model", the file; "sameness", as of a
+// search's report (docs/record.md), where there is something to say; "plans", from
 // the best on: {"weights", "activations"}, labels of choices, "float", how many tensors are left alone,
 // "improved", how many weights are better than by their choice, "plain", whether it has the ranges of
 // all values, rounded to nearest, "metrics" and "examined", as in a search's report (docs/record.md):

@@ -55,6 +55,12 @@ static inline const struct msc_space *msc_quick__space(const struct msc_quick *q
     return msc_env_space(q->p->env);
 }
 
+// quick_config.c: the configuration that the options say; and whether the model has the tensors that
+// they name, once it is loaded.
+enum msc_status msc_quick__make_config(struct msc_config **out,
+                                       const struct msc_quick_options *options);
+enum msc_status msc_quick__check_names(const struct msc_quick *q);
+
 // quick_plans.c: fills `plans`, the best first, with their losses.
 enum msc_status msc_quick__find_plans(struct msc_quick *q);
 // Is a point one of the plans already?

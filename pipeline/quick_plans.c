@@ -61,8 +61,13 @@ static void fill_costs(struct msc_quick_plan *plan, const struct msc_space *spac
     }
 }
 
-// {"validation": {"distill_loss": ...}}
-static enum msc_status note_loss(struct msc_quick_plan *plan) {
+// {"validation": {"distill_loss": ...}}; where no samples were held back it is the loss on the others.
+static enum msc_status note_loss(struct msc_quick_plan *plan, const struct msc_quick *q) {
+    if (!q->p->model->validation) {
+        plan->metrics[msc_space_find_metric(msc_quick__space(q), "distill_loss")] = plan->loss;
+        plan->found = cJSON_CreateObject();
+        return plan->found ? MSC_OK : msc_quick__no_memory();
+    }
     cJSON *validation = cJSON_CreateObject();
     plan->found = cJSON_CreateObject();
     if (!plan->found) {
@@ -88,7 +93,7 @@ enum msc_status msc_quick__measure_plans(struct msc_quick *q, size_t first) {
         plan->loss = losses[i];
         plan->ratio = msc_quick__predict_ratio(q, plan->choices);
         fill_costs(plan, msc_quick__space(q));
-        MSC_TRY(note_loss(plan));
+        MSC_TRY(note_loss(plan, q));
     }
     return msc_quick__check_stop(q);
 }

@@ -31,7 +31,7 @@ struct msc_record_header {
 enum msc_status msc_record_header_create(struct cJSON **out, const struct msc_record_header *from);
 
 // MSC_E_STATE, naming the first field that differs and both values. `schema`, `program`, `numerics`,
-// `measured`, every object called `budget`, and the members of `config` whose path in it matches
+// `measured`, `sameness`, every object called `budget`, and the members of `config` whose path in it matches
 // one of `free_keys` ("log_file", "dataset.inputs", "*.record"; NULL-terminated, may be NULL) may
 // differ; so may hashes known to one side only.
 enum msc_status msc_record_header_compare(const struct cJSON *stored, const struct cJSON *wanted,

@@ -3,6 +3,7 @@
 #include "base/shown.h"
 #include "report/verdict_internal.h"
 #include "search/report_runtime.h"
+#include "search/report_sameness.h"
 #include "search/search.h"
 
 #include <string.h>
@@ -53,6 +54,7 @@ static bool may_deploy_eight(const struct msc_verdict__state *v) {
 static const char *kind_of(const struct msc_verdict__state *v) {
     return !cJSON_IsObject(v->plan)                                             ? "none"
            : !msc_verdict__is_in_state(v->plan, MSC_TRIAL_COMPLETE)             ? "infeasible"
+           : msc_report__is_blind(v->report)                                    ? "blind"
            : msc_verdict__is_far(v)                                             ? "far"
            : msc_verdict__get(v->plan, "label") && v->plan_of_search == v->plan ? "uniform"
            : is_idle(v)                                                         ? "caution"
@@ -80,6 +82,10 @@ static void write_headline(struct msc_verdict__state *v, const char *kind) {
                        has_ended ? "" : " yet");
     } else if (strcmp(kind, "infeasible") == 0) {
         msc_str_append(&v->text, "There is nothing to deploy: no trial meets every bound.");
+    } else if (strcmp(kind, "blind") == 0) {
+        msc_str_append(&v->text, "The samples say nothing of any plan: do not deploy ");
+        msc_verdict__write_plan(&v->text, v->plan);
+        msc_str_append(&v->text, " untried.");
     } else if (strcmp(kind, "far") == 0) {
         msc_str_append(&v->text, "The best that was found, ");
         msc_verdict__write_plan(&v->text, v->plan);

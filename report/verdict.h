@@ -8,7 +8,7 @@
 //     kind      "deploy": a trial; "uniform": a uniform plan, which is as good as all that was found, or comes
 //               first in the runtime; "caution": the plan meets the bounds, but is not worth more than
 //               uniform 8 in its runtime; "far": it does, but its outputs have little to do with the
-//               model's; "infeasible": nothing meets the bounds; "none": no trial has a result
+//               model's; "blind": it does, but samples or outputs are all the same; "infeasible": nothing meets the bounds; "none": no trial has a result
 //     headline  one sentence
 //     reasons   a list of sentences, the most important first
 //     command   what exports the plan, for a shell; absent where there is none, or no model to export

@@ -5,6 +5,7 @@
 #include "env/api/space.h"
 #include "search/report.h"
 #include "search/report_runtime.h"
+#include "search/report_sameness.h"
 
 #include <math.h>
 #include <string.h>
@@ -84,7 +85,7 @@ bool msc_verdict__is_far(const struct msc_verdict__state *v) {
 // What a loss is, for those who have not seen one.
 static enum msc_status add_size_of_loss(struct msc_verdict__state *v) {
     double loss = msc_verdict__metric(v->plan, "distill_loss");
-    if (!v->is_relative || isnan(loss)) {
+    if (!v->is_relative || isnan(loss) || msc_report__is_blind(v->report)) {
         return MSC_OK;
     }
     msc_str_printf(&v->text, "Its outputs are off by %.2g %% of their size (root mean square)",
@@ -264,6 +265,18 @@ static enum msc_status add_runtime_numbers(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
+// Each line of a text as a reason.
+static enum msc_status add_lines(struct msc_verdict__state *v, const char *line) {
+    for (const char *end = strchr(line, '\n'); end; line = end + 1, end = strchr(line, '\n')) {
+        bool is_lower = *line >= 'a' && *line <= 'z';
+        msc_str_char(&v->text, is_lower ? (char)(*line - 'a' + 'A') : *line);
+        msc_str_append_n(&v->text, line + 1, (size_t)(end - line - 1));
+        msc_str_char(&v->text, '.');
+        MSC_TRY(msc_verdict__end_reason(v));
+    }
+    return MSC_OK;
+}
+
 // The lines of the text report on the runtime, but for the first, which names it.
 static enum msc_status add_runtime_words(struct msc_verdict__state *v) {
     struct msc_str lines = {0};
@@ -272,15 +285,19 @@ static enum msc_status add_runtime_words(struct msc_verdict__state *v) {
     const cJSON *missing = msc_verdict__get(msc_verdict__get(v->report, "runtime"), "missing");
     const char *line = msc_str_text(&lines);
     const char *first_end = strchr(line, '\n');
-    line = missing || !first_end ? line : first_end + 1;
-    for (const char *end = strchr(line, '\n'); end; line = end + 1, end = strchr(line, '\n')) {
-        bool is_lower = *line >= 'a' && *line <= 'z';
-        msc_str_char(&v->text, is_lower ? (char)(*line - 'a' + 'A') : *line);
-        msc_str_append_n(&v->text, line + 1, (size_t)(end - line - 1));
-        msc_str_char(&v->text, '.');
-        MSC_TRY_OUT(msc_verdict__end_reason(v));
-    }
+    status = add_lines(v, missing || !first_end ? line : first_end + 1);
 out:
+    msc_str_finish(&lines);
+    return status;
+}
+
+static enum msc_status add_sameness(struct msc_verdict__state *v) {
+    struct msc_str lines = {0};
+    msc_report__write_sameness(&lines, v->report);
+    enum msc_status status = msc_str_status(&lines);
+    if (status == MSC_OK) {
+        status = add_lines(v, msc_str_text(&lines));
+    }
     msc_str_finish(&lines);
     return status;
 }
@@ -309,6 +326,7 @@ static enum msc_status add_distilled(struct msc_verdict__state *v) {
 
 enum msc_status msc_verdict__add_reasons(struct msc_verdict__state *v) {
     MSC_TRY(msc_verdict__get(v->report, "reranked") ? add_rank(v) : add_standing(v));
+    MSC_TRY(add_sameness(v));
     MSC_TRY(add_front(v));
     MSC_TRY(add_size_of_loss(v));
     MSC_TRY(add_uniform_plans(v));

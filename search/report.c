@@ -261,7 +261,9 @@ static enum msc_status report_add_goal(cJSON *report, const struct msc_record *r
     }
     const cJSON *env = cJSON_GetObjectItemCaseSensitive(header, "env");
     const cJSON *of = cJSON_GetObjectItemCaseSensitive(env, "latency_of");
-    return of ? msc_json_add(report, "latency_of", cJSON_Duplicate(of, true)) : MSC_OK;
+    MSC_TRY(of ? msc_json_add(report, "latency_of", cJSON_Duplicate(of, true)) : MSC_OK);
+    const cJSON *sameness = cJSON_GetObjectItemCaseSensitive(header, "sameness");
+    return sameness ? msc_json_add(report, "sameness", cJSON_Duplicate(sameness, true)) : MSC_OK;
 }
 
 static enum msc_status add_metric_names(cJSON *report, const struct msc_space *space) {

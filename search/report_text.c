@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "env/api/space.h"
 #include "search/report_runtime.h"
+#include "search/report_sameness.h"
 #include "search/report_table.h"
 
 #include <stdio.h>
@@ -220,6 +221,7 @@ enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *
     write_counts(out, report);
     write_left_out(out, report);
     write_verdict(out, report);
+    msc_report__write_sameness(out, report);
     enum msc_status status = msc_report_table_fill(&table, report);
     if (status == MSC_OK && table.n_rows > 0) {
         write_table(out, &table, n_columns);

@@ -131,6 +131,10 @@ static void fill_symmetric(float h[], const double sums[], int64_t n, double n_r
 enum msc_status msc_moment_sums_end(struct msc_moment *m, struct msc_moment_sums *s) {
     int64_t n = s->n_columns, n_elements = s->n_groups * n * n;
     empty_chunk(s);
+    if (s->n_rows == 0) { // none was finite
+        *m = (struct msc_moment){0};
+        return MSC_OK;
+    }
     *m = (struct msc_moment){.n_groups = s->n_groups, .n_columns = n, .n_rows = s->n_rows};
     m->h = msc_alloc((size_t)n_elements * sizeof(m->h[0]) + 1);
     m->cross = s->cross ? msc_alloc((size_t)n_elements * sizeof(m->cross[0]) + 1) : NULL;

@@ -75,7 +75,9 @@ static enum msc_status select_sites(struct msc_quantizer *q,
                                     const struct msc_quantizer_options *o) {
     size_t n_used = 0;
     find_included(q, o);
-    MSC_TRY(msc_quantizer__keep_part(q, o));
+    if (o->n_outputs > 0) {
+        MSC_TRY(msc_quantizer_keep_part(q, o->outputs, o->n_outputs));
+    }
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         n_used += q->included[i];
     }
@@ -121,9 +123,10 @@ static enum msc_status quantizer_init(struct msc_quantizer *q,
     q->n_choices = o->n_choices;
     q->choices = msc_arena_array(&q->arena, o->n_choices + 1, sizeof(q->choices[0]));
     q->included = msc_arena_array(&q->arena, n_sites + 1, sizeof(bool));
+    q->left = msc_arena_array(&q->arena, n_sites + 1, sizeof(bool));
     q->fixed = msc_arena_array(&q->arena, n_sites + 1, sizeof(int32_t));
     q->edits = msc_arena_array(&q->arena, n_sites * o->n_choices + 1, sizeof(q->edits[0]));
-    if (!q->choices || !q->included || !q->fixed || !q->edits) {
+    if (!q->choices || !q->included || !q->left || !q->fixed || !q->edits) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the quantizer");
     }
     memcpy(q->choices, o->choices, o->n_choices * sizeof(q->choices[0]));
@@ -397,10 +400,21 @@ static enum msc_status save_array(struct msc_array_list *list, const char *name,
     return status;
 }
 
+// Of a site that is left: an array in place of its scales.
+static enum msc_status left_name(struct msc_str *out, const struct msc_quantizer *q, int32_t site) {
+    msc_str_clear(out);
+    msc_str_printf(out, "%s/left", q->sites.sites[site].name);
+    return msc_str_status(out);
+}
+
 enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_array_list *list) {
     struct msc_str name = {0};
     enum msc_status status = MSC_OK;
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
+        if (q->left[i]) {
+            MSC_TRY_OUT(left_name(&name, q, i));
+            MSC_TRY_OUT(save_array(list, msc_str_text(&name), MSC_DTYPE_BOOL, 1, &q->left[i]));
+        }
         for (size_t c = 0; c < q->n_choices; c++) {
             const struct msc_quant *quant = msc_quantizer_quant(q, i, (int32_t)c);
             if (!quant || !msc_quantizer__has_scales(q, c)) {
@@ -517,6 +531,11 @@ static enum msc_status load_quant(struct msc_quantizer *q, const struct msc_arra
 enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_array_list *list) {
     struct msc_str name = {0};
     enum msc_status status = MSC_OK;
+    for (int32_t i = 0; i < q->sites.n_sites; i++) {
+        MSC_TRY_OUT(left_name(&name, q, i));
+        q->left[i] = msc_array_list_find(list, msc_str_text(&name)) != NULL;
+    }
+    MSC_TRY_OUT(msc_quantizer__drop_left(q));
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         for (size_t c = 0; c < q->n_choices && msc_quantizer__is_used(q, i); c++) {
             if (msc_quantizer__has_scales(q, c)) {

@@ -127,11 +127,20 @@ int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site);
 // The choices that rules leave a site: a bit for each.
 uint64_t msc_quantizer_allowed(const struct msc_quantizer *q, int32_t site);
 
+// Leaves sites float that tensors, by their names, are not computed from. MSC_E_INVALID: the model does
+// not compute one of them.
+enum msc_status msc_quantizer_keep_part(struct msc_quantizer *q, const char *const outputs[],
+                                        size_t n);
+
 // Leaves sites float that edits cannot reach on the evaluator's dataset: their joints are computed
 // before anything runs once lengths are known. *n_left of them were included before.
 // MSC_E_INVALID: none is left.
 enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q, struct msc_evaluator *ev,
                                               int32_t *n_left);
+
+// Is a site float, since it was observed, for what its tensor holds: infinity, which no step stands for, or
+// NaN where a joint behind it asks for that?
+bool msc_quantizer_is_left(const struct msc_quantizer *q, int32_t site);
 
 // What takes long when scales and integers are found. `progress` (may be NULL) is told, of a stage, how
 // much is done of all, by one thread at a time.

@@ -15,9 +15,9 @@ enum { KEPT_OF_CHANNEL = 4096 };
 // (extrema and counts), so the order in which batches come does not matter; kept values go to their
 // batch's own place.
 struct seen {
-    int32_t slot; // whose values are kept
-    float low, high;
-    bool has_nan;
+    int32_t slot;    // whose values are kept
+    float low, high; // of finite values
+    bool has_nan, has_infinite, has_finite;
     bool is_seen;                    // at all
     struct msc_histogram *histogram; // NULL: a channel, or one has channels
     int64_t n_room;                  // of each place
@@ -47,7 +47,8 @@ static void keep_values(struct seen *s, size_t place, const float x[], int64_t n
     float *kept = s->kept + place * (size_t)s->n_room;
     int32_t count = 0;
     for (int64_t i = 0; i < n && count < s->n_room; i += stride) {
-        kept[count++] = x[i];
+        kept[count] = x[i];
+        count += isfinite(x[i]);
     }
     s->n_kept[place] = count;
 }
@@ -55,16 +56,20 @@ static void keep_values(struct seen *s, size_t place, const float x[], int64_t n
 static void find_extrema(struct calibration *c, struct seen *s, const float x[], int64_t n) {
     float low = 0;
     float high = 0;
-    bool has_nan = false;
+    int64_t n_nan = 0, n_infinite = 0;
     for (int64_t i = 0; i < n; i++) {
-        low = x[i] < low ? x[i] : low;
-        high = x[i] > high ? x[i] : high;
-        has_nan = has_nan || !isfinite(x[i]);
+        bool is_infinite = fabsf(x[i]) > FLT_MAX;
+        n_nan += isnan(x[i]);
+        n_infinite += is_infinite;
+        low = x[i] < low && !is_infinite ? x[i] : low;
+        high = x[i] > high && !is_infinite ? x[i] : high;
     }
     pthread_mutex_lock(&c->lock);
     s->low = low < s->low ? low : s->low;
     s->high = high > s->high ? high : s->high;
-    s->has_nan = s->has_nan || has_nan;
+    s->has_nan = s->has_nan || n_nan > 0;
+    s->has_infinite = s->has_infinite || n_infinite > 0;
+    s->has_finite = s->has_finite || n_nan + n_infinite < n;
     s->is_seen = true;
     pthread_mutex_unlock(&c->lock);
 }
@@ -94,7 +99,7 @@ static void forget(const struct calibration *c, struct seen *s) {
         s->histogram->high = s->high;
     } else if (!c->is_counting) {
         s->low = s->high = 0;
-        s->has_nan = s->is_seen = false;
+        s->has_nan = s->has_infinite = s->has_finite = s->is_seen = false;
     }
     if (!c->is_counting && s->n_kept) {
         memset(s->n_kept, 0, c->n_places * sizeof(s->n_kept[0]));
@@ -301,17 +306,6 @@ static enum msc_status fit_values(const float x[], int64_t n, const struct msc_o
     return MSC_OK;
 }
 
-static enum msc_status check_weight_finite(const struct msc_site *s, const struct msc_array *w) {
-    const float *x = w ? msc_array_data(w) : NULL;
-    bool is_finite = true;
-    for (int64_t i = 0; x && i < msc_array_n_elements(w); i++) {
-        is_finite = is_finite && isfinite(x[i]);
-    }
-    return x && is_finite ? MSC_OK
-                          : MSC_FAIL(MSC_E_INVALID, "weight %s %s: exclude it or repair the model",
-                                     s->name, x ? "holds NaN or infinity" : "has no elements");
-}
-
 enum msc_status msc_quantizer__fit_elements(struct msc_quant *out, const struct msc_quantizer *q,
                                             int32_t site, int32_t choice,
                                             const struct msc_array *w) {
@@ -364,8 +358,6 @@ static enum msc_status fit_site(struct calibration *c, int32_t site) {
             continue;
         }
         if (q->sites.sites[site].kind == MSC_SITE_WEIGHT) {
-            const struct msc_site *s = &q->sites.sites[site];
-            MSC_TRY(check_weight_finite(s, msc_graph_tensor(q->graph, s->tensor)->data));
             MSC_TRY(fit_weight(q, site, (int32_t)i));
         } else {
             MSC_TRY(fit_activation(c, site, (int32_t)i));
@@ -497,13 +489,12 @@ static enum msc_status observe_all(struct calibration *c, struct msc_evaluator *
                             "nothing can be calibrated from it; exclude it or take other samples",
                             c->q->sites.sites[i].name);
         }
-        if (s->has_nan) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "tensor %s holds NaN or infinity when the float model runs on the "
-                            "dataset: nothing can be calibrated from it",
-                            c->q->sites.sites[i].name);
+        if (s->has_infinite || !s->has_finite || (s->has_nan && msc_quantizer__is_asked(c->q, i))) {
+            c->q->left[i] = true;
         }
     }
+    MSC_TRY(msc_quantizer__leave_infinite_weights(c->q));
+    MSC_TRY(msc_quantizer__drop_left(c->q));
     cut_ranges(c);
     c->is_counting = true;
     return needs_histograms(c->q) ? calibration_run_pass(c, ev) : MSC_OK;
@@ -525,7 +516,10 @@ enum msc_status msc_quantizer_observe(struct msc_quantizer *q, struct msc_evalua
         .q = q, .n_parts = most_parts(ev), .progress = progress, .payload = payload};
     c.n_places = msc_dataset_n_batches(msc_evaluator_dataset(ev)) * (size_t)c.n_parts;
     size_t done = 0;
-    enum msc_status status = calibration_init(&c, &arena);
+    enum msc_status status = msc_quantizer__find_questions(q);
+    if (status == MSC_OK) {
+        status = calibration_init(&c, &arena);
+    }
     pthread_mutex_init(&c.lock, NULL);
     if (status == MSC_OK) {
         status = observe_all(&c, ev);

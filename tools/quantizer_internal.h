@@ -16,6 +16,8 @@ struct msc_quantizer {
     bool ends_together;
     bool has_lowest;        // weights of observer hessian have the lowest integer, too
     bool *included;         // [n_sites]
+    bool *left;             // [n_sites] they stay float for what they hold
+    bool *asked;            // [n_tensors] of the graph: some joint behind asks whether they are NaN
     uint64_t *allowed;      // [n_sites] a bit for each choice
     int32_t *fixed;         // [n_sites] choice, MSC_FIXED_FLOAT or MSC_NO_ID
     struct msc_edit *edits; // [n_sites][n_choices]; bits 0: not computed
@@ -29,9 +31,13 @@ enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
 // What is found in the place of the label of a choice, and which labels there are. MSC_E_INVALID.
 enum msc_status msc_quantizer__fail_label(const struct msc_quantizer_options *o, const cJSON *found,
                                           bool takes_float, const char *where);
-// quantizer_part.c: leaves out what the options' outputs do not need.
-enum msc_status msc_quantizer__keep_part(struct msc_quantizer *q,
-                                         const struct msc_quantizer_options *o);
+// quantizer_left.c: fills `asked`; is that so of a tensor of a site?
+enum msc_status msc_quantizer__find_questions(struct msc_quantizer *q);
+bool msc_quantizer__is_asked(const struct msc_quantizer *q, int32_t site);
+// Marks weights that hold NaN or infinity as left. MSC_E_INVALID: one has no elements.
+enum msc_status msc_quantizer__leave_infinite_weights(struct msc_quantizer *q);
+// Sites that are left are no longer included. MSC_E_INVALID: there are no others.
+enum msc_status msc_quantizer__drop_left(struct msc_quantizer *q);
 // How a site's choice is observed and rounded.
 struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
                                                   int32_t choice);

@@ -14,9 +14,9 @@ static void mark_needed(bool needed[], const struct msc_graph *g) {
 }
 
 static enum msc_status find_outputs(bool needed[], const struct msc_quantizer *q,
-                                    const struct msc_quantizer_options *o) {
-    for (size_t i = 0; i < o->n_outputs; i++) {
-        int32_t tensor = msc_graph_find_tensor(q->graph, o->outputs[i]);
+                                    const char *const outputs[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        int32_t tensor = msc_graph_find_tensor(q->graph, outputs[i]);
         int32_t producer =
             tensor == MSC_NO_ID ? MSC_NO_ID : msc_graph_tensor(q->graph, tensor)->producer;
         if (producer == MSC_NO_ID) {
@@ -24,7 +24,7 @@ static enum msc_status find_outputs(bool needed[], const struct msc_quantizer *q
                 MSC_E_INVALID,
                 "env.outputs: the model computes no tensor \"%s\"; `mscgym graph MODEL` "
                 "lists them",
-                o->outputs[i]);
+                outputs[i]);
         }
         needed[producer] = true;
     }
@@ -32,17 +32,14 @@ static enum msc_status find_outputs(bool needed[], const struct msc_quantizer *q
     return MSC_OK;
 }
 
-enum msc_status msc_quantizer__keep_part(struct msc_quantizer *q,
-                                         const struct msc_quantizer_options *o) {
+enum msc_status msc_quantizer_keep_part(struct msc_quantizer *q, const char *const outputs[],
+                                        size_t n) {
     size_t n_joints = (size_t)msc_graph_n_joints(q->graph);
-    if (o->n_outputs == 0) {
-        return MSC_OK;
-    }
     bool *needed = msc_arena_array(&q->arena, n_joints + 1, sizeof(needed[0]));
     if (!needed) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the quantizer");
     }
-    MSC_TRY(find_outputs(needed, q, o));
+    MSC_TRY(find_outputs(needed, q, outputs, n));
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         const struct msc_site *s = &q->sites.sites[i];
         bool is_read = false;

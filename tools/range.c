@@ -65,7 +65,9 @@ static int bin_of(const struct msc_histogram *h, float x) {
 
 void msc_histogram_add(struct msc_histogram *h, const float x[], int64_t n) {
     for (int64_t i = 0; i < n; i++) {
-        h->counts[bin_of(h, x[i])] += 1;
+        if (isfinite(x[i])) {
+            h->counts[bin_of(h, x[i])] += 1;
+        }
     }
 }
 

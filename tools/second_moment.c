@@ -6,6 +6,8 @@
 #include "tools/linear_algebra.h"
 #include "tools/moment_sums.h"
 
+#include <float.h>
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -214,6 +216,34 @@ static void tell_added(struct gathering *g) {
     }
 }
 
+static bool is_row_finite(const float x[], int64_t n) {
+    double sum = 0; // of NaN and infinity it is neither
+    for (int64_t i = 0; i < n; i++) {
+        sum += fabs((double)x[i]);
+    }
+    return sum <= DBL_MAX;
+}
+
+// Makes rows [n_groups, count, n_columns] zero, which add nothing, that have NaN or infinity on some side:
+// no weight can make up for that. Returns how many.
+static int64_t clear_rows(const struct use *u, float *const sides[2], int64_t count) {
+    int64_t n = u->n_columns, n_cleared = 0;
+    for (int64_t i = 0; i < count; i++) {
+        bool is_finite = true;
+        for (int64_t k = 0; k < 2 * u->n_groups; k++) {
+            const float *rows = sides[k % 2];
+            is_finite = is_finite && (!rows || is_row_finite(rows + (k / 2 * count + i) * n, n));
+        }
+        for (int64_t k = 0; !is_finite && k < 2 * u->n_groups; k++) {
+            if (sides[k % 2]) {
+                memset(sides[k % 2] + (k / 2 * count + i) * n, 0, (size_t)n * sizeof(float));
+            }
+        }
+        n_cleared += !is_finite;
+    }
+    return n_cleared;
+}
+
 // Rows of a place and a trial, which it takes, and with them all whose turn it is by that. What comes
 // again, as of a trial that was tried twice, has been there already.
 static void hand_in(struct gathering *g, struct use *u, size_t trial, size_t place, float *rows) {
@@ -231,7 +261,9 @@ static void hand_in(struct gathering *g, struct use *u, size_t trial, size_t pla
         }
         u->is_adding = true;
         pthread_mutex_unlock(&g->lock);
+        int64_t n_cleared = clear_rows(u, sides, u->count[u->turn]);
         msc_moment_sums_add(&u->sums, sides[TRIAL], sides[FLOAT_TRIAL], u->count[u->turn]);
+        u->sums.n_rows -= n_cleared;
         pthread_mutex_lock(&g->lock);
         for (size_t t = 0; t < n_trials(g); t++) {
             msc_free(sides[t]);

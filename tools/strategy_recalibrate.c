@@ -96,6 +96,12 @@ static enum msc_status take_quants(struct recalibration *r, const struct msc_qua
         int32_t site = msc_sites_find_name(msc_quantizer_sites(q), e->tensor);
         const struct msc_quant *quant =
             site == MSC_NO_ID ? NULL : msc_quantizer_quant(q, site, r->choice_of[i]);
+        if (site != MSC_NO_ID && msc_quantizer_is_left(q, site)) {
+            return MSC_FAIL(MSC_E_STATE,
+                            "tensor %s holds NaN or infinity on these samples: it cannot be "
+                            "quantised as the strategy has it",
+                            e->tensor);
+        }
         if (!quant) {
             return MSC_FAIL(MSC_E_STATE, "tensor %s cannot be quantised in this model", e->tensor);
         }

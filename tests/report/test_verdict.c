@@ -143,6 +143,34 @@ static void test_report_verdict__validation_is_asked_for(void **state) {
     cJSON_Delete(v);
 }
 
+// Where samples or outputs are all the same, the best loss is no reason to deploy.
+static void test_report_verdict__samples_may_say_nothing(void **state) {
+    (void)state;
+    const char *members = "\"sameness\":{\"dead\":[\"relu1\",\"pool\"]},\"winner\":" ROW(
+        "5", "", "complete", "0", "0.15") "}";
+    cJSON *v = verdict_of(members, "mse");
+    assert_string_equal(text_of(v, "kind"), "blind");
+    assert_string_equal(text_of(v, "headline"),
+                        "The samples say nothing of any plan: do not deploy trial 5 untried.");
+    assert_true(says(v, "The outputs are the same for all samples, nothing varies behind relu1, "
+                        "pool, so losses on them say nothing."));
+    assert_false(says(v, "Its outputs are off by 0 % of their size (root mean square)."));
+    cJSON_Delete(v);
+    members = "\"sameness\":{\"same\":true},\"winner\":" ROW("5", "", "complete", "0", "0.15") "}";
+    v = verdict_of(members, "mse");
+    assert_string_equal(text_of(v, "kind"), "blind");
+    assert_true(says(v, "All samples are the same, so losses on them say nothing of others."));
+    cJSON_Delete(v);
+    // Validation that is none says nothing against a plan.
+    members =
+        "\"sameness\":{\"unshared\":0},\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "}";
+    v = verdict_of(members, "mse");
+    assert_string_equal(text_of(v, "kind"), "deploy");
+    assert_true(says(v, "All samples given for validation are calibration samples, so nothing was "
+                        "measured on samples that it was not chosen by."));
+    cJSON_Delete(v);
+}
+
 // A table of values has neither samples nor a model.
 static void test_report_verdict__a_search_may_be_of_no_network(void **state) {
     (void)state;
@@ -268,6 +296,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_report_verdict__a_uniform_plan_may_be_best),
         cmocka_unit_test(test_report_verdict__a_front_trades_objectives),
         cmocka_unit_test(test_report_verdict__validation_is_asked_for),
+        cmocka_unit_test(test_report_verdict__samples_may_say_nothing),
         cmocka_unit_test(test_report_verdict__a_search_may_be_of_no_network),
         cmocka_unit_test(test_report_verdict__a_uniform_plan_may_have_failed),
         cmocka_unit_test(test_report_verdict__numbers),

@@ -134,7 +134,7 @@ export FAKE_LOG=$PWD/requests.txt
 export MSCGYM_RUNTIME=$FILES/fake_runtime.py
 said d | plainly
 n_plans=$(jq '(.plans + .references) | length' e/tiny.jsonl.rerank.json)
-echo "$((n_plans * 2 == $(grep -c outputs requests.txt))) $(grep -c latency requests.txt)"
+echo "$((n_plans * 2 == $(grep -c '"method": *"outputs"' requests.txt))) $(grep -c latency requests.txt)"
 jq -c '[.by, (.plans[] | .rank), (.plans + .references | map(.examined.runtime.latency_us) | unique)]' \
     e/tiny.jsonl.rerank.json
 rm requests.txt

@@ -1,0 +1,218 @@
+// What is compared where nobody has said it, and outputs lie behind joints that make steps, or are as
+// long as the data say (boxes behind NMS): what comes before these (graph/discontinuity.h).
+//
+// An output is replaced where it cannot be compared; and one behind a step where no product of the
+// network (convolution, linear layer) lies between what comes before it and the output: else these
+// would be measured by nothing. Of integers (a class, say) what comes before is compared where it is
+// all that measures some product.
+#include "env/distill_internal.h"
+
+#include "base/str.h"
+#include "graph/cost.h"
+#include "graph/discontinuity.h"
+#include "graph/passes/bind.h"
+#include "kernels/engine/sequence.h"
+
+struct before {
+    struct msc_distill *d;
+    struct msc_graph *bound; // the model for the first samples
+    bool *measured;          // [n_joints] of it: what is compared is computed from them
+    bool *needed;            // [n_joints] room for a question
+    int32_t *found;          // [n_found] tensors of it before the output at hand, in the arena
+    size_t n_found;
+};
+
+static enum msc_status no_before_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+}
+
+static enum msc_status bind_first(struct msc_graph **out, const struct msc_distill *d) {
+    size_t n = msc_dataset_n_inputs(d->dataset);
+    struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof(arrays[0]));
+    enum msc_status status =
+        arrays ? msc_sequence_first(arrays, d->dataset, 0) : no_before_memory();
+    if (status == MSC_OK) {
+        status = msc_graph_bind_known(out, NULL, d->host->graph,
+                                      (const struct msc_array *const *)arrays, n);
+    }
+    for (size_t i = 0; arrays && i < n; i++) {
+        msc_array_release(arrays[i]);
+    }
+    msc_free(arrays);
+    return status;
+}
+
+// ---- What is computed from what -----------------------------------------------------------------
+
+// Marks the joints that tensors are computed from, beside those that are marked.
+static void mark_sources(bool marks[], const struct msc_graph *g, const int32_t tensors[],
+                         size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        int32_t producer = msc_graph_tensor(g, tensors[i])->producer;
+        if (producer != MSC_NO_ID) {
+            marks[producer] = true;
+        }
+    }
+    for (int32_t i = msc_graph_n_joints(g) - 1; i >= 0; i--) {
+        const struct msc_joint *j = msc_graph_joint(g, i);
+        for (int32_t k = 0; marks[i] && k < j->n_parents; k++) {
+            marks[j->parents[k]] = true;
+        }
+    }
+}
+
+// Is a product that `tensor` is computed from none of the marked joints?
+static bool has_other_products(struct before *b, int32_t tensor, const bool marks[]) {
+    struct msc_product products[2];
+    int32_t n = msc_graph_n_joints(b->bound);
+    memset(b->needed, 0, (size_t)n * sizeof(b->needed[0]));
+    mark_sources(b->needed, b->bound, &tensor, 1);
+    for (int32_t i = 0; i < n; i++) {
+        if (b->needed[i] && !marks[i] &&
+            msc_joint_products(products, b->bound, msc_graph_joint(b->bound, i)) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// ---- One output -------------------------------------------------------------------------------
+
+static void compare_tensor(struct before *b, const char *name) {
+    struct msc_distill *d = b->d;
+    int32_t tensor = msc_graph_find_tensor(d->host->graph, name);
+    for (size_t i = 0; i < d->n_compared; i++) {
+        if (d->compared[i].tensor == tensor) {
+            return;
+        }
+    }
+    msc_distill__add_compared(d, tensor, 1);
+}
+
+// Compares what was found in place of an output, or beside it.
+static enum msc_status compare_found(struct before *b, const struct msc_discontinuity *s,
+                                     const char *output, const char *why) {
+    struct msc_str names = {0};
+    for (size_t i = 0; i < b->n_found; i++) {
+        const char *name = msc_discontinuity_name(s, b->found[i]);
+        compare_tensor(b, name);
+        msc_str_item(&names, name);
+    }
+    enum msc_status status = msc_str_status(&names);
+    if (status == MSC_OK) {
+        msc_log(b->d->host->log, MSC_LOG_WARNING,
+                "output %s %s: what comes before it is compared: %s", output, why,
+                msc_str_text(&names));
+    }
+    msc_str_finish(&names);
+    mark_sources(b->measured, b->bound, b->found, b->n_found);
+    b->d->is_part = true;
+    return status;
+}
+
+static enum msc_status find_before(struct before *b, struct msc_discontinuity **out,
+                                   int32_t tensor) {
+    MSC_TRY(msc_discontinuity_create(out, b->d->host->graph, b->bound));
+    msc_discontinuity_collect(*out, tensor);
+    b->found = (*out)->found;
+    b->n_found = (*out)->n_found;
+    return MSC_OK;
+}
+
+// A float output; *is_replaced: what comes before it is compared.
+static enum msc_status replace_output(struct before *b, bool *is_replaced, int32_t tensor,
+                                      const char *name) {
+    struct msc_discontinuity *s = NULL;
+    bool is_open = msc_tensor_n_elements(msc_graph_tensor(b->bound, tensor)) < 0;
+    enum msc_status status = find_before(b, &s, tensor);
+    *is_replaced = false;
+    if (status == MSC_OK && b->n_found > 0 &&
+        (is_open || msc_discontinuity_above(s, tensor) != MSC_NO_ID)) {
+        bool *marks = msc_alloc_zero((size_t)msc_graph_n_joints(b->bound) + 1, sizeof(bool));
+        status = marks ? MSC_OK : no_before_memory();
+        if (status == MSC_OK) {
+            mark_sources(marks, b->bound, b->found, b->n_found);
+            *is_replaced = is_open || !has_other_products(b, tensor, marks);
+        }
+        msc_free(marks);
+    }
+    if (status == MSC_OK && *is_replaced) {
+        status = compare_found(b, s, name,
+                               is_open ? "is as long as the data say"
+                                       : "lies behind a joint where the smallest change can jump");
+    }
+    msc_discontinuity_destroy(s);
+    return status;
+}
+
+// An output of another type.
+static enum msc_status measure_output(struct before *b, bool *is_replaced, int32_t tensor,
+                                      const char *name) {
+    struct msc_discontinuity *s = NULL;
+    enum msc_status status = MSC_OK;
+    if (has_other_products(b, tensor, b->measured)) {
+        status = find_before(b, &s, tensor);
+        *is_replaced = status == MSC_OK && b->n_found > 0;
+        if (*is_replaced) {
+            status = compare_found(b, s, name, "has no loss");
+        }
+    }
+    msc_discontinuity_destroy(s);
+    return status;
+}
+
+// ---- All of them ------------------------------------------------------------------------------
+
+// An output in the bound graph.
+static int32_t bound_output(const struct before *b, int32_t i) {
+    const struct msc_graph *g = b->d->host->graph;
+    int32_t tensor =
+        msc_graph_find_tensor(b->bound, msc_graph_tensor(g, msc_graph_output(g, i))->name);
+    return tensor != MSC_NO_ID ? tensor : msc_graph_output(b->bound, i);
+}
+
+static enum msc_status choose_outputs(struct before *b, bool of_floats) {
+    const struct msc_graph *g = b->d->host->graph;
+    for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
+        int32_t output = msc_graph_output(g, i), tensor = bound_output(b, i);
+        const char *reason = msc_distill__reason_to_leave_out(g, output);
+        const char *name = msc_tensor_label(msc_graph_tensor(g, output));
+        bool is_float = msc_graph_tensor(g, output)->dtype == MSC_DTYPE_F32, is_replaced = false;
+        if (msc_distill__is_state(b->d, output) || is_float != of_floats) {
+            continue;
+        }
+        if (reason) {
+            MSC_TRY(is_float ? MSC_OK : measure_output(b, &is_replaced, tensor, name));
+            if (!is_replaced) {
+                msc_log(b->d->host->log, MSC_LOG_WARNING, "output %s is %s: left out of the loss",
+                        name, reason);
+            }
+            continue;
+        }
+        MSC_TRY(replace_output(b, &is_replaced, tensor, name));
+        if (!is_replaced) {
+            compare_tensor(b, name);
+            mark_sources(b->measured, b->bound, &tensor, 1);
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_distill__compare_before(struct msc_distill *d) {
+    struct before b = {.d = d};
+    MSC_TRY(bind_first(&b.bound, d));
+    size_t n = (size_t)msc_graph_n_joints(b.bound) + 1;
+    b.measured = msc_alloc_zero(n, sizeof(b.measured[0]));
+    b.needed = msc_alloc_zero(n, sizeof(b.needed[0]));
+    enum msc_status status = b.measured && b.needed ? MSC_OK : no_before_memory();
+    if (status == MSC_OK) {
+        status = choose_outputs(&b, true);
+    }
+    if (status == MSC_OK) {
+        status = choose_outputs(&b, false);
+    }
+    msc_graph_destroy(b.bound);
+    msc_free(b.measured);
+    msc_free(b.needed);
+    return status;
+}
