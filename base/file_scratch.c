@@ -2,6 +2,7 @@
 #include "base/file.h"
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,6 +16,7 @@ enum msc_status msc_file_make_scratch(char **out, struct msc_arena *arena) {
     if (!path) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the path of a folder");
     }
+    MSC_TRY(msc_utf8_check(path, strlen(path), "TMPDIR")); // programs get paths as JSON
     if (!mkdtemp(path)) {
         return MSC_FAIL(MSC_E_IO, "%s: no folder can be made: %s; TMPDIR names another place", path,
                         strerror(errno));

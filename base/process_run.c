@@ -5,6 +5,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -64,6 +65,13 @@ static enum msc_status process_finish(struct msc_process *process, struct msc_st
                : MSC_OK;
 }
 
+// Nobody downstream reads beyond a NUL.
+static enum msc_status check_line(const struct msc_str *last, const char *name) {
+    return msc_utf8_check(msc_str_text(last), last->length, "its last line") == MSC_OK
+               ? MSC_OK
+               : msc_status_prefix(MSC_E_STATE, "%s", name);
+}
+
 // One that did its work may leave what it wants running; of one that failed nothing is left.
 static void run_end(struct msc_process *process, enum msc_status status) {
     if (status == MSC_OK) {
@@ -84,6 +92,9 @@ enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], 
         status = MSC_FAIL(MSC_E_STATE, "%s: wrote nothing to its standard output", argv[0]);
     }
     status = status == MSC_OK ? msc_str_status(last) : status;
+    if (status == MSC_OK) {
+        status = check_line(last, argv[0]);
+    }
     run_end(process, status);
     return status == MSC_E_IO ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
 }

@@ -3,8 +3,9 @@
 #include "env/table_internal.h"
 
 #include "base/json.h"
-#include "env/space_json.h"
 #include "base/str.h"
+#include "base/utf8.h"
+#include "env/space_json.h"
 
 #include <math.h>
 #include <string.h>
@@ -75,7 +76,7 @@ static void skip_blanks(struct csv_reader *r) {
     }
 }
 
-static void read_plain(struct csv_reader *r) {
+static enum msc_status read_plain(struct csv_reader *r) {
     const char *begin = r->at;
     while (r->at < r->end && *r->at != ',' && *r->at != '\n') {
         r->at++;
@@ -84,7 +85,14 @@ static void read_plain(struct csv_reader *r) {
     while (end > begin && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) {
         end--;
     }
+    if (memchr(begin, '\r', (size_t)(end - begin))) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s:%u: a carriage return within a cell; save the file with line feeds at "
+                        "the ends of its lines",
+                        r->path, r->line);
+    }
     msc_str_append_n(&r->cell, begin, (size_t)(end - begin));
+    return MSC_OK;
 }
 
 // The next cell of a line, without blanks around it, and what ends it.
@@ -96,7 +104,7 @@ static enum msc_status read_cell(struct csv_reader *r) {
         skip_blanks(r);
         r->at += r->at < r->end && *r->at == '\r';
     } else {
-        read_plain(r);
+        MSC_TRY(read_plain(r));
     }
     if (r->at < r->end && *r->at != ',' && *r->at != '\n') {
         return MSC_FAIL(MSC_E_FORMAT, "%s:%u: text behind a closed quote, expected a comma",
@@ -465,7 +473,10 @@ static enum msc_status read_table(struct csv_reader *r, const char *const names[
     r->at = text;
     r->end = text + n_bytes;
     r->line = 1;
-    enum msc_status status = read_file(r, names, n);
+    enum msc_status status = msc_utf8_check_file(text, n_bytes, r->path);
+    if (status == MSC_OK) {
+        status = read_file(r, names, n);
+    }
     for (size_t t = 0; r->labels && t < r->n_tasks; t++) {
         msc_free(r->labels[t].list);
         msc_hash_index_finish(&r->labels[t].index);
