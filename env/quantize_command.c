@@ -1,5 +1,6 @@
 // The metric `command`: what a user's program says of a trial's model or outputs.
 #include "base/file.h"
+#include "base/scratch.h"
 #include "data/npy.h"
 #include "env/quantize_internal.h"
 #include "graph/onnx/onnx.h"
@@ -36,19 +37,18 @@ enum msc_status msc_quantize__run_command(double *out, const struct msc_env *env
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_arena arena = {0};
     struct msc_command_files files = {NULL, NULL};
-    char *made = NULL, *folder = NULL;
+    struct msc_scratch scratch = {0};
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(msc_file_make_scratch(&made, &arena));
-    MSC_TRY_OUT(msc_path_absolute(&folder, &arena, made));
+    MSC_TRY_OUT(msc_scratch_make(&scratch, &arena));
     if (msc_command_wants(&z->command, "{model}")) {
-        MSC_TRY_OUT(write_model(&files, &arena, folder, env, edits));
+        MSC_TRY_OUT(write_model(&files, &arena, scratch.path, env, edits));
     }
     if (msc_command_wants(&z->command, "{outputs}")) {
-        MSC_TRY_OUT(write_outputs(&files, &arena, folder, env, edits));
+        MSC_TRY_OUT(write_outputs(&files, &arena, scratch.path, env, edits));
     }
     status = msc_command_run(out, &z->command, &files, host->folder, host->cancel, 2);
 out:
-    msc_file_remove_scratch(made);
+    msc_scratch_remove(&scratch);
     msc_arena_finish(&arena);
     return status;
 }
