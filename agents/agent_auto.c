@@ -34,6 +34,9 @@
 // proposed. It does not know how many trials there will be.
 #include "agents/auto.h"
 
+#include "agents/agent_internal.h"
+#include "base/cancel.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -207,6 +210,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     MSC_TRY(set_weights(agent, a));
     MSC_TRY(msc_plan_search_init(&a->search, arena, &a->sampler.bounds,
                                  a->n_parts - a->has_objective_part));
+    a->search.cancel = msc_agent__host(agent)->cancel;
     MSC_TRY(msc_knapsack_init(&a->knapsack, arena, &a->sampler.bounds));
     MSC_TRY(add_plans(agent, a));
     a->search.weights = a->weights;
@@ -410,6 +414,9 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
             if (is_found) {
                 await(a, MSC_AUTO_CHILDREN, out[*n].choices);
             }
+        }
+        if (msc_cancel_soon(a->search.cancel)) { // a plan may have been cut short
+            return MSC_FAIL(MSC_E_CANCELLED, "stopped on request");
         }
         a->is_done = !is_found;
         *n += is_found;

@@ -187,6 +187,14 @@ bool msc_walk_next(struct msc_walk *walk, uint32_t choices[], uint64_t max_nodes
     for (size_t i = 0; i < t; i++) {
         walk_choose(walk, choices, i);
     }
+    if (t == 0 && walk->ranks[t] == 0) {
+        // What holds as a whole holds up to each task: nothing is left out on the way to it.
+        walk_choose(walk, choices, t);
+        complete_point(walk, choices, t);
+        if (msc_exact_bounds_hold(bounds, choices)) {
+            return true;
+        }
+    }
     for (uint64_t n_nodes = 0; !walk->is_over; n_nodes++) {
         if (walk->ranks[t] >= bounds->space->tasks[t].n_choices) {
             walk->is_over = t == 0;

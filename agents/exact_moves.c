@@ -3,8 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-// What rounding may have made of a value that is at its limit.
-#define SLACK 1e-12
 // Nearer to a limit a value is summed anew.
 #define NEAR 1e-9
 
@@ -119,18 +117,13 @@ void msc_exact_moves_deltas(const struct msc_exact_moves *moves, size_t task, ui
     }
 }
 
-static double overshoot(double value, double limit) {
-    double size = fabs(limit);
-    return value <= SLACK * size ? 0.0 : size > 0.0 ? value / size : value;
-}
-
 double msc_exact_moves_violation(const struct msc_exact_moves *moves, const double deltas[]) {
     double sum = 0.0;
     for (size_t i = 0; i < moves->bounds->n_items; i++) {
         const struct msc_exact_bound *bound = &moves->bounds->items[i];
         double value = moves->values[i] + deltas[i];
-        sum += isinf(bound->max) ? 0.0 : overshoot(value - bound->max, bound->max);
-        sum += isinf(bound->min) ? 0.0 : overshoot(bound->min - value, bound->min);
+        sum += isinf(bound->max) ? 0.0 : msc_exact_moves_overshoot(value - bound->max, bound->max);
+        sum += isinf(bound->min) ? 0.0 : msc_exact_moves_overshoot(bound->min - value, bound->min);
     }
     return sum;
 }

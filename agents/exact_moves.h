@@ -7,6 +7,8 @@
 
 #include "agents/exact_bounds.h"
 
+#include <math.h>
+
 struct msc_term_use {
     uint32_t item; // of the bounds
     uint32_t term; // of its cost
@@ -33,6 +35,11 @@ void msc_exact_moves_deltas(const struct msc_exact_moves *moves, size_t task, ui
                             double out[]);
 // The violation (msc_goal_violation) of the point's values with `deltas` added.
 double msc_exact_moves_violation(const struct msc_exact_moves *moves, const double deltas[]);
+// What a value that is `above` its limit adds to it. It may be above by rounding.
+static inline double msc_exact_moves_overshoot(double above, double limit) {
+    double size = fabs(limit);
+    return above <= 1e-12 * size ? 0.0 : size > 0.0 ? above / size : above;
+}
 // Does the point meet the bounds? Near a limit by msc_exact_bounds_hold, which has the last word.
 bool msc_exact_moves_hold(const struct msc_exact_moves *moves);
 // Changes an infeasible point until it is feasible, by random steps to cheaper choices and, where

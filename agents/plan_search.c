@@ -1,5 +1,7 @@
 #include "agents/plan_search.h"
 
+#include "base/cancel.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -7,6 +9,14 @@
 #define LEAST_GAIN 1e-12
 // Pairs of changes that a step may look at.
 #define MOST_PAIRS 20000
+// Tasks whose least price is kept together.
+#define BLOCK_TASKS 256
+// By how much, at most, rounding moves a price that is steady, as a part of it.
+#define PRICE_SLACK 1e-7
+
+static size_t count_blocks(const struct msc_exact_bounds *bounds) {
+    return (bounds->space->n_tasks + BLOCK_TASKS - 1) / BLOCK_TASKS;
+}
 
 enum msc_status msc_plan_search_init(struct msc_plan_search *s, struct msc_arena *arena,
                                      const struct msc_exact_bounds *bounds, size_t n_limits) {
@@ -23,8 +33,10 @@ enum msc_status msc_plan_search_init(struct msc_plan_search *s, struct msc_arena
     s->first_tasks = msc_arena_array(arena, MSC_PLAN_FIRSTS, sizeof *s->first_tasks);
     s->first_choices = msc_arena_array(arena, MSC_PLAN_FIRSTS, sizeof *s->first_choices);
     s->first_values = msc_arena_array(arena, MSC_PLAN_FIRSTS, sizeof *s->first_values);
-    return is_short || !s->loads || !s->deltas || !s->first_tasks || !s->first_choices ||
-                   !s->first_values
+    s->first_deltas = msc_arena_array(arena, n, sizeof *s->first_deltas);
+    s->block_prices = msc_arena_array(arena, count_blocks(bounds), sizeof *s->block_prices);
+    return is_short || !s->first_deltas || !s->block_prices || !s->loads || !s->deltas ||
+                   !s->first_tasks || !s->first_choices || !s->first_values
                ? MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu choices", n)
                : MSC_OK;
 }
@@ -64,6 +76,12 @@ static void set_field(struct msc_plan_search *s, size_t which) {
     }
 }
 
+static void forget_prices(struct msc_plan_search *s) {
+    for (size_t i = 0; i < count_blocks(s->moves.bounds); i++) {
+        s->block_prices[i] = NAN;
+    }
+}
+
 static void change_field(struct msc_plan_search *s, size_t which, size_t task, uint32_t choice) {
     const struct msc_pair_model *m = model_of(s, which);
     size_t before = entry_of(s, task, s->moves.point[task]), after = entry_of(s, task, choice);
@@ -71,6 +89,9 @@ static void change_field(struct msc_plan_search *s, size_t which, size_t task, u
     s->values[which] += field[after] - field[before];
     const double *old_row = m ? pair_row(m, before) : NULL;
     const double *new_row = m ? pair_row(m, after) : NULL;
+    if (new_row && old_row) {
+        forget_prices(s);
+    }
     for (size_t p = 0; new_row && old_row && p < m->n_pair_entries; p++) {
         field[m->pair_entries[p]] += new_row[p] - old_row[p];
     }
@@ -78,8 +99,9 @@ static void change_field(struct msc_plan_search *s, size_t which, size_t task, u
 
 static void set_deltas(struct msc_plan_search *s, size_t task) {
     for (uint32_t c = 0; c < s->moves.bounds->space->tasks[task].n_choices; c++) {
-        msc_exact_moves_deltas(&s->moves, task, c,
-                               s->deltas + entry_of(s, task, c) * MSC_MAX_BOUNDS);
+        size_t entry = entry_of(s, task, c);
+        msc_exact_moves_deltas(&s->moves, task, c, s->deltas + entry * MSC_MAX_BOUNDS);
+        s->first_deltas[entry] = s->deltas[entry * MSC_MAX_BOUNDS];
     }
 }
 
@@ -200,8 +222,50 @@ static void offer_first(struct msc_plan_search *s, size_t *n, const struct chang
     s->first_choices[at] = c->choices[0];
 }
 
-// From a point that breaks bounds: the change that does so for the least price, or none.
-static struct change cheapest_single(const struct msc_plan_search *s, double violation) {
+// Looks for a change of less price than `best`, and keeps the least price of the block. Where prices are
+// steady a change breaks nothing but the first bound.
+static void look_at_block(struct msc_plan_search *s, size_t block, double violation,
+                          struct change *best) {
+    const struct msc_space *space = s->moves.bounds->space;
+    size_t end = (block + 1) * BLOCK_TASKS;
+    double max = s->moves.bounds->items[0].max;
+    double least = INFINITY, best_price = best->n > 0 ? price(best, violation) : INFINITY;
+    for (size_t t = block * BLOCK_TASKS; t < end && t < space->n_tasks; t++) {
+        size_t first = entry_of(s, t, 0);
+        double now = s->fields[0][first + s->moves.point[t]];
+        for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
+            struct change change = {.value = s->fields[0][first + c] - now};
+            change.violation = msc_exact_moves_overshoot(
+                s->moves.values[0] + s->first_deltas[first + c] - max, max);
+            if (c == s->moves.point[t] || !(change.violation < violation)) {
+                continue;
+            }
+            double here = price(&change, violation);
+            least = here < least ? here : least;
+            if (best->n == 0 || here < best_price) {
+                best_price = here;
+                *best = (struct change){.n = 1,
+                                        .tasks = {t},
+                                        .choices = {c},
+                                        .value = change.value,
+                                        .violation = change.violation};
+            }
+        }
+    }
+    s->block_prices[block] = least;
+}
+
+// Does each change cost now what it cost before, but for rounding? So it is with one bound, which no
+// single task reaches, on a cost that adds up.
+static bool has_steady_prices(const struct msc_plan_search *s) {
+    const struct msc_exact_bound *bound = &s->moves.bounds->items[0];
+    return s->moves.bounds->n_items == 1 && isinf(bound->min) && s->n_limits == 0 &&
+           !s->moves.has_products &&
+           s->moves.values[0] - bound->max > s->most_delta * (1.0 + PRICE_SLACK);
+}
+
+// The change of the least price of those that bring a point nearer to the bounds, or none.
+static struct change cheapest_of_all(const struct msc_plan_search *s, double violation) {
     const struct msc_space *space = s->moves.bounds->space;
     struct change best = {.violation = violation};
     for (size_t t = 0; t < space->n_tasks; t++) {
@@ -220,6 +284,28 @@ static struct change cheapest_single(const struct msc_plan_search *s, double vio
     return best;
 }
 
+// The same where prices are steady: only blocks that may have the least are looked at again.
+static struct change cheapest_single(struct msc_plan_search *s, double violation) {
+    struct change best = {.violation = violation}, ignored = best;
+    size_t n_blocks = count_blocks(s->moves.bounds);
+    double least = INFINITY;
+    if (!has_steady_prices(s)) {
+        return cheapest_of_all(s, violation);
+    }
+    for (size_t i = 0; i < n_blocks; i++) {
+        if (isnan(s->block_prices[i])) {
+            look_at_block(s, i, violation, &ignored);
+        }
+        least = fmin(least, s->block_prices[i]);
+    }
+    for (size_t i = 0; i < n_blocks; i++) {
+        if (s->block_prices[i] <= least + PRICE_SLACK * fabs(least)) {
+            look_at_block(s, i, violation, &best);
+        }
+    }
+    return best;
+}
+
 // From a point that breaks none: the best change of one task that keeps to that, or none; and all that
 // lower the value, for pairs.
 static struct change best_single(struct msc_plan_search *s, size_t *n_firsts) {
@@ -227,12 +313,13 @@ static struct change best_single(struct msc_plan_search *s, size_t *n_firsts) {
     struct change best = {.value = -LEAST_GAIN};
     *n_firsts = 0;
     for (size_t t = 0; t < space->n_tasks; t++) {
+        const double *field = s->fields[0] + entry_of(s, t, 0);
         for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
+            if (!(field[c] - field[s->moves.point[t]] < -LEAST_GAIN)) {
+                continue; // most of them, its present choice among them
+            }
             struct change change = {.n = 1, .tasks = {t}, .choices = {c}};
             rate_value(s, &change);
-            if (c == s->moves.point[t] || !(change.value < -LEAST_GAIN)) {
-                continue;
-            }
             if (change.value < best.value && !is_too_far(s, &change)) {
                 rate_violation(s, &change);
                 best = change.violation == 0.0 ? change : best;
@@ -275,6 +362,7 @@ static void make_change(struct msc_plan_search *s, const struct change *c) {
             change_field(s, which, c->tasks[k], c->choices[k]);
         }
         msc_exact_moves_change(&s->moves, c->tasks[k], c->choices[k]);
+        s->block_prices[c->tasks[k] / BLOCK_TASKS] = NAN;
     }
     for (size_t t = 0; s->moves.has_products && t < s->moves.bounds->space->n_tasks; t++) {
         set_deltas(s, t);
@@ -290,6 +378,21 @@ static double violation_now(const struct msc_plan_search *s) {
     return none.violation;
 }
 
+static double find_most_delta(const struct msc_plan_search *s) {
+    const struct msc_space *space = s->moves.bounds->space;
+    double most = 0.0;
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        const double *deltas = s->first_deltas + entry_of(s, t, 0);
+        double low = deltas[0], high = deltas[0];
+        for (uint32_t c = 1; c < space->tasks[t].n_choices; c++) {
+            low = fmin(low, deltas[c]);
+            high = fmax(high, deltas[c]);
+        }
+        most = fmax(most, high - low);
+    }
+    return most;
+}
+
 static void start_at(struct msc_plan_search *s, const uint32_t choices[]) {
     msc_exact_moves_start(&s->moves, choices);
     for (size_t which = 0; which <= s->n_limits; which++) {
@@ -298,6 +401,8 @@ static void start_at(struct msc_plan_search *s, const uint32_t choices[]) {
     for (size_t t = 0; t < s->moves.bounds->space->n_tasks; t++) {
         set_deltas(s, t);
     }
+    forget_prices(s);
+    s->most_delta = find_most_delta(s);
 }
 
 // ---- Relaxation -------------------------------------------------------------------------------
@@ -366,7 +471,7 @@ double msc_plan_search_run(struct msc_plan_search *s, uint32_t choices[], size_t
     s->n_changed = 0;
     start_at(s, choices);
     double now = violation_now(s);
-    for (size_t step = 0; step < max_steps; step++) {
+    for (size_t step = 0; step < max_steps && !msc_cancel_soon(s->cancel); step++) {
         struct change change = now > 0.0 ? cheapest_single(s, now) : best_single(s, &n_firsts);
         if (change.n == 0 && !(now > 0.0)) {
             change = best_pair(s, n_firsts);

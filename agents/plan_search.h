@@ -7,6 +7,8 @@
 #include "agents/exact_moves.h"
 #include "agents/pair_model.h"
 
+struct msc_cancel;
+
 // Changes of one task that are tried together with every other.
 #define MSC_PLAN_FIRSTS 24
 
@@ -20,6 +22,8 @@ struct msc_plan_search {
     struct msc_exact_moves moves;
     const struct msc_pair_model *model; // of what is minimised; NULL: nothing is
     const double *weights;              // [n_entries], added to the model's terms; NULL: none
+    // Cuts a search short, whose plan then counts for nothing; NULL: nobody does.
+    const struct msc_cancel *cancel;
     size_t n_limits;
     struct msc_plan_limit limits[MSC_MAX_BOUNDS];
     // Of the point that `moves` holds, by model (the first: of what is minimised):
@@ -30,8 +34,13 @@ struct msc_plan_search {
     size_t max_changed;    // tasks that may differ from where a search begins
     const uint32_t *start; // [n_tasks], there; borrowed during a search
     size_t n_changed;
-    double price;          // of what a choice takes of the bounds (msc_plan_search_relax)
-    double *loads;         // [n_entries], that, more than the point's own choice
+    // Steps towards the bounds look only at blocks of tasks that may have the least price.
+    double *first_deltas; // [n_entries], `deltas` of the first bounded cost
+    double
+        *block_prices; // [n_blocks], the least of each when it was last looked at; NaN: look again
+    double most_delta; // by which any one task can change the first bounded cost
+    double price;      // of what a choice takes of the bounds (msc_plan_search_relax)
+    double *loads;     // [n_entries], that, more than the point's own choice
     uint32_t *first_tasks; // [MSC_PLAN_FIRSTS], of least value, with what they take at its price
     uint32_t *first_choices;
     double *first_values;

@@ -13,29 +13,44 @@
 
 // ---- Init -------------------------------------------------------------------------------------
 
-// How far a task's choices can move the bounded costs, each over its limit.
-static double cost_share(const struct msc_exact_bounds *bounds, size_t task) {
-    double share = 0.0;
+static bool stands_before(const struct msc_cost_term *term, uint32_t factor) {
+    for (uint32_t j = 0; j < factor; j++) {
+        if (term->factors[j].task == term->factors[factor].task) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// How far a task's choices can move the term.
+static double term_span(const struct msc_space *space, const struct msc_cost_term *term,
+                        uint32_t task) {
+    double least = fabs(term->scale), most = least;
+    for (uint32_t j = 0; j < term->n_factors; j++) {
+        const struct msc_cost_factor *factor = &term->factors[j];
+        const struct msc_task *of = &space->tasks[factor->task];
+        double first = fabs(factor->by_choice[of->most_expensive_first[0]]);
+        double last = fabs(factor->by_choice[of->most_expensive_first[of->n_choices - 1]]);
+        least *= factor->task == task ? last : first;
+        most *= first;
+    }
+    return most - least;
+}
+
+// How far each task's choices can move the bounded costs, each over its limit.
+static void add_cost_shares(double shares[], const struct msc_exact_bounds *bounds) {
     for (size_t i = 0; i < bounds->n_items; i++) {
         const struct msc_exact_bound *item = &bounds->items[i];
         double limit = fabs(isinf(item->max) ? item->min : item->max);
-        for (size_t k = 0; k < item->cost->n_terms; k++) {
+        for (size_t k = 0; limit > 0.0 && k < item->cost->n_terms; k++) {
             const struct msc_cost_term *term = &item->cost->terms[k];
-            double least = fabs(term->scale), most = least;
-            bool is_in = false;
             for (uint32_t j = 0; j < term->n_factors; j++) {
-                const struct msc_cost_factor *factor = &term->factors[j];
-                const struct msc_task *of = &bounds->space->tasks[factor->task];
-                double first = fabs(factor->by_choice[of->most_expensive_first[0]]);
-                double last = fabs(factor->by_choice[of->most_expensive_first[of->n_choices - 1]]);
-                least *= factor->task == task ? last : first;
-                most *= first;
-                is_in = is_in || factor->task == task;
+                uint32_t task = term->factors[j].task;
+                shares[task] +=
+                    stands_before(term, j) ? 0.0 : term_span(bounds->space, term, task) / limit;
             }
-            share += is_in && limit > 0.0 ? (most - least) / limit : 0.0;
         }
     }
-    return share;
 }
 
 static bool has_greater_share(const void *context, const void *a, const void *b) {
@@ -46,9 +61,9 @@ static bool has_greater_share(const void *context, const void *a, const void *b)
 
 static void order_tasks(struct msc_sensitivity *s) {
     size_t n_tasks = s->bounds->space->n_tasks;
+    add_cost_shares(s->sorted, s->bounds);
     for (size_t t = 0; t < n_tasks; t++) {
         s->order[t] = (uint32_t)t;
-        s->sorted[t] = cost_share(s->bounds, t);
         s->n_bounded += s->sorted[t] > 0.0;
     }
     s->n_bounded = s->n_bounded > 0 ? s->n_bounded : n_tasks;

@@ -54,10 +54,6 @@ enum msc_status msc_file_remove(const char *path);       // absent is no error
 enum msc_status msc_file_rename(const char *from, const char *to);
 // Gives the file the first free of the names PATH.1, PATH.2, ...; *to is in the arena.
 enum msc_status msc_file_set_aside(const char **to, struct msc_arena *arena, const char *path);
-// A new folder for files that are needed for a while, where TMPDIR says or in /tmp; *out is in the
-// arena. The other removes it with the files in it, as far as that can be done; NULL is accepted.
-enum msc_status msc_file_make_scratch(char **out, struct msc_arena *arena);
-void msc_file_remove_scratch(const char *path);
 // Bytes free to this user on the file system that holds `path` (or its nearest existing parent).
 enum msc_status msc_file_free_bytes(uint64_t *out, const char *path);
 

@@ -21,7 +21,8 @@ struct msc_hash;
 struct msc_str;
 
 // *out is owned by the caller (cJSON_Delete). `name` stands in the error text: "name:line:column:
-// ...". Duplicate keys, trailing text and nesting beyond 200 are errors.
+// ...". Duplicate keys, trailing text, nesting beyond 200 and strings that are no UTF-8 or hold NUL are
+// errors; a byte-order mark is passed over.
 enum msc_status msc_json_parse(cJSON **out, const char *text, size_t length, const char *name);
 enum msc_status msc_json_load(cJSON **out, const char *path);
 // The same of an object whose member `key` has lists that may be long: these stay text (cJSON_Raw), as
@@ -39,7 +40,8 @@ enum msc_status msc_json_each(const char *text, size_t length, const char *name,
 void msc_json_write(struct msc_str *out, const cJSON *value);
 // The same with line breaks, two-space indentation and a newline at the end, for files people edit.
 void msc_json_write_pretty(struct msc_str *out, const cJSON *value);
-// Appends a JSON string literal with quotes and escapes.
+// Appends a JSON string literal with quotes and escapes. What is no UTF-8, such as the name of a file may
+// be, becomes U+FFFD byte by byte: whatever is written can be read.
 void msc_json_write_text(struct msc_str *out, const char *text);
 // Appends a JSON number, shortest round trip; not finite: null.
 void msc_json_write_number(struct msc_str *out, double value);

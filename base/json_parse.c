@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,6 +218,17 @@ static enum msc_status parse_escape(struct parser *p) {
     return MSC_OK;
 }
 
+// Those of a string from `start` to here, without its escapes.
+static enum msc_status check_characters(const struct parser *p, size_t start) {
+    char what[48];
+    size_t good = start + msc_utf8_length(p->text + start, p->at - start);
+    if (good == p->at) {
+        return MSC_OK;
+    }
+    snprintf(what, sizeof what, "byte 0x%02x is not UTF-8", (unsigned)(unsigned char)p->text[good]);
+    return fail_at(p, good, what, "; save the text as UTF-8");
+}
+
 // Decodes the string that begins here into the scratch text.
 static enum msc_status parse_text(struct parser *p) {
     size_t start = p->at++;
@@ -228,6 +240,7 @@ static enum msc_status parse_text(struct parser *p) {
                json_parse_peek(p) != '\\') {
             p->at++;
         }
+        MSC_TRY(check_characters(p, plain));
         msc_str_append_n(&p->scratch, p->text + plain, p->at - plain);
         int c = json_parse_peek(p);
         if (c == '"') {
@@ -501,6 +514,11 @@ static enum msc_status parse_value(struct parser *p, cJSON **out) {
     return parse_word(p, out);
 }
 
+// Some editors begin UTF-8 with a byte-order mark.
+static void skip_mark(struct parser *p) {
+    p->at += p->length >= 3 && memcmp(p->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 // Once the value was read.
 static enum msc_status end_parser(struct parser *p, enum msc_status status) {
     if (status == MSC_OK) {
@@ -523,6 +541,7 @@ enum msc_status msc_json_each(const char *text, size_t length, const char *name,
                               void *payload) {
     struct parser p = {
         .text = text, .length = length, .name = name, .take = take, .payload = payload};
+    skip_mark(&p);
     skip_space(&p);
     bool is_list = json_parse_peek(&p) == '[';
     return end_parser(&p, is_list ? parse_array(&p, NULL) : fail_expected(&p, "a list"));
@@ -532,6 +551,7 @@ enum msc_status msc_json_parse_lists(cJSON **out, const char *text, size_t lengt
                                      const char *key) {
     struct parser p = {.text = text, .length = length, .name = name, .lists_key = key};
     cJSON *tree = NULL;
+    skip_mark(&p);
     enum msc_status status = parse_value(&p, &tree);
     status = end_parser(&p, status);
     if (status != MSC_OK) {
@@ -546,9 +566,7 @@ enum msc_status msc_json_load(cJSON **out, const char *path) {
     char *text = NULL;
     size_t n_bytes = 0;
     MSC_TRY(msc_file_read(&text, &n_bytes, path));
-    // Some editors begin UTF-8 files with a byte-order mark.
-    size_t skip = n_bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    enum msc_status status = msc_json_parse(out, text + skip, n_bytes - skip, path);
+    enum msc_status status = msc_json_parse(out, text, n_bytes, path);
     msc_free(text);
     return status;
 }

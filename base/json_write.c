@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,13 +13,21 @@
 // 2^53: below it every whole double prints exactly, and no two whole doubles print alike.
 #define INTEGER_LIMIT 9007199254740992.0
 
+// 0: it is no UTF-8.
+static size_t character_bytes(const char *c) {
+    uint32_t code;
+    return (unsigned char)*c < 0x80 ? 1 : msc_utf8_next(&code, c, strnlen(c, 4));
+}
+
 void msc_json_write_text(struct msc_str *out, const char *text) {
     static const char special[] = "\"\\\b\f\n\r\t";
     static const char letters[] = "\"\\bfnrt";
     msc_str_char(out, '"');
     const char *plain = text;
-    for (const char *c = text; *c; c++) {
-        if ((unsigned char)*c >= 0x20 && *c != '"' && *c != '\\') {
+    size_t n = 1;
+    for (const char *c = text; *c; c += n) {
+        n = character_bytes(c);
+        if (n > 0 && (unsigned char)*c >= 0x20 && *c != '"' && *c != '\\') {
             continue;
         }
         msc_str_append_n(out, plain, (size_t)(c - plain));
@@ -28,8 +37,9 @@ void msc_json_write_text(struct msc_str *out, const char *text) {
             msc_str_char(out, '\\');
             msc_str_char(out, letters[found - special]);
         } else {
-            msc_str_printf(out, "\\u%04x", (unsigned)(unsigned char)*c);
+            msc_str_printf(out, "\\u%04x", n == 0 ? 0xfffdu : (unsigned)(unsigned char)*c);
         }
+        n = 1;
     }
     msc_str_append(out, plain);
     msc_str_char(out, '"');

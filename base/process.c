@@ -8,12 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -207,28 +207,21 @@ void msc_process_set_cancel(struct msc_process *process, const struct msc_cancel
     process->cancel_level = level;
 }
 
-// Waits until the descriptor is ready.
+// Waits until the descriptor is ready, or for as long as nobody has to look whether the program still
+// runs: then it is READY, too.
 static enum msc_process_waited wait_ready(const struct msc_process *process, int descriptor,
                                           short events, double deadline_s) {
-    for (;;) {
-        double left_s = deadline_s - msc_clock_seconds();
-        if (msc_cancel_reached(process->cancel, process->cancel_level)) {
-            return MSC_PROCESS_CANCELLED;
-        }
-        if (left_s <= 0.0) {
-            return MSC_PROCESS_LATE;
-        }
-        left_s = process->cancel && left_s > MSC_PROCESS_POLL_S ? MSC_PROCESS_POLL_S : left_s;
-        double left_ms = left_s * 1000.0 + 1.0;
-        struct pollfd ready = {.fd = descriptor, .events = events};
-        int n = poll(&ready, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX);
-        if (n > 0) {
-            return MSC_PROCESS_READY;
-        }
-        if (n < 0 && errno != EINTR) {
-            return MSC_PROCESS_LATE;
-        }
+    double left_s = deadline_s - msc_clock_seconds();
+    if (msc_cancel_reached(process->cancel, process->cancel_level)) {
+        return MSC_PROCESS_CANCELLED;
     }
+    if (left_s <= 0.0) {
+        return MSC_PROCESS_LATE;
+    }
+    left_s = left_s > MSC_PROCESS_POLL_S ? MSC_PROCESS_POLL_S : left_s;
+    struct pollfd ready = {.fd = descriptor, .events = events};
+    int n = poll(&ready, 1, (int)(left_s * 1000.0 + 1.0));
+    return n < 0 && errno != EINTR ? MSC_PROCESS_LATE : MSC_PROCESS_READY;
 }
 
 enum msc_status msc_process__fail_waiting(const struct msc_process *process,
@@ -316,6 +309,8 @@ enum msc_status msc_process_send(struct msc_process *process, const char *text, 
         } else if (errno != EAGAIN && errno != EINTR) {
             return MSC_FAIL(MSC_E_IO, "%s: cannot be written to: %s", process->name,
                             strerror(errno));
+        } else if (msc_process__has_ended(process, 0.0)) {
+            return MSC_OK; // its children may hold the pipe, but do not answer
         } else {
             enum msc_process_waited waited =
                 wait_ready(process, process->input, POLLOUT, deadline_s);
@@ -355,20 +350,42 @@ char *msc_process__take_line(struct msc_process *process, size_t *length, size_t
     return start;
 }
 
-// Reads what is there. *n 0: it has closed its output; < 0: there is nothing now.
+// A program ends when its process ends, though children that it leaves may hold its output open, and
+// even write on: only what is in the pipe by then is read.
+static void notice_end(struct msc_process *process) {
+    double now_s = msc_clock_seconds();
+    if (process->is_at_end || now_s < process->next_look_s) {
+        return;
+    }
+    process->next_look_s = now_s + MSC_PROCESS_POLL_S;
+    if (msc_process__has_ended(process, 0.0)) {
+        int n_left = 0;
+        process->is_at_end = true;
+        process->n_left = ioctl(process->output, FIONREAD, &n_left) == 0 ? (size_t)n_left : 0;
+    }
+}
+
+// Reads what is there. *n 0: it has ended, or closed its output; < 0: there is nothing now.
 static enum msc_status read_now(struct msc_process *process, ssize_t *n) {
     MSC_TRY(pipe_make_room(process));
+    notice_end(process);
+    size_t n_wanted = process->capacity - process->end;
+    if (process->is_at_end && n_wanted > process->n_left) {
+        n_wanted = process->n_left;
+    }
     do {
-        *n =
-            read(process->output, process->buffer + process->end, process->capacity - process->end);
+        *n = n_wanted > 0 ? read(process->output, process->buffer + process->end, n_wanted) : 0;
     } while (*n < 0 && errno == EINTR);
-    process->end += *n > 0 ? (size_t)*n : 0;
+    if (*n > 0) {
+        process->end += (size_t)*n;
+        process->n_left -= process->is_at_end ? (size_t)*n : 0;
+    }
     return *n >= 0 || errno == EAGAIN
                ? MSC_OK
                : MSC_FAIL(MSC_E_IO, "%s: cannot be read from: %s", process->name, strerror(errno));
 }
 
-// Reads more. *is_over: it has closed its output, and there is no more.
+// Reads more. *is_over: it has ended or closed its output, and there is no more.
 enum msc_status msc_process__read_more(struct msc_process *process, bool *is_over,
                                        double deadline_s, double timeout_s) {
     for (;;) {
@@ -481,6 +498,14 @@ static void free_process(struct msc_process *process) {
         msc_free(process->name);
     }
     msc_free(process);
+}
+
+void msc_process__leave(struct msc_process *process) {
+    if (process->input >= 0) {
+        close(process->input);
+    }
+    waitpid(process->pid, NULL, WNOHANG);
+    free_process(process);
 }
 
 void msc_process_stop_all(struct msc_process *const processes[], size_t n, double grace_s) {

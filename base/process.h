@@ -2,6 +2,9 @@
 // error is the caller's. Started without a shell; it runs in a process group of its own, so that a
 // Ctrl-C meant for its parent does not end it, and so that it is ended with what it started itself.
 // It is killed when the thread that started it ends, however that comes about.
+//
+// A program has ended when its process has: children that hold its output open are not waited for, and
+// what they write after that is not read.
 #ifndef MSC_BASE_PROCESS_H
 #define MSC_BASE_PROCESS_H
 
@@ -50,8 +53,8 @@ enum msc_status msc_process_request(struct msc_process *process, struct msc_str 
 // the text of an answer {"error":"text"}.
 enum msc_status msc_process_answer(struct msc_process *process, struct cJSON **answer,
                                    double timeout_s);
-// Runs a program that reads nothing to its end, within `timeout_s`, and ends what it left in its
-// group. *last is the last line of its standard output that is not blank, without blanks around it.
+// Runs a program that reads nothing to its end, within `timeout_s`. A program that succeeds may leave
+// others running; where it fails, they are ended with it. *last is the last line of its standard output that is not blank, without blanks around it.
 // MSC_E_STATE when it failed (exit status, signal), said nothing or took too long; else as
 // msc_process_start.
 enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], const char *folder,

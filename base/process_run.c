@@ -5,6 +5,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,16 @@ static void keep_line(struct msc_str *last, const char *line, size_t length) {
     }
 }
 
+static enum msc_status check_patience(const struct msc_process *process, const char *what,
+                                      double deadline_s, double timeout_s) {
+    bool is_late = msc_clock_seconds() >= deadline_s;
+    if (!is_late && !msc_cancel_reached(process->cancel, process->cancel_level)) {
+        return MSC_OK;
+    }
+    return msc_process__fail_waiting(process, is_late ? MSC_PROCESS_LATE : MSC_PROCESS_CANCELLED,
+                                     what, timeout_s);
+}
+
 static enum msc_status process_finish(struct msc_process *process, struct msc_str *last,
                                       double timeout_s) {
     double deadline_s = msc_clock_seconds() + timeout_s;
@@ -40,21 +51,34 @@ static enum msc_status process_finish(struct msc_process *process, struct msc_st
             keep_line(last, line, length);
         }
         MSC_TRY(msc_process__read_more(process, &is_over, deadline_s, timeout_s));
+        MSC_TRY(is_over ? MSC_OK : check_patience(process, "still writes", deadline_s, timeout_s));
     }
     if (process->end > process->begin) { // a last line without an end
         keep_line(last, process->buffer + process->begin, process->end - process->begin);
     }
     while (!msc_process__has_ended(process, msc_clock_seconds() + MSC_PROCESS_POLL_S)) {
-        bool is_late = msc_clock_seconds() >= deadline_s;
-        if (is_late || msc_cancel_reached(process->cancel, process->cancel_level)) {
-            return msc_process__fail_waiting(process,
-                                             is_late ? MSC_PROCESS_LATE : MSC_PROCESS_CANCELLED,
-                                             "closed its output, but still runs", timeout_s);
-        }
+        MSC_TRY(
+            check_patience(process, "closed its output, but still runs", deadline_s, timeout_s));
     }
     return process->death.si_code != CLD_EXITED || process->death.si_status != 0
                ? msc_process__fail_ended(process)
                : MSC_OK;
+}
+
+// Nobody downstream reads beyond a NUL.
+static enum msc_status check_line(const struct msc_str *last, const char *name) {
+    return msc_utf8_check(msc_str_text(last), last->length, "its last line") == MSC_OK
+               ? MSC_OK
+               : msc_status_prefix(MSC_E_STATE, "%s", name);
+}
+
+// One that did its work may leave what it wants running; of one that failed nothing is left.
+static void run_end(struct msc_process *process, enum msc_status status) {
+    if (status == MSC_OK) {
+        msc_process__leave(process);
+    } else {
+        msc_process_stop(process, 0.0);
+    }
 }
 
 enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], const char *folder,
@@ -68,7 +92,10 @@ enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], 
         status = MSC_FAIL(MSC_E_STATE, "%s: wrote nothing to its standard output", argv[0]);
     }
     status = status == MSC_OK ? msc_str_status(last) : status;
-    msc_process_stop(process, 0.0);
+    if (status == MSC_OK) {
+        status = check_line(last, argv[0]);
+    }
+    run_end(process, status);
     return status == MSC_E_IO ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
 }
 
@@ -104,7 +131,7 @@ enum msc_status msc_process_call(const char *const argv[], const char *const env
     if (status == MSC_OK) {
         msc_process_set_cancel(process, cancel, level);
         status = process_finish(process, &last, timeout_s);
-        msc_process_stop(process, 0.0);
+        run_end(process, status);
     }
     msc_str_finish(&last);
     msc_arena_finish(&arena);

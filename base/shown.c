@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,33 +11,14 @@
 
 #define MOST_BYTES 8 // of an escape with its NUL
 
-// The character that begins here and its bytes. Bytes that are no UTF-8 by RFC 3629 (overlong forms,
-// surrogates and more than U+10FFFF among them) are 0, one by one. NUL ends the text, so no byte
-// behind it is read.
+// The character that begins here and its bytes. Bytes that are no UTF-8 are 0, one by one.
 static uint32_t next_character(size_t *n_bytes, const char *text) {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *c = (const unsigned char *)text;
-    size_t n = c[0] < 0x80   ? 1
-               : c[0] < 0xc0 ? 0 // inside a character
-               : c[0] < 0xe0 ? 2
-               : c[0] < 0xf0 ? 3
-               : c[0] < 0xf8 ? 4
-                             : 0;
-    *n_bytes = 1;
-    if (n < 2) {
-        return n == 1 ? c[0] : 0;
-    }
-    uint32_t code = c[0] & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((c[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-        code = code << 6 | (c[i] & 0x3fu);
-    }
-    if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) {
+    uint32_t code = (unsigned char)*text;
+    *n_bytes = code < 0x80 ? 1 : msc_utf8_next(&code, text, strnlen(text, 4));
+    if (*n_bytes == 0) {
+        *n_bytes = 1;
         return 0;
     }
-    *n_bytes = n;
     return code;
 }
 
@@ -164,12 +146,4 @@ size_t msc_shown_width(const char *text) {
         text += n;
     }
     return width;
-}
-
-size_t msc_shown_utf8_length(const char *text) {
-    size_t n_good = 0, n = 0;
-    while (text[n_good] && next_character(&n, text + n_good) != 0) {
-        n_good += n;
-    }
-    return n_good;
 }

@@ -33,7 +33,5 @@ void msc_shown_append_path(struct msc_str *out, const char *path);
 size_t msc_shown_copy(char *out, size_t n_bytes, const char *text);
 // The characters that the text has as part of a line. Takes no memory.
 size_t msc_shown_width(const char *text);
-// The bytes at its beginning that are UTF-8 (RFC 3629): all of them, if all are.
-size_t msc_shown_utf8_length(const char *text);
 
 #endif

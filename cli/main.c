@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include "base/json.h"
+#include "base/scratch.h"
 #include "base/shown.h"
 #include "base/str.h"
 #include "base/style.h"
@@ -154,6 +155,7 @@ static int run_command(const struct msc_cli_call *call, const struct msc_cli_com
     if (common->help) {
         return print_help(call, command);
     }
+    msc_scratch_sweep();
     // In JSON there is no room for what a library prints.
     status = common->json ? msc_output_keep() : MSC_OK;
     return status == MSC_OK ? command->run(call, values) : msc_cli_fail(call, status);

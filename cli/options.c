@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "cli/color.h"
 
 #include <string.h>
@@ -293,12 +294,28 @@ static enum msc_status check_needs(const void *values,
     return MSC_OK;
 }
 
+// Records and pages repeat them.
+static enum msc_status check_arguments(int argc, char *const argv[]) {
+    for (int i = 1; i < argc; i++) {
+        size_t length = strlen(argv[i]);
+        size_t good = msc_utf8_length(argv[i], length);
+        if (good < length) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "argument %d, \"%s\": byte %zu is not UTF-8; rename the file, or link "
+                            "to it by another name",
+                            i, argv[i], good);
+        }
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_cli_parse(void *values, const struct msc_cli_option *const tables[], int argc,
                               char *const argv[], struct msc_arena *arena) {
     struct parsing p = {
         .values = values, .tables = tables, .argc = argc, .argv = argv, .next = 1, .arena = arena};
     bool only_positional = false;
     set_absent(values, tables);
+    MSC_TRY(check_arguments(argc, argv));
     while (p.next < argc) {
         const char *argument = argv[p.next++];
         if (!only_positional && strcmp(argument, "--") == 0) {

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define START_S 30.0
@@ -28,7 +29,7 @@ enum msc_status msc_cli_serve(const char *const paths[], size_t n, int64_t port)
     struct msc_server *server = NULL;
     struct msc_str said = {0};
     sigset_t set;
-    int got = 0;
+    const struct timespec second = {.tv_sec = 1};
     MSC_TRY(check_port(port));
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
@@ -44,8 +45,8 @@ enum msc_status msc_cli_serve(const char *const paths[], size_t n, int64_t port)
     if (status == MSC_OK && fflush(stdout) != 0) {
         status = MSC_FAIL(MSC_E_IO, "cannot write standard output");
     }
-    if (status == MSC_OK) {
-        sigwait(&set, &got);
+    while (status == MSC_OK && sigtimedwait(&set, NULL, &second) < 0) {
+        msc_server_end_late(server);
     }
     msc_server_stop(server);
     msc_str_finish(&said);

@@ -1,6 +1,7 @@
 #include "env/metric_command.h"
 
 #include "base/file.h"
+#include "base/scratch.h"
 #include "data/npy.h"
 
 static enum msc_status make_path(const char **out, struct msc_arena *arena, const char *folder,
@@ -23,21 +24,20 @@ enum msc_status msc_metric_command_run(double *out, const struct msc_metric_comm
                                        const struct msc_env_host *host) {
     struct msc_arena arena = {0};
     struct msc_command_files files = {NULL, NULL};
-    char *made = NULL, *folder = NULL;
+    struct msc_scratch scratch = {0};
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(msc_file_make_scratch(&made, &arena));
-    MSC_TRY_OUT(msc_path_absolute(&folder, &arena, made));
+    MSC_TRY_OUT(msc_scratch_make(&scratch, &arena));
     if (msc_command_wants(c->command, "{model}")) {
-        MSC_TRY_OUT(make_path(&files.model, &arena, folder, "model.onnx"));
+        MSC_TRY_OUT(make_path(&files.model, &arena, scratch.path, "model.onnx"));
         MSC_TRY_OUT(c->save(files.model, c->payload));
     }
     if (msc_command_wants(c->command, "{outputs}")) {
-        MSC_TRY_OUT(make_path(&files.outputs, &arena, folder, "outputs.npz"));
+        MSC_TRY_OUT(make_path(&files.outputs, &arena, scratch.path, "outputs.npz"));
         MSC_TRY_OUT(write_outputs(files.outputs, c));
     }
     status = msc_command_run(out, c->command, &files, host->folder, host->cancel, 2);
 out:
-    msc_file_remove_scratch(made);
+    msc_scratch_remove(&scratch);
     msc_arena_finish(&arena);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/scratch.h"
 #include "env/quantize_latency_internal.h"
 #include "graph/onnx/onnx.h"
 #include "tools/bias_edits.h"
@@ -180,7 +181,7 @@ static enum msc_status profile_in_runtime(bool *is_there, struct msc_profile pro
     struct msc_runtime_options options = MSC_RUNTIME_OPTIONS_INIT;
     const struct msc_runtime_found *found = NULL;
     struct msc_runtime *runtime = NULL;
-    char *folder = NULL;
+    struct msc_scratch scratch = {0};
     const char *name = job->target ? job->target->runtime : NULL;
     if (!name) {
         return MSC_OK;
@@ -206,10 +207,10 @@ static enum msc_status profile_in_runtime(bool *is_there, struct msc_profile pro
         status = no_measure_memory();
         goto out;
     }
-    MSC_TRY_OUT(msc_file_make_scratch(&folder, arena));
-    status = profile_files(profiles, runtime, name, folder, p, job, arena);
+    MSC_TRY_OUT(msc_scratch_make(&scratch, arena));
+    status = profile_files(profiles, runtime, name, scratch.path, p, job, arena);
 out:
-    msc_file_remove_scratch(folder);
+    msc_scratch_remove(&scratch);
     msc_runtime_stop(runtime);
     return status;
 }

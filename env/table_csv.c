@@ -3,8 +3,9 @@
 #include "env/table_internal.h"
 
 #include "base/json.h"
-#include "env/space_json.h"
 #include "base/str.h"
+#include "base/utf8.h"
+#include "env/space_json.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct labels {
 enum { NO_COLUMN = -1 };
 
 struct column {
+    struct msc_hash hash; // first: msc_hash_index finds by it
     const char *name;
     int task;   // or NO_COLUMN
     int metric; // column of the rows' values, or NO_COLUMN
@@ -41,6 +43,7 @@ struct csv_reader {
 
     size_t n_columns;
     struct column *columns; // [n_columns]
+    struct msc_hash_index column_index;
     size_t n_tasks;
     struct labels *labels; // [n_tasks]
     bool is_open;          // labels are what the file has; else the tasks have them
@@ -75,7 +78,7 @@ static void skip_blanks(struct csv_reader *r) {
     }
 }
 
-static void read_plain(struct csv_reader *r) {
+static enum msc_status read_plain(struct csv_reader *r) {
     const char *begin = r->at;
     while (r->at < r->end && *r->at != ',' && *r->at != '\n') {
         r->at++;
@@ -84,7 +87,14 @@ static void read_plain(struct csv_reader *r) {
     while (end > begin && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) {
         end--;
     }
+    if (memchr(begin, '\r', (size_t)(end - begin))) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s:%u: a carriage return within a cell; save the file with line feeds at "
+                        "the ends of its lines",
+                        r->path, r->line);
+    }
     msc_str_append_n(&r->cell, begin, (size_t)(end - begin));
+    return MSC_OK;
 }
 
 // The next cell of a line, without blanks around it, and what ends it.
@@ -96,7 +106,7 @@ static enum msc_status read_cell(struct csv_reader *r) {
         skip_blanks(r);
         r->at += r->at < r->end && *r->at == '\r';
     } else {
-        read_plain(r);
+        MSC_TRY(read_plain(r));
     }
     if (r->at < r->end && *r->at != ',' && *r->at != '\n') {
         return MSC_FAIL(MSC_E_FORMAT, "%s:%u: text behind a closed quote, expected a comma",
@@ -205,6 +215,12 @@ static enum msc_status fill_labels(struct csv_reader *r) {
 
 // ---- The line of names ------------------------------------------------------------------------
 
+static struct column *find_column(const struct csv_reader *r, const char *name) {
+    int32_t place =
+        msc_hash_index_find(&r->column_index, hash_text(name), r->columns, sizeof *r->columns);
+    return place >= 0 ? &r->columns[place] : NULL;
+}
+
 static enum msc_status read_names(struct csv_reader *r) {
     size_t capacity = 1;
     for (const char *c = r->at; c < r->end && *c != '\n'; c++) {
@@ -214,6 +230,7 @@ static enum msc_status read_names(struct csv_reader *r) {
     if (!r->columns) {
         return no_memory(r);
     }
+    MSC_TRY(msc_hash_index_reserve(&r->column_index, capacity));
     if (r->at == r->end) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: it is empty, expected a line of names and rows",
                         r->path);
@@ -227,25 +244,16 @@ static enum msc_status read_names(struct csv_reader *r) {
         if (name[0] == '\0') {
             return MSC_FAIL(MSC_E_FORMAT, "%s: column %zu has no name", r->path, r->n_columns + 1);
         }
-        for (size_t i = 0; i < r->n_columns; i++) {
-            if (strcmp(r->columns[i].name, name) == 0) {
-                return MSC_FAIL(MSC_E_FORMAT, "%s: columns %zu and %zu are both named %s", r->path,
-                                i + 1, r->n_columns + 1, name);
-            }
+        struct column *before = find_column(r, name);
+        if (before) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: columns %td and %zu are both named %s", r->path,
+                            before - r->columns + 1, r->n_columns + 1, name);
         }
-        r->columns[r->n_columns++] =
-            (struct column){.name = name, .task = NO_COLUMN, .metric = NO_COLUMN};
+        r->columns[r->n_columns] = (struct column){
+            .hash = hash_text(name), .name = name, .task = NO_COLUMN, .metric = NO_COLUMN};
+        msc_hash_index_add(&r->column_index, r->n_columns++, r->columns, sizeof *r->columns);
     } while (!r->is_last && r->n_columns < capacity);
     return MSC_OK;
-}
-
-static struct column *find_column(const struct csv_reader *r, const char *name) {
-    for (size_t i = 0; i < r->n_columns; i++) {
-        if (strcmp(r->columns[i].name, name) == 0) {
-            return &r->columns[i];
-        }
-    }
-    return NULL;
 }
 
 static enum msc_status fail_no_column(const struct csv_reader *r, const char *what,
@@ -465,11 +473,15 @@ static enum msc_status read_table(struct csv_reader *r, const char *const names[
     r->at = text;
     r->end = text + n_bytes;
     r->line = 1;
-    enum msc_status status = read_file(r, names, n);
+    enum msc_status status = msc_utf8_check_file(text, n_bytes, r->path);
+    if (status == MSC_OK) {
+        status = read_file(r, names, n);
+    }
     for (size_t t = 0; r->labels && t < r->n_tasks; t++) {
         msc_free(r->labels[t].list);
         msc_hash_index_finish(&r->labels[t].index);
     }
+    msc_hash_index_finish(&r->column_index);
     msc_free(r->labels);
     msc_free(r->choices);
     msc_str_finish(&r->cell);

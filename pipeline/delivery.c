@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/scratch.h"
 #include "data/npy.h"
 #include "env/trial_runs.h"
 #include "graph/onnx/load.h"
@@ -22,7 +23,7 @@ struct msc_delivery {
     struct msc_runtime *runtime;
     const char *version;
     struct msc_runtime_samples calibration, validation, one; // n 0: none
-    char *folder;                                            // of the files
+    struct msc_scratch scratch;                              // of the files
     const char *outputs_path;
     size_t n_exported;
 };
@@ -50,9 +51,9 @@ enum msc_status msc_delivery_open(struct msc_delivery **out,
     }
     d->options = *options;
     d->runtime_name = runtime_of(options->target);
-    enum msc_status status = msc_file_make_scratch(&d->folder, &d->arena);
+    enum msc_status status = msc_scratch_make(&d->scratch, &d->arena);
     if (status == MSC_OK) {
-        d->outputs_path = msc_path_join(&d->arena, d->folder, "outputs.npz");
+        d->outputs_path = msc_path_join(&d->arena, d->scratch.path, "outputs.npz");
         status = d->outputs_path ? MSC_OK : no_delivery_memory();
     }
     if (status != MSC_OK) {
@@ -68,7 +69,7 @@ void msc_delivery_close(struct msc_delivery *d) {
         return;
     }
     msc_runtime_stop(d->runtime);
-    msc_file_remove_scratch(d->folder);
+    msc_scratch_remove(&d->scratch);
     msc_arena_finish(&d->arena);
     msc_free(d);
 }
@@ -87,7 +88,7 @@ static void delivery_tell(const struct msc_delivery *d, const char *what,
 
 static enum msc_status write_samples(struct msc_delivery *d) {
     const struct msc_model *m = d->options.model;
-    const char *folder = d->folder;
+    const char *folder = d->scratch.path;
     MSC_TRY(
         msc_runtime_samples_write_first(&d->one, &d->arena, m->dataset, m->specs, folder, "one"));
     if (msc_dataset_is_sequence(m->dataset)) {
@@ -196,9 +197,10 @@ static bool is_onnx(const char *path) {
 enum msc_status msc_delivery_export(struct msc_delivery *d, struct msc_delivery_plan *plan) {
     const char *original = d->options.model->path;
     uint64_t n_bytes = 0;
-    plan->path = !plan->choices && !plan->strategy && is_onnx(original)
-                     ? original
-                     : msc_arena_printf(&d->arena, "%s/plan_%zu.onnx", d->folder, d->n_exported++);
+    plan->path =
+        !plan->choices && !plan->strategy && is_onnx(original)
+            ? original
+            : msc_arena_printf(&d->arena, "%s/plan_%zu.onnx", d->scratch.path, d->n_exported++);
     if (!plan->path) {
         return no_delivery_memory();
     }

@@ -151,12 +151,9 @@ enum msc_status msc_processor__check_cluster(struct msc_processor *p);
 enum msc_status msc_processor__name_files(struct msc_processor *p, struct msc_bridge *bridge);
 // Hash of an environment's library; NULL: it is none.
 enum msc_status msc_processor__hash_library(const char **out, struct msc_processor *p);
-// processor_slurm_copy.c: where the files of jobs that begin with `name` are packed, packing them, and what
-// runs in a job's allocation, and on its node, to take them there.
-enum msc_status msc_processor__slurm_archive(const char **out, struct msc_processor *p,
-                                             const char *name);
+// processor_slurm_copy.c: packs the files of jobs into an archive; what runs in a job's allocation, and on
+// its node, to take them there.
 enum msc_status msc_processor__pack_files(struct msc_processor *p, const char *archive);
-void msc_processor__forget_files(const char *archive);
 extern const char msc_processor__copy_script[], msc_processor__node_script[];
 enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_processor *p);
 // processor_slurm.c: those under Slurm.

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/process.h"
+#include "base/scratch.h"
 #include "base/str.h"
 #include "pipeline/cluster.h"
 #include "search/bridge.h"
@@ -78,17 +79,27 @@ static enum msc_status count_nodes(int64_t *out, const struct msc_processor *p,
 // The archive of a search's files, where they are copied.
 struct copied {
     struct msc_processor *p;
-    const char *archive;
+    struct msc_scratch scratch;
+    const char **archive; // the word of the jobs' command
 };
 
 static enum msc_status pack(void *payload) {
-    const struct copied *copied = payload;
-    return msc_processor__pack_files(copied->p, copied->archive);
+    struct copied *copied = payload;
+    struct msc_arena *arena = &copied->p->arena;
+    MSC_TRY(msc_scratch_make(&copied->scratch, arena));
+    *copied->archive = msc_arena_printf(arena, "%s/files.tar", copied->scratch.path);
+    enum msc_status status = *copied->archive
+                                 ? msc_processor__pack_files(copied->p, *copied->archive)
+                                 : msc_processor__no_memory();
+    if (status != MSC_OK) {
+        msc_scratch_remove(&copied->scratch);
+    }
+    return status;
 }
 
 static void forget(void *payload) {
-    const struct copied *copied = payload;
-    msc_processor__forget_files(copied->archive);
+    struct copied *copied = payload;
+    msc_scratch_remove(&copied->scratch);
 }
 
 // What a job asks Slurm for. *cpus, which a step in an allocation has to be told again, may be "".
@@ -154,11 +165,9 @@ enum msc_status msc_processor__open_slurm(struct msc_bridge **out, struct msc_pr
     tell_allocation(p, n_workers);
     size_t n = add_request(argv, &cpus, p, c, name);
     if (o->copy_to) {
-        copied->p = p;
-        MSC_TRY(msc_processor__slurm_archive(&copied->archive, p, name));
-        const char *const words[] = {
-            "sh", "-c", msc_processor__copy_script, "sh", copied->archive, o->copy_to,
-            name, cpus, msc_processor__node_script};
+        const char *const words[] = {"sh", "-c", msc_processor__copy_script, "sh", "", o->copy_to,
+                                     name, cpus, msc_processor__node_script};
+        *copied = (struct copied){.p = p, .archive = &argv[n + 4]};
         memcpy(argv + n, words, sizeof words);
         n += sizeof words / sizeof words[0];
     }

@@ -2,13 +2,10 @@
 // each job's node.
 #include "pipeline/processor_internal.h"
 
-#include "base/file.h"
 #include "base/process.h"
 #include "search/bridge.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PACK_S 3600.0
 
@@ -46,27 +43,15 @@ static const char pack_script[] = "set -e\n"
                                   "archive=$1 record=$2\n"
                                   "shift 2\n"
                                   "folder=$(dirname \"$archive\")\n"
-                                  "mkdir -p -m 700 \"$folder\"\n"
-                                  "[ -O \"$folder\" ]\n"
                                   "stage=$(mktemp -d \"$folder/XXXXXX\")\n"
-                                  "trap 'rm -rf \"$stage\" \"$archive.new\"' EXIT\n"
+                                  "trap 'rm -rf \"$stage\"' EXIT\n"
                                   "mkdir -p \"$stage$(dirname \"$record\")\"\n"
                                   "head -n 1 \"$record\" >\"$stage$record\"\n"
                                   "for file; do\n"
                                   "    mkdir -p \"$stage$(dirname \"$file\")\"\n"
                                   "    [ -e \"$stage$file\" ] || ln -s \"$file\" \"$stage$file\"\n"
                                   "done\n"
-                                  "tar -chf \"$archive.new\" -C \"$stage\" .\n"
-                                  "mv \"$archive.new\" \"$archive\"\n";
-
-enum msc_status msc_processor__slurm_archive(const char **out, struct msc_processor *p,
-                                             const char *name) {
-    const char *folder = getenv("TMPDIR");
-    *out = msc_arena_printf(&p->arena, "%s/mscgym-%lu/%s.tar",
-                            folder && folder[0] == '/' ? folder : "/tmp", (unsigned long)getuid(),
-                            name);
-    return *out ? MSC_OK : msc_processor__no_memory();
-}
+                                  "tar -chf \"$archive\" -C \"$stage\" .\n";
 
 enum msc_status msc_processor__pack_files(struct msc_processor *p, const char *archive) {
     static const struct msc_bridge_def def = {.file = take_file};
@@ -85,10 +70,6 @@ enum msc_status msc_processor__pack_files(struct msc_processor *p, const char *a
                ? status
                : msc_status_prefix(
                      status, "--copy-to: files for the nodes cannot be packed into %s", archive);
-}
-
-void msc_processor__forget_files(const char *archive) {
-    (void)msc_file_remove(archive);
 }
 
 // What goes wrong is told in the worker's place: its first line says no more than that it is there. $1: what.

@@ -1,5 +1,6 @@
 #include "pipeline/remarks.h"
 
+#include "base/alloc.h"
 #include "base/str.h"
 
 static bool is_used(const struct msc_goal *goal, int metric) {
@@ -39,24 +40,40 @@ static bool cost_differs(const struct msc_space *space, const struct msc_cost *c
     return false;
 }
 
+// Whose choices differ in costs, and whose in costs that the goal uses.
+enum { COUNTED = 1, USED = 2 };
+
+static void mark_tasks(unsigned char marks[], const struct msc_space *space,
+                       const struct msc_goal *goal) {
+    for (size_t c = 0; c < space->n_costs; c++) {
+        const struct msc_cost *cost = &space->costs[c];
+        bool counts = is_used(goal, msc_space_find_metric(space, cost->metric));
+        for (size_t i = 0; i < cost->n_terms; i++) {
+            for (uint32_t j = 0; cost->terms[i].scale != 0 && j < cost->terms[i].n_factors; j++) {
+                const struct msc_cost_factor *factor = &cost->terms[i].factors[j];
+                if (values_vary(factor->by_choice, space->tasks[factor->task].n_choices)) {
+                    marks[factor->task] |= counts ? COUNTED | USED : COUNTED;
+                }
+            }
+        }
+    }
+}
+
 enum msc_status msc_remark_costs(const struct msc_space *space, const struct msc_goal *goal,
                                  const struct msc_log *log) {
     size_t n_tasks = 0;
     uint32_t first = 0;
     struct msc_str names = {0};
-    for (uint32_t t = 0; t < space->n_tasks; t++) {
-        bool is_counted = false;
-        bool is_free = true;
-        for (size_t c = 0; c < space->n_costs; c++) {
-            if (cost_differs(space, &space->costs[c], t)) {
-                is_counted = true;
-                is_free =
-                    is_free && !is_used(goal, msc_space_find_metric(space, space->costs[c].metric));
-            }
-        }
-        first = is_counted && is_free && n_tasks == 0 ? t : first;
-        n_tasks += is_counted && is_free;
+    unsigned char *marks = msc_alloc_zero(space->n_tasks, 1);
+    if (!marks) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tasks", space->n_tasks);
     }
+    mark_tasks(marks, space, goal);
+    for (uint32_t t = 0; t < space->n_tasks; t++) {
+        first = marks[t] == COUNTED && n_tasks == 0 ? t : first;
+        n_tasks += marks[t] == COUNTED;
+    }
+    msc_free(marks);
     for (size_t c = 0; n_tasks > 0 && c < space->n_costs; c++) {
         if (cost_differs(space, &space->costs[c], first)) {
             msc_str_item(&names, space->costs[c].metric);

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "report/document.h"
 #include "report/page.h"
+#include "report/patience.h"
 #include "report/workspace.h"
 
 #include <arpa/inet.h>
@@ -18,9 +19,11 @@
 #include <sys/stat.h>
 
 #define TOKEN_BYTES 16
-// Browsers that come back, and those who hold a connection for nothing: they wait for TIMEOUT_S at most.
+// Browsers that come back, and those who hold a connection for nothing: in silence, or with a request that
+// takes longer than TIMEOUT_S until it is there, or its answer until it is taken.
 #define MOST_CONNECTIONS 256
 #define TIMEOUT_S 15
+#define HTTP_PORT 80 // which a Host leaves out
 // A page is made anew at most so often, and takes at most this part of the time.
 #define LEAST_REST_S 1.0
 #define REST_TIMES 20.0
@@ -41,8 +44,10 @@ struct msc_server {
     bool is_of_one; // a record, which may go and come again; else there is a list
     char token[2 * TOKEN_BYTES + 1];
     char url[96];
-    char hosts[2][32]; // "127.0.0.1:PORT", "localhost:PORT"
+    unsigned port;
     struct MHD_Daemon *daemon;
+    struct msc_patience patience;
+    struct msc_patience_wait waits[MOST_CONNECTIONS];
     // Of the daemon's thread alone:
     struct page *pages;
     size_t n_pages, pages_capacity;
@@ -234,6 +239,22 @@ static bool is_token(const struct msc_server *s, const char *url) {
     return difference == 0;
 }
 
+// "127.0.0.1:PORT" or "localhost:PORT"; without a port that of HTTP is meant.
+static bool is_own_host(const struct msc_server *s, const char *value) {
+    static const char *const names[] = {"127.0.0.1", "localhost"};
+    char port[16];
+    snprintf(port, sizeof port, ":%u", s->port);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t length = strlen(names[i]);
+        if (strncasecmp(value, names[i], length) == 0 &&
+            (strcmp(value + length, port) == 0 ||
+             (s->port == HTTP_PORT && value[length] == '\0'))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct hosts {
     const struct msc_server *server;
     size_t n, n_good;
@@ -244,10 +265,8 @@ static enum MHD_Result count_host(void *payload, enum MHD_ValueKind kind, const 
     struct hosts *hosts = payload;
     (void)kind;
     if (strcasecmp(key, MHD_HTTP_HEADER_HOST) == 0) {
-        bool is_good = value && (strcmp(value, hosts->server->hosts[0]) == 0 ||
-                                 strcmp(value, hosts->server->hosts[1]) == 0);
         hosts->n++;
-        hosts->n_good += is_good;
+        hosts->n_good += value && is_own_host(hosts->server, value);
     }
     return MHD_YES;
 }
@@ -266,14 +285,8 @@ static size_t keep_escapes(void *payload, struct MHD_Connection *connection, cha
     return strlen(text);
 }
 
-static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, const char *url,
-                              const char *method, const char *version, const char *upload,
-                              size_t *upload_size, void **of_request) {
-    struct msc_server *s = payload;
-    (void)version;
-    (void)upload;
-    (void)upload_size;
-    (void)of_request;
+static enum MHD_Result answer_request(struct msc_server *s, struct MHD_Connection *connection,
+                                      const char *url, const char *method) {
     if (!is_to_host(s, connection)) {
         return answer_text(connection, MHD_HTTP_FORBIDDEN, "refused\n");
     }
@@ -284,6 +297,52 @@ static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, 
         return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "read-only\n");
     }
     return answer_address(s, connection, url + sizeof s->token + 1);
+}
+
+static struct msc_patience_wait *wait_of(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, const char *url,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_size, void **of_request) {
+    struct msc_server *s = payload;
+    (void)version;
+    (void)upload;
+    (void)upload_size;
+    (void)of_request;
+    enum MHD_Result result = answer_request(s, connection, url, method);
+    msc_patience_renew(&s->patience, wait_of(connection)); // making a page is not its delay
+    return result;
+}
+
+// ---- Who takes too long -----------------------------------------------------------------------
+
+static void note_connection(void *payload, struct MHD_Connection *connection, void **context,
+                            enum MHD_ConnectionNotificationCode code) {
+    struct msc_server *s = payload;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        msc_patience_close(&s->patience, *context);
+        *context = NULL;
+    } else if (info) {
+        *context = msc_patience_open(&s->patience, info->connect_fd);
+    }
+}
+
+static void note_end_of_request(void *payload, struct MHD_Connection *connection, void **of_request,
+                                enum MHD_RequestTerminationCode code) {
+    struct msc_server *s = payload;
+    (void)of_request;
+    (void)code;
+    msc_patience_renew(&s->patience, wait_of(connection));
+}
+
+void msc_server_end_late(struct msc_server *server) {
+    msc_patience_end_late(&server->patience, TIMEOUT_S);
 }
 
 // ---- Start and stop ---------------------------------------------------------------------------
@@ -302,20 +361,20 @@ static enum msc_status choose_token(struct msc_server *s) {
 static enum msc_status listen_at(struct msc_server *s, uint16_t port) {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    s->daemon = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, port, NULL, NULL, answer, s,
-                                 MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)&address,
-                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
-                                 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,
-                                 MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
+    s->daemon = MHD_start_daemon(
+        MHD_USE_AUTO_INTERNAL_THREAD, port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR,
+        (const struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_NOTIFY_CONNECTION,
+        note_connection, s, MHD_OPTION_NOTIFY_COMPLETED, note_end_of_request, s,
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
     if (!s->daemon) {
         return MSC_FAIL(MSC_E_IO, "cannot listen at 127.0.0.1:%u: %s", (unsigned)port,
                         strerror(errno));
     }
+    // Requests that come before the port is known are refused.
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
-    unsigned bound = info && info->port != 0 ? info->port : port;
-    snprintf(s->hosts[0], sizeof s->hosts[0], "127.0.0.1:%u", bound);
-    snprintf(s->hosts[1], sizeof s->hosts[1], "localhost:%u", bound);
-    snprintf(s->url, sizeof s->url, "http://127.0.0.1:%u/%s/", bound, s->token);
+    s->port = info && info->port != 0 ? info->port : port;
+    snprintf(s->url, sizeof s->url, "http://127.0.0.1:%u/%s/", s->port, s->token);
     return MSC_OK;
 }
 
@@ -333,6 +392,7 @@ enum msc_status msc_server_start(struct msc_server **out,
     }
     s->paths = options->paths;
     s->n = options->n;
+    msc_patience_init(&s->patience, s->waits, MOST_CONNECTIONS);
     s->is_of_one = is_one_record(options);
     enum msc_status status = choose_token(s);
     if (status == MSC_OK) {
@@ -364,6 +424,7 @@ void msc_server_stop(struct msc_server *server) {
         msc_free(server->pages[i].key);
     }
     msc_free(server->pages);
+    msc_patience_finish(&server->patience);
     cJSON_Delete(server->list);
     msc_free(server);
 }

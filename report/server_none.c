@@ -14,6 +14,10 @@ const char *msc_server_url(const struct msc_server *server) {
     return "";
 }
 
+void msc_server_end_late(struct msc_server *server) {
+    (void)server;
+}
+
 void msc_server_stop(struct msc_server *server) {
     (void)server;
 }

@@ -1,9 +1,6 @@
 // What every environment must do, tried on points drawn at random and its baselines.
 #include "base/json.h"
 #include "base/rng.h"
-#include "base/shown.h"
-#include "base/str.h"
-#include "env/api/message.h"
 #include "search/check.h"
 
 #include <math.h>
@@ -91,21 +88,6 @@ static enum msc_status try_rule(enum msc_status (*rule)(struct check_set *a, str
 
 // ---- Rules ------------------------------------------------------------------------------------
 
-// A record is UTF-8, and has them all.
-static enum msc_status check_texts(const struct msc_space *space) {
-    enum { BEFORE = 24, MOST = 48 };
-    struct msc_str text = {0};
-    msc_message_write_space(&text, space);
-    enum msc_status status = msc_str_status(&text);
-    size_t n = msc_shown_utf8_length(msc_str_text(&text));
-    if (status == MSC_OK && n < text.length) {
-        status = MSC_FAIL(MSC_E_INVALID, "a text of its space is no UTF-8: %.*s", MOST,
-                          msc_str_text(&text) + (n < BEFORE ? 0 : n - BEFORE));
-    }
-    msc_str_finish(&text);
-    return status;
-}
-
 // That the space is sound is msc_env_create's to say.
 static enum msc_status rule_space(struct check_set *a, struct check_set *b) {
     const struct msc_space *space = msc_env_space(a->env);
@@ -116,7 +98,6 @@ static enum msc_status rule_space(struct check_set *a, struct check_set *b) {
     if (!expensive || !cheap) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a check");
     }
-    MSC_TRY(check_texts(space));
     MSC_TRY(msc_env_reference(a->env, reference));
     for (size_t t = 0; t < space->n_tasks; t++) {
         const struct msc_task *task = &space->tasks[t];

@@ -8,6 +8,7 @@
 #include "env/api/library_internal.h"
 
 #include "base/param.h"
+#include "base/utf8.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -76,6 +77,9 @@ static enum msc_status check_text(const struct check *c, const char *text, const
             return MSC_FAIL(MSC_E_FORMAT, "%s: %s has a character that does not print", c->path,
                             what);
         }
+    }
+    if (msc_utf8_length(text, length) < length) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: %s is not UTF-8", c->path, what);
     }
     return length > 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: %s is empty", c->path, what);
 }

@@ -1,5 +1,7 @@
 #include "env/api/space.h"
 
+#include "base/alloc.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -119,31 +121,49 @@ static bool term_accepts(const struct msc_space *space, const struct msc_cost_te
     return true;
 }
 
-static bool has_factor(const struct msc_cost_term *term, uint32_t task) {
-    for (uint32_t j = 0; j < term->n_factors; j++) {
-        if (term->factors[j].task == task) {
-            return true;
-        }
-    }
-    return false;
+// The terms of each task; a term that has a task twice is there twice.
+struct uses {
+    size_t *ends;  // [n_tasks], in `terms`; a task's begin where those of the task before end
+    size_t *terms; // by task, in the cost's order
+};
+
+static void finish_uses(struct uses *uses) {
+    msc_free(uses->ends);
+    msc_free(uses->terms);
 }
 
-// A choice of the task that takes every one of its terms to the extreme, or -1. Terms of a task mostly
-// lie side by side: those before and behind are looked at once, not for each choice.
-static int64_t extreme_choice(const struct msc_space *space, const struct msc_cost *cost,
-                              uint32_t task, bool want_max) {
-    size_t first = cost->n_terms, end = 0;
-    for (size_t i = 0; i < cost->n_terms; i++) {
-        if (has_factor(&cost->terms[i], task)) {
-            first = i < first ? i : first;
-            end = i + 1;
+// False when memory is short; to be finished all the same.
+static bool list_uses(struct uses *uses, const struct msc_space *space,
+                      const struct msc_cost *cost) {
+    size_t n = 0;
+    *uses = (struct uses){.ends = msc_alloc_zero(space->n_tasks + 1, sizeof *uses->ends)};
+    for (size_t i = 0; uses->ends && i < cost->n_terms; i++) {
+        for (uint32_t j = 0; j < cost->terms[i].n_factors; j++, n++) {
+            uses->ends[cost->terms[i].factors[j].task + 1]++;
         }
     }
+    uses->terms = msc_alloc_zero(n + 1, sizeof *uses->terms);
+    if (!uses->ends || !uses->terms) {
+        return false;
+    }
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        uses->ends[t + 1] += uses->ends[t]; // where the next task's begin
+    }
+    for (size_t i = 0; i < cost->n_terms; i++) {
+        for (uint32_t j = 0; j < cost->terms[i].n_factors; j++) {
+            uses->terms[uses->ends[cost->terms[i].factors[j].task]++] = i;
+        }
+    }
+    return true;
+}
+
+// A choice of the task that takes every one of its terms to the extreme, or -1.
+static int64_t extreme_choice(const struct msc_space *space, const struct msc_cost *cost,
+                              const struct uses *uses, uint32_t task, bool want_max) {
     for (uint32_t c = 0; c < space->tasks[task].n_choices; c++) {
         bool fits = true;
-        for (size_t i = first; i < end && fits; i++) {
-            fits = !has_factor(&cost->terms[i], task) ||
-                   term_accepts(space, &cost->terms[i], task, c, want_max);
+        for (size_t u = task > 0 ? uses->ends[task - 1] : 0; u < uses->ends[task] && fits; u++) {
+            fits = term_accepts(space, &cost->terms[uses->terms[u]], task, c, want_max);
         }
         if (fits) {
             return c;
@@ -152,17 +172,20 @@ static int64_t extreme_choice(const struct msc_space *space, const struct msc_co
     return -1;
 }
 
+// Without memory for more it is an outer bound.
 static double cost_extreme(const struct msc_space *space, const struct msc_cost *cost,
                            bool *is_exact, uint32_t choices[], bool want_max) {
-    *is_exact = true;
+    struct uses uses;
+    *is_exact = list_uses(&uses, space, cost);
     for (size_t t = 0; t < space->n_tasks && *is_exact; t++) {
-        int64_t choice = extreme_choice(space, cost, (uint32_t)t, want_max);
+        int64_t choice = extreme_choice(space, cost, &uses, (uint32_t)t, want_max);
         if (choice < 0) {
             *is_exact = false;
         } else if (choices) {
             choices[t] = (uint32_t)choice;
         }
     }
+    finish_uses(&uses);
     double low;
     double high;
     msc_cost_range(space, cost, NULL, 0, &low, &high);

@@ -1,20 +1,33 @@
 #include "env/api/space.h"
 
+#include "base/alloc.h"
+#include "base/hash_index.h"
+#include "base/utf8.h"
 #include "env/api/trial.h"
 
 #include <math.h>
 #include <string.h>
 
-static enum msc_status check_choice_order(const struct msc_task *task) {
-    for (uint32_t c = 0; c < task->n_choices; c++) {
-        uint32_t n_found = 0;
-        for (uint32_t i = 0; i < task->n_choices; i++) {
-            n_found += task->most_expensive_first[i] == c;
+// Records are UTF-8. NULL is no text.
+static enum msc_status check_text(const char *text, const char *what, size_t i) {
+    size_t length = text ? strlen(text) : 0;
+    return length == 0 || msc_utf8_length(text, length) == length
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "%s %zu, \"%s\", is not UTF-8", what, i, text);
+}
+
+// n_found [n_choices], zeroed, is for the work.
+static enum msc_status check_choice_order(const struct msc_task *task, uint32_t n_found[]) {
+    for (uint32_t i = 0; i < task->n_choices; i++) {
+        if (task->most_expensive_first[i] < task->n_choices) {
+            n_found[task->most_expensive_first[i]]++;
         }
-        if (n_found != 1) {
+    }
+    for (uint32_t c = 0; c < task->n_choices; c++) {
+        if (n_found[c] != 1) {
             return MSC_FAIL(MSC_E_INVALID,
                             "task %s: its order lists choice %u %u times, expected once",
-                            task->name, c, n_found);
+                            task->name, c, n_found[c]);
         }
     }
     return MSC_OK;
@@ -28,14 +41,13 @@ static enum msc_status check_task(const struct msc_space *space, size_t t) {
     if (task->n_choices == 0 || !task->labels || !task->most_expensive_first) {
         return MSC_FAIL(MSC_E_INVALID, "task %s has no choices", task->name);
     }
-    for (size_t i = 0; i < t; i++) {
-        if (strcmp(space->tasks[i].name, task->name) == 0) {
-            return MSC_FAIL(MSC_E_INVALID, "tasks %zu and %zu are both named %s", i, t, task->name);
-        }
-    }
+    MSC_TRY(check_text(task->name, "the name of task", t));
     for (uint32_t c = 0; c < task->n_choices; c++) {
         if (!task->labels[c]) {
             return MSC_FAIL(MSC_E_INVALID, "task %s: choice %u has no label", task->name, c);
+        }
+        if (check_text(task->labels[c], "label", c) != MSC_OK) {
+            return msc_status_prefix(MSC_E_INVALID, "task %s", task->name);
         }
     }
     for (size_t f = 0; f < space->n_features; f++) {
@@ -51,7 +63,44 @@ static enum msc_status check_task(const struct msc_space *space, size_t t) {
                             task->labels[i / space->n_choice_features]);
         }
     }
-    return check_choice_order(task);
+    uint32_t *n_found = msc_alloc_zero(task->n_choices, sizeof *n_found);
+    if (!n_found) {
+        return MSC_FAIL(MSC_E_NOMEM, "task %s: out of memory for its choices", task->name);
+    }
+    enum msc_status status = check_choice_order(task, n_found);
+    msc_free(n_found);
+    return status;
+}
+
+static enum msc_status check_names(const struct msc_space *space, struct msc_hash hashes[],
+                                   struct msc_hash_index *index) {
+    MSC_TRY(msc_hash_index_reserve(index, space->n_tasks));
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        const char *name = space->tasks[t].name;
+        hashes[t] = msc_hash_bytes(name, strlen(name));
+        int32_t before = msc_hash_index_find(index, hashes[t], hashes, sizeof hashes[0]);
+        if (before >= 0) {
+            return MSC_FAIL(MSC_E_INVALID, "tasks %d and %zu are both named %s", (int)before, t,
+                            name);
+        }
+        msc_hash_index_add(index, t, hashes, sizeof hashes[0]);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_tasks(const struct msc_space *space) {
+    struct msc_hash_index index = {0};
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        MSC_TRY(check_task(space, t));
+    }
+    struct msc_hash *hashes = msc_alloc_zero(space->n_tasks, sizeof *hashes);
+    if (!hashes) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the names of tasks");
+    }
+    enum msc_status status = check_names(space, hashes, &index);
+    msc_hash_index_finish(&index);
+    msc_free(hashes);
+    return status;
 }
 
 static enum msc_status check_metric(const struct msc_space *space, size_t i) {
@@ -59,6 +108,9 @@ static enum msc_status check_metric(const struct msc_space *space, size_t i) {
     if (!metric->name || !metric->name[0]) {
         return MSC_FAIL(MSC_E_INVALID, "metric %zu has no name", i);
     }
+    MSC_TRY(check_text(metric->name, "the name of metric", i));
+    MSC_TRY(check_text(metric->unit, "the unit of metric", i));
+    MSC_TRY(check_text(metric->help, "the help of metric", i));
     for (size_t j = 0; j < i; j++) {
         if (strcmp(space->metrics[j].name, metric->name) == 0) {
             return MSC_FAIL(MSC_E_INVALID, "metrics %zu and %zu are both named %s", j, i,
@@ -132,6 +184,7 @@ static enum msc_status check_baseline(const struct msc_space *space, size_t i) {
     if (!baseline->label) {
         return MSC_FAIL(MSC_E_INVALID, "baseline %zu has no label", i);
     }
+    MSC_TRY(check_text(baseline->label, "the label of baseline", i));
     if (!baseline->choices) {
         return MSC_FAIL(MSC_E_INVALID, "baseline %s has no choices", baseline->label);
     }
@@ -184,15 +237,15 @@ enum msc_status msc_space_check(const struct msc_space *space) {
         if (!space->feature_names[f]) {
             return MSC_FAIL(MSC_E_INVALID, "feature %zu has no name", f);
         }
+        MSC_TRY(check_text(space->feature_names[f], "the name of feature", f));
     }
     for (size_t f = 0; f < space->n_choice_features; f++) {
         if (!space->choice_feature_names[f]) {
             return MSC_FAIL(MSC_E_INVALID, "feature %zu of choices has no name", f);
         }
+        MSC_TRY(check_text(space->choice_feature_names[f], "the name of choices' feature", f));
     }
-    for (size_t t = 0; t < space->n_tasks; t++) {
-        MSC_TRY(check_task(space, t));
-    }
+    MSC_TRY(check_tasks(space));
     for (size_t i = 0; i < space->n_metrics; i++) {
         MSC_TRY(check_metric(space, i));
     }

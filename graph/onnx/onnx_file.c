@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/utf8.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -35,6 +36,7 @@ struct scan {
     size_t at;
     const char *message; // the innermost message that was being read
     bool is_deep;        // it is nested deeper than it may
+    const char *field;   // a text that is no UTF-8, or holds NUL
 };
 
 static bool scan_varint(struct scan *s, size_t end, uint64_t *out) {
@@ -84,6 +86,11 @@ static bool scan_field(struct scan *s, size_t end, const ProtobufCMessageDescrip
     }
     const ProtobufCFieldDescriptor *field =
         type == NULL ? NULL : protobuf_c_message_descriptor_get_field(type, (unsigned)(key >> 3));
+    if (field != NULL && field->type == PROTOBUF_C_TYPE_STRING) {
+        size_t good = msc_utf8_length((const char *)s->data + s->at, (size_t)value);
+        s->field = good < value ? field->name : NULL;
+        return skip_bytes(s, end, good) && s->field == NULL;
+    }
     if (field == NULL || field->type != PROTOBUF_C_TYPE_MESSAGE) {
         return skip_bytes(s, end, value);
     }
@@ -114,6 +121,13 @@ static enum msc_status fail_scan(const struct scan *s, size_t n_bytes, const cha
                           "%s: nested too deeply at byte %zu of %zu, in %s: more than %d messages "
                           "in one another",
                           path, s->at, n_bytes, s->message, MAX_DEPTH)
+           : s->field
+               ? MSC_FAIL(MSC_E_FORMAT,
+                          "%s: byte %zu is 0x%02x, which %s, in %s.%s: write the model again with "
+                          "UTF-8 for its names and texts",
+                          path, s->at, (unsigned)s->data[s->at],
+                          s->data[s->at] == 0 ? "no text may hold" : "is not UTF-8", s->message,
+                          s->field)
                : MSC_FAIL(MSC_E_FORMAT, "%s: damaged or cut short at byte %zu of %zu, in %s", path,
                           s->at, n_bytes, s->message);
 }

@@ -38,6 +38,33 @@ static void test_base_json__round_trips(void **state) {
     expect_written("7", "7");
 }
 
+// What was not checked where it came from does not spoil what is written.
+static void test_base_json__writes_only_utf8(void **state) {
+    static const struct {
+        const char *text, *written;
+    } cases[] = {
+        {"\xc3\xb6\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xb6\xe2\x82\xac\xf0\x9f\x98\x80\""},
+        {"caf\xe9.npz", "\"caf\\ufffd.npz\""},
+        {"\xe2\x82", "\"\\ufffd\\ufffd\""},
+        {"\xff\"\xed\xa0\x80\n", "\"\\ufffd\\\"\\ufffd\\ufffd\\ufffd\\n\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct msc_str s = {0};
+        msc_json_write_text(&s, cases[i].text);
+        assert_string_equal(msc_str_text(&s), cases[i].written);
+        msc_str_finish(&s);
+    }
+}
+
+static void test_base_json__passes_over_a_mark(void **state) {
+    (void)state;
+    cJSON *tree = parse("\xef\xbb\xbf{\"a\":1}");
+    cJSON_Delete(tree);
+    assert_int_equal(msc_json_parse(&tree, "\xef\xbb\xbf\xef\xbb\xbf{}", 8, "t.json"),
+                     MSC_E_FORMAT);
+}
+
 // What people and their word processors write in place of JSON.
 static void test_base_json__slips_are_named(void **state) {
     static const struct {
@@ -106,6 +133,10 @@ static void test_base_json__errors_name_the_place(void **state) {
         {"\"\\u12g4\"", "t.json:1:6: expected four hexadecimal digits"},
         {"\"\\ud800\"", "t.json:1:4: half of a surrogate pair"},
         {"\"\\udc00\"", "t.json:1:4: half of a surrogate pair"},
+        {"[\"\xc3\xb6\xe9\"]", "t.json:1:4: byte 0xe9 is not UTF-8; save the text as UTF-8"},
+        {"{\n\"a\": \"\xed\xa0\x80\"}", "t.json:2:7: byte 0xed is not UTF-8"},
+        {"{\"\xc0\x80\": 1}", "t.json:1:3: byte 0xc0 is not UTF-8"},
+        {"[\"\xe2\x82\"]", "t.json:1:3: byte 0xe2 is not UTF-8"},
         {"\"\\ud800\\u0041\"", "t.json:1:4: half of a surrogate pair"},
         {"\"\\u0000\"", "\\u0000"},
         {"{\"a\":1,\n\"c\":{\"a\":2},\n\"b\":3,\"a\":4,\"b\":5}", "t.json:3:7: duplicate key a"},
@@ -400,6 +431,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_json__round_trips),
         cmocka_unit_test(test_base_json__errors_name_the_place),
+        cmocka_unit_test(test_base_json__writes_only_utf8),
+        cmocka_unit_test(test_base_json__passes_over_a_mark),
         cmocka_unit_test(test_base_json__slips_are_named),
         cmocka_unit_test(test_base_json__cut_anywhere),
         cmocka_unit_test(test_base_json__depth),

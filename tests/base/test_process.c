@@ -7,6 +7,9 @@
 #include "tests/processes.h"
 #include "tests/temp_folder.h"
 
+#include <fcntl.h>
+#include <signal.h>
+
 #define PATIENCE_S 30.0
 
 static enum msc_status run_script(struct msc_str *last, const char *script, const char *folder,
@@ -74,6 +77,134 @@ static void test_base_process__run_ends_what_takes_too_long(void **state) {
     temp_folder_remove(folder);
 }
 
+static size_t count_descriptors(void) {
+    size_t n = 0;
+    for (int i = 0; i < 256; i++) {
+        n += fcntl(i, F_GETFD) >= 0;
+    }
+    return n;
+}
+
+// A script that runs in `folder` and leaves a child, whose number it notes.
+static pid_t left_child(const char *folder) {
+    char noted[TEMP_FOLDER_BYTES + 8];
+    snprintf(noted, sizeof noted, "%s/pid", folder);
+    pid_t pid = process_noted(noted);
+    assert_int_equal(unlink(noted), 0);
+    return pid;
+}
+
+// The program's end counts, not that of a child with its output, which goes on.
+static void test_base_process__run_does_not_wait_for_children(void **state) {
+    static const char *const scripts[] = {
+        "sleep 1000 & echo $! >pid; echo 1; echo 0.5",
+        "sleep 1000 & echo $! >pid; printf 0.5",
+        "(trap '' HUP; sleep 1000) & echo $! >pid; seq 1 100000; echo 0.5",
+        "(sleep 1000 | cat) & echo $! >pid; sleep 0.3; echo 0.5",
+    };
+    char folder[TEMP_FOLDER_BYTES];
+    struct msc_str last = {0};
+    (void)state;
+    temp_folder_make(folder);
+    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
+        size_t n_open = count_descriptors();
+        double began_s = msc_clock_seconds();
+        assert_ok(run_script(&last, scripts[i], folder, PATIENCE_S, NULL));
+        assert_string_equal(msc_str_text(&last), "0.5");
+        assert_true(msc_clock_seconds() - began_s < PATIENCE_S / 2);
+        assert_int_equal(count_descriptors(), n_open);
+        pid_t child = left_child(folder);
+        assert_true(process_runs(child));
+        assert_int_equal(kill(-getpgid(child), SIGKILL), 0);
+    }
+    msc_str_finish(&last);
+    temp_folder_remove(folder);
+}
+
+// Though the child writes without end.
+static void test_base_process__run_does_not_read_on(void **state) {
+    char folder[TEMP_FOLDER_BYTES];
+    struct msc_str last = {0};
+    double began_s = msc_clock_seconds();
+    (void)state;
+    temp_folder_make(folder);
+    assert_ok(run_script(&last, "yes & echo $! >pid; echo 0.5", folder, PATIENCE_S, NULL));
+    assert_true(msc_clock_seconds() - began_s < PATIENCE_S / 2);
+    assert_process_ends(left_child(folder)); // nobody reads what it writes
+    assert_int_equal(run_script(&last, "yes", folder, 1.0, NULL), MSC_E_STATE);
+    assert_message("waited 1 s");
+    msc_str_finish(&last);
+    temp_folder_remove(folder);
+}
+
+static void test_base_process__failed_run_ends_children(void **state) {
+    char folder[TEMP_FOLDER_BYTES];
+    struct msc_str last = {0};
+    (void)state;
+    temp_folder_make(folder);
+    assert_int_equal(
+        run_script(&last, "sleep 1000 & echo $! >pid; exit 3", folder, PATIENCE_S, NULL),
+        MSC_E_STATE);
+    assert_message("/bin/sh: ended with exit status 3");
+    assert_process_ends(left_child(folder));
+    msc_str_finish(&last);
+    temp_folder_remove(folder);
+}
+
+static void test_base_process__call_does_not_wait_for_children(void **state) {
+    static const char *const argv[] = {"/bin/sh", "-c", "sleep 1000 & echo $! >\"$FOLDER/pid\"",
+                                       NULL};
+    char folder[TEMP_FOLDER_BYTES];
+    char variable[TEMP_FOLDER_BYTES + 8];
+    const char *const environment[] = {variable, NULL};
+    double began_s = msc_clock_seconds();
+    (void)state;
+    temp_folder_make(folder);
+    snprintf(variable, sizeof variable, "FOLDER=%s", folder);
+    assert_ok(msc_process_call(argv, environment, PATIENCE_S, NULL, 1));
+    assert_true(msc_clock_seconds() - began_s < PATIENCE_S / 2);
+    pid_t child = left_child(folder);
+    assert_true(process_runs(child));
+    assert_int_equal(kill(-getpgid(child), SIGKILL), 0);
+    temp_folder_remove(folder);
+}
+
+// One that answers line by line: its end is told at once, whichever way it is spoken to.
+static void test_base_process__talk_ends_with_the_program(void **state) {
+    static const char *const argv[] = {"/bin/sh", "-c", "sleep 1000 <&0 & echo 1; echo 2; exit 3",
+                                       NULL};
+    enum { MANY = 1 << 20 }; // more than a pipe holds
+    struct msc_process *process = NULL;
+    double began_s = msc_clock_seconds();
+    char *many = test_calloc(MANY, 1);
+    const char *line = NULL;
+    size_t length;
+    (void)state;
+    assert_ok(msc_process_start(&process, argv, NULL));
+    assert_ok(msc_process_send(process, many, MANY, PATIENCE_S));
+    for (const char *expected = "1"; expected; expected = *expected == '1' ? "2" : NULL) {
+        assert_ok(msc_process_receive(process, &line, &length, PATIENCE_S));
+        assert_string_equal(line, expected);
+    }
+    assert_int_equal(msc_process_receive(process, &line, &length, PATIENCE_S), MSC_E_IO);
+    assert_message("/bin/sh: ended with exit status 3");
+    msc_process_stop(process, 0.0);
+
+    assert_ok(msc_process_start(&process, argv, NULL));
+    enum msc_status status = MSC_OK;
+    for (int n_lines = 0; status == MSC_OK && msc_clock_seconds() - began_s < PATIENCE_S;) {
+        status = msc_process_next_line(process, &line, &length);
+        n_lines += status == MSC_OK && line;
+        assert_true(status == MSC_OK || n_lines == 2);
+        sleep_ms(1);
+    }
+    assert_int_equal(status, MSC_E_IO);
+    assert_message("/bin/sh: ended with exit status 3");
+    msc_process_stop(process, 0.0);
+    assert_true(msc_clock_seconds() - began_s < PATIENCE_S / 2);
+    test_free(many);
+}
+
 static void test_base_process__waits_are_stopped_on_request(void **state) {
     uint64_t beats = 0;
     struct msc_cancel cancel = {.beats = &beats};
@@ -120,6 +251,11 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_base_process__run_takes_the_last_line),
         cmocka_unit_test(test_base_process__run_says_what_went_wrong),
         cmocka_unit_test(test_base_process__run_ends_what_takes_too_long),
+        cmocka_unit_test(test_base_process__run_does_not_wait_for_children),
+        cmocka_unit_test(test_base_process__run_does_not_read_on),
+        cmocka_unit_test(test_base_process__failed_run_ends_children),
+        cmocka_unit_test(test_base_process__call_does_not_wait_for_children),
+        cmocka_unit_test(test_base_process__talk_ends_with_the_program),
         cmocka_unit_test(test_base_process__waits_are_stopped_on_request),
         cmocka_unit_test(test_base_process__many_are_stopped_at_once),
     };

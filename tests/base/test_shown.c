@@ -93,17 +93,6 @@ static void test_base_shown__string(void **state) {
     msc_str_finish(&out);
 }
 
-static void test_base_shown__length_of_utf8(void **state) {
-    (void)state;
-    assert_int_equal(msc_shown_utf8_length(""), 0);
-    assert_int_equal(msc_shown_utf8_length("a\n\x7f\xc3\xb6\xf0\x9f\x98\x80"), 9);
-    assert_int_equal(msc_shown_utf8_length("a\xc3"), 1);
-    assert_int_equal(msc_shown_utf8_length("ab\xed\xa0\x80"), 2);
-    assert_int_equal(msc_shown_utf8_length("\xfc"
-                                           "b"),
-                     0);
-}
-
 static void test_base_shown__cut_at_a_character(void **state) {
     (void)state;
     char out[8];
@@ -146,7 +135,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_base_shown__lines),
         cmocka_unit_test(test_base_shown__json),
         cmocka_unit_test(test_base_shown__string),
-        cmocka_unit_test(test_base_shown__length_of_utf8),
         cmocka_unit_test(test_base_shown__cut_at_a_character),
         cmocka_unit_test(test_base_shown__a_path_is_a_word_of_a_shell),
     };

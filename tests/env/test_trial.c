@@ -1,7 +1,7 @@
 #include "env/api/trial.h"
 
 #include "base/rng.h"
-#include "base/shown.h"
+#include "base/utf8.h"
 #include "tests/msc_test.h"
 #include "tests/trial_room.h"
 
@@ -193,7 +193,8 @@ static void check_reason(const char *expected, size_t n_before, const char *text
         memcpy(long_text + n, text, strlen(text) + 1);
     }
     msc_outcome_fail(outcome, MSC_CAUSE_TRIAL, "%s", long_text);
-    assert_int_equal(msc_shown_utf8_length(outcome->reason), strlen(outcome->reason));
+    assert_int_equal(msc_utf8_length(outcome->reason, strlen(outcome->reason)),
+                     strlen(outcome->reason));
     assert_true(strlen(outcome->reason) < MSC_REASON_BYTES);
     assert_memory_equal(outcome->reason + n_before, expected, strlen(expected));
     struct msc_outcome pruned = {.reason = room.reason};

@@ -328,7 +328,7 @@ def check_copied(options):
             os.unlink(record)
             good &= check(options.mscgym, config, record, [*workers, "--copy-to", there], None, 0)
             good &= cluster.is_empty()
-            archives = os.path.join(tempfile.gettempdir(), f"mscgym-{os.getuid()}", "*.tar")
+            archives = os.path.join(tempfile.gettempdir(), "mscgym-run-*")
             kept = [*os.listdir(there), *glob.glob(archives)]
             print(f"copies left: {kept or 'none'}", flush=True)
             return good and not kept

@@ -135,7 +135,7 @@ static void test_search_check__finds_faults_of_environments(void **state) {
     } rows[] = {
         {"init", "it does not want to", {.init = refuse_init}},
         {"space", "less than the cheapest", {.space = cheapest_first}},
-        {"space", "no UTF-8: ", {.space = latin_1}},
+        {"init", "is not UTF-8", {.space = latin_1}},
         {"identity", "another identity", {.identity = new_identity}},
         {"choices", "alone", {.evaluate = by_company}},
         {"choices", "among others", {.evaluate = by_history}},

@@ -7,11 +7,13 @@ RUNTIME is tools/mscgym-runtime. Outputs must be those that onnxruntime gives sa
 is called here; what a runtime cannot do must be one line that names the file. Needs numpy, onnx and
 onnxruntime, and takes openvino along where it is installed. Exit code 77 without onnxruntime.
 """
+import glob
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 
 try:
     import numpy
@@ -159,6 +161,26 @@ def check_profile(helper, runtime, folder, wrong):
         check(wrong, any(kind == "quantize" for kind, _ in found), f"{runtime}, profile: {found}")
 
 
+def check_killed(command, mscgym, path, folder, wrong):
+    """What a helper that is killed leaves goes with the next run of mscgym, and not before."""
+    place = os.path.join(folder, "temporary")
+    os.mkdir(place)
+    environment = os.environ | {"TMPDIR": place}
+    with subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                          env=environment) as process:
+        process.stdin.write(json.dumps({"method": "profile", "runtime": "onnxruntime", "models": [path],
+                                        "rounds": 1000000}) + "\n")
+        process.stdin.flush()
+        end = time.monotonic() + 60
+        while not glob.glob(place + "/mscgym-*/*") and time.monotonic() < end:
+            time.sleep(0.05)
+        subprocess.run([mscgym, "agents"], stdout=subprocess.DEVNULL, env=environment, check=True)
+        check(wrong, glob.glob(place + "/mscgym-*"), f"beside a helper that runs: {os.listdir(place)}")
+        process.kill()
+    subprocess.run([mscgym, "agents"], stdout=subprocess.DEVNULL, env=environment, check=True)
+    check(wrong, not glob.glob(place + "/mscgym-*"), f"a helper that was killed has left {os.listdir(place)}")
+
+
 def check_refusals(helper, runtime, folder, wrong):
     with open(folder + "/text.onnx", "w", encoding="utf-8") as file:
         file.write("no model")
@@ -228,6 +250,7 @@ def main():
             check_profile(helper, runtime, folder, wrong)
             check_refusals(helper, runtime, folder, wrong)
             check_bench(command, mscgym, runtime, wrong)
+        check_killed(command, mscgym, os.path.join(folder, "profiled.onnx"), folder, wrong)
     check(wrong, helper.close() == 0, "the program did not end well")
     print("\n".join(wrong + [f"{', '.join(runtimes)}: {len(wrong)} errors"]))
     return 1 if wrong else 0

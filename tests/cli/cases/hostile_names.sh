@@ -38,4 +38,4 @@ LC_ALL=C tr -d '\n -~' <w/MSC_LOG | wc -c
 hostile input -e 's,"x([:"]),"x\\u001b[2J\\u202e\1,g'
 sed 's/names/input/; s/inputs.npz/inputs_shape.npz/' search.json >other.json
 try mscgym search other.json --quiet
-try mscgym search other.json --quiet --entry $'a\x9bb\xff\e[2J'
+try mscgym search other.json --quiet --entry $'a\u009bb\e[2J'

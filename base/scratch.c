@@ -1,0 +1,142 @@
+#include "base/scratch.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/utf8.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PREFIX "mscgym-run-" // mscgym-runtime has the same
+#define MAX_DEPTH 64         // of folders in one another
+
+static const char *find_place(void) {
+    const char *place = getenv("TMPDIR");
+    return place && place[0] ? place : "/tmp";
+}
+
+// A folder itself, no link to one; -1: there is none.
+static int open_folder(int parent, const char *name) {
+    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+// ---- Removing ---------------------------------------------------------------------------------
+
+// Takes the descriptor.
+static void empty_folder(int descriptor, int depth) {
+    DIR *list = fdopendir(descriptor);
+    if (!list) {
+        close(descriptor);
+        return;
+    }
+    for (const struct dirent *item; (item = readdir(list)) != NULL;) {
+        bool is_self = strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0;
+        if (is_self || unlinkat(dirfd(list), item->d_name, 0) == 0) {
+            continue;
+        }
+        int inner = depth < MAX_DEPTH ? open_folder(dirfd(list), item->d_name) : -1;
+        if (inner >= 0) {
+            empty_folder(inner, depth + 1);
+            unlinkat(dirfd(list), item->d_name, AT_REMOVEDIR);
+        }
+    }
+    closedir(list);
+}
+
+static void remove_folder(int parent, const char *name) {
+    int descriptor = open_folder(parent, name);
+    if (descriptor >= 0) {
+        empty_folder(descriptor, 0);
+        unlinkat(parent, name, AT_REMOVEDIR);
+    }
+}
+
+void msc_scratch_remove(struct msc_scratch *scratch) {
+    if (scratch->path) {
+        remove_folder(AT_FDCWD, scratch->path);
+        close(scratch->lock);
+        scratch->path = NULL;
+    }
+}
+
+// ---- What killed processes left ---------------------------------------------------------------
+
+static void remove_dead(int parent, const char *name) {
+    struct stat info;
+    int lock = open_folder(parent, name);
+    if (lock < 0) {
+        return;
+    }
+    if (fstat(lock, &info) == 0 && info.st_uid == geteuid() &&
+        flock(lock, LOCK_EX | LOCK_NB) == 0) {
+        remove_folder(parent, name);
+    }
+    close(lock);
+}
+
+void msc_scratch_sweep(void) {
+    DIR *list = opendir(find_place());
+    for (const struct dirent *item; list && (item = readdir(list)) != NULL;) {
+        if (strncmp(item->d_name, PREFIX, strlen(PREFIX)) == 0) {
+            remove_dead(dirfd(list), item->d_name);
+        }
+    }
+    if (list) {
+        closedir(list);
+    }
+}
+
+// ---- Making -----------------------------------------------------------------------------------
+
+static enum msc_status fail_make(const char *path) {
+    return MSC_FAIL(MSC_E_IO, "%s: no folder can be made: %s; TMPDIR names another place", path,
+                    strerror(errno));
+}
+
+// False: who sweeps has come between making and locking it, and it is gone. A file system without locks
+// has nobody who sweeps.
+static bool hold(int *lock, const char *path) {
+    struct stat info = {0};
+    *lock = open_folder(AT_FDCWD, path);
+    if (*lock < 0) {
+        return false;
+    }
+    bool is_held = flock(*lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    if (is_held && fstat(*lock, &info) == 0 && info.st_nlink > 0) {
+        return true;
+    }
+    close(*lock);
+    errno = ENOENT;
+    return false;
+}
+
+enum msc_status msc_scratch_make(struct msc_scratch *out, struct msc_arena *arena) {
+    char *place = NULL;
+    MSC_TRY(msc_utf8_check(find_place(), strlen(find_place()), "TMPDIR")); // others get it as JSON
+    MSC_TRY(msc_path_planned(&place, arena, find_place()));
+    for (;;) {
+        char *path = msc_arena_printf(arena, "%s/" PREFIX "XXXXXX", place);
+        if (!path) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for the path of a folder");
+        }
+        if (!mkdtemp(path)) {
+            return fail_make(path);
+        }
+        if (hold(&out->lock, path)) {
+            out->path = path;
+            return MSC_OK;
+        }
+        if (errno != ENOENT) {
+            enum msc_status status = fail_make(path);
+            rmdir(path);
+            return status;
+        }
+    }
+}
