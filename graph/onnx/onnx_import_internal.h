@@ -155,6 +155,7 @@ enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import 
                                  const char *name);
 enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
                                  struct msc_onnx_value value);
+bool msc_onnx__is_initializer(struct msc_onnx_import *im, const char *name);
 // From here on nothing has the name.
 enum msc_status msc_onnx__hide(struct msc_onnx_import *im, const char *name);
 
