@@ -161,6 +161,13 @@ static void write_count(struct msc_str *out, const cJSON *count, const char *of,
     }
 }
 
+static void write_metadata(struct msc_str *out, const cJSON *n) {
+    if (n) {
+        msc_str_printf(out, "metadata: %.0f %s of the model kept\n", n->valuedouble,
+                       n->valuedouble == 1 ? "entry" : "entries");
+    }
+}
+
 // Joints beside a tensor that is left float are computed in float, between conversions.
 static void write_slower(struct msc_str *out, const cJSON *best) {
     static const char *const path[4] = {"examined", "runtime", "latency_ratio"};
@@ -188,6 +195,7 @@ static enum msc_status print_quantized(const cJSON *report) {
     msc_str_char(&text, '\n');
     write_plans(&text, names, plans, plain ? 3 : 2);
     write_slower(&text, best);
+    write_metadata(&text, quantize_get(report, "metadata"));
     write_runtime(&text, report);
     msc_str_append(&text, "model: ");
     msc_shown_append(&text, quantize_text(report, "model"));

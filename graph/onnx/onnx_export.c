@@ -243,23 +243,6 @@ enum msc_status msc_onnx__describe_all(Onnx__ValueInfoProto ***out, size_t *n_ou
     return MSC_OK;
 }
 
-static enum msc_status add_metadata(Onnx__ModelProto *model, struct msc_onnx_export *e) {
-    size_t n = e->options->n_metadata;
-    model->n_metadata_props = n;
-    model->metadata_props = msc_arena_array(&e->arena, n, sizeof(model->metadata_props[0]));
-    Onnx__StringStringEntryProto *entries = msc_arena_array(&e->arena, n, sizeof(entries[0]));
-    if (model->metadata_props == NULL || entries == NULL) {
-        return msc_onnx__no_memory(e);
-    }
-    for (size_t i = 0; i < n; i++) {
-        onnx__string_string_entry_proto__init(&entries[i]);
-        entries[i].key = (char *)e->options->metadata[i][0];
-        entries[i].value = (char *)e->options->metadata[i][1];
-        model->metadata_props[i] = &entries[i];
-    }
-    return MSC_OK;
-}
-
 // Writes the message to `path`, or only measures it when that is NULL.
 static enum msc_status onnx_export_pack(const Onnx__ModelProto *model, const char *path,
                                         uint64_t *size) {
@@ -312,7 +295,9 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
     model.n_opset_import = 1;
     model.opset_import = &opsets;
     model.graph = &graph;
-    MSC_TRY(add_metadata(&model, e));
+    if (path != NULL) {
+        MSC_TRY(msc_onnx__write_notes(&model, e));
+    }
     return onnx_export_pack(&model, path, size);
 }
 

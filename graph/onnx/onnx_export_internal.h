@@ -83,6 +83,9 @@ enum msc_status msc_onnx__put_texts(struct msc_onnx_export *e, Onnx__NodeProto *
 enum msc_status msc_onnx__put_graph(struct msc_onnx_export *e, Onnx__NodeProto *node,
                                     const char *name, Onnx__GraphProto *graph);
 
+// The graph's notes and the metadata of the options, once the graph is described.
+enum msc_status msc_onnx__write_notes(Onnx__ModelProto *model, struct msc_onnx_export *e);
+
 // Steps of graph/onnx/onnx_export.c, for the model's graph and for bodies.
 enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e);
 enum msc_status msc_onnx__write_joints(struct msc_onnx_export *e);

@@ -425,7 +425,8 @@ static enum msc_status import_graph(struct msc_onnx_import *im) {
     MSC_TRY(add_inputs(im));
     MSC_TRY(msc_onnx__add_nodes(im));
     MSC_TRY(msc_onnx__set_outputs(im));
-    return msc_onnx__run_passes(im);
+    MSC_TRY(msc_onnx__run_passes(im));
+    return msc_onnx__read_notes(im);
 }
 
 static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *input) {

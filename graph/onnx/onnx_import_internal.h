@@ -170,6 +170,9 @@ void msc_onnx__finish(struct msc_onnx_import *im);
 enum msc_status msc_onnx__capture(struct msc_value **out, struct msc_onnx_import *im,
                                   const char *name);
 
+// What the file says beside the network (graph/notes.h).
+enum msc_status msc_onnx__read_notes(struct msc_onnx_import *im);
+
 // As ops.def says.
 enum msc_status msc_onnx__direct(struct msc_onnx_node *n);
 enum msc_status msc_onnx__if(struct msc_onnx_node *n);
