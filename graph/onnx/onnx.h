@@ -7,7 +7,7 @@
 // has its node's name when that is not empty and unique, an activation's alias is its ONNX value
 // name, a weight keeps its initialiser's name.
 //
-// Out: always opset 21, from our own operator table.
+// Out: the least opset from 13 on that holds what is written and is not below the model's own.
 #ifndef MSC_GRAPH_ONNX_ONNX_H
 #define MSC_GRAPH_ONNX_ONNX_H
 

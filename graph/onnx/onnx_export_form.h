@@ -36,6 +36,8 @@ enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j)
 // Once all joints are written: without the DequantizeLinear of pairs whose bytes alone are read,
 // which would be computed all the same.
 enum msc_status msc_onnx__drop_unread_pairs(struct msc_onnx_export *e);
+// Without the initialisers that nothing reads.
+enum msc_status msc_onnx__drop_initializers(struct msc_onnx_export *e);
 // Before and behind a joint that is written as usual.
 enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j);

@@ -34,6 +34,7 @@ struct msc_onnx_export {
     struct msc_onnx_pair *pairs; // tensors under edits made so far
     size_t n_pairs, pairs_capacity;
     struct msc_onnx_unpacking unpacking;
+    int opset; // that the model has at least; all of it is known once everything is written
 };
 
 // One joint as writers see it.
@@ -97,6 +98,17 @@ enum msc_status msc_onnx__describe_all(Onnx__ValueInfoProto ***out, size_t *n_ou
 enum msc_status msc_onnx__write_if(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_loop(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j);
+
+// The least opset (graph/onnx/onnx_export_opset.c). While joints are written: begins with the model's
+// own, and takes in the element types of a joint.
+void msc_onnx__begin_opset(struct msc_onnx_export *e);
+void msc_onnx__require_types(struct msc_onnx_export *e, const struct msc_joint *j);
+// Once all nodes are written: settles e->opset and gives them the form that it has.
+enum msc_status msc_onnx__settle_opset(struct msc_onnx_export *e);
+int64_t msc_onnx__ir_version(int64_t opset); // the least that has it
+
+// Writer of graph/onnx/onnx_export_gelu.c.
+enum msc_status msc_onnx__write_gelu(struct msc_onnx_joint *j);
 
 // Writer of graph/onnx/onnx_export_resize.c.
 enum msc_status msc_onnx__write_resize(struct msc_onnx_joint *j);

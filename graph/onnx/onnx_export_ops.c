@@ -297,6 +297,7 @@ static const msc_onnx_writer writers[MSC_OP_COUNT] = {
     [MSC_OP_GLOBAL_MAX_POOL] = write_global_pool,
     [MSC_OP_RESIZE] = msc_onnx__write_resize,
     [MSC_OP_RESIZE_ANTIALIAS] = msc_onnx__write_resize,
+    [MSC_OP_GELU] = msc_onnx__write_gelu,
     [MSC_OP_GRID_SAMPLE] = write_grid_sample,
     [MSC_OP_GROUP_NORM] = write_group_norm,
     [MSC_OP_LAYER_NORM] = write_layer_norm,
