@@ -348,7 +348,8 @@ enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j) {
 
 // A leaky limit of slope 1 is part of the kernel that makes what it reads.
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j) {
-    if (!needs_shield(j->e, j->joint) || relu_behind(j->e, j->joint) != NULL) {
+    bool is_needed = needs_shield(j->e, j->joint) && relu_behind(j->e, j->joint) == NULL;
+    if (!is_needed && !msc_onnx__has_limited_blocks(j->e, j->joint)) {
         return MSC_OK;
     }
     const char *inner = msc_arena_printf(&j->e->arena, "%s.float", j->joint->name);

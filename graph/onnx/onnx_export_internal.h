@@ -175,6 +175,11 @@ enum msc_status msc_onnx__quantize_integers(const char *inputs[3], struct msc_on
 enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
                                               int32_t tensor, const struct msc_quant *q);
 // Makes the value `result` of a weight, whose elements are these.
+// Scale and zero point, of the given dims; "" for a zero point that needs none.
+enum msc_status msc_onnx__add_parameters(const char *out[2], struct msc_onnx_export *e,
+                                         const char *base, const struct msc_quant *q,
+                                         const struct msc_onnx_integers *type, int n_dims,
+                                         const int64_t dims[]);
 enum msc_status msc_onnx__quantize_weight(const char *result, struct msc_onnx_export *e,
                                           int32_t weight, const struct msc_array *elements,
                                           const struct msc_quant *q);

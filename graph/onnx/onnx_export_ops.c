@@ -1,6 +1,7 @@
 // Operators that opset 21 has in another form than ops.def: a writer and a row of the table below
 // for each. All others are written by msc_onnx__write_direct.
 #include "base/str.h"
+#include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 #include "graph/op_attrs.h"
 
@@ -128,7 +129,8 @@ static enum msc_status write_product(struct msc_onnx_joint *j, bool is_oi) {
 static enum msc_status write_linear(struct msc_onnx_joint *j) {
     const struct msc_graph *g = j->e->graph;
     int rank = msc_graph_tensor(g, j->joint->operands[0])->n_dims;
-    bool is_oi = strcmp(msc_graph_tensor(g, j->joint->operands[1])->layout, "IO") != 0;
+    bool is_oi = strcmp(msc_graph_tensor(g, j->joint->operands[1])->layout, "IO") != 0 &&
+                 !msc_onnx__is_turned(j->e, j->joint);
     if (rank != 2 || (!is_oi && j->joint->op == MSC_OP_LINEAR)) {
         return write_product(j, is_oi);
     }

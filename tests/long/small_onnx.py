@@ -52,9 +52,10 @@ class Checks:
         print(f"{self.passed} checks passed, {self.failed} failed")
         return 1 if self.failed else 0
 
-    def run(self, path, feed):
+    def run(self, path, feed, *more):
         """Outputs by name as mscgym computes them, or the text of an error."""
-        arguments = ["run", path, "--output", "out.npz", "--repeat", "0", "--threads", "1", "--quiet"]
+        arguments = ["run", path, "--output", "out.npz", "--repeat", "0", "--threads", "1", "--quiet",
+                     *more]
         for name, value in feed.items():
             numpy.save(f"feed_{name}.npy", value)
             arguments += ["--input", f"{name}=feed_{name}.npy"]
