@@ -9,6 +9,7 @@
 #include "graph/graph.h"
 #include "graph/onnx/load.h"
 #include "graph/passes/bind.h"
+#include "graph/passes/constant.h"
 #include "graph/site.h"
 #include "graph/weight_graph.h"
 #include "pipeline/output.h"
@@ -226,6 +227,7 @@ static enum msc_status print_sites(const struct msc_graph *fused, const struct m
     MSC_TRY_OUT(read_target(&scheme, v));
     MSC_TRY_OUT(msc_sites_find(&sites, g, &scheme));
     MSC_TRY_OUT(tell_branches(g, call));
+    MSC_TRY_OUT(msc_graph_tell_unfolded(g, v->model, &call->console->log));
     if (!v->common.json) {
         write_sites(&text, g, &sites);
         status = msc_cli_print_str(&text);

@@ -190,6 +190,13 @@ static void write_count(struct msc_str *out, const cJSON *count, const char *of,
     }
 }
 
+static void write_metadata(struct msc_str *out, const cJSON *n) {
+    if (n) {
+        msc_str_printf(out, "metadata: %.0f %s of the model kept\n", n->valuedouble,
+                       n->valuedouble == 1 ? "entry" : "entries");
+    }
+}
+
 // Nothing is slower that is not by so much, as measured, or as predicted.
 #define SLOWER_MARGIN 1.01
 #define PREDICTED_MARGIN 1.05
@@ -234,6 +241,7 @@ static enum msc_status print_quantized(const cJSON *report) {
     msc_report__write_sameness(&text, report);
     write_plans(&text, names, plans, plain ? 3 : 2);
     write_slower(&text, report, best);
+    write_metadata(&text, quantize_get(report, "metadata"));
     write_runtime(&text, report);
     msc_str_append(&text, "model: ");
     msc_shown_append(&text, quantize_text(report, "model"));

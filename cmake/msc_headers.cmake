@@ -30,6 +30,7 @@ set(public_headers
     graph/cost.h
     graph/edit.h
     graph/graph.h
+    graph/notes.h
     graph/onnx/load.h
     graph/onnx/onnx.h
     graph/op.h

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "graph/graph.h"
 #include "graph/infer.h"
+#include "graph/notes.h"
 
 // Text to id. Keys are borrowed. A key may be put again with another id: find returns the latest.
 struct msc_graph_names {
@@ -68,6 +69,7 @@ struct msc_graph {
     const int32_t *entries, *exits; // joint ids; in the arena, set by finalize
     int32_t n_entries, n_exits;
     struct msc_graph_names joint_names, tensor_names, aliases, prim_names;
+    struct msc_graph_notes notes; // texts in the arena
     bool is_final;
     int n_references;          // beyond the first; changed atomically
     struct msc_graph **bodies; // of joints, dead ones too; a reference each

@@ -198,6 +198,7 @@ static enum msc_status clone_parts(struct msc_graph *copy, const struct msc_grap
         copy_ids(&copy->inputs, &copy->n_inputs, &copy->inputs_capacity, g->inputs, g->n_inputs));
     MSC_TRY(copy_ids(&copy->outputs, &copy->n_outputs, &copy->outputs_capacity, g->outputs,
                      g->n_outputs));
+    MSC_TRY(msc_graph_set_notes(copy, &g->notes));
     return msc_graph_finalize(copy);
 }
 

@@ -3,6 +3,7 @@
 // word is taken, for such a graph has nothing to compute with.
 #include "graph/json_reader.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // "file.json: nodes[3]" for error texts.
@@ -173,6 +174,43 @@ static enum msc_status order_inputs(struct msc_graph_reader *r, const cJSON *roo
     return MSC_OK;
 }
 
+// The pairs of a map of texts.
+static enum msc_status read_pairs(const struct msc_attr **out, size_t *n,
+                                  struct msc_graph_reader *r, const cJSON *notes, const char *key) {
+    const cJSON *map = cJSON_GetObjectItemCaseSensitive(notes, key), *item;
+    struct msc_attr *pairs =
+        msc_arena_array(&r->scratch, (size_t)cJSON_GetArraySize(map) + 1, sizeof(pairs[0]));
+    if (pairs == NULL) {
+        return msc_graph__no_memory(r->g);
+    }
+    *n = 0;
+    cJSON_ArrayForEach(item, map) {
+        struct msc_attr *pair = &pairs[(*n)++];
+        pair->key = item->string == NULL ? "" : item->string;
+        MSC_TRY(msc_graph__read_element(&pair->value, item, key, r->name));
+    }
+    *out = pairs;
+    return MSC_OK;
+}
+
+static enum msc_status read_notes(struct msc_graph_reader *r, const cJSON *root) {
+    const cJSON *object;
+    const char *version;
+    struct msc_graph_notes notes = {0};
+    if (!cJSON_GetObjectItemCaseSensitive(root, "notes")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_object(&object, root, "notes", r->name));
+    MSC_TRY(msc_graph__read_text(&notes.doc, object, "doc", r->name));
+    MSC_TRY(msc_graph__read_text(&notes.graph_doc, object, "graph_doc", r->name));
+    MSC_TRY(msc_graph__read_text(&notes.domain, object, "domain", r->name));
+    MSC_TRY(msc_graph__read_text(&version, object, "model_version", r->name));
+    notes.model_version = strtoll(version, NULL, 10);
+    MSC_TRY(read_pairs(&notes.metadata, &notes.n_metadata, r, object, "metadata"));
+    MSC_TRY(read_pairs(&notes.docs, &notes.n_docs, r, object, "docs"));
+    return msc_graph_set_notes(r->g, &notes);
+}
+
 static enum msc_status read_graph(struct msc_graph_reader *r, const cJSON *root) {
     const cJSON *list, *item;
     MSC_TRY(read_prims(r, root));
@@ -229,6 +267,7 @@ enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, si
     MSC_TRY_OUT(msc_json_get_text(&graph_name, root, "name", name));
     MSC_TRY_OUT(msc_graph_create(&r.g, graph_name));
     status = read_graph(&r, root);
+    status = status == MSC_OK ? read_notes(&r, root) : status;
     if (status == MSC_E_INVALID) {
         status = msc_status_prefix(MSC_E_FORMAT, "%s", name);
     }

@@ -4,6 +4,7 @@
 #include "graph/graph_internal.h"
 
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -143,7 +144,7 @@ static void inputs_member(struct writer *w, const struct msc_graph *g, const str
     json_write_end(w, ']');
 }
 
-static void write_graph(struct writer *w, const struct msc_graph *g);
+static void write_graph(struct writer *w, const struct msc_graph *g, bool is_outermost);
 
 static void json_write_joint(struct writer *w, const struct msc_graph *g,
                              const struct msc_joint *j) {
@@ -182,7 +183,7 @@ static void json_write_joint(struct writer *w, const struct msc_graph *g,
         json_write_begin(w, '[', true);
         for (int32_t i = 0; i < j->n_graphs; i++) {
             json_write_next(w);
-            write_graph(w, j->graphs[i]);
+            write_graph(w, j->graphs[i], false);
         }
         json_write_end(w, ']');
     }
@@ -215,7 +216,47 @@ static void tensor_names_member(struct writer *w, const char *name, const struct
     json_write_end(w, ']');
 }
 
-static void write_graph(struct writer *w, const struct msc_graph *g) {
+// JSON is UTF-8; texts that are not are left out.
+static bool is_utf8(const char *text) {
+    return msc_shown_utf8_length(text) == strlen(text);
+}
+
+static void note_member(struct writer *w, const char *name, const char *text) {
+    if (text[0] != '\0' && is_utf8(text)) {
+        text_member(w, name, text);
+    }
+}
+
+static void pairs_member(struct writer *w, const char *name, const struct msc_attr pairs[],
+                         size_t n) {
+    json_write_key(w, name);
+    json_write_begin(w, '{', true);
+    for (size_t i = 0; i < n; i++) {
+        if (is_utf8(pairs[i].key) && is_utf8(pairs[i].value)) {
+            text_member(w, pairs[i].key, pairs[i].value);
+        }
+    }
+    json_write_end(w, '}');
+}
+
+// MSC has none of these, and its reader passes over them.
+static void write_notes(struct writer *w, const struct msc_graph *g) {
+    const struct msc_graph_notes *notes = &g->notes;
+    json_write_key(w, "notes");
+    json_write_begin(w, '{', true);
+    note_member(w, "doc", notes->doc);
+    note_member(w, "graph_doc", notes->graph_doc);
+    note_member(w, "domain", notes->domain);
+    if (notes->model_version != 0) {
+        json_write_key(w, "model_version");
+        msc_str_printf(w->out, "\"%lld\"", (long long)notes->model_version);
+    }
+    pairs_member(w, "metadata", notes->metadata, notes->n_metadata);
+    pairs_member(w, "docs", notes->docs, notes->n_docs);
+    json_write_end(w, '}');
+}
+
+static void write_graph(struct writer *w, const struct msc_graph *g, bool is_outermost) {
     json_write_begin(w, '{', true);
     text_member(w, "name", g->name);
     tensor_names_member(w, "inputs", g, g->inputs, g->n_inputs);
@@ -236,10 +277,13 @@ static void write_graph(struct writer *w, const struct msc_graph *g) {
         }
         json_write_end(w, ']');
     }
+    if (is_outermost && msc_graph_has_notes(g)) {
+        write_notes(w, g);
+    }
     json_write_end(w, '}');
 }
 
 void msc_graph_write_json(const struct msc_graph *g, struct msc_str *out) {
     struct writer w = {.out = out};
-    write_graph(&w, g);
+    write_graph(&w, g, true);
 }

@@ -16,11 +16,12 @@ enum msc_op {
     MSC_OP_COUNT
 };
 
-// Whether an importer computes the operator at once where all operands are constant.
+// Whether the operator is computed at once where all operands are constant.
 enum msc_folding {
-    MSC_FOLDING_KEPT,
-    MSC_FOLDING_FOLDED,
-    MSC_FOLDING_GROWN, // may have more elements than its operands: up to a limit
+    MSC_FOLDING_KEPT,   // never: its result differs from run to run, or no kernel runs it
+    MSC_FOLDING_ONCE,   // by an importer
+    MSC_FOLDING_FOLDED, // when a graph is bound, too: arithmetic of shapes
+    MSC_FOLDING_GROWN,  // the same; its output is often larger than its operands: a lower limit
 };
 
 enum msc_op_trait {

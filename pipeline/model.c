@@ -3,6 +3,7 @@
 #include "base/machine.h"
 #include "graph/onnx/load.h"
 #include "graph/passes/bind.h"
+#include "graph/passes/constant.h"
 #include "kernels/engine/backends.h"
 
 #include <inttypes.h>
@@ -179,6 +180,7 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
                                            options->weights));
     }
     MSC_TRY_OUT(msc_graph_split(&m->graph, loaded));
+    MSC_TRY_OUT(msc_graph_tell_unfolded(m->graph, path, m->log));
     MSC_TRY_OUT(make_specs(m));
     if (!is_bound) {
         MSC_TRY_OUT(bind_all(m, options));

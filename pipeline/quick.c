@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "graph/notes.h"
 #include "pipeline/delivery.h"
 #include "pipeline/output.h"
 #include "pipeline/quick_internal.h"
@@ -185,6 +186,8 @@ static enum msc_status make_report(cJSON *report, struct msc_quick *q) {
         MSC_TRY(msc_json_add(report, "sameness", cJSON_Duplicate(q->p->sameness->child, true)));
     }
     MSC_TRY(msc_json_add_text(report, "model", q->options->output));
+    size_t n_metadata = msc_graph_notes(m->graph)->n_metadata;
+    MSC_TRY(n_metadata > 0 ? msc_json_add_number(report, "metadata", (double)n_metadata) : MSC_OK);
     MSC_TRY(add_reference(report, q));
     if (msc_processor__has_runtime(q->p)) {
         MSC_TRY(deliver(q, report));

@@ -46,8 +46,9 @@ struct msc_quick_options {
 // "improved", how many weights are better than by their choice, "plain", whether it has the ranges of
 // all values, rounded to nearest, "metrics" and "examined", as in a search's report (docs/record.md):
 // of the best plan and the plain one all of them, of the others what they cost and the loss on the
-// samples held back; "reference", the uncompressed model; and "runtime", where the target has one. MSC_E_INVALID: an option or a file is
-// wrong; MSC_E_CANCELLED: stopped, and nothing is written.
+// samples held back; "reference", the uncompressed model; "metadata", how many entries of the model's
+// metadata the file keeps, unless there are none; and "runtime", where the target has one.
+// MSC_E_INVALID: an option or a file is wrong; MSC_E_CANCELLED: stopped, and nothing is written.
 enum msc_status msc_quick_quantize(struct cJSON **out, const struct msc_quick_options *options);
 
 #endif

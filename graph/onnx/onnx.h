@@ -7,7 +7,7 @@
 // has its node's name when that is not empty and unique, an activation's alias is its ONNX value
 // name, a weight keeps its initialiser's name.
 //
-// Out: always opset 21, from our own operator table.
+// Out: the least opset from 13 on that holds what is written and is not below the model's own.
 #ifndef MSC_GRAPH_ONNX_ONNX_H
 #define MSC_GRAPH_ONNX_ONNX_H
 
@@ -47,7 +47,8 @@ enum msc_status msc_onnx_locations(const char *const **out, size_t *n, struct ms
 struct msc_onnx_export_options {
     const struct msc_sites *sites;
     const struct msc_edit *const *slot_edits; // [sites->n_slots], NULL entries stay float; or NULL
-    const char *const (*metadata)[2];         // n_metadata pairs
+    // n_metadata pairs, beside those of the graph's notes; of equal keys these are written.
+    const char *const (*metadata)[2];
     size_t n_metadata;
 };
 
@@ -65,7 +66,7 @@ struct msc_onnx_export_options {
 // absent. Values keep their ONNX names.
 enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,
                               const struct msc_onnx_export_options *options);
-// The size of the file that msc_onnx_save would write.
+// The size of the file that msc_onnx_save would write, without metadata and the model's notes.
 enum msc_status msc_onnx_measure(uint64_t *n_bytes, const struct msc_graph *g,
                                  const struct msc_onnx_export_options *options);
 

@@ -1,4 +1,4 @@
-// MSCGraph to ONNX, opset 21: names first, then a node (or a few) for every joint in topological
+// MSCGraph to ONNX: names first, then a node (or a few) for every joint in topological
 // order, then the message is packed and written in one piece.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
@@ -7,11 +7,6 @@
 #include "graph/passes/bind.h"
 
 #include <string.h>
-
-enum {
-    WRITTEN_OPSET = 21,
-    WRITTEN_IR_VERSION = 10,
-};
 
 static const char *onnx_export_wanted_name(const struct msc_tensor *t) {
     return t->producer == MSC_NO_ID || t->alias[0] == '\0' ? t->name : t->alias;
@@ -137,6 +132,7 @@ static enum msc_status onnx_export_write_joint(struct msc_onnx_export *e,
     if (joint->op == MSC_OP_CONSTANT) {
         return write_constant_output(e, joint);
     }
+    msc_onnx__require_types(e, joint);
     msc_onnx_writer writer = msc_onnx__find_writer(joint->op);
     if (writer == NULL) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "%s has no ONNX form", msc_op_info(joint->op)->name);
@@ -243,23 +239,6 @@ enum msc_status msc_onnx__describe_all(Onnx__ValueInfoProto ***out, size_t *n_ou
     return MSC_OK;
 }
 
-static enum msc_status add_metadata(Onnx__ModelProto *model, struct msc_onnx_export *e) {
-    size_t n = e->options->n_metadata;
-    model->n_metadata_props = n;
-    model->metadata_props = msc_arena_array(&e->arena, n, sizeof(model->metadata_props[0]));
-    Onnx__StringStringEntryProto *entries = msc_arena_array(&e->arena, n, sizeof(entries[0]));
-    if (model->metadata_props == NULL || entries == NULL) {
-        return msc_onnx__no_memory(e);
-    }
-    for (size_t i = 0; i < n; i++) {
-        onnx__string_string_entry_proto__init(&entries[i]);
-        entries[i].key = (char *)e->options->metadata[i][0];
-        entries[i].value = (char *)e->options->metadata[i][1];
-        model->metadata_props[i] = &entries[i];
-    }
-    return MSC_OK;
-}
-
 // Writes the message to `path`, or only measures it when that is NULL.
 static enum msc_status onnx_export_pack(const Onnx__ModelProto *model, const char *path,
                                         uint64_t *size) {
@@ -289,11 +268,13 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
     Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT;
     Onnx__OperatorSetIdProto *opsets = &opset;
+    msc_onnx__begin_opset(e);
     MSC_TRY(msc_onnx__name_tensors(e));
     MSC_TRY(name_outputs_seen(e));
     MSC_TRY(msc_onnx__write_joints(e));
     MSC_TRY(msc_onnx__edit_outputs(e));
     MSC_TRY(msc_onnx__drop_unread_pairs(e));
+    MSC_TRY(msc_onnx__settle_opset(e));
     MSC_TRY(msc_onnx__describe_all(&graph.input, &graph.n_input, e, e->graph->inputs,
                                    e->graph->n_inputs));
     MSC_TRY(msc_onnx__describe_all(&graph.output, &graph.n_output, e, e->graph->outputs,
@@ -305,14 +286,16 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
     graph.initializer = e->initializers;
     opset.domain = (char *)"";
     opset.has_version = true;
-    opset.version = WRITTEN_OPSET;
+    opset.version = e->opset;
     model.has_ir_version = true;
-    model.ir_version = WRITTEN_IR_VERSION;
+    model.ir_version = msc_onnx__ir_version(e->opset);
     model.producer_name = (char *)"mscgym";
     model.n_opset_import = 1;
     model.opset_import = &opsets;
     model.graph = &graph;
-    MSC_TRY(add_metadata(&model, e));
+    if (path != NULL) {
+        MSC_TRY(msc_onnx__write_notes(&model, e));
+    }
     return onnx_export_pack(&model, path, size);
 }
 

@@ -160,7 +160,7 @@ enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j) {
     int64_t n_states, n_scans;
     bool has_batch;
     if (!msc_joint_attr_bool(j->joint, "has_batch", &has_batch) || has_batch) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "opset 21 has no scan with a batch axis");
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "ONNX has, since opset 9, no scan with a batch axis");
     }
     MSC_TRY(count_states(&n_states, j, "n_states"));
     MSC_TRY(count_states(&n_scans, j, "n_scans"));

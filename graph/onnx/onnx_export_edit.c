@@ -67,7 +67,9 @@ static enum msc_status put_elements(const char *result, struct msc_onnx_export *
 static enum msc_status put_edited(const char *result, struct msc_onnx_export *e, int32_t weight,
                                   const struct msc_array *elements, const struct msc_edit *edit) {
     if (msc_edit_quant(edit) != NULL) {
-        return msc_onnx__quantize_weight(result, e, weight, elements, msc_edit_quant(edit));
+        return msc_onnx__is_blocks(e, weight, edit)
+                   ? msc_onnx__store_blocks(result, e, weight, elements, msc_edit_quant(edit))
+                   : msc_onnx__quantize_weight(result, e, weight, elements, msc_edit_quant(edit));
     }
     const struct msc_bias_rounding *rounding = msc_edit_rounding(edit);
     return rounding != NULL && rounding->shift == 0

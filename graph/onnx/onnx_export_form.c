@@ -348,7 +348,8 @@ enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j) {
 
 // A leaky limit of slope 1 is part of the kernel that makes what it reads.
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j) {
-    if (!needs_shield(j->e, j->joint) || relu_behind(j->e, j->joint) != NULL) {
+    bool is_needed = needs_shield(j->e, j->joint) && relu_behind(j->e, j->joint) == NULL;
+    if (!is_needed && !msc_onnx__has_limited_blocks(j->e, j->joint)) {
         return MSC_OK;
     }
     const char *inner = msc_arena_printf(&j->e->arena, "%s.float", j->joint->name);
@@ -386,7 +387,7 @@ static enum msc_status note_outputs(struct msc_graph_names *read, const struct m
     return MSC_OK;
 }
 
-static enum msc_status drop_initializers(struct msc_onnx_export *e) {
+enum msc_status msc_onnx__drop_initializers(struct msc_onnx_export *e) {
     struct msc_graph_names read = {0};
     size_t n = 0;
     enum msc_status status = note_inputs(&read, e->nodes, e->n_nodes);
@@ -418,5 +419,5 @@ enum msc_status msc_onnx__drop_unread_pairs(struct msc_onnx_export *e) {
     }
     e->n_nodes = status == MSC_OK ? n : e->n_nodes;
     msc_graph__names_finish(&read);
-    return status == MSC_OK ? drop_initializers(e) : status;
+    return status == MSC_OK ? msc_onnx__drop_initializers(e) : status;
 }

@@ -15,6 +15,7 @@
 //                model's layout
 //                                                              onnx_export_form_move.c
 //     moved      for targets that pass integers on: moves of integers   onnx_export_moved.c
+//     blocks     weights of 4 bits in groups, for products with floats    onnx_export_blocks.c
 //     shields    nodes without effect, where what stays float would be matched
 //                                                              onnx_export_form.c
 #ifndef MSC_GRAPH_ONNX_ONNX_EXPORT_FORM_H
@@ -36,6 +37,8 @@ enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j)
 // Once all joints are written: without the DequantizeLinear of pairs whose bytes alone are read,
 // which would be computed all the same.
 enum msc_status msc_onnx__drop_unread_pairs(struct msc_onnx_export *e);
+// Without the initialisers that nothing reads.
+enum msc_status msc_onnx__drop_initializers(struct msc_onnx_export *e);
 // Before and behind a joint that is written as usual.
 enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j);
@@ -93,6 +96,17 @@ enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_exp
                                          int32_t tensor, const struct msc_edit *edit);
 // The DequantizeLinear that makes an edited value; NULL: something else does.
 const Onnx__NodeProto *msc_onnx__pair_of(const struct msc_onnx_export *e, const char *value);
+// Is the weight stored in blocks of 4 bits that only products with floats read, as MatMulNBits wants it?
+bool msc_onnx__is_blocks(const struct msc_onnx_export *e, int32_t weight,
+                         const struct msc_edit *edit);
+// Is the joint's weight, [O,I] in the graph, stored so and therefore [I,O]?
+bool msc_onnx__is_turned(const struct msc_onnx_export *e, const struct msc_joint *j);
+// Does a Relu or Clip read what the joint makes of such a weight? ONNX Runtime 1.32 then makes no
+// MatMulNBits of it where another product follows.
+bool msc_onnx__has_limited_blocks(const struct msc_onnx_export *e, const struct msc_joint *j);
+enum msc_status msc_onnx__store_blocks(const char *result, struct msc_onnx_export *e,
+                                       int32_t weight, const struct msc_array *elements,
+                                       const struct msc_quant *q);
 // Makes `result` of integers by operators on constants; *is_done stays false where groups do not
 // divide their axis.
 enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct msc_onnx_export *e,

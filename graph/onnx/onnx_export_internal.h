@@ -34,6 +34,7 @@ struct msc_onnx_export {
     struct msc_onnx_pair *pairs; // tensors under edits made so far
     size_t n_pairs, pairs_capacity;
     struct msc_onnx_unpacking unpacking;
+    int opset; // that the model has at least; all of it is known once everything is written
 };
 
 // One joint as writers see it.
@@ -83,6 +84,9 @@ enum msc_status msc_onnx__put_texts(struct msc_onnx_export *e, Onnx__NodeProto *
 enum msc_status msc_onnx__put_graph(struct msc_onnx_export *e, Onnx__NodeProto *node,
                                     const char *name, Onnx__GraphProto *graph);
 
+// The graph's notes and the metadata of the options, once the graph is described.
+enum msc_status msc_onnx__write_notes(Onnx__ModelProto *model, struct msc_onnx_export *e);
+
 // Steps of graph/onnx/onnx_export.c, for the model's graph and for bodies.
 enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e);
 enum msc_status msc_onnx__write_joints(struct msc_onnx_export *e);
@@ -94,6 +98,17 @@ enum msc_status msc_onnx__describe_all(Onnx__ValueInfoProto ***out, size_t *n_ou
 enum msc_status msc_onnx__write_if(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_loop(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j);
+
+// The least opset (graph/onnx/onnx_export_opset.c). While joints are written: begins with the model's
+// own, and takes in the element types of a joint.
+void msc_onnx__begin_opset(struct msc_onnx_export *e);
+void msc_onnx__require_types(struct msc_onnx_export *e, const struct msc_joint *j);
+// Once all nodes are written: settles e->opset and gives them the form that it has.
+enum msc_status msc_onnx__settle_opset(struct msc_onnx_export *e);
+int64_t msc_onnx__ir_version(int64_t opset); // the least that has it
+
+// Writer of graph/onnx/onnx_export_gelu.c.
+enum msc_status msc_onnx__write_gelu(struct msc_onnx_joint *j);
 
 // Writer of graph/onnx/onnx_export_resize.c.
 enum msc_status msc_onnx__write_resize(struct msc_onnx_joint *j);
@@ -160,6 +175,11 @@ enum msc_status msc_onnx__quantize_integers(const char *inputs[3], struct msc_on
 enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
                                               int32_t tensor, const struct msc_quant *q);
 // Makes the value `result` of a weight, whose elements are these.
+// Scale and zero point, of the given dims; "" for a zero point that needs none.
+enum msc_status msc_onnx__add_parameters(const char *out[2], struct msc_onnx_export *e,
+                                         const char *base, const struct msc_quant *q,
+                                         const struct msc_onnx_integers *type, int n_dims,
+                                         const int64_t dims[]);
 enum msc_status msc_onnx__quantize_weight(const char *result, struct msc_onnx_export *e,
                                           int32_t weight, const struct msc_array *elements,
                                           const struct msc_quant *q);

@@ -1,6 +1,7 @@
 // Operators that opset 21 has in another form than ops.def: a writer and a row of the table below
 // for each. All others are written by msc_onnx__write_direct.
 #include "base/str.h"
+#include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 #include "graph/op_attrs.h"
 
@@ -128,7 +129,8 @@ static enum msc_status write_product(struct msc_onnx_joint *j, bool is_oi) {
 static enum msc_status write_linear(struct msc_onnx_joint *j) {
     const struct msc_graph *g = j->e->graph;
     int rank = msc_graph_tensor(g, j->joint->operands[0])->n_dims;
-    bool is_oi = strcmp(msc_graph_tensor(g, j->joint->operands[1])->layout, "IO") != 0;
+    bool is_oi = strcmp(msc_graph_tensor(g, j->joint->operands[1])->layout, "IO") != 0 &&
+                 !msc_onnx__is_turned(j->e, j->joint);
     if (rank != 2 || (!is_oi && j->joint->op == MSC_OP_LINEAR)) {
         return write_product(j, is_oi);
     }
@@ -297,6 +299,7 @@ static const msc_onnx_writer writers[MSC_OP_COUNT] = {
     [MSC_OP_GLOBAL_MAX_POOL] = write_global_pool,
     [MSC_OP_RESIZE] = msc_onnx__write_resize,
     [MSC_OP_RESIZE_ANTIALIAS] = msc_onnx__write_resize,
+    [MSC_OP_GELU] = msc_onnx__write_gelu,
     [MSC_OP_GRID_SAMPLE] = write_grid_sample,
     [MSC_OP_GROUP_NORM] = write_group_norm,
     [MSC_OP_LAYER_NORM] = write_layer_norm,

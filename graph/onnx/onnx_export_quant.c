@@ -81,11 +81,10 @@ static bool has_zero_points(const struct msc_quant *q) {
     return q->group_size == 0;
 }
 
-// Scale and zero point, of the given dims; "" for a zero point that needs none.
-static enum msc_status add_parameters(const char *out[2], struct msc_onnx_export *e,
-                                      const char *base, const struct msc_quant *q,
-                                      const struct msc_onnx_integers *type, int n_dims,
-                                      const int64_t dims[]) {
+enum msc_status msc_onnx__add_parameters(const char *out[2], struct msc_onnx_export *e,
+                                         const char *base, const struct msc_quant *q,
+                                         const struct msc_onnx_integers *type, int n_dims,
+                                         const int64_t dims[]) {
     for (int32_t i = 0; i < q->n; i++) {
         if (q->zero_points[i] < type->low || q->zero_points[i] > type->high) {
             return MSC_FAIL(MSC_E_INVALID, "zero point %d of '%s' lies outside of %d to %d",
@@ -215,7 +214,7 @@ enum msc_status msc_onnx__quantize_integers(const char *inputs[3], struct msc_on
         int n_dims = e->graph->tensors[tensor]->tensor.n_dims;
         MSC_TRY(onnx_export_quant_clip(&inputs[0], e, base, q, n_dims));
     }
-    MSC_TRY(add_parameters(&inputs[1], e, base, q, &type, q->axis >= 0, &n));
+    MSC_TRY(msc_onnx__add_parameters(&inputs[1], e, base, q, &type, q->axis >= 0, &n));
     MSC_TRY(msc_onnx__add_step(&inputs[0], e, "QuantizeLinear",
                                msc_arena_printf(&e->arena, "%s_quantized", base), inputs, 3));
     return put_axis(e, q);
@@ -382,8 +381,8 @@ static enum msc_status store_integers(const char **result, struct msc_onnx_expor
     Onnx__NodeProto *node;
     describe_stored(&stored, e, weight, q);
     MSC_TRY(put_integers(&inputs[0], &type, &as_stored, e, weight, elements, &stored));
-    MSC_TRY(add_parameters(&inputs[1], e, base, &as_stored, &type, stored.n_scale_dims,
-                           stored.scale_dims));
+    MSC_TRY(msc_onnx__add_parameters(&inputs[1], e, base, &as_stored, &type, stored.n_scale_dims,
+                                     stored.scale_dims));
     if (!stored.is_shaped) {
         MSC_TRY(add_result(&node, e, "DequantizeLinear", base, inputs, 3, result));
     } else {

@@ -5,9 +5,7 @@
 #include "base/file.h"
 #include "data/array.h"
 #include "graph/passes/constant_internal.h"
-#include "graph/passes/fuse_internal.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -405,45 +403,6 @@ enum msc_status msc_onnx__set_outputs(struct msc_onnx_import *im) {
     return msc_graph_set_outputs(im->builder.graph, (int32_t)g->n_output, outputs);
 }
 
-// Infinity has a use in constants (masks); nothing else may hold it, and nothing at all NaN.
-static enum msc_status check_weight(const struct msc_graph *g, const struct msc_tensor *t,
-                                    int32_t id) {
-    if (t->dtype != MSC_DTYPE_F32 || t->data == NULL) {
-        return MSC_OK;
-    }
-    const int32_t *holders;
-    int32_t n_holders = msc_graph_consumers(g, id, &holders);
-    bool is_constant = n_holders > 0 && msc_graph_joint(g, holders[0])->op == MSC_OP_CONSTANT;
-    const float *x = msc_array_data(t->data);
-    int64_t n = msc_array_n_elements(t->data);
-    for (int64_t i = 0; i < n; i++) {
-        if (isfinite(x[i]) || (is_constant && isinf(x[i]))) {
-            continue;
-        }
-        return MSC_FAIL(MSC_E_INVALID, "initialiser '%s': element %lld of %lld is %s", t->name,
-                        (long long)i, (long long)n, isnan(x[i]) ? "NaN" : "infinite");
-    }
-    return MSC_OK;
-}
-
-static enum msc_status check_weights(const struct msc_graph *g) {
-    for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
-        const struct msc_tensor *t = msc_graph_tensor(g, i);
-        if (t->producer == MSC_NO_ID) {
-            MSC_TRY(check_weight(g, t, i));
-        }
-    }
-    return MSC_OK;
-}
-
-enum msc_status msc_onnx__run_passes(struct msc_onnx_import *im) {
-    struct msc_graph *g = im->builder.graph;
-    MSC_TRY(msc_graph_finalize(g));
-    MSC_TRY(check_weights(g));
-    struct msc_fuse_options options = {.keep_batch_norm = im->options->keep_batch_norm};
-    return msc_fuse_all(g, &options);
-}
-
 static enum msc_status import_graph(struct msc_onnx_import *im) {
     const char *name = im->proto->name;
     MSC_TRY(read_opset(im));
@@ -454,7 +413,8 @@ static enum msc_status import_graph(struct msc_onnx_import *im) {
     MSC_TRY(msc_onnx__add_nodes(im));
     MSC_TRY(msc_onnx__check_weight_layers(im));
     MSC_TRY(msc_onnx__set_outputs(im));
-    return msc_onnx__run_passes(im);
+    MSC_TRY(msc_onnx__run_passes(im));
+    return msc_onnx__read_notes(im);
 }
 
 static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *input) {
@@ -561,7 +521,7 @@ enum msc_status msc_onnx_load(struct msc_graph **out, const char *path,
     static const struct msc_onnx_import_options defaults = {0};
     struct msc_onnx_import im = {.path = path,
                                  .options = options == NULL ? &defaults : options,
-                                 .builder = {.evaluate = msc_constant_evaluate}};
+                                 .builder = {.evaluate = msc_constant_evaluate_all}};
     MSC_TRY(msc_onnx_model_read(&im.model, path));
     enum msc_status status = MSC_OK;
     im.folder = msc_path_folder(&im.builder.arena, path);

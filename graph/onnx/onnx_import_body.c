@@ -113,7 +113,7 @@ static enum msc_status import_body(struct body *body, struct captures *c, struct
                                   .opset = im.opset,
                                   .proto = body->proto,
                                   .parent = n->import,
-                                  .builder = {.evaluate = msc_constant_evaluate}};
+                                  .builder = {.evaluate = msc_constant_evaluate_all}};
     enum msc_status status = import_steps(&im, body, c);
     for (size_t i = (size_t)c->n; status == MSC_OK && i < im.n_captures; i++) {
         struct msc_onnx_capture *items =

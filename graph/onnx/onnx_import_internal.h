@@ -162,6 +162,7 @@ enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import 
                                  const char *name);
 enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
                                  struct msc_onnx_value value);
+bool msc_onnx__is_initializer(struct msc_onnx_import *im, const char *name);
 // From here on nothing has the name.
 enum msc_status msc_onnx__hide(struct msc_onnx_import *im, const char *name);
 
@@ -175,6 +176,9 @@ void msc_onnx__finish(struct msc_onnx_import *im);
 // Reads a value of the graph around (graph/onnx/onnx_import_body.c).
 enum msc_status msc_onnx__capture(struct msc_value **out, struct msc_onnx_import *im,
                                   const char *name);
+
+// What the file says beside the network (graph/notes.h).
+enum msc_status msc_onnx__read_notes(struct msc_onnx_import *im);
 
 // As ops.def says.
 enum msc_status msc_onnx__direct(struct msc_onnx_node *n);

@@ -1,18 +1,19 @@
 #include "graph/passes/constant_internal.h"
 
 #include "graph/graph_internal.h"
+#include "graph/passes/constant.h"
 #include "graph/reference/reference.h"
 
-// Folding must not blow a model up: what constants grow to by being repeated is left to run time
-// beyond this many elements; but integers in no more bytes than these, as of weights that are
-// unpacked, have not grown.
-#define MAX_GROWN_ELEMENTS (INT64_C(1) << 20)
+// Folding must not blow a model up: an output with more elements than all operands together is left
+// to run time beyond so many elements. Operators that are known to repeat elements have a lower
+// limit. Integers that are unpacked to no more bytes have not grown.
+#define MAX_ELEMENTS (INT64_C(1) << 24)
+#define MAX_REPEATED_ELEMENTS (INT64_C(1) << 20)
 #define MAX_OPERANDS 64
 
-// All but the operators that the table folds run when the network does, so that sites and steps are
-// found where the model has them.
 bool msc_constant_is_folded(enum msc_op op) {
-    return msc_op_info(op)->folding != MSC_FOLDING_KEPT;
+    enum msc_folding folding = msc_op_info(op)->folding;
+    return folding == MSC_FOLDING_FOLDED || folding == MSC_FOLDING_GROWN;
 }
 
 static void constant_store(char *data, enum msc_dtype dtype, int64_t i, int64_t value) {
@@ -66,30 +67,67 @@ enum msc_status msc_constant_of(struct msc_array **out, const struct msc_graph *
     return MSC_OK;
 }
 
-static bool grows_too_far(const struct msc_tensor *out, const struct msc_joint *j,
-                          struct msc_array *const operands[]) {
-    int64_t n = msc_tensor_n_elements(out);
-    size_t n_bytes = 0;
-    for (int32_t i = 0; i < j->n_operands; i++) {
-        n_bytes += operands[i] == NULL ? 0 : msc_array_n_bytes(operands[i]);
-    }
-    bool is_grown =
-        msc_dtype_is_float(out->dtype) || (size_t)n > n_bytes / msc_dtype_bytes(out->dtype);
-    return msc_op_info(j->op)->folding == MSC_FOLDING_GROWN && n > MAX_GROWN_ELEMENTS && is_grown;
+static int64_t most_elements(enum msc_op op) {
+    bool is_repeating = msc_op_info(op)->folding == MSC_FOLDING_GROWN;
+    return is_repeating ? MAX_REPEATED_ELEMENTS : MAX_ELEMENTS;
 }
 
-static enum msc_status create_outputs(struct msc_array *out[], bool *done,
-                                      const struct msc_graph *g, const struct msc_joint *j,
-                                      struct msc_array *const operands[]) {
+static bool grows_too_far(enum msc_dtype dtype, int64_t n, const struct msc_joint *j,
+                          struct msc_array *const operands[]) {
+    size_t n_bytes = 0;
+    int64_t n_read = 0;
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        n_bytes += operands[i] == NULL ? 0 : msc_array_n_bytes(operands[i]);
+        n_read += operands[i] == NULL ? 0 : msc_array_n_elements(operands[i]);
+    }
+    bool is_unpacked = !msc_dtype_is_float(dtype) && (size_t)n <= n_bytes / msc_dtype_bytes(dtype);
+    return n > most_elements(j->op) && n > n_read && !is_unpacked;
+}
+
+// One joint over constants, as its kernel sees it.
+struct evaluation {
+    const struct msc_graph *g;
+    const struct msc_joint *j;
+    struct msc_array **operands; // [n_operands], NULL where absent
+    struct msc_array **out;      // [n_outputs]
+    struct msc_view outputs[MAX_OPERANDS];
+};
+
+static enum msc_status make_output(void *payload, int output, int n_dims, const int64_t dims[]) {
+    struct evaluation *e = payload;
+    const struct msc_tensor *t = &e->g->tensors[e->j->outputs[output]]->tensor;
+    int64_t n = 1;
+    for (int i = 0; i < n_dims; i++) {
+        n = dims[i] > 0 && n > INT64_MAX / dims[i] ? INT64_MAX : n * dims[i];
+    }
+    if (grows_too_far(t->dtype, n, e->j, e->operands)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint '%s': %lld elements", e->j->name, (long long)n);
+    }
+    msc_array_release(e->out[output]);
+    e->out[output] = NULL;
+    MSC_TRY(msc_array_create(&e->out[output], t->dtype, n_dims, dims));
+    e->outputs[output] = msc_view_of_array(e->out[output]);
+    return MSC_OK;
+}
+
+// Those whose lengths are known. *is_late: the kernel has to make the others; *done: nothing
+// prevents running it.
+static enum msc_status create_outputs(bool *done, bool *is_late, struct evaluation *e) {
+    const struct msc_joint *j = e->j;
     for (int32_t i = 0; i < j->n_outputs; i++) {
-        const struct msc_tensor *t = &g->tensors[j->outputs[i]]->tensor;
-        if (msc_tensor_n_elements(t) < 0 || grows_too_far(t, j, operands)) {
+        const struct msc_tensor *t = &e->g->tensors[j->outputs[i]]->tensor;
+        int64_t n = msc_tensor_n_elements(t);
+        *is_late = *is_late || n < 0;
+        if (n < 0 ? !msc_op_has_trait(j->op, MSC_TRAIT_LATE)
+                  : grows_too_far(t->dtype, n, j, e->operands)) {
             return MSC_OK;
         }
     }
     for (int32_t i = 0; i < j->n_outputs; i++) {
-        const struct msc_tensor *t = &g->tensors[j->outputs[i]]->tensor;
-        MSC_TRY(msc_array_create(&out[i], t->dtype, t->n_dims, t->dims));
+        const struct msc_tensor *t = &e->g->tensors[j->outputs[i]]->tensor;
+        if (msc_tensor_n_elements(t) >= 0) {
+            MSC_TRY(make_output(e, i, t->n_dims, t->dims));
+        }
     }
     *done = true;
     return MSC_OK;
@@ -116,56 +154,86 @@ static enum msc_status from_inference(struct msc_array *out[], bool *done,
 }
 
 // What cannot be computed (an integer divided by 0) stays, for running it to say why.
-static enum msc_status run_kernel(bool *done, struct msc_array *out[], const struct msc_graph *g,
-                                  const struct msc_joint *j, struct msc_array *const operands[]) {
-    struct msc_view inputs[MAX_OPERANDS], outputs[MAX_OPERANDS];
-    for (int32_t i = 0; i < j->n_operands; i++) {
-        inputs[i] = operands[i] == NULL ? (struct msc_view){.dtype = MSC_DTYPE_NONE}
-                                        : msc_view_of_array(operands[i]);
+static enum msc_status run_kernel(bool *done, struct evaluation *e, bool is_late) {
+    struct msc_view inputs[MAX_OPERANDS];
+    for (int32_t i = 0; i < e->j->n_operands; i++) {
+        inputs[i] = e->operands[i] == NULL ? (struct msc_view){.dtype = MSC_DTYPE_NONE}
+                                           : msc_view_of_array(e->operands[i]);
     }
-    for (int32_t i = 0; i < j->n_outputs; i++) {
-        outputs[i] = msc_view_of_array(out[i]);
-    }
-    const struct msc_reference_call call = {.graph = g,
-                                            .joint = j,
-                                            .n_operands = j->n_operands,
+    const struct msc_reference_call call = {.graph = e->g,
+                                            .joint = e->j,
+                                            .n_operands = e->j->n_operands,
                                             .operands = inputs,
-                                            .n_outputs = j->n_outputs,
-                                            .outputs = outputs};
-    enum msc_status status = msc_reference_find(j->op)(&call);
+                                            .n_outputs = e->j->n_outputs,
+                                            .outputs = e->outputs,
+                                            .allocate = is_late ? make_output : NULL,
+                                            .payload = e};
+    enum msc_status status = msc_reference_find(e->j->op)(&call);
     *done = status == MSC_OK;
+    for (int32_t i = 0; i < e->j->n_outputs; i++) {
+        *done = *done && e->out[i] != NULL;
+    }
     return status == MSC_E_NOMEM ? status : MSC_OK;
+}
+
+// *is_constant: all operands are there, [n_operands] references that the caller releases.
+static enum msc_status take_operands(struct msc_array *operands[], bool *is_constant,
+                                     const struct msc_graph *g, const struct msc_joint *j) {
+    *is_constant = j->n_operands > 0 && j->n_operands <= MAX_OPERANDS;
+    for (int32_t i = 0; *is_constant && i < j->n_operands; i++) {
+        if (j->operands[i] != MSC_NO_ID) {
+            MSC_TRY(msc_constant_of(&operands[i], g, j->operands[i]));
+            *is_constant = operands[i] != NULL;
+        }
+    }
+    return MSC_OK;
 }
 
 static enum msc_status constant_evaluate(struct msc_array *out[], bool *done,
                                          const struct msc_graph *g, const struct msc_joint *j,
                                          struct msc_array *operands[]) {
-    for (int32_t i = 0; i < j->n_operands; i++) {
-        if (j->operands[i] != MSC_NO_ID) {
-            MSC_TRY(msc_constant_of(&operands[i], g, j->operands[i]));
-            if (operands[i] == NULL) {
-                return MSC_OK;
-            }
-        }
+    struct evaluation e = {.g = g, .j = j, .operands = operands, .out = out};
+    bool is_constant, is_late = false;
+    MSC_TRY(take_operands(operands, &is_constant, g, j));
+    if (is_constant) {
+        MSC_TRY(create_outputs(done, &is_late, &e));
     }
-    MSC_TRY(create_outputs(out, done, g, j, operands));
-    return *done ? run_kernel(done, out, g, j, operands) : MSC_OK;
+    return *done ? run_kernel(done, &e, is_late) : MSC_OK;
 }
 
-enum msc_status msc_constant_evaluate(struct msc_array *out[], bool *done,
-                                      const struct msc_graph *g, int32_t joint) {
-    const struct msc_joint *j = &g->joints[joint]->joint;
+static bool is_deterministic(const struct msc_graph *g);
+
+// Does the joint, with its bodies, give the same result on every run?
+static bool repeats(const struct msc_joint *j) {
+    bool is_source = j->op == MSC_OP_INPUT || j->op == MSC_OP_CONSTANT;
+    bool same = is_source || msc_op_info(j->op)->folding != MSC_FOLDING_KEPT;
+    for (int32_t i = 0; same && i < j->n_graphs; i++) {
+        same = is_deterministic(j->graphs[i]);
+    }
+    return same;
+}
+
+static bool is_deterministic(const struct msc_graph *g) {
+    bool same = true;
+    for (int32_t i = 0; same && i < g->n_joints; i++) {
+        same = repeats(&g->joints[i]->joint);
+    }
+    return same;
+}
+
+static enum msc_status evaluate(struct msc_array *out[], bool *done, const struct msc_graph *g,
+                                const struct msc_joint *j, bool is_folded) {
     *done = false;
     for (int32_t i = 0; i < j->n_outputs; i++) {
         out[i] = NULL;
     }
+    bool is_source = j->op == MSC_OP_INPUT || j->op == MSC_OP_CONSTANT;
     enum msc_status status = MSC_OK;
     struct msc_array *operands[MAX_OPERANDS] = {NULL};
-    if (msc_constant_is_folded(j->op) && j->n_operands > 0 && j->n_operands <= MAX_OPERANDS &&
-        j->n_outputs <= MAX_OPERANDS) {
+    if (is_folded && !is_source && j->n_outputs <= MAX_OPERANDS) {
         status = constant_evaluate(out, done, g, j, operands);
     }
-    if (status == MSC_OK && !*done && j->op != MSC_OP_CONSTANT && j->op != MSC_OP_INPUT) {
+    if (status == MSC_OK && !*done && !is_source) {
         release_all(out, j->n_outputs);
         status = from_inference(out, done, g, j);
     }
@@ -174,4 +242,53 @@ enum msc_status msc_constant_evaluate(struct msc_array *out[], bool *done,
     }
     release_all(operands, MAX_OPERANDS);
     return status;
+}
+
+enum msc_status msc_constant_evaluate(struct msc_array *out[], bool *done,
+                                      const struct msc_graph *g, int32_t joint) {
+    const struct msc_joint *j = &g->joints[joint]->joint;
+    return evaluate(out, done, g, j, msc_constant_is_folded(j->op));
+}
+
+enum msc_status msc_constant_evaluate_all(struct msc_array *out[], bool *done,
+                                          const struct msc_graph *g, int32_t joint) {
+    const struct msc_joint *j = &g->joints[joint]->joint;
+    return evaluate(out, done, g, j, repeats(j));
+}
+
+// The elements that a joint over constants would make, where they are too many; else 0.
+static enum msc_status n_unfolded(int64_t *out, const struct msc_graph *g,
+                                  const struct msc_joint *j) {
+    struct msc_array *operands[MAX_OPERANDS] = {NULL};
+    const struct msc_tensor *t = &g->tensors[j->outputs[0]]->tensor;
+    int64_t n = msc_tensor_n_elements(t);
+    bool is_constant = false;
+    *out = 0;
+    if (j->op == MSC_OP_CONSTANT || !msc_dtype_is_float(t->dtype) || !repeats(j)) {
+        return MSC_OK;
+    }
+    enum msc_status status = take_operands(operands, &is_constant, g, j);
+    if (status == MSC_OK && is_constant && n >= 0 && grows_too_far(t->dtype, n, j, operands)) {
+        *out = n;
+    }
+    release_all(operands, MAX_OPERANDS);
+    return status;
+}
+
+enum msc_status msc_graph_tell_unfolded(const struct msc_graph *g, const char *path,
+                                        const struct msc_log *log) {
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        const struct msc_joint *j = &g->joints[i]->joint;
+        int64_t n;
+        MSC_TRY(n_unfolded(&n, g, j));
+        if (n > 0) {
+            msc_log(log, MSC_LOG_WARNING,
+                    "%s: joint %s (%s) makes %lld elements of constants, and more than %lld are "
+                    "not computed in advance: they are no weight and stay float; save them in the "
+                    "model as an initialiser to have them compressed",
+                    path, j->name, msc_op_info(j->op)->name, (long long)n,
+                    (long long)most_elements(j->op));
+        }
+    }
+    return MSC_OK;
 }

@@ -12,13 +12,17 @@
 enum msc_status msc_constant_of(struct msc_array **out, const struct msc_graph *g, int32_t tensor);
 
 // Computes a joint from constant operands, by its reference kernel: what is folded has the bits that
-// running it would have. *done is false, and nothing is made, when an operand is no constant, a
-// shape is symbolic, the kernel refuses, or the operator is not one that is folded. Otherwise out[i]
-// [n_outputs] are owned by the caller.
+// running it would have. *done is false, and nothing is made, when an operand is not a constant, a
+// shape is symbolic, the kernel fails, the output would grow beyond a limit, or the operator is not
+// folded. Otherwise out[i] [n_outputs] are owned by the caller. For binding: arithmetic of shapes
+// only, so that sites do not depend on what lengths are bound to.
 enum msc_status msc_constant_evaluate(struct msc_array *out[], bool *done,
                                       const struct msc_graph *g, int32_t joint);
+// The same for importing: every operator that gives the same result on every run.
+enum msc_status msc_constant_evaluate_all(struct msc_array *out[], bool *done,
+                                          const struct msc_graph *g, int32_t joint);
 
-// Is it one of the operators that are computed at once, given constant operands?
+// Is it an operator of shape arithmetic, which binding folds given constant operands?
 bool msc_constant_is_folded(enum msc_op op);
 
 #endif

@@ -1,0 +1,33 @@
+// What a model's file says about the model beside the network: class names, a sample rate, a licence.
+// Nothing of it changes what is computed. A graph keeps its notes through binding, pruning and the
+// other ways of making a graph from another, and exports write them.
+//
+//     const struct msc_graph_notes *notes = msc_graph_notes(graph);
+//     for (size_t i = 0; i < notes->n_metadata; i++) { ... notes->metadata[i].key ... }
+#ifndef MSC_GRAPH_NOTES_H
+#define MSC_GRAPH_NOTES_H
+
+#include "graph/graph.h"
+
+MSC_PUBLIC_BEGIN
+
+// Texts are never NULL where there are notes; "" is none. They are bytes as the file has them.
+struct msc_graph_notes {
+    int64_t opset;         // of ONNX's own operators; 0: unknown
+    int64_t model_version; // 0: none
+    const char *doc, *graph_doc, *domain;
+    size_t n_metadata;
+    const struct msc_attr *metadata; // in the file's order
+    size_t n_docs;
+    const struct msc_attr *docs; // of inputs and outputs, by their names
+};
+
+const struct msc_graph_notes *msc_graph_notes(const struct msc_graph *g); // borrowed, never NULL
+// Replaces the notes by a copy of these.
+enum msc_status msc_graph_set_notes(struct msc_graph *g, const struct msc_graph_notes *notes);
+// Whether there is anything but the opset.
+bool msc_graph_has_notes(const struct msc_graph *g);
+
+MSC_PUBLIC_END
+
+#endif

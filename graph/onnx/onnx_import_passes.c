@@ -1,0 +1,53 @@
+// The last steps of an import: weights are checked, then the passes make the graph smaller.
+#include "graph/onnx/onnx_import_internal.h"
+
+#include "graph/passes/fuse_internal.h"
+
+#include <math.h>
+
+static const char *not_finite(float x) {
+    return isnan(x) ? "NaN" : "infinite";
+}
+
+// Infinity has a use in constants (masks), and NaN in those that are computed: a Where may leave it
+// out later. Nothing else may hold either.
+static enum msc_status check_weight(struct msc_onnx_import *im, const struct msc_tensor *t,
+                                    int32_t id) {
+    if (t->dtype != MSC_DTYPE_F32 || t->data == NULL) {
+        return MSC_OK;
+    }
+    const int32_t *holders;
+    int32_t n_holders = msc_graph_consumers(im->builder.graph, id, &holders);
+    bool is_constant =
+        n_holders > 0 && msc_graph_joint(im->builder.graph, holders[0])->op == MSC_OP_CONSTANT;
+    bool is_computed = !msc_onnx__is_initializer(im, t->name);
+    const float *x = msc_array_data(t->data);
+    int64_t n = msc_array_n_elements(t->data);
+    for (int64_t i = 0; i < n; i++) {
+        if (!isfinite(x[i]) && !(is_constant && (is_computed || isinf(x[i])))) {
+            return MSC_FAIL(MSC_E_INVALID, "%s '%s': element %lld of %lld is %s",
+                            is_computed ? "weight computed from constants" : "initialiser", t->name,
+                            (long long)i, (long long)n, not_finite(x[i]));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_weights(struct msc_onnx_import *im) {
+    const struct msc_graph *g = im->builder.graph;
+    for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, i);
+        if (t->producer == MSC_NO_ID) {
+            MSC_TRY(check_weight(im, t, i));
+        }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_onnx__run_passes(struct msc_onnx_import *im) {
+    struct msc_graph *g = im->builder.graph;
+    MSC_TRY(msc_graph_finalize(g));
+    MSC_TRY(check_weights(im));
+    struct msc_fuse_options options = {.keep_batch_norm = im->options->keep_batch_norm};
+    return msc_fuse_all(g, &options);
+}

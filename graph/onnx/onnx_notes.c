@@ -1,0 +1,116 @@
+// What an ONNX file says about its model beside the network: read with it, and written again.
+#include "graph/notes.h"
+
+#include "graph/onnx/onnx_export_internal.h"
+#include "graph/onnx/onnx_import_internal.h"
+
+#include <string.h>
+
+// Our own keys: those of an earlier export are no longer true.
+#define OWN_PREFIX "mscgym."
+
+static const char *text_of(const char *text) {
+    return text == NULL ? "" : text;
+}
+
+static void take_docs(struct msc_attr docs[], size_t *n, Onnx__ValueInfoProto *const values[],
+                      size_t n_values) {
+    for (size_t i = 0; i < n_values; i++) {
+        if (text_of(values[i]->doc_string)[0] != '\0') {
+            docs[(*n)++] = (struct msc_attr){text_of(values[i]->name), values[i]->doc_string};
+        }
+    }
+}
+
+enum msc_status msc_onnx__read_notes(struct msc_onnx_import *im) {
+    const Onnx__ModelProto *m = im->model;
+    const Onnx__GraphProto *g = m->graph;
+    struct msc_arena *arena = &im->builder.arena;
+    struct msc_attr *metadata =
+        msc_arena_array(arena, m->n_metadata_props + 1, sizeof(metadata[0]));
+    struct msc_attr *docs = msc_arena_array(arena, g->n_input + g->n_output + 1, sizeof(docs[0]));
+    struct msc_graph_notes notes = {.opset = im->opset,
+                                    .model_version = m->has_model_version ? m->model_version : 0,
+                                    .doc = m->doc_string,
+                                    .graph_doc = g->doc_string,
+                                    .domain = m->domain,
+                                    .metadata = metadata,
+                                    .docs = docs};
+    if (metadata == NULL || docs == NULL) {
+        return msc_graph__no_memory(im->builder.graph);
+    }
+    for (size_t i = 0; i < m->n_metadata_props; i++) {
+        const Onnx__StringStringEntryProto *entry = m->metadata_props[i];
+        if (strncmp(text_of(entry->key), OWN_PREFIX, strlen(OWN_PREFIX)) != 0) {
+            metadata[notes.n_metadata++] =
+                (struct msc_attr){text_of(entry->key), text_of(entry->value)};
+        }
+    }
+    take_docs(docs, &notes.n_docs, g->input, g->n_input);
+    take_docs(docs, &notes.n_docs, g->output, g->n_output);
+    return msc_graph_set_notes(im->builder.graph, &notes);
+}
+
+static void add_entry(Onnx__ModelProto *model, Onnx__StringStringEntryProto *entry, const char *key,
+                      const char *value) {
+    onnx__string_string_entry_proto__init(entry);
+    entry->key = (char *)key;
+    entry->value = (char *)value;
+    model->metadata_props[model->n_metadata_props++] = entry;
+}
+
+// A key of ours takes the place of the model's.
+static bool is_replaced(const struct msc_onnx_export *e, const char *key) {
+    for (size_t i = 0; i < e->options->n_metadata; i++) {
+        if (strcmp(e->options->metadata[i][0], key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum msc_status write_metadata(Onnx__ModelProto *model, struct msc_onnx_export *e) {
+    const struct msc_graph_notes *notes = msc_graph_notes(e->graph);
+    size_t n = notes->n_metadata + e->options->n_metadata;
+    model->metadata_props = msc_arena_array(&e->arena, n + 1, sizeof(model->metadata_props[0]));
+    Onnx__StringStringEntryProto *entries = msc_arena_array(&e->arena, n + 1, sizeof(entries[0]));
+    if (model->metadata_props == NULL || entries == NULL) {
+        return msc_onnx__no_memory(e);
+    }
+    for (size_t i = 0; i < notes->n_metadata; i++) {
+        if (!is_replaced(e, notes->metadata[i].key)) {
+            add_entry(model, entries++, notes->metadata[i].key, notes->metadata[i].value);
+        }
+    }
+    for (size_t i = 0; i < e->options->n_metadata; i++) {
+        add_entry(model, entries++, e->options->metadata[i][0], e->options->metadata[i][1]);
+    }
+    return MSC_OK;
+}
+
+static char *given(const char *text) {
+    return text == NULL || text[0] == '\0' ? NULL : (char *)text;
+}
+
+static void write_docs(Onnx__ValueInfoProto *const values[], size_t n_values,
+                       const struct msc_graph_notes *notes) {
+    for (size_t i = 0; i < n_values; i++) {
+        for (size_t k = 0; k < notes->n_docs; k++) {
+            if (strcmp(notes->docs[k].key, values[i]->name) == 0) {
+                values[i]->doc_string = (char *)notes->docs[k].value;
+            }
+        }
+    }
+}
+
+enum msc_status msc_onnx__write_notes(Onnx__ModelProto *model, struct msc_onnx_export *e) {
+    const struct msc_graph_notes *notes = msc_graph_notes(e->graph);
+    model->doc_string = given(notes->doc);
+    model->domain = given(notes->domain);
+    model->has_model_version = notes->model_version != 0;
+    model->model_version = notes->model_version;
+    model->graph->doc_string = given(notes->graph_doc);
+    write_docs(model->graph->input, model->graph->n_input, notes);
+    write_docs(model->graph->output, model->graph->n_output, notes);
+    return write_metadata(model, e);
+}

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Checks that exported models keep what the model's file says of itself.
+
+    check_notes.py MSCGYM
+
+metadata_props, doc_string, model_version and domain of the model, doc_string of its graph, inputs and
+outputs: by `quantize`, a search's delivery, `export` of a record, of a strategy, with other weights,
+of a pruned model and of a float one, and through MSCGraph JSON. Keys that begin with "mscgym." are ours.
+Texts that are no UTF-8, or large, stay what they are.
+"""
+import json
+import sys
+
+from small_onnx import Checks, make, node, numpy, onnx, onnxruntime
+
+rng = numpy.random.default_rng(5)
+METADATA = {"names": "{0: 'cat', 1: 'dog'}", "stride": "32", "empty": "", "unicode": "Größe ≤ 3 µm",
+            "lines": "a\n\tb\\\"c", "large": "x" * 3_000_000}
+STALE = {"mscgym.program": "another", "mscgym.trial": "77"}
+
+
+def f(*shape):
+    return rng.standard_normal(shape).astype(numpy.float32)
+
+
+def annotate(model):
+    for key, value in {**METADATA, **STALE}.items():
+        entry = model.metadata_props.add()
+        entry.key, entry.value = key, value
+    model.doc_string, model.domain, model.model_version = "made by us", "org.example", 2 ** 60 + 1
+    model.producer_name, model.graph.doc_string = "pytorch", "licence: ours"
+    model.graph.input[0].doc_string = "RGB, 0 to 1"
+    model.graph.output[0].doc_string = "logits"
+
+
+def make_model(changes=annotate):
+    return make("m.onnx", [node("Conv", ["x", "w"], ["t"]), node("Relu", ["t"], ["u"]),
+                           node("Conv", ["u", "v"], ["y"])], {"x": ["n", 3, 8, 8]},
+                {"y": ["n", 2, 6, 6]}, {"w": f(8, 3, 3, 3), "v": f(2, 8, 1, 1)}, changes=changes)
+
+
+def check_file(checks, what, path, own=("mscgym.program",)):
+    model = onnx.load(path)
+    found = [(entry.key, entry.value) for entry in model.metadata_props]
+    keys = [key for key, _ in found]
+    metadata = dict(found)
+    checks.expect(f"{what}: metadata", all(metadata.get(k) == v for k, v in METADATA.items()),
+                  sorted(metadata))
+    checks.expect(f"{what}: each key once, ours are new", len(keys) == len(set(keys)) and
+                  all(k in metadata and metadata[k] != STALE.get(k) for k in own) and
+                  metadata.get("mscgym.trial") != "77", sorted(metadata))
+    texts = (model.doc_string, model.domain, model.model_version, model.graph.doc_string,
+             model.graph.input[0].doc_string, model.graph.output[0].doc_string)
+    checks.expect(f"{what}: texts", texts == ("made by us", "org.example", 2 ** 60 + 1,
+                                              "licence: ours", "RGB, 0 to 1", "logits"), texts)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    checks.expect(f"{what}: onnxruntime reads it",
+                  session.get_modelmeta().custom_metadata_map.get("stride") == "32")
+
+
+def search(checks, section, model, workspace, weights=None):
+    configuration = {"model": model, "workspace": workspace, "dataset": {"inputs": "inputs.npz"},
+                     **section}
+    with open("search.json", "w", encoding="utf-8") as file:
+        json.dump(configuration, file)
+    code, text = checks.mscgym("search", "search.json", "--threads", 1, "--quiet")
+    checks.expect(f"search in {workspace}", code == 0, text)
+
+
+def export(checks, what, *arguments):
+    code, text = checks.mscgym("export", *arguments, "-o", "e.onnx")
+    if checks.expect(f"{what}: written", code == 0, text):
+        check_file(checks, what, "e.onnx")
+
+
+def quantize(checks, model, output):
+    code, text = checks.mscgym("quantize", model, "--inputs", "inputs.npz", "-o", output,
+                               "--threads", 1)
+    checks.expect(f"quantize {model}", code == 0, text)
+    return text
+
+
+def check_exports(checks):
+    numpy.savez("inputs.npz", x=f(32, 3, 8, 8))
+    text = quantize(checks, "m.onnx", "q.onnx")
+    checks.expect("quantize: says so", f"metadata: {len(METADATA)} entries" in text, text)
+    check_file(checks, "quantize", "q.onnx", own=("mscgym.program", "mscgym.strategy"))
+    entry = {"agent": {"type": "random"}, "budget": {"trials": 3}}
+    search(checks, {"quantize": {"gym": [{**entry, "env": {"choices": [{"bits": 8}]}}]}}, "m.onnx",
+           "bits")
+    check_file(checks, "delivered", "bits/m.onnx",
+               own=("mscgym.program", "mscgym.strategy", "mscgym.record"))
+    export(checks, "export of a record", "bits/quantize_0.jsonl")
+    export(checks, "export of a strategy", "--model", "m.onnx", "--strategy",
+           "bits/msc_quantize.json")
+    numpy.savez("weights.npz", w=f(8, 3, 3, 3))
+    export(checks, "export with weights", "--model", "m.onnx", "--weights", "weights.npz",
+           "--strategy", "bits/msc_quantize.json", "--recalibrate", "--dataset", "inputs.npz")
+    search(checks, {"prune": {"gym": [entry]}}, "m.onnx", "pruned")
+    check_file(checks, "pruned", "pruned/m.onnx")
+    quantize(checks, "q.onnx", "again.onnx")
+    check_file(checks, "quantised again", "again.onnx")
+
+
+def check_json(checks):
+    code, text = checks.mscgym("graph", "m.onnx", "-o", "g.json")
+    checks.expect("graph -o", code == 0, text)
+    quantize(checks, "g.json", "j.onnx")
+    check_file(checks, "through MSCGraph JSON", "j.onnx")
+    make_model(lambda model: None)
+    code, text = checks.mscgym("graph", "m.onnx", "--json")
+    checks.expect("without notes JSON has none", code == 0 and '"notes"' not in text)
+
+
+def check_bytes(checks):
+    """Neither bytes that are no UTF-8 nor empty entries stop anything."""
+    def strange(model):
+        annotate(model)
+        model.metadata_props[0].value = "PLAC"
+        model.metadata_props.add()
+    with open(make_model(strange), "rb") as file:
+        data = file.read()
+    with open("m.onnx", "wb") as file:
+        file.write(data.replace(b"PLAC", b"\xff\xfe\xc3("))
+    quantize(checks, "m.onnx", "q.onnx")
+    found = onnx.load("q.onnx").metadata_props[0].value
+    found = found if isinstance(found, bytes) else found.encode("utf-8", "surrogateescape")
+    checks.expect("bytes that are no UTF-8", found == b"\xff\xfe\xc3(", found)
+    code, text = checks.mscgym("graph", "m.onnx", "-o", "g.json")
+    checks.expect("bytes that are no UTF-8, as JSON", code == 0, text)
+    with open("g.json", encoding="utf-8") as file:
+        notes = json.load(file)["notes"]
+    checks.expect("JSON has the others", notes["metadata"]["stride"] == "32" and
+                  "names" not in notes["metadata"], list(notes["metadata"]))
+
+
+def main():
+    checks = Checks(sys.argv[1])
+    make_model()
+    check_exports(checks)
+    check_json(checks)
+    check_bytes(checks)
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

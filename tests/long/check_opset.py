@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Checks the opset of exported models: the least that holds what was written, not below the input's.
+
+    check_opset.py MSCGYM
+
+Pruned float models and quantised ones, of opsets 11 to 21, with operators whose form changed between
+opsets. onnx.checker and onnxruntime have to take each file, with and without optimising, and mscgym
+computes the same of it.
+"""
+import json
+import os
+import shutil
+import sys
+
+from small_onnx import (Checks, helper, is_close, make, node, numpy, onnx, run_onnxruntime)
+
+rng = numpy.random.default_rng(6)
+
+
+def f(*shape):
+    return rng.standard_normal(shape).astype(numpy.float32)
+
+
+def ints(*values):
+    return numpy.array(values, numpy.int64)
+
+
+def reduction(op, opset, **more):
+    if opset < 18:
+        return [node(op, ["u"], ["y"], axes=[2, 3], keepdims=1, **more)], {}
+    return [node(op, ["u", "axes"], ["y"], keepdims=1, **more)], {"axes": ints(2, 3)}
+
+
+def case_layers(opset):
+    """What nearly every network has."""
+    return [node("BatchNormalization", ["u", "s", "b", "m", "v"], ["n"]),
+            node("Clip", ["n", "lo", "hi"], ["c"]),
+            node("AveragePool", ["c"], ["p"], kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1),
+            node("GlobalAveragePool", ["p"], ["g"]), node("Flatten", ["g"], ["h"]),
+            node("Gemm", ["h", "k"], ["z"], transB=1), node("Softmax", ["z"], ["y"], axis=1)], {
+                "s": abs(f(8)), "b": f(8), "m": f(8), "v": abs(f(8)) + 1, "k": f(5, 8),
+                "lo": numpy.float32(-1), "hi": numpy.float32(6)}
+
+
+def case_pad_resize_split(opset):
+    split = ([node("Split", ["r"], ["a", "b"], axis=1)] if opset < 18 else
+             [node("Split", ["r"], ["a", "b"], axis=1, num_outputs=2)])
+    return [node("Pad", ["u", "p"], ["q"], mode="reflect"),
+            node("Resize", ["q", "", "t"], ["r"], mode="linear")] + split + [
+                node("Sub", ["a", "b"], ["y"])], {
+                    "p": ints(0, 0, 1, 1, 0, 0, 1, 1), "t": numpy.array([1, 1, 2, 2], numpy.float32)}
+
+
+def case_squeeze(opset):
+    if opset < 13:
+        nodes = [node("ReduceSum", ["u"], ["s"], axes=[3], keepdims=1),
+                 node("Squeeze", ["s"], ["q"], axes=[3]), node("Unsqueeze", ["q"], ["y"], axes=[1])]
+        return nodes, {}
+    nodes = [node("ReduceSum", ["u", "three"], ["s"], keepdims=1),
+             node("Squeeze", ["s", "three"], ["q"]), node("Unsqueeze", ["q", "one"], ["y"])]
+    return nodes, {"three": ints(3), "one": ints(1)}
+
+
+def case_gelu(opset):
+    """Exact, as exporters of opsets without Gelu write it."""
+    if opset >= 20:
+        return [node("Gelu", ["u"], ["y"])], {}
+    return [node("Div", ["u", "root"], ["d"]), node("Erf", ["d"], ["e"]),
+            node("Add", ["e", "one"], ["a"]), node("Mul", ["u", "a"], ["m"]),
+            node("Mul", ["m", "half"], ["y"])], {
+                "root": numpy.float32(2 ** 0.5), "one": numpy.float32(1), "half": numpy.float32(0.5)}
+
+
+def case_gelu_tanh(opset):
+    if opset >= 20:
+        return [node("Gelu", ["u"], ["y"], approximate="tanh")], {}
+    return [node("Pow", ["u", "three"], ["c"]), node("Mul", ["c", "k"], ["d"]),
+            node("Add", ["u", "d"], ["e"]), node("Mul", ["e", "r"], ["g"]), node("Tanh", ["g"], ["t"]),
+            node("Add", ["t", "one"], ["a"]), node("Mul", ["u", "a"], ["m"]),
+            node("Mul", ["m", "half"], ["y"])], {
+                "three": numpy.float32(3), "k": numpy.float32(0.044715), "one": numpy.float32(1),
+                "r": numpy.float32((2 / numpy.pi) ** 0.5), "half": numpy.float32(0.5)}
+
+
+def case_lstm(opset):
+    return [node("Flatten", ["u"], ["h"]), node("Unsqueeze", ["h", "zero"] if opset > 12 else ["h"],
+                                                ["q"], **({} if opset > 12 else {"axes": [0]})),
+            node("LSTM", ["q", "lw", "lr"], ["l", "", ""], hidden_size=4),
+            node("Shape", ["l"], ["d"]), node("Reshape", ["l", "d"], ["y"])], {
+                "zero": ints(0), "lw": f(1, 16, 8 * 36) / 8, "lr": f(1, 16, 4)}
+
+
+def case_scatter(opset):
+    return [node("Flatten", ["u"], ["h"]), node("ScatterElements", ["h", "i", "v"], ["s"], axis=1),
+            node("CumSum", ["s", "one"], ["y"])], {
+                "i": ints([0, 3]), "v": f(1, 2), "one": numpy.array(1, numpy.int64)}
+
+
+def case_if(opset):
+    """A reduction in a body."""
+    def body(name, op):
+        nodes, initializers = reduction(op, opset)
+        nodes[0].output[0] = name
+        tensors = [onnx.numpy_helper.from_array(v, k) for k, v in initializers.items()]
+        return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(
+            name, onnx.TensorProto.FLOAT, None)], tensors)
+    return [node("ReduceMax", ["u"], ["t"], keepdims=0), node("Greater", ["t", "k"], ["c"]),
+            node("If", ["c"], ["y"], then_branch=body("then", "ReduceMean"),
+                 else_branch=body("other", "ReduceMax"))], {"k": numpy.float32(0.5)}
+
+
+def case_grid_sample(opset):
+    return [node("GridSample", ["u", "grid"], ["y"], mode="bilinear" if opset < 20 else "linear")], {
+        "grid": (f(1, 4, 4, 2) / 2).clip(-1, 1)}
+
+
+def case_layer_norm(opset):
+    return [node("LayerNormalization", ["u", "s"], ["y"], axis=-1)], {"s": f(6)}
+
+
+OPSETS = (11, 13, 17, 18, 21)
+# What is made of a model of each opset: `least` is the first that has the written operators.
+CASES = {
+    "layers": (case_layers, 13), "pad, resize, split": (case_pad_resize_split, 13),
+    "mean": (lambda o: reduction("ReduceMean", o), 13),
+    "maximum": (lambda o: reduction("ReduceMax", o), 13),
+    "minimum": (lambda o: reduction("ReduceMin", o), 13),
+    "product": (lambda o: reduction("ReduceProd", o), 13),
+    "norm": (lambda o: reduction("ReduceL2", o), 13),
+    "squeeze": (case_squeeze, 13), "gelu": (case_gelu, 13), "gelu, tanh": (case_gelu_tanh, 13),
+    "lstm": (case_lstm, 13), "scatter": (case_scatter, 13), "if": (case_if, 13),
+    "grid sample": (case_grid_sample, 16), "layer norm": (case_layer_norm, 17),
+}
+IR_VERSIONS = {13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10}
+
+
+def search(checks, section):
+    shutil.rmtree("workspace", ignore_errors=True)
+    with open("search.json", "w", encoding="utf-8") as file:
+        json.dump({"model": "m.onnx", "workspace": "workspace", "dataset": {"inputs": "inputs.npz", "batch": 1}, **section}, file)
+    code, text = checks.mscgym("search", "search.json", "--threads", 1, "--quiet")
+    return "workspace/m.onnx" if code == 0 and os.path.exists("workspace/m.onnx") else text
+
+
+def check_file(checks, what, path, expected):
+    if not checks.expect(f"{what}: written", os.path.exists(path), path):
+        return
+    model = onnx.load(path)
+    opset = model.opset_import[0].version
+    checks.expect(f"{what}: opset {expected}, IR version {IR_VERSIONS[expected]}",
+                  (opset, model.ir_version) == (expected, IR_VERSIONS[expected]),
+                  (opset, model.ir_version))
+    feed = {"x": f(1, 3, 8, 8)}
+    try:
+        onnx.checker.check_model(model, full_check=True)
+        outputs = [run_onnxruntime(path, feed, optimised) for optimised in (False, True)]
+    except Exception as error:  # whatever the packages raise is the finding
+        checks.expect(f"{what}: taken", False, error)
+        return
+    found = checks.run(path, feed)
+    checks.expect(f"{what}: the same outputs", is_close(found, outputs[0], 1e-3) and
+                  is_close(outputs[1], outputs[0], 1e-3), found)
+
+
+def make_case(name, opset):
+    build, _ = CASES[name]
+    nodes, initializers = build(opset)
+    layers = [node("Conv", ["x", "w"], ["first"]), node("Relu", ["first"], ["second"]),
+              node("Conv", ["second", "o"], ["u"])]
+    output = onnx.ValueInfoProto(name="y")
+    output.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    return make("m.onnx", layers + nodes, {"x": ["n", 3, 8, 8]}, {"y": output},
+                {"w": f(16, 3, 3, 3), "o": f(8, 16, 1, 1) / 4, **initializers}, opset,
+                IR_VERSIONS.get(opset, 6))
+
+
+def check_pruned(checks):
+    gym = {"agent": {"type": "random"}, "budget": {"trials": 2}}
+    for name, (_, least) in CASES.items():
+        for opset in OPSETS:
+            if least > 13 and opset < least:
+                continue  # the input itself could not have it
+            make_case(name, opset)
+            path = search(checks, {"prune": {"gym": [gym]}})
+            check_file(checks, f"{name}, opset {opset}, pruned", path, max(opset, least))
+
+
+def check_quantised(checks):
+    """Bytes need opset 13, two bytes and four bits 21."""
+    for bits, least in ((8, 13), (12, 21), (4, 21)):
+        choice = {"bits": bits}
+        gym = {"env": {"choices": [choice]}, "agent": {"type": "random"}, "budget": {"trials": 1}}
+        for opset in (13, 17):
+            make_case("layers", opset)
+            path = search(checks, {"quantize": {"gym": [gym]}})
+            check_file(checks, f"{bits} bits, opset {opset}", path, max(opset, least))
+
+
+def main():
+    checks = Checks(sys.argv[1])
+    numpy.savez("inputs.npz", x=f(4, 3, 8, 8))
+    check_pruned(checks)
+    check_quantised(checks)
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
