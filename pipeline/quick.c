@@ -135,6 +135,20 @@ static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
     return msc_processor__settle_measuring(q->p, status);
 }
 
+// What the runtime does not take is no result, unless it does not take the float model (the last
+// one) either.
+static enum msc_status check_loads(const struct msc_quick *q,
+                                   const struct msc_delivery_plan plans[], size_t n) {
+    if (!plans[0].is_refused || plans[n - 1].failure) {
+        return MSC_OK;
+    }
+    remove(q->options->output);
+    return MSC_FAIL(MSC_E_UNSUPPORTED,
+                    "quantize: %s would be refused by its runtime, and is not left: %s; leave more "
+                    "tensors float (--float), or name another --target",
+                    q->options->output, plans[0].failure);
+}
+
 // The best plan, the plain one and the float model.
 static enum msc_status deliver(struct msc_quick *q, cJSON *report) {
     struct msc_quick_plan *plain = find_plain(q);
@@ -154,7 +168,8 @@ static enum msc_status deliver(struct msc_quick *q, cJSON *report) {
         plans[1] = (struct msc_delivery_plan){
             .name = "plain 8 bits", .choices = plain->choices, .found = plain->found};
     }
-    return measure_delivered(q, runtime, plans, plain ? 3 : 2);
+    MSC_TRY(measure_delivered(q, runtime, plans, plain ? 3 : 2));
+    return check_loads(q, plans, plain ? 3 : 2);
 }
 
 // ---- What is known of the plans that are shown ------------------------------------------------
