@@ -125,7 +125,7 @@ bool msc_onnx__shrinks_by_cubes(const struct msc_onnx_joint *j) {
     const struct msc_tensor *x, *y;
     const char *method = msc_joint_attr(j->joint, "method");
     bool grows = true;
-    if (j->e->options->slot_edits == NULL || j->joint->op != MSC_OP_RESIZE || method == NULL ||
+    if (!msc_onnx__has_forms(j->e) || j->joint->op != MSC_OP_RESIZE || method == NULL ||
         strcmp(method, "cubic") != 0) {
         return false;
     }
