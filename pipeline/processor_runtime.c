@@ -2,6 +2,7 @@
 // that they are for. Whatever becomes of that, the search has its result.
 #include "pipeline/processor_internal.h"
 
+#include "base/json.h"
 #include "pipeline/delivery_plans.h"
 
 #include <math.h>
@@ -101,6 +102,20 @@ enum msc_status msc_processor__report_runtime(cJSON *report, cJSON *runtime,
     return msc_json_add(report, "runtime", runtime);
 }
 
+// A winner that its runtime does not take, though it takes the float model.
+static enum msc_status tell_winner_refused(const struct msc_processor *p, cJSON *runtime,
+                                           const struct msc_delivery_plans *list) {
+    const struct msc_delivery_plan *winner = &list->plans[0];
+    if (!winner->is_refused || list->plans[list->n - 1].failure) {
+        return MSC_OK;
+    }
+    msc_log(p->log, MSC_LOG_ERROR,
+            "%s: the model of the winner is refused by its runtime; use rerank to deliver one "
+            "that it takes",
+            msc_processor__entry(p)->name);
+    return msc_json_add_text(runtime, "refused", winner->failure);
+}
+
 enum msc_status msc_processor__add_runtime(struct msc_processor *p, cJSON *report,
                                            const struct msc_record *record,
                                            const struct msc_trial *best) {
@@ -111,6 +126,9 @@ enum msc_status msc_processor__add_runtime(struct msc_processor *p, cJSON *repor
         runtime ? msc_delivery_plans_init(&list, record, &best->id, 1) : msc_processor__no_memory();
     if (status == MSC_OK) {
         measured = msc_processor__settle_measuring(p, measure_in_runtime(p, runtime, &list));
+        status = tell_winner_refused(p, runtime, &list);
+    }
+    if (status == MSC_OK) {
         status = msc_processor__report_runtime(report, runtime, &list);
         runtime = NULL;
     }

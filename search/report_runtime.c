@@ -236,6 +236,11 @@ enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSO
         msc_shown_append(out, msc_report__text(runtime, "unmeasured"));
         msc_str_char(out, '\n');
     }
+    if (words_get(runtime, "refused")) {
+        msc_str_append(out, "the winner is refused there: ");
+        msc_shown_append(out, msc_report__text(runtime, "refused"));
+        msc_str_char(out, '\n');
+    }
     if (!cJSON_IsObject(winner_row) || words_get(runtime, "missing")) {
         return msc_str_status(out);
     }

@@ -29,6 +29,14 @@ echo "- of one plan only: it comes last, though it has a time"
 ordered absent plan_0
 jq '[.reranked.plans[] | .failure and true] | .[0], .[-1]' shown.json
 
+echo "- without rerank a winner that is refused is named"
+sed -i 's/"rerank": {"top": 3}, //' a.json
+FAKE='{"refuse": "plan_0"}' try mscgym search a.json --restart >result.txt
+grep 'refused\|exit' result.txt | plainly
+mscgym show a/tiny.jsonl | grep -c 'refused there'
+FAKE='{"refuse": ".onnx"}' try mscgym search a.json --restart >result.txt
+grep 'refused\|exit' result.txt | plainly
+
 echo "- quantize: what a runtime refuses is not left"
 one() {
     FAKE="$1" try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o q.onnx >result.txt
