@@ -67,6 +67,20 @@ static enum msc_status measure_plans(struct msc_processor *p, struct msc_deliver
     return msc_delivery_latency(d, list->order, list->n);
 }
 
+// A winner that its runtime does not take, though it takes the float model.
+static enum msc_status tell_winner_refused(const struct msc_processor *p, cJSON *runtime,
+                                           const struct msc_delivery_plans *list) {
+    const struct msc_delivery_plan *winner = &list->plans[0];
+    if (!winner->is_refused || list->plans[list->n - 1].failure) {
+        return MSC_OK;
+    }
+    msc_log(p->log, MSC_LOG_ERROR,
+            "%s: the model of the winner is refused by its runtime; use rerank to deliver one "
+            "that it takes",
+            msc_processor__entry(p)->name);
+    return msc_json_add_text(runtime, "refused", winner->failure);
+}
+
 // *runtime: what it is, or why it is missing.
 static enum msc_status measure_in_runtime(struct msc_processor *p, cJSON *runtime,
                                           struct msc_delivery_plans *list) {
@@ -76,6 +90,9 @@ static enum msc_status measure_in_runtime(struct msc_processor *p, cJSON *runtim
     enum msc_status status = msc_processor__start_runtime(&is_there, runtime, p, d);
     if (status == MSC_OK && is_there) {
         status = measure_plans(p, d, list);
+    }
+    if (status == MSC_OK) {
+        status = tell_winner_refused(p, runtime, list); // whose words go with the delivery
     }
     msc_delivery_close(d);
     return status;
@@ -102,20 +119,6 @@ enum msc_status msc_processor__report_runtime(cJSON *report, cJSON *runtime,
     return msc_json_add(report, "runtime", runtime);
 }
 
-// A winner that its runtime does not take, though it takes the float model.
-static enum msc_status tell_winner_refused(const struct msc_processor *p, cJSON *runtime,
-                                           const struct msc_delivery_plans *list) {
-    const struct msc_delivery_plan *winner = &list->plans[0];
-    if (!winner->is_refused || list->plans[list->n - 1].failure) {
-        return MSC_OK;
-    }
-    msc_log(p->log, MSC_LOG_ERROR,
-            "%s: the model of the winner is refused by its runtime; use rerank to deliver one "
-            "that it takes",
-            msc_processor__entry(p)->name);
-    return msc_json_add_text(runtime, "refused", winner->failure);
-}
-
 enum msc_status msc_processor__add_runtime(struct msc_processor *p, cJSON *report,
                                            const struct msc_record *record,
                                            const struct msc_trial *best) {
@@ -126,9 +129,6 @@ enum msc_status msc_processor__add_runtime(struct msc_processor *p, cJSON *repor
         runtime ? msc_delivery_plans_init(&list, record, &best->id, 1) : msc_processor__no_memory();
     if (status == MSC_OK) {
         measured = msc_processor__settle_measuring(p, measure_in_runtime(p, runtime, &list));
-        status = tell_winner_refused(p, runtime, &list);
-    }
-    if (status == MSC_OK) {
         status = msc_processor__report_runtime(report, runtime, &list);
         runtime = NULL;
     }
