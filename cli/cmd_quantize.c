@@ -6,9 +6,11 @@
 #include "base/str.h"
 #include "base/table.h"
 #include "pipeline/quick.h"
+#include "search/report_runtime.h"
 #include "search/report_sameness.h"
 #include "search/supervise.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -216,6 +218,25 @@ static void write_slower(struct msc_str *out, const cJSON *report, const cJSON *
                    is_measured ? "" : ", as predicted: `mscgym bench` measures it there");
 }
 
+// What the runtime makes of the float model, which plans are compared with.
+static void write_float(struct msc_str *out, const cJSON *report, const cJSON *best) {
+    static const char *const here[4] = {"metrics", "distill_loss"};
+    static const char *const there[4] = {"examined", "runtime", "distill_loss"};
+    const cJSON *loss = find_number(quantize_get(report, "reference"), there);
+    const cJSON *searched = find_number(best, here);
+    const char *name = quantize_text(quantize_get(report, "runtime"), "name");
+    if (!loss || !searched) {
+        return;
+    }
+    double margin = msc_report__loss_margin(searched->valuedouble, NAN, NAN);
+    if (loss->valuedouble > margin) {
+        msc_report__write_float(out, loss->valuedouble, margin, name);
+    } else {
+        msc_str_printf(out, "outputs of the float model in %s differ by a loss of %.2g\n", name,
+                       loss->valuedouble);
+    }
+}
+
 static enum msc_status print_quantized(const cJSON *report) {
     const cJSON *list = quantize_get(report, "plans");
     const cJSON *best = list->child, *plain = find_plain(list);
@@ -243,6 +264,7 @@ static enum msc_status print_quantized(const cJSON *report) {
     write_slower(&text, report, best);
     write_metadata(&text, quantize_get(report, "metadata"));
     write_runtime(&text, report);
+    write_float(&text, report, best);
     msc_str_append(&text, "model: ");
     msc_shown_append(&text, quantize_text(report, "model"));
     msc_str_char(&text, '\n');

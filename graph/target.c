@@ -74,6 +74,7 @@ static const struct msc_target targets[] = {
     // No runtime: what a search asks for is what is exported.
     {.name = "generic",
      .alias = "onnx",
+     .column = COLUMN_ONNXRUNTIME, // for meanings only
      .min_bits = MIN_BITS,
      .max_bits = MAX_BITS,
      .takes_groups = true,
@@ -88,9 +89,30 @@ static const unsigned char roles[MSC_OP_COUNT][N_COLUMNS] = {
                      [COLUMN_OPENVINO] = MSC_TARGET_##openvino,                                    \
                      [COLUMN_TENSORRT] = MSC_TARGET_##tensorrt,                                    \
                      [COLUMN_TFLITE] = MSC_TARGET_##tflite},
+#define MSC_TARGET_MEANING(question, text, onnxruntime, openvino, tensorrt, tflite)
 #include "graph/targets.def"
 #undef MSC_TARGET_ROW
+#undef MSC_TARGET_MEANING
 };
+
+// ONNX's text has the last column.
+static const unsigned char meanings[MSC_TARGET_QUESTION_COUNT][N_COLUMNS + 1] = {
+#define MSC_TARGET_ROW(op, onnxruntime, openvino, tensorrt, tflite)
+#define MSC_TARGET_MEANING(question, text, onnxruntime, openvino, tensorrt, tflite)                \
+    [MSC_TARGET_##question] = {[COLUMN_ONNXRUNTIME] = MSC_TARGET_##onnxruntime,                    \
+                               [COLUMN_OPENVINO] = MSC_TARGET_##openvino,                          \
+                               [COLUMN_TENSORRT] = MSC_TARGET_##tensorrt,                          \
+                               [COLUMN_TFLITE] = MSC_TARGET_##tflite,                              \
+                               [N_COLUMNS] = MSC_TARGET_##text},
+#include "graph/targets.def"
+#undef MSC_TARGET_ROW
+#undef MSC_TARGET_MEANING
+};
+
+enum msc_target_meaning msc_target_meaning(const struct msc_target *t,
+                                           enum msc_target_question question) {
+    return (enum msc_target_meaning)meanings[question][t != NULL ? t->column : N_COLUMNS];
+}
 
 const struct msc_target *msc_target_at(size_t i) {
     return i < N_TARGETS ? &targets[i] : NULL;

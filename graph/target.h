@@ -31,6 +31,20 @@ enum msc_target_role {
     MSC_TARGET_FOLLOWS,
 };
 
+// Answers to the questions about meanings (graph/targets.def).
+enum msc_target_meaning {
+    MSC_TARGET_WHOLE,
+    MSC_TARGET_SCALED,
+};
+enum msc_target_question {
+    MSC_TARGET_ALIGNED_LENGTH,
+    MSC_TARGET_QUESTION_COUNT,
+};
+
+// The mode of coordinates of a resize that aligns corners by a length that is SCALED; ONNX and a
+// WHOLE length know align_corners.
+#define MSC_TARGET_ALIGN_SCALED "align_corners_scaled"
+
 struct msc_target {
     const char *name;
     const char *alias; // another name for it, or NULL
@@ -73,6 +87,10 @@ const struct msc_target *msc_target_at(size_t i);
 // but to the nearest element.
 enum msc_target_role msc_target_role(const struct msc_target *t, const struct msc_graph *g,
                                      const struct msc_joint *j);
+// What operators mean to a target; to NULL they mean what ONNX's text says. Models of `generic` are
+// run by ONNX Runtime, and have its meaning.
+enum msc_target_meaning msc_target_meaning(const struct msc_target *t,
+                                           enum msc_target_question question);
 // Does it compute over integers?
 static inline bool msc_target_is_integer(enum msc_target_role role) {
     return role == MSC_TARGET_INTEGER || role == MSC_TARGET_READS;

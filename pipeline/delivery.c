@@ -129,12 +129,15 @@ enum msc_status msc_delivery_describe(const struct msc_delivery *d, struct cJSON
     return msc_json_add_number(object, "rounds", (double)d->options.n_rounds);
 }
 
-// A refusal is the plan's own; what ends the program, or us, is not.
+// A refusal is the plan's own, and so are outputs that are none; what ends the program, or us, is
+// not.
 static enum msc_status settle(struct msc_delivery *d, struct msc_delivery_plan *plan,
                               enum msc_status status) {
-    if (status != MSC_E_STATE || !msc_runtime_is_alive(d->runtime)) {
+    bool is_of_plan = status == MSC_E_STATE || status == MSC_E_FORMAT;
+    if (!is_of_plan || !msc_runtime_is_alive(d->runtime)) {
         return status;
     }
+    plan->is_refused = status == MSC_E_STATE;
     plan->failure = msc_arena_strdup(&d->arena, msc_status_message());
     return plan->failure ? MSC_OK : no_delivery_memory();
 }
@@ -227,6 +230,9 @@ static enum msc_status append_outputs(struct msc_array_list *to,
         int64_t n_old = old ? msc_array_n_elements(old) : 0;
         int64_t n = n_old + msc_array_n_elements(from->arrays[i]);
         enum msc_dtype dtype = msc_array_dtype(from->arrays[i]);
+        if (old && msc_array_dtype(old) != dtype) {
+            return MSC_FAIL(MSC_E_FORMAT, "output %s has two types", from->names[i]);
+        }
         MSC_TRY(msc_array_create(&joined, dtype, 1, &n));
         char *data = msc_array_data(joined);
         if (old) {
@@ -247,6 +253,39 @@ static enum msc_status append_outputs(struct msc_array_list *to,
     return MSC_OK;
 }
 
+// Are the lengths behind the first axis those of the graph's output, where these are known? The
+// first one counts samples, which are added up.
+static bool has_shape_of(const struct msc_array *a, const struct msc_tensor *t) {
+    bool is_equal = msc_array_n_dims(a) == (t->n_dims > 0 ? t->n_dims : 1);
+    for (int i = 1; is_equal && i < t->n_dims; i++) {
+        is_equal = t->dims[i] < 0 || t->dims[i] == msc_array_dim(a, i);
+    }
+    return is_equal;
+}
+
+// A file has to hold each output of the model, in its type and shape.
+static enum msc_status check_outputs(const struct msc_delivery *d,
+                                     const struct msc_array_list *found) {
+    const struct msc_graph *g = d->options.model->graph;
+    for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_output(g, i));
+        const struct msc_array *a = msc_array_list_find(found, t->alias);
+        if (!a) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s gave no output %s", d->runtime_name, t->alias);
+        }
+        if (msc_array_dtype(a) != t->dtype || !has_shape_of(a, t)) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s gave output %s in another type or shape",
+                            d->runtime_name, t->alias);
+        }
+    }
+    return MSC_OK;
+}
+
+// Does it say that the file of outputs is not what it should be?
+static bool is_of_file(enum msc_status status) {
+    return status == MSC_E_NOT_FOUND || status == MSC_E_INVALID || status == MSC_E_UNSUPPORTED;
+}
+
 // What the runtime gives for all samples, in their order.
 static enum msc_status run_samples(struct msc_array_list *outputs, struct msc_delivery *d,
                                    const struct msc_delivery_plan *plan,
@@ -261,10 +300,13 @@ static enum msc_status run_samples(struct msc_array_list *outputs, struct msc_de
         MSC_TRY(msc_runtime_outputs(d->runtime, &job, d->outputs_path));
         enum msc_status status = msc_npz_load(&part, d->outputs_path);
         if (status == MSC_OK) {
+            status = check_outputs(d, &part);
+        }
+        if (status == MSC_OK) {
             status = append_outputs(outputs, &part);
         }
         msc_array_list_finish(&part);
-        MSC_TRY(status);
+        MSC_TRY(is_of_file(status) ? MSC_FAIL(MSC_E_FORMAT, "%s", msc_status_message()) : status);
     }
     return MSC_OK;
 }
@@ -278,7 +320,7 @@ static enum msc_status judge_samples(cJSON *object, struct msc_delivery *d,
     if (status == MSC_OK) {
         status = msc_env_judge(object, d->options.env, which, &outputs);
         status =
-            status == MSC_E_INVALID ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
+            status == MSC_E_INVALID ? MSC_FAIL(MSC_E_FORMAT, "%s", msc_status_message()) : status;
     }
     msc_array_list_finish(&outputs);
     if (status == MSC_E_UNSUPPORTED) { // whatever the plan

@@ -42,6 +42,7 @@ struct msc_delivery_plan {
     const struct msc_strategy *strategy; // a plan that no choices give, or NULL
     const char *path;                    // of the model, once exported
     const char *failure;                 // why it cannot be measured; NULL: nothing is wrong
+    bool is_refused;                     // the runtime does not take the model
     // What was found, as a report has it (docs/record.md): file_bytes, and `runtime` with distill_loss,
     // accuracy, latency_us, us_by_round, validation. Owned by whoever has the plan (cJSON_Delete).
     struct cJSON *found;

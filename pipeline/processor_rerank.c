@@ -3,6 +3,7 @@
 #include "pipeline/processor_internal.h"
 
 #include "base/file.h"
+#include "base/str.h"
 #include "pipeline/delivery_plans.h"
 #include "search/rerank.h"
 #include "search/reranked.h"
@@ -22,7 +23,8 @@ struct rerank {
     bool has_runtime;
     cJSON *runtime; // what it is
     struct msc_delivery_plans list;
-    size_t n_candidates; // the first of the list, in the search's order
+    size_t n_candidates;    // the first of the list, in the search's order
+    const char *unmeasured; // why there is no other order, once that is known
 };
 
 static cJSON *rerank_get(const cJSON *object, const char *key) {
@@ -263,6 +265,10 @@ static enum msc_status order_candidates(cJSON **out, struct rerank *r) {
     }
     msc_rerank_sort(&by, rows, r->n_candidates, &r->p->goal, msc_record_space(r->record),
                     r->command_json != NULL, r->command_json && r->command.is_maximised);
+    if (by.n_measured == 0) {
+        r->unmeasured = msc_arena_printf(&r->arena, "no plan has a %s", by.name);
+        return r->unmeasured ? keep_reranked(NULL, r, NULL, NULL) : msc_processor__no_memory();
+    }
     if (rows[0].violation > 0.0) {
         msc_log(r->p->log, MSC_LOG_WARNING,
                 "%s: by what was measured none of the %zu plans meets every bound; the nearest, "
@@ -270,6 +276,23 @@ static enum msc_status order_candidates(cJSON **out, struct rerank *r) {
                 entry_of(r)->name, r->n_candidates, (long long)rows[0].trial->id);
     }
     return keep_reranked(out, r, &by, rows);
+}
+
+// The search's order stays, and its winner.
+static enum msc_status tell_unmeasured(const struct rerank *r) {
+    const struct msc_delivery_plan *first = &r->list.plans[0];
+    struct msc_str text = {0};
+    msc_str_printf(&text,
+                   "of %zu plans none could be measured, so that the search's own winner is "
+                   "delivered: %s",
+                   r->n_candidates, r->unmeasured);
+    if (first->failure) {
+        msc_str_printf(&text, " (%s: %s)", first->name, first->failure);
+    }
+    msc_log(r->p->log, MSC_LOG_WARNING, "%s: rerank: %s", entry_of(r)->name, msc_str_text(&text));
+    enum msc_status status = msc_json_add_text(r->runtime, "unmeasured", msc_str_text(&text));
+    msc_str_finish(&text);
+    return status;
 }
 
 // A runtime that was there, and is not now, has left what it gave.
@@ -351,6 +374,9 @@ enum msc_status msc_processor__rerank(struct msc_processor *p, cJSON *report,
     if (status == MSC_OK) {
         measured = msc_processor__settle_measuring(p, rerank_measure(&reranked, &r));
         status = report_reranked(&r, report, reranked, best);
+    }
+    if (status == MSC_OK && r.unmeasured) {
+        status = tell_unmeasured(&r);
     }
     if (status == MSC_OK) {
         status = msc_processor__report_runtime(report, r.runtime, &r.list);

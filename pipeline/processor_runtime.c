@@ -2,6 +2,7 @@
 // that they are for. Whatever becomes of that, the search has its result.
 #include "pipeline/processor_internal.h"
 
+#include "base/json.h"
 #include "pipeline/delivery_plans.h"
 
 #include <math.h>
@@ -66,6 +67,20 @@ static enum msc_status measure_plans(struct msc_processor *p, struct msc_deliver
     return msc_delivery_latency(d, list->order, list->n);
 }
 
+// A winner that its runtime does not take, though it takes the float model.
+static enum msc_status tell_winner_refused(const struct msc_processor *p, cJSON *runtime,
+                                           const struct msc_delivery_plans *list) {
+    const struct msc_delivery_plan *winner = &list->plans[0];
+    if (!winner->is_refused || list->plans[list->n - 1].failure) {
+        return MSC_OK;
+    }
+    msc_log(p->log, MSC_LOG_ERROR,
+            "%s: the model of the winner is refused by its runtime; use rerank to deliver one "
+            "that it takes",
+            msc_processor__entry(p)->name);
+    return msc_json_add_text(runtime, "refused", winner->failure);
+}
+
 // *runtime: what it is, or why it is missing.
 static enum msc_status measure_in_runtime(struct msc_processor *p, cJSON *runtime,
                                           struct msc_delivery_plans *list) {
@@ -75,6 +90,9 @@ static enum msc_status measure_in_runtime(struct msc_processor *p, cJSON *runtim
     enum msc_status status = msc_processor__start_runtime(&is_there, runtime, p, d);
     if (status == MSC_OK && is_there) {
         status = measure_plans(p, d, list);
+    }
+    if (status == MSC_OK) {
+        status = tell_winner_refused(p, runtime, list); // whose words go with the delivery
     }
     msc_delivery_close(d);
     return status;

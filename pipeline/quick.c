@@ -57,6 +57,20 @@ static enum msc_status write_model(const struct msc_quick *q) {
     return status;
 }
 
+// What the runtime does not take is no result, unless it does not take the float model (the last
+// one) either.
+static enum msc_status check_loads(const struct msc_quick *q,
+                                   const struct msc_delivery_plan plans[], size_t n) {
+    if (!plans[0].is_refused || plans[n - 1].failure) {
+        return MSC_OK;
+    }
+    remove(q->options->output);
+    return MSC_FAIL(MSC_E_UNSUPPORTED,
+                    "quantize: %s would be refused by its runtime, and is not left: %s; leave more "
+                    "tensors float (--float), or name another --target",
+                    q->options->output, plans[0].failure);
+}
+
 static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
                                          struct msc_delivery_plan plans[], size_t n) {
     struct msc_delivery_plan *order[3];
@@ -74,8 +88,12 @@ static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
     if (status == MSC_OK && is_there) {
         status = msc_delivery_latency(d, order, n);
     }
+    status = msc_processor__settle_measuring(q->p, status);
+    if (status == MSC_OK && is_there) {
+        status = check_loads(q, plans, n); // while the runtime's words are there
+    }
     msc_delivery_close(d);
-    return msc_processor__settle_measuring(q->p, status);
+    return status;
 }
 
 // The best plan, the plain one and the float model.

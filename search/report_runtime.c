@@ -123,6 +123,9 @@ const struct cJSON *msc_report__find_uniform_8(const struct cJSON *report) {
 }
 
 static void write_name(struct msc_str *out, const cJSON *runtime) {
+    if (!words_get(runtime, "name")) {
+        return;
+    }
     msc_str_append(out, "runtime: ");
     msc_shown_append(out, msc_report__text(runtime, "name"));
     if (words_get(runtime, "missing")) {
@@ -140,12 +143,27 @@ static void write_name(struct msc_str *out, const cJSON *runtime) {
                    number_of(runtime, "rounds"));
 }
 
+void msc_report__write_float(struct msc_str *out, double loss, double least, const char *runtime) {
+    if (loss > least) {
+        msc_str_append(out, "the float model itself differs in ");
+        msc_shown_append(out, runtime);
+        msc_str_printf(out,
+                       ": its outputs there have a loss of %.5g against those that all plans were "
+                       "compared with\n",
+                       loss);
+    }
+}
+
+double msc_report__loss_margin(double searched_loss, double noise, double eight_loss) {
+    double share = fmax(LOSS_MARGIN, isnan(noise) ? 0.0 : NOISE_MARGIN * noise);
+    return fmax(searched_loss * share, LOSS_FLOOR * eight_loss);
+}
+
 // `eight_loss` NaN: there is no such plan.
 static void write_loss(struct msc_str *out, const struct measured *winner, double eight_loss,
                        const char *subject, const char *runtime) {
-    double noise = isnan(winner->noise) ? 0.0 : NOISE_MARGIN * winner->noise;
-    double margin = winner->searched_loss * fmax(LOSS_MARGIN, noise);
-    if (fabs(winner->loss - winner->searched_loss) > fmax(margin, LOSS_FLOOR * eight_loss)) {
+    double margin = msc_report__loss_margin(winner->searched_loss, winner->noise, eight_loss);
+    if (fabs(winner->loss - winner->searched_loss) > margin) {
         msc_shown_append(out, subject);
         msc_str_append(out, " has another loss in ");
         msc_shown_append(out, runtime);
@@ -220,6 +238,16 @@ enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSO
         return MSC_OK;
     }
     write_name(out, runtime);
+    if (words_get(runtime, "unmeasured")) {
+        msc_str_append(out, "rerank: ");
+        msc_shown_append(out, msc_report__text(runtime, "unmeasured"));
+        msc_str_char(out, '\n');
+    }
+    if (words_get(runtime, "refused")) {
+        msc_str_append(out, "the winner is refused there: ");
+        msc_shown_append(out, msc_report__text(runtime, "refused"));
+        msc_str_char(out, '\n');
+    }
     if (!cJSON_IsObject(winner_row) || words_get(runtime, "missing")) {
         return msc_str_status(out);
     }
@@ -228,6 +256,9 @@ enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSO
     const struct measured winner = measured_winner(report), eight = measured_of(eight_row);
     const struct measured reference = measured_of(words_get(report, "reference"));
     write_loss(out, &winner, eight.searched_loss, subject.text, name);
+    msc_report__write_float(
+        out, reference.loss,
+        msc_report__loss_margin(winner.searched_loss, winner.noise, eight.searched_loss), name);
     if (eight_row && number_of(eight_row, "id") != number_of(winner_row, "id")) {
         write_beside_8(out, &winner, &eight, subject.text, name);
     }

@@ -16,9 +16,15 @@ struct msc_str;
 //   it is not better than the uniform plan of 8 bits: its file is no smaller, and neither its loss, by
 //   more than the noise, nor its latency, by the quartiles of the rounds, is lower;
 //   or that alone: its file is no smaller;
+//   the float model's outputs there are not those that the search has measured by, beyond the same;
 //   it is slower than the float model, by the quartiles of the rounds and 1 % at least.
 // Nothing where the report has no `runtime`.
 enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSON *report);
+// How far a loss in a runtime may be from that of the search before it is another loss. NaN: not
+// known.
+double msc_report__loss_margin(double searched_loss, double noise, double eight_loss);
+// A line where the outputs of the float model in the runtime have a loss of more than `least`.
+void msc_report__write_float(struct msc_str *out, double loss, double least, const char *runtime);
 // Whether the second of these is said.
 bool msc_report__is_not_better(const struct cJSON *report);
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 // Where a metric may stand in what was measured, the best place first.
 enum place {
@@ -18,6 +19,16 @@ static const char *const place_names[PLACE_COUNT] = {"runtime.validation.", "run
 static double value_in(const cJSON *object, const char *name) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+bool msc_rerank_is_of_runtime(const char *metric) {
+    static const char *const names[] = {"distill_loss", "accuracy", "latency_us", "latency_ratio"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(metric, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static double value_at(const struct msc_rerank_row *row, enum place place,
@@ -54,11 +65,16 @@ static void fill_values(struct msc_rerank_by *by, struct msc_rerank_row rows[], 
                         bool has_command) {
     int metric = goal->objectives[0].metric;
     enum place place = find_place(rows, n, PLACE_VALIDATION, space, metric);
+    bool is_unmeasured =
+        place == PLACE_RECORD && msc_rerank_is_of_runtime(space->metrics[metric].name);
     snprintf(by->name, sizeof by->name, "%s%.40s", has_command ? "" : place_names[place],
              has_command ? "score" : space->metrics[metric].name);
     for (size_t i = 0; i < n; i++) {
         rows[i].value = has_command ? value_in(rows[i].examined, "score")
                                     : value_at(&rows[i], place, space, metric);
+        if (rows[i].has_failed || (is_unmeasured && !has_command)) {
+            rows[i].value = NAN;
+        }
     }
 }
 
@@ -74,13 +90,15 @@ static void fill_violations(struct msc_rerank_row rows[], size_t n, const struct
             metrics[m] = value_at(&rows[i], places[m], space, (int)m);
         }
         rows[i].violation = msc_goal_violation(goal, metrics);
+        for (size_t b = 0; b < goal->n_bounds; b++) {
+            rows[i].value = isnan(metrics[goal->bounds[b].metric]) ? NAN : rows[i].value;
+        }
     }
 }
 
 static bool is_before(const struct msc_rerank_row *a, const struct msc_rerank_row *b,
                       const struct msc_rerank_by *by) {
-    bool a_counts = !a->has_failed && !isnan(a->value);
-    bool b_counts = !b->has_failed && !isnan(b->value);
+    bool a_counts = !isnan(a->value), b_counts = !isnan(b->value);
     if (a_counts != b_counts) {
         return a_counts;
     }
@@ -99,6 +117,10 @@ void msc_rerank_sort(struct msc_rerank_by *by, struct msc_rerank_row rows[], siz
     by->is_maximised = has_command ? command_is_maximised : goal->objectives[0].is_maximised;
     fill_values(by, rows, n, goal, space, has_command);
     fill_violations(rows, n, goal, space);
+    by->n_measured = 0;
+    for (size_t i = 0; i < n; i++) {
+        by->n_measured += !isnan(rows[i].value);
+    }
     for (size_t i = 1; i < n; i++) { // they are few
         struct msc_rerank_row row = rows[i];
         size_t k = i;

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "records/record_query.h"
 #include "search/kept_file.h"
+#include "search/rerank.h"
 
 #include <string.h>
 
@@ -148,7 +149,9 @@ enum msc_status msc_reranked_load(struct cJSON **out, const struct msc_record *r
                 "%s%s: passed over: the search has gone on since, and measures at its end",
                 msc_record_path(record), kind.ending);
     }
-    if (status != MSC_OK || !fits || !rerank_get(*out, "by")) {
+    const cJSON *by = rerank_get(*out, "by");
+    bool is_ordered = cJSON_IsString(by) && !msc_rerank_is_of_runtime(by->valuestring);
+    if (status != MSC_OK || !fits || !is_ordered) {
         cJSON_Delete(*out);
         *out = NULL;
     }

@@ -8,6 +8,7 @@
 #include "base/str.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -520,7 +521,15 @@ enum msc_status msc_runtime_outputs(struct msc_runtime *r, const struct msc_runt
         cJSON_Delete(request);
         return status;
     }
+    // What lies there already is of another model.
+    if (remove(path) != 0 && errno != ENOENT) {
+        cJSON_Delete(request);
+        return MSC_FAIL(MSC_E_IO, "%s: cannot be removed: %s", path, strerror(errno));
+    }
     status = runtime_exchange(r, request, "outputs", &answer);
     cJSON_Delete(answer);
-    return status;
+    MSC_TRY(status);
+    return msc_file_exists(path)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_FORMAT, PROGRAM ", outputs: it reports success, but wrote no file");
 }

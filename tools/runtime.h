@@ -88,7 +88,8 @@ enum msc_status msc_runtime_latency(struct msc_runtime *runtime, const struct ms
 enum msc_status msc_runtime_profile(struct msc_runtime *runtime, const struct msc_runtime_job *job,
                                     struct msc_profile profiles[], struct msc_arena *arena);
 // The outputs of the job's only model on all samples of its inputs, which may not be NULL, as the
-// .npz `path`: an array for each output, batch after batch along its first axis.
+// .npz `path`: an array for each output, batch after batch along its first axis. A file of before is
+// removed first. MSC_E_STATE as above; MSC_E_FORMAT: it wrote nothing, but may be asked again.
 enum msc_status msc_runtime_outputs(struct msc_runtime *runtime, const struct msc_runtime_job *job,
                                     const char *path);
 

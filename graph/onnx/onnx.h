@@ -27,6 +27,9 @@ struct msc_onnx_import_options {
     const struct msc_binding *bindings; // symbols bound at import; may be NULL
     size_t n_bindings;
     bool keep_batch_norm; // do not fold
+    // Operators mean what ONNX's text says, for its test data; else what they mean to a target
+    // (graph/targets.def), of which all agree with `generic`.
+    bool by_text;
     // By input: what the graph is read for, and only that. Lengths, and integers of at most one
     // dimension, are taken as they are there. May be NULL.
     const struct msc_array_list *feeds;

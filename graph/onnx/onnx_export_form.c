@@ -333,7 +333,7 @@ static bool has_slower_kernel(enum msc_op op) {
 enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j) {
     bool has_forms = msc_onnx__has_forms(j->e);
     enum msc_target_role role = has_forms ? role_of(j->e, j->joint) : MSC_TARGET_FLOAT;
-    if (role == MSC_TARGET_MOVES && msc_onnx__resizes_image(j)) {
+    if ((role == MSC_TARGET_MOVES && msc_onnx__resizes_image(j)) || msc_onnx__shrinks_by_cubes(j)) {
         return msc_onnx__keep_layout(j);
     }
     const char *shielded = msc_arena_printf(&j->e->arena, "%s.float", j->joint->name);

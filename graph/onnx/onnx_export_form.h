@@ -47,6 +47,9 @@ enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j);
 // have them, is many times slower: a Reshape to the same dims keeps the layout. Interpolating floats
 // is not.
 bool msc_onnx__resizes_image(const struct msc_onnx_joint *j);
+// Does it make an image smaller by cubic interpolation? ONNX Runtime turns the images of integer
+// joints, and then refuses the model: it knows that for the model's layout only.
+bool msc_onnx__shrinks_by_cubes(const struct msc_onnx_joint *j);
 enum msc_status msc_onnx__keep_layout(struct msc_onnx_joint *j);
 
 // Is the edit, NULL included, nothing but a quantisation to integers of a byte, without groups?

@@ -121,6 +121,22 @@ bool msc_onnx__resizes_image(const struct msc_onnx_joint *j) {
     return x->n_dims == IMAGE_DIMS && is_same_dim(x, CHANNEL_AXIS, y, CHANNEL_AXIS);
 }
 
+bool msc_onnx__shrinks_by_cubes(const struct msc_onnx_joint *j) {
+    const struct msc_tensor *x, *y;
+    const char *method = msc_joint_attr(j->joint, "method");
+    bool grows = true;
+    if (!msc_onnx__has_forms(j->e) || j->joint->op != MSC_OP_RESIZE || method == NULL ||
+        strcmp(method, "cubic") != 0) {
+        return false;
+    }
+    x = msc_graph_tensor(j->e->graph, j->joint->operands[0]);
+    y = msc_graph_tensor(j->e->graph, j->joint->outputs[0]);
+    for (int d = CHANNEL_AXIS + 1; d < x->n_dims; d++) {
+        grows = grows && x->dims[d] >= 0 && y->dims[d] >= x->dims[d];
+    }
+    return x->n_dims == IMAGE_DIMS && !grows && is_same_dim(x, CHANNEL_AXIS, y, CHANNEL_AXIS);
+}
+
 enum msc_status msc_onnx__keep_layout(struct msc_onnx_joint *j) {
     static const int64_t as_before[IMAGE_DIMS] = {0, 0, 0, 0};
     const char *inputs[2] = {j->inputs[0]};

@@ -1,5 +1,6 @@
 // Resize: what opset 21 has of the modes of older ones, and a ratio that was kept.
 #include "graph/onnx/onnx_export_internal.h"
+#include "graph/target.h"
 
 #include <math.h>
 #include <string.h>
@@ -86,6 +87,9 @@ static enum msc_status put_resize_modes(struct msc_onnx_joint *j, const char *tr
         }
         transform = "half_pixel";
         rounding = is_floor ? "round_prefer_ceil" : "ceil";
+    }
+    if (strcmp(transform, MSC_TARGET_ALIGN_SCALED) == 0) {
+        transform = "align_corners";
     }
     MSC_TRY(msc_onnx__put_text(j->e, j->node, "mode", method));
     MSC_TRY(msc_onnx__put_text(j->e, j->node, "coordinate_transformation_mode", transform));

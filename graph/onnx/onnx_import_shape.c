@@ -1,5 +1,6 @@
 // Operators over shapes, and those whose parameters moved between attributes and inputs.
 #include "graph/onnx/onnx_import_internal.h"
+#include "graph/target.h"
 
 #include <float.h>
 #include <math.h>
@@ -221,6 +222,12 @@ static enum msc_status set_resize_modes(enum msc_op *op, struct msc_onnx_node *n
     MSC_TRY(msc_onnx__float(&extrapolation, n, "extrapolation_value", 0.0f));
     MSC_TRY(msc_onnx__int(&exclude, n, "exclude_outside", 0));
     MSC_TRY(msc_onnx__int(&antialias, n, "antialias", 0));
+    const struct msc_target *target =
+        n->import->options->by_text ? NULL : msc_target_find("generic");
+    bool is_scaled = msc_target_meaning(target, MSC_TARGET_ALIGNED_LENGTH) == MSC_TARGET_SCALED;
+    if (is_scaled && strcmp(transform, "align_corners") == 0) {
+        transform = MSC_TARGET_ALIGN_SCALED;
+    }
     if (strcmp(policy, "stretch") != 0) {
         msc_onnx__set(n, "keep_aspect_ratio_policy", policy);
     }

@@ -33,6 +33,11 @@ const char *msc_reference__get_text(const struct msc_reference_call *call, const
     return text ? text : "";
 }
 
+enum msc_status msc_reference__fail_text(const struct msc_reference_call *call, const char *key) {
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: %s '%s'", call->joint->name, key,
+                    msc_reference__get_text(call, key));
+}
+
 enum msc_status msc_reference__get_axis(int *out, const struct msc_reference_call *call,
                                         const char *key, int n_dims) {
     int64_t axis;

@@ -15,6 +15,8 @@ enum msc_status msc_reference__get_bool(bool *out, const struct msc_reference_ca
                                         const char *key);
 // Borrowed; "" when absent.
 const char *msc_reference__get_text(const struct msc_reference_call *call, const char *key);
+// Refuses the value of a text attribute.
+enum msc_status msc_reference__fail_text(const struct msc_reference_call *call, const char *key);
 // An axis attribute, negative ones counted from the end of `n_dims`.
 enum msc_status msc_reference__get_axis(int *out, const struct msc_reference_call *call,
                                         const char *key, int n_dims);

@@ -8,6 +8,30 @@
 
 #include "graph/reference/reference.h"
 
+// ---- Coordinates ------------------------------------------------------------------------------
+
+struct msc_resize_axis {
+    int64_t in, out;
+    float scale;
+    float begin, end; // region of interest, relative
+    bool is_kept;     // coordinates are the input's: its scale is 1, or no length changes at all
+};
+struct msc_resize_axes {
+    float (*transform)(const struct msc_resize_axis *a, float x);
+    bool is_cropping; // coordinates outside the input have the extrapolation value
+    struct msc_resize_axis axes[MSC_MAX_DIMS];
+};
+
+// Of the call's views only types and shapes are read, and data of parameters that are operands.
+enum msc_status msc_resize_axes_init(struct msc_resize_axes *r,
+                                     const struct msc_reference_call *call);
+// The coordinate of the input's axis that output coordinate `o` is.
+float msc_resize_coordinate(const struct msc_resize_axes *r, int axis, int64_t o);
+// Outside a cropped region?
+bool msc_resize_is_outside(const struct msc_resize_axes *r, int axis, float coordinate);
+
+// ---- Taps -------------------------------------------------------------------------------------
+
 // The taps of one output coordinate: input coordinates and their weights. One tap is the element
 // itself, whatever its weight; `n` is 0 outside a cropped region.
 struct msc_resize_taps {
@@ -16,8 +40,7 @@ struct msc_resize_taps {
     float weights[4];
 };
 
-// Taps for every output coordinate of each axis of an image.resize2d joint. Of the call's views
-// only types and shapes are read, and data of parameters that are operands. by_axis[i] points into
+// Taps for every output coordinate of each axis of an image.resize2d joint. by_axis[i] points into
 // *out, which is owned by the caller (msc_free).
 enum msc_status msc_resize_find_taps(struct msc_resize_taps **out,
                                      const struct msc_resize_taps *by_axis[MSC_MAX_DIMS],
@@ -27,21 +50,25 @@ enum msc_status msc_resize_find_taps(struct msc_resize_taps **out,
 
 // Of an image.resize2d_antialias joint.
 struct msc_resize_filter {
+    struct msc_resize_axes axes;
     bool is_cubic, excludes_outside;
-    double alpha; // of the cubic kernel
-    double scales[MSC_MAX_DIMS];
+    bool rounds, is_byte; // sums of integers; to bytes
+    double alpha;         // of the cubic kernel
+    float extrapolation;
 };
 enum msc_status msc_resize_filter_init(struct msc_resize_filter *f,
                                        const struct msc_reference_call *call);
 
 // The input coordinates, first to last, that output coordinate `o` of an axis is made of. Those
-// outside of the input, which is `from` long, mean its first or last element.
+// outside of the input, which is `length` long, mean its first or last element. An axis that keeps
+// its length is made of its own elements. There are none outside a cropped region.
 struct msc_resize_span {
     int64_t length, first, last;
+    bool is_copy; // of the one element
     double centre, stretch, total;
 };
 struct msc_resize_span msc_resize_filter_span(const struct msc_resize_filter *f, int axis,
-                                              int64_t from, int64_t o);
+                                              int64_t o);
 double msc_resize_filter_weight(const struct msc_resize_filter *f, const struct msc_resize_span *s,
                                 int64_t i);
 

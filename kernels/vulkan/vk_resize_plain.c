@@ -55,22 +55,18 @@ static void begin_taps(struct lists *l, int axis, int64_t o, int64_t count) {
 // ---- Taps -------------------------------------------------------------------------------------
 
 static enum msc_status add_filtered(struct lists *l, const struct msc_vk_joint_desc *d) {
-    const struct msc_view *x = &d->x[0], *y = &d->y[0];
+    const struct msc_view *y = &d->y[0];
     struct msc_resize_filter f;
     MSC_TRY(msc_resize_filter_init(&f, &d->call));
+    l->extrapolation = f.extrapolation;
     for (int a = 0; a < y->n_dims; a++) {
-        int64_t from = x->dims[a], most = 1;
-        bool is_same = from == y->dims[a] && f.scales[a] == 1;
+        int64_t from = d->x[0].dims[a], most = 1;
         for (int64_t o = 0; o < y->dims[a]; o++) {
-            struct msc_resize_span s = {.first = o, .last = o};
-            if (!is_same) {
-                s = msc_resize_filter_span(&f, a, from, o);
-            }
+            struct msc_resize_span s = msc_resize_filter_span(&f, a, o);
             begin_taps(l, a, o, s.last - s.first + 1);
             for (int64_t i = s.first; i <= s.last; i++) {
-                double weight = is_same ? 1 : msc_resize_filter_weight(&f, &s, i);
                 int64_t at = i < 0 ? 0 : i >= from ? from - 1 : i;
-                MSC_TRY(add_tap(l, at, (float)weight));
+                MSC_TRY(add_tap(l, at, (float)msc_resize_filter_weight(&f, &s, i)));
             }
             most = s.last - s.first + 1 > most ? s.last - s.first + 1 : most;
         }

@@ -1,14 +1,15 @@
 // Runs ONNX's backend test data and says which cases pass.
 //
 //     test_conformance [--device NAME]... [--markdown FILE] [--known FILE] [--at-least N]
-//                      [--only TEXT] [--rewritten PATH] [--atol X]
+//                      [--only TEXT] [--rewritten PATH] [--atol X] [--meaning text|target]
 //                      [--title TEXT] FOLDER... [--title TEXT FOLDER...]...
 //
 // A FOLDER holds cases. The program fails when fewer than N cases are in scope, when one fails that
 // the known file does not name ("DEVICE CASE" on each line), or when a named one passes. Without
 // a device or a folder it says so and is skipped (77). A title stands over the table of the folders
 // behind it. With --rewritten PATH every model is written anew to PATH and read from there first;
-// known failures then stand under "DEVICE-rewritten". X is 1e-7 unless given, as in ONNX's own
+// known failures then stand under "DEVICE-rewritten". Operators mean what they mean to targets, or
+// what ONNX's text says (graph/targets.def), as its own data has it. X is 1e-7 unless given, as in ONNX's own
 // backend test.
 #include "base/alloc.h"
 #include "base/file.h"
@@ -253,6 +254,8 @@ static bool read_options(struct options *o, int argc, char **argv) {
             o->known = value;
         } else if (strcmp(argv[i], "--rewritten") == 0) {
             o->run.rewritten = value;
+        } else if (strcmp(argv[i], "--meaning") == 0) {
+            o->run.by_text = strcmp(value, "text") == 0;
         } else if (strcmp(argv[i], "--atol") == 0) {
             o->run.atol = strtod(value, NULL);
         } else if (strcmp(argv[i], "--title") == 0) {

@@ -212,11 +212,13 @@ out:
     return status;
 }
 
-static enum msc_status rewrite(struct msc_graph **g, const char *path) {
+static enum msc_status rewrite(struct msc_graph **g, const struct conformance_options *o) {
     struct msc_graph *again = NULL;
+    const char *path = o->rewritten;
     const struct msc_onnx_export_options options = {.sites = NULL};
+    const struct msc_onnx_import_options import = {.by_text = o->by_text};
     MSC_TRY(msc_onnx_save(*g, path, &options));
-    enum msc_status status = msc_onnx_load(&again, path, NULL);
+    enum msc_status status = msc_onnx_load(&again, path, &import);
     remove(path);
     MSC_TRY(status);
     msc_graph_destroy(*g);
@@ -234,7 +236,21 @@ static bool is_initializer(const Onnx__GraphProto *g, const char *name) {
 }
 
 // As `mscgym run` loads it, which knows the inputs.
-static enum msc_status load(struct msc_graph **out, const struct conformance_case *c) {
+static enum msc_status load_for(struct msc_graph **out, const char *path,
+                                const struct msc_array_list *feeds, bool by_text) {
+    struct msc_onnx_import_options options = {.by_text = by_text};
+    if (!by_text) {
+        return msc_graph_load_for(out, path, feeds);
+    }
+    if (msc_onnx_load(out, path, &options) == MSC_OK) {
+        return MSC_OK;
+    }
+    options.feeds = feeds;
+    return msc_onnx_load(out, path, &options);
+}
+
+static enum msc_status load(struct msc_graph **out, const struct conformance_case *c,
+                            bool by_text) {
     const Onnx__GraphProto *g = c->model->graph;
     const struct conformance_set *set = &c->sets[0];
     struct msc_array_list feeds = {0};
@@ -246,7 +262,7 @@ static enum msc_status load(struct msc_graph **out, const struct conformance_cas
         }
     }
     if (status == MSC_OK) {
-        status = msc_graph_load_for(out, c->model_path, &feeds);
+        status = load_for(out, c->model_path, &feeds, by_text);
     }
     msc_array_list_finish(&feeds);
     return status;
@@ -256,9 +272,9 @@ void conformance_run(struct conformance_result *out, struct conformance_case *c,
                      struct msc_backend *backend, const struct conformance_options *options) {
     struct msc_graph *g = NULL;
     *out = (struct conformance_result){.is_passed = false};
-    enum msc_status status = load(&g, c);
+    enum msc_status status = load(&g, c, options->by_text);
     if (status == MSC_OK && options->rewritten != NULL) {
-        status = rewrite(&g, options->rewritten);
+        status = rewrite(&g, options);
     }
     for (int s = 0; status == MSC_OK && s < c->n_sets; s++) {
         status = run_set(out, &c->sets[s], c, g, backend, options->atol);

@@ -14,6 +14,7 @@ struct conformance_result {
 
 struct conformance_options {
     const char *rewritten; // a path: the model is first written anew to it, and read from there
+    bool by_text;          // operators mean what ONNX's text says
     double atol;           // how far a number may be off beside the relative tolerance
 };
 

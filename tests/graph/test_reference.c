@@ -124,7 +124,8 @@ static enum msc_status run_case(bool *is_equal, const struct onnx_case *c, const
     *is_equal = false;
     snprintf(path, sizeof(path), "graph_reference_%d.onnx", (int)getpid());
     MSC_TRY(onnx_case_write(c, path, first_constant));
-    enum msc_status status = msc_onnx_load(&g, path, NULL);
+    const struct msc_onnx_import_options options = {.by_text = true};
+    enum msc_status status = msc_onnx_load(&g, path, &options);
     remove(path);
     if (status == MSC_OK && !msc_graph_is_bound(g)) {
         status = MSC_FAIL(MSC_E_UNSUPPORTED, "shapes depend on values");

@@ -67,11 +67,37 @@ static void test_search_rerank__by_the_loss_in_the_runtime(void **state) {
         {{3}, "{\"runtime\":{\"distill_loss\":3}}"},
         {{4}, "{\"runtime\":{}}"}, // it has none: last
     };
-    static const struct case_row recorded[] = {{{2}, "{}"}, {{1}, "{\"file_bytes\":5}"}};
+    // Losses and latencies of the record are not measured: the search's order stays.
+    static const struct case_row unmeasured[] = {{{2}, "{}"}, {{1}, "{\"file_bytes\":5}"}};
+    static const struct case_row refused[] = {{{2}, NULL}, {{1}, NULL}};
     (void)state;
     assert_order(validated, 4, &least_loss, NULL, "runtime.validation.distill_loss", "4213");
     assert_order(calibrated, 4, &least_loss, NULL, "runtime.distill_loss", "2134");
-    assert_order(recorded, 2, &least_loss, NULL, "distill_loss", "21");
+    assert_order(unmeasured, 2, &least_loss, NULL, "distill_loss", "12");
+    assert_order(refused, 2, &least_loss, NULL, "distill_loss", "12");
+}
+
+// What no runtime measures counts as recorded, but not of plans that could not be measured.
+static void test_search_rerank__by_a_recorded_metric(void **state) {
+    static const struct case_row rows[] = {
+        {{0, 0, 0, 3}, "{}"}, {{0, 0, 0, 1}, NULL}, {{0, 0, 0, 2}, "{\"runtime\":{}}"}};
+    const struct msc_goal goal = {.n_objectives = 1, .objectives = {{.metric = SIZE}}};
+    (void)state;
+    assert_order(rows, 3, &goal, NULL, "size_bytes", "312");
+}
+
+// A bound on what was measured of others only is not known to be kept.
+static void test_search_rerank__without_the_metric_of_a_bound(void **state) {
+    static const struct case_row rows[] = {
+        {{1}, "{\"runtime\":{\"distill_loss\":1}}"},
+        {{2}, "{\"runtime\":{\"distill_loss\":2,\"latency_us\":5}}"},
+    };
+    const struct msc_goal goal = {.n_objectives = 1,
+                                  .objectives = {{.metric = LOSS}},
+                                  .n_bounds = 1,
+                                  .bounds = {{.metric = LATENCY, .min = -INFINITY, .max = 9}}};
+    (void)state;
+    assert_order(rows, 2, &goal, NULL, "runtime.distill_loss", "21");
 }
 
 static void test_search_rerank__by_a_maximised_metric(void **state) {
@@ -127,6 +153,8 @@ static void test_search_rerank__by_a_command(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_search_rerank__by_the_loss_in_the_runtime),
+        cmocka_unit_test(test_search_rerank__by_a_recorded_metric),
+        cmocka_unit_test(test_search_rerank__without_the_metric_of_a_bound),
         cmocka_unit_test(test_search_rerank__by_a_maximised_metric),
         cmocka_unit_test(test_search_rerank__bounds_are_looked_at_again),
         cmocka_unit_test(test_search_rerank__by_a_command),

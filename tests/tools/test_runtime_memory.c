@@ -4,10 +4,12 @@
 #include "tests/short_memory.h"
 #include "tests/tools/runtime_script.h"
 
+#include <stdio.h>
+
 static const char script[] =
     AFTER_HELLO "read -r b; echo '{\"note\":\"running\"}'; "
                 "echo '{\"models\":[{\"runs\":7,\"us\":[1,2,3]},{\"runs\":1,\"us\":[4,5,6]}]}'; "
-                "read -r c; echo '{}'; read -r d";
+                "read -r c; : >y.npz; echo '{}'; read -r d";
 
 static enum msc_status ask_everything(void) {
     static const struct msc_binding length = {.symbol = "seq", .value = 128};
@@ -25,6 +27,7 @@ static enum msc_status ask_everything(void) {
     job.inputs = "x.npz";
     status = msc_runtime_outputs(runtime, &job, "y.npz");
 out:
+    remove("y.npz");
     msc_latency_finish(&latency);
     msc_runtime_stop(runtime);
     return status;

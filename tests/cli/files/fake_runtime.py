@@ -4,8 +4,10 @@
 FAKE is JSON: "us" lists, model by model, what a round takes; "refuse" is a part of the inputs of a
 request whose outputs are refused, as "loss" is of models; "kernels" list, model by model, [kind,
 name, microseconds] of a profile, which each model takes in all; "end" or "hang" name the method at which
-the program ends or says nothing more. Outputs are an array y of zeros, three to a sample. Requests
-are noted in the file FAKE_LOG.
+the program ends or says nothing more. Outputs are an array y of zeros, three to a sample. "lie" is
+[KIND, PART]: success is reported for outputs of models with PART in their name that are "absent",
+"torn", "named" otherwise, of "fewer" samples, of another "shape" or "type", or "nan". Requests are
+noted in the file FAKE_LOG.
 """
 import json
 import os
@@ -25,12 +27,21 @@ def n_samples(path):
     return header["shape"][0]
 
 
-def save_zeros(path, n):
-    header = str({"descr": "<f4", "fortran_order": False, "shape": (n, 3)}).encode()
+def save_outputs(path, n, kind):
+    """Zeros, or what a lie makes of them."""
+    if kind == "absent":
+        return
+    n -= kind == "fewer"
+    shape = (3, n) if kind == "shape" else (n, 3)
+    descr = "<i4" if kind == "type" else "<f4"
+    header = str({"descr": descr, "fortran_order": False, "shape": shape}).encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
-    data = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(12 * n)
+    values = struct.pack("<f", float("nan")) * 3 * n if kind == "nan" else bytes(12 * n)
+    data = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + values
     with zipfile.ZipFile(path, "w") as file:
-        file.writestr("y.npy", data)
+        file.writestr("z.npy" if kind == "named" else "y.npy", data)
+    if kind == "torn":
+        os.truncate(path, os.path.getsize(path) // 2)
 
 
 def answer(request):
@@ -48,7 +59,8 @@ def answer(request):
         if FAKE.get("refuse", "?") in request["model"]:
             return {"error": "it is too new"}
         n = n_samples(request["inputs"])
-        save_zeros(request["outputs"], n)
+        kind, part = FAKE.get("lie", ["", ""])
+        save_outputs(request["outputs"], n, kind if part in request["model"] else "")
         return {"version": "1.2.3", "samples": n}
     if method == "profile":
         return {"version": "1.2.3", "models": [
