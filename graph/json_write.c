@@ -4,8 +4,8 @@
 #include "graph/graph_internal.h"
 
 #include "base/json.h"
-#include "base/shown.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -218,7 +218,7 @@ static void tensor_names_member(struct writer *w, const char *name, const struct
 
 // JSON is UTF-8; texts that are not are left out.
 static bool is_utf8(const char *text) {
-    return msc_shown_utf8_length(text) == strlen(text);
+    return msc_utf8_length(text, strlen(text)) == strlen(text);
 }
 
 static void note_member(struct writer *w, const char *name, const char *text) {
