@@ -3,7 +3,7 @@
 #include <math.h>
 
 #define ROUNDING 0.01
-#define TIMES_MOVED 10  // a sum of thousands of terms rounds that much more than each of them
+#define TIMES_MOVED 10   // a sum of thousands of terms rounds that much more than each of them
 #define TIMES_ASKED 1000 // whatever rounds: what was asked for stays a bound
 #define INTEGERS_FOR_ONE 100
 

@@ -40,7 +40,7 @@ enum msc_status msc_server_start(struct msc_server **out, const struct msc_serve
 const char *msc_server_url(const struct msc_server *server);
 // Ends connections whose request or answer takes too long. To be called every second or so.
 void msc_server_end_late(struct msc_server *server);
-void msc_server_stop(struct msc_server *server); // accepts NULL
+void msc_server_stop(struct msc_server *server);                // accepts NULL
 void msc_server_versions(msc_version_take take, void *payload); // base/versions.h
 
 #endif
