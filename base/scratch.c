@@ -96,8 +96,8 @@ void msc_scratch_sweep(void) {
 // ---- Making -----------------------------------------------------------------------------------
 
 static enum msc_status fail_make(const char *path) {
-    return MSC_FAIL(MSC_E_IO, "%s: no folder can be made: %s; TMPDIR names another place", path,
-                    strerror(errno));
+    return MSC_FAIL(MSC_E_IO, "%s: no folder can be made there: %s; set TMPDIR to another place",
+                    path, strerror(errno));
 }
 
 // False: who sweeps has come between making and locking it, and it is gone. A file system without locks

@@ -101,7 +101,7 @@ const char msc_processor__node_script[] =
            "where=\"node ${SLURMD_NODENAME:-$(uname -n)}\"\n"
            "find \"$folder\" -maxdepth 1 -name 'mscgym-*' -user \"$(id -un)\" -mtime +7 \\\n"
            "    -exec flock --nonblock {} rm -rf {} \\; 2>/dev/null\n"
-           "trap 'rm -rf \"$root\" \"$root.tar\"' EXIT\n"
+           "trap 'trap \"\" HUP INT TERM; rm -rf \"$root\" \"$root.tar\"' EXIT\n"
            "trap 'exit 1' HUP INT TERM\n"
            "why=$(mkdir -m 700 \"$root\" 2>&1) || no \"$root cannot be made on $where ($why)\"\n"
            "exec 9<\"$root\" && flock 9 || no \"$root cannot be locked on $where\"\n"

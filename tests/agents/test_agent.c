@@ -159,7 +159,7 @@ static void test_agents_agent__create_refuses(void **state) {
     struct msc_agent_def old = stubborn;
     old.abi = 0;
     assert_int_equal(create(&f, &old, "{}"), MSC_E_UNSUPPORTED);
-    assert_message("built for ABI 0, expected 6; build it anew against the installed headers");
+    assert_message("built for ABI 0, expected 7; build it anew against the installed headers");
     close_fixture(&f);
 }
 

@@ -11,16 +11,16 @@ try mscgym export b/tiny.jsonl -o /dev/null/x.onnx | sed "$cause"
 try mscgym run "$FILES/tiny.onnx" --input x="$FILES/x.npy" --output /dev/null/out |
     sed "$cause"
 
-# The record may grow to 8 KB only, as on a full disk. (The thread sanitizer, too, has a file, in TMPDIR.)
-toy c 400
+# The record may grow to 128 KB only, as on a full disk. (The thread sanitizer, too, has a file, in TMPDIR.)
+toy c 1000
 (
-    ulimit -f 8
+    ulimit -f 128
     export TMPDIR=/dev/null
     try mscgym search c.json
 )
 tail -n 1 c/toy.jsonl | grep -q '}$' && echo "its last line is whole"
 ls c
-toy d 400
+toy d 1000
 mscgym search c.json --quiet >/dev/null
 mscgym search d.json --quiet >/dev/null
 cmp <(mscgym show c/toy.jsonl --canonical | tail -n +2) \

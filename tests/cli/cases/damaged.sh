@@ -9,7 +9,7 @@ config() {
 {
   "workspace": "$1", "verbose": "warning", "model": "digits.onnx",
   "dataset": {"inputs": "calibration.npz", "samples": 32}, $2
-  "prune": {"runtime": false, "gym": [{"env": {"bounds": {"macs_ratio": {"max": 0.7}}},
+  "prune": {"runtime": false, "gym": [{"env": {"round_to": 1, "bounds": {"macs_ratio": {"max": 0.7}}},
     "agent": {"type": "random"}, "budget": {"trials": 2}, "parallel": 1}]},
   "quantize": {"target": "generic", "runtime": false, "gym": [{"env": {"choices": [{"bits": 4}]},
     "agent": {"type": "random"}, "budget": {"trials": 2}, "parallel": 1, "distill": true}]}

@@ -41,7 +41,7 @@ for schema in 1 2; do
     [ -n "$options" ] || cmp <(lines $old/tiny.jsonl) <(lines $old/tiny_stopped.jsonl)
 done
 
-# A greedy search beside another that version 2 of its agent began: to the line that version ended with.
+# A greedy search beside another that version 2 of its agent began: its lines up to the plan that is made early, at the end of the budget.
 cp -r "$FILES/../../records/files/greedy_2" beside
 cat >beside.json <<END
 {"workspace": "beside", "verbose": "error",

@@ -60,6 +60,6 @@ printf '#!/bin/sh\necho "tar: no room" >&2\nexit 1\n' >tar && chmod +x tar
 sed "s|^exec|PATH=$PWD:\$PATH SLURMD_NODENAME=n1 exec|" bin/srun >other && chmod +x other && mv other bin/srun
 copy "$PWD/full"
 TMPDIR=/dev/null try mscgym search d.json --restart --quiet --cluster slurm:1 --copy-to "$PWD/node" |
-    sed 's/mscgym-[^ ]*.tar/mscgym-….tar/'
+    sed 's/mscgym-run-[^:]*/mscgym-run-…/'
 try mscgym search d.json --restart --quiet --cluster slurm:1 --copy-to node
 try mscgym search d.json --restart --quiet --cluster local:1 --copy-to "$PWD/node"
