@@ -8,6 +8,7 @@
 #include "graph/graph.h"
 #include "graph/onnx/load.h"
 #include "graph/passes/bind.h"
+#include "pipeline/load_check.h"
 #include "pipeline/output.h"
 #include "pipeline/record_plan.h"
 #include "pipeline/strategies.h"
@@ -127,6 +128,8 @@ static enum msc_status export_record(const struct msc_cli_call *call,
         MSC_TRY_OUT(msc_strategy_save(plan.strategy, graph, v->save_strategy));
     }
     MSC_TRY_OUT(msc_export_model(graph, plan.strategy, v->output, plan.record, plan.trial.id));
+    MSC_TRY_OUT(msc_load_check(v->output, msc_processor_config(plan.processor)->model,
+                               msc_strategy_scheme(plan.strategy).target));
     status =
         v->common.json ? print_reevaluated(msc_processor_env(plan.processor), &plan.trial) : MSC_OK;
 out:
@@ -284,6 +287,9 @@ static enum msc_status export_strategy(const struct msc_cli_call *call,
     if (status == MSC_E_STATE && strategy && decides) {
         status =
             msc_status_prefix(status, "say which branches are taken, such as --bind %s=1", decides);
+    }
+    if (status == MSC_OK && strategy) {
+        status = msc_load_check(v->output, v->model, msc_strategy_scheme(strategy).target);
     }
 out:
     msc_array_list_finish(&weights);

@@ -229,6 +229,9 @@ enum msc_status msc_processor__report_runtime(cJSON *report, cJSON *runtime,
 enum msc_status msc_processor__add_runtime(struct msc_processor *p, cJSON *report,
                                            const struct msc_record *record,
                                            const struct msc_trial *best);
+// A winner that its runtime refuses, though it takes the float model, is a failure of the export.
+void msc_processor__check_refused(const struct msc_processor *p, const cJSON *report,
+                                  struct msc_processor_result *result);
 
 // processor_rerank.c
 // Measures the best trials, adds them to a report in their new order, and gives the first of them;

@@ -6,6 +6,7 @@
 #include "pipeline/delivery_plans.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static void tell_step(void *payload, const char *what) {
     struct msc_processor *p = payload;
@@ -68,16 +69,11 @@ static enum msc_status measure_plans(struct msc_processor *p, struct msc_deliver
 }
 
 // A winner that its runtime does not take, though it takes the float model.
-static enum msc_status tell_winner_refused(const struct msc_processor *p, cJSON *runtime,
-                                           const struct msc_delivery_plans *list) {
+static enum msc_status note_winner_refused(cJSON *runtime, const struct msc_delivery_plans *list) {
     const struct msc_delivery_plan *winner = &list->plans[0];
     if (!winner->is_refused || list->plans[list->n - 1].failure) {
         return MSC_OK;
     }
-    msc_log(p->log, MSC_LOG_ERROR,
-            "%s: the model of the winner is refused by its runtime; use rerank to deliver one "
-            "that it takes",
-            msc_processor__entry(p)->name);
     return msc_json_add_text(runtime, "refused", winner->failure);
 }
 
@@ -92,7 +88,7 @@ static enum msc_status measure_in_runtime(struct msc_processor *p, cJSON *runtim
         status = measure_plans(p, d, list);
     }
     if (status == MSC_OK) {
-        status = tell_winner_refused(p, runtime, list); // whose words go with the delivery
+        status = note_winner_refused(runtime, list); // whose words go with the delivery
     }
     msc_delivery_close(d);
     return status;
@@ -135,4 +131,17 @@ enum msc_status msc_processor__add_runtime(struct msc_processor *p, cJSON *repor
     cJSON_Delete(runtime);
     msc_delivery_plans_finish(&list);
     return status == MSC_OK ? measured : status;
+}
+
+void msc_processor__check_refused(const struct msc_processor *p, const cJSON *report,
+                                  struct msc_processor_result *result) {
+    const cJSON *runtime = cJSON_GetObjectItemCaseSensitive(report, "runtime");
+    const char *why = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(runtime, "refused"));
+    if (why && result->export_status == MSC_OK) {
+        result->export_status = MSC_E_UNSUPPORTED;
+        snprintf(result->export_message, sizeof result->export_message,
+                 "%s: the model of the winner is refused by its runtime; use rerank to deliver one "
+                 "that it takes: %s",
+                 msc_processor__entry(p)->name, why);
+    }
 }

@@ -451,6 +451,7 @@ static enum msc_status finish_entry(struct msc_processor *p, struct msc_processo
         MSC_TRY(deliver_winner(p, result, report, found->record, &delivered));
     }
     MSC_TRY(distill_delivered(p, result, report, found, &delivered));
+    msc_processor__check_refused(p, report, result);
     result->was_cancelled = found->end == MSC_SEARCH_END_CANCELLED;
     msc_processor__tell_end(p, report, found);
     if (result->was_cancelled) {

@@ -47,3 +47,15 @@ one() {
 one '{"refuse": "plan_0"}'
 one '{"refuse": ".onnx"}'
 one '{"lie": ["absent", ".onnx"]}'
+
+echo "- export: the same"
+cp a/msc_quantize.json strategy.json
+exported() { # $1: what the runtime does
+    FAKE="$1" try mscgym export a/tiny.jsonl -o e.onnx --quiet
+    FAKE="$1" try mscgym export --model "$FILES/tiny.onnx" --strategy strategy.json -o f.onnx --quiet
+    ls e.onnx f.onnx 2>/dev/null
+    rm -f e.onnx f.onnx
+}
+exported '{"refuse": "e.onnx"}'
+exported '{"refuse": "f.onnx"}'
+exported '{"refuse": ".onnx"}'

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Stands in for mscgym-runtime: needs no numpy, and does what the variable FAKE says.
 
-FAKE is JSON: "us" lists, model by model, what a round takes; "refuse" is a part of the inputs of a
-request whose outputs are refused, as "loss" is of models; "kernels" list, model by model, [kind,
+FAKE is JSON: "us" lists, model by model, what a round takes; "refuse" is a part of the names
+of models that it does not take; "kernels" list, model by model, [kind,
 name, microseconds] of a profile, which each model takes in all; "end" or "hang" name the method at which
 the program ends or says nothing more. Outputs are an array y of zeros, three to a sample. "lie" is
 [KIND, PART]: success is reported for outputs of models with PART in their name that are "absent",
@@ -55,9 +55,9 @@ def answer(request):
                     {"name": "openvino", "missing": "pip install openvino"}]
         return {"protocol": 1, "processor": "A chip", "features": [], "threads": 2,
                 "runtimes": runtimes}
+    if any(FAKE.get("refuse", "?") in m for m in request.get("models", [request.get("model", "")])):
+        return {"error": "it is too new"}
     if method == "outputs":
-        if FAKE.get("refuse", "?") in request["model"]:
-            return {"error": "it is too new"}
         n = n_samples(request["inputs"])
         kind, part = FAKE.get("lie", ["", ""])
         save_outputs(request["outputs"], n, kind if part in request["model"] else "")
