@@ -254,13 +254,15 @@ static enum msc_status append_outputs(struct msc_array_list *to,
 }
 
 // Are the lengths behind the first axis those of the graph's output, where these are known? The
-// first one counts samples, which are added up.
+// first one counts samples, which are added up. Where batches differ in an unknown length, all numbers
+// are in one row.
 static bool has_shape_of(const struct msc_array *a, const struct msc_tensor *t) {
-    bool is_equal = msc_array_n_dims(a) == (t->n_dims > 0 ? t->n_dims : 1);
-    for (int i = 1; is_equal && i < t->n_dims; i++) {
-        is_equal = t->dims[i] < 0 || t->dims[i] == msc_array_dim(a, i);
+    bool is_equal = msc_array_n_dims(a) == (t->n_dims > 0 ? t->n_dims : 1), is_open = false;
+    for (int i = 1; i < t->n_dims; i++) {
+        is_open = is_open || t->dims[i] < 0;
+        is_equal = is_equal && (t->dims[i] < 0 || t->dims[i] == msc_array_dim(a, i));
     }
-    return is_equal;
+    return is_equal || (is_open && msc_array_n_dims(a) == 1);
 }
 
 // A file has to hold each output of the model, in its type and shape.

@@ -28,7 +28,7 @@ static enum msc_status set_aside(struct msc_processor *p, const char *path) {
     char *aside = NULL;
     MSC_TRY(msc_record_set_aside(&aside, path, p->log));
     if (aside) {
-        msc_worker_note_aside(p->options.worker, path, aside);
+        msc_worker_note_aside(p->options.worker, path, path, aside);
     }
     msc_free(aside);
     return MSC_OK;

@@ -7,6 +7,7 @@
 #include "graph/target.h"
 #include "pipeline/strategies.h"
 #include "records/record_query.h"
+#include "search/supervise.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -69,12 +70,18 @@ enum msc_status msc_processor__is_given(bool *out, const struct msc_processor *p
 
 enum msc_status msc_processor__set_given_aside(struct msc_processor *p, size_t entry) {
     const struct msc_config_entry *e = &p->config->entries[entry];
-    bool is_given = false;
-    if (find_given(&is_given, e) == MSC_OK && !is_given) {
-        return MSC_OK;
-    }
     const char *kept = NULL;
+    bool is_given = false;
+    enum msc_status status = find_given(&is_given, e);
+    if (status != MSC_OK && status != MSC_E_NOMEM && status != MSC_E_IO) {
+        is_given = true; // damaged: nobody knows whose it is
+        status = MSC_OK;
+    }
+    if (status != MSC_OK || !is_given) {
+        return status;
+    }
     MSC_TRY(msc_file_set_aside(&kept, &p->arena, e->strategy_file));
+    msc_worker_note_aside(p->options.worker, e->record, e->strategy_file, kept);
     msc_log(p->log, MSC_LOG_INFO, "%s: the old strategy file is now %s", e->strategy_file, kept);
     return MSC_OK;
 }
@@ -149,6 +156,7 @@ static enum msc_status add_measured(cJSON *out, const struct msc_processor *p,
     const char **tensors = msc_arena_array(
         &arena, (size_t)cJSON_GetArraySize(p->config->outputs) + 1, sizeof *tensors);
     if (!tensors) {
+        msc_arena_finish(&arena);
         return msc_processor__no_memory();
     }
     cJSON_ArrayForEach(name, p->config->outputs) {

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "records/record.h"
 #include "search/session.h"
 #include "search/watchdog.h"
@@ -416,32 +417,53 @@ static enum msc_status supervise_worker(struct supervisor *s, int *exit_code) {
     }
 }
 
-// The next record that was set aside; NULL: no more.
-static const char *next_aside(const char **aside, const struct supervisor *s, uint32_t *at) {
-    const char *path = s->page->aside + *at;
-    if (*at >= atomic_load(&s->page->n_aside_bytes)) {
-        return NULL;
-    }
-    *aside = path + strlen(path) + 1;
-    *at = (uint32_t)(*aside + strlen(*aside) + 1 - s->page->aside);
-    return path;
+// A file that was set aside: the record of a search, or the strategy file of its section.
+struct aside {
+    const char *record, *path, *now; // borrowed from the page
+};
+
+static const char *behind(const char *text) {
+    return text + strlen(text) + 1;
 }
 
-// A search that has failed before its agent's first trial must not cost the record that it was to replace.
+// The next of them; false: there is no more.
+static bool next_aside(struct aside *aside, const struct supervisor *s, uint32_t *at) {
+    if (*at >= atomic_load(&s->page->n_aside_bytes)) {
+        return false;
+    }
+    aside->record = s->page->aside + *at;
+    aside->path = behind(aside->record);
+    aside->now = behind(aside->path);
+    *at = (uint32_t)(behind(aside->now) - s->page->aside);
+    return true;
+}
+
+static enum msc_status take_back(const struct supervisor *s, const struct aside *aside) {
+    if (strcmp(aside->record, aside->path) == 0) {
+        return msc_record_take_back(aside->path, aside->now, s->options->log);
+    }
+    MSC_TRY(msc_file_rename(aside->now, aside->path));
+    msc_file_sync_folder(aside->path);
+    say_death(s, MSC_LOG_INFO, "%s: the old strategy file is back, the new search came to nothing",
+              aside->path);
+    return MSC_OK;
+}
+
+// A search that has failed before its agent's first trial must not cost the files that it was to replace.
 // What ended it is still to be told.
-static void take_records_back(const struct supervisor *s) {
+static void take_files_back(const struct supervisor *s) {
     char message[512];
-    const char *path, *aside;
+    struct aside aside;
     uint32_t at = 0;
-    while ((path = next_aside(&aside, s, &at)) != NULL) {
-        if (msc_record_is_begun(path)) {
+    while (next_aside(&aside, s, &at)) {
+        if (msc_record_is_begun(aside.record)) {
             return;
         }
     }
     snprintf(message, sizeof message, "%s", msc_status_message());
     at = 0;
-    while ((path = next_aside(&aside, s, &at)) != NULL) {
-        if (msc_record_take_back(path, aside, s->options->log) != MSC_OK) {
+    while (next_aside(&aside, s, &at)) {
+        if (take_back(s, &aside) != MSC_OK) {
             say_death(s, MSC_LOG_WARNING, "%s", msc_status_message());
         }
     }
@@ -459,7 +481,7 @@ enum msc_status msc_supervise(int *exit_code, const struct msc_supervise_options
     MSC_TRY_OUT(start_guard(&s));
     status = supervise_worker(&s, exit_code);
     if (status != MSC_OK || *exit_code != 0) {
-        take_records_back(&s);
+        take_files_back(&s);
     }
 out:
     if (s.page) {

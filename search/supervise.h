@@ -109,9 +109,11 @@ void msc_worker_add_trial(struct msc_worker *worker, uint64_t time_us); // how l
 bool msc_worker_leave(struct msc_worker *worker, enum msc_status status);
 // What the parent has to say stands in this file, too, up to `level`.
 void msc_worker_name_log(struct msc_worker *worker, const char *path, enum msc_log_level level);
-// The record at `path` was set aside for a search that begins anew (msc_record_set_aside). Should that end
-// in failure before its agent's first trial, however that comes about, the parent takes it back.
-void msc_worker_note_aside(struct msc_worker *worker, const char *path, const char *aside);
+// The file at `path` was set aside, and is at `aside`, for a search that begins anew and writes `record`:
+// that record (msc_record_set_aside), or a strategy file. Should the search end in failure before its agent's
+// first trial, however that comes about, the parent takes the file back.
+void msc_worker_note_aside(struct msc_worker *worker, const char *record, const char *path,
+                           const char *aside);
 // So many lines were committed, or trials found to have failed: restarts are worth their while.
 void msc_worker_add_progress(struct msc_worker *worker, uint64_t n);
 // For a worker without a record, in the place of RECORD.attempt: the part that is in flight, by a number of

@@ -136,16 +136,22 @@ void msc_worker_name_log(struct msc_worker *worker, const char *path, enum msc_l
     }
 }
 
-void msc_worker_note_aside(struct msc_worker *worker, const char *path, const char *aside) {
+static void append_text(char page[], size_t *at, const char *text) {
+    memcpy(page + *at, text, strlen(text) + 1);
+    *at += strlen(text) + 1;
+}
+
+void msc_worker_note_aside(struct msc_worker *worker, const char *record, const char *path,
+                           const char *aside) {
     if (!worker || !worker->page) {
         return;
     }
-    size_t n_path = strlen(path) + 1, n_aside = strlen(aside) + 1;
     size_t at = atomic_load(&worker->page->n_aside_bytes);
-    if (at + n_path + n_aside <= MSC_WORKER_ASIDE_BYTES) {
-        memcpy(worker->page->aside + at, path, n_path);
-        memcpy(worker->page->aside + at + n_path, aside, n_aside);
-        atomic_store(&worker->page->n_aside_bytes, (uint32_t)(at + n_path + n_aside));
+    if (at + strlen(record) + strlen(path) + strlen(aside) + 3 <= MSC_WORKER_ASIDE_BYTES) {
+        append_text(worker->page->aside, &at, record);
+        append_text(worker->page->aside, &at, path);
+        append_text(worker->page->aside, &at, aside);
+        atomic_store(&worker->page->n_aside_bytes, (uint32_t)at);
     }
 }
 

@@ -35,7 +35,8 @@ struct msc_worker_page {
     _Atomic uint32_t n_left; // workers in a row that have left so, until there is progress
     char log_path[MSC_WORKER_PATH_BYTES];
     _Atomic int32_t log_level; // enum msc_log_level of that file; -1: there is none
-    // Records that were set aside before the search began: path, zero, the path that it has now, zero, …
+    // What was set aside before the search began: the path of the search's record, zero, path, zero, the path
+    // that it has now, zero, …
     char aside[MSC_WORKER_ASIDE_BYTES];
     _Atomic uint32_t n_aside_bytes;
     // Written by the parent (start_error by the child before it executes the program).

@@ -172,3 +172,19 @@ for how in 'head -c 300' 'tr \\042 !' 'sed s/strategy.2/strategy.9/' true; do
 done
 mscgym search h.json --restart --quiet | head -n 1
 ls h | grep msc_quantize
+
+echo "== a start that fails costs no file"
+config i "$plain" '"outputs": ["nosuch"],'
+mkdir i
+cp kept i/msc_quantize.json
+try mscgym search i.json --restart --quiet
+cmp kept i/msc_quantize.json && echo "and stayed"
+config i "$plain"
+mscgym search i.json --quiet | head -n 1
+mscgym search i.json --restart --quiet >/dev/null
+cmp kept i/msc_quantize.json.1 && echo "kept under another name"
+sed -i 's/"verbose": "warning"/"verbose": "info", "outputs": ["nosuch"]/' i.json
+cp kept i/msc_quantize.json
+rm i/msc_quantize.json.1
+try mscgym search i.json --restart 2>&1 | grep -e 'is back' -e 'is now' -e exit
+cmp kept i/msc_quantize.json && echo "and stayed"
