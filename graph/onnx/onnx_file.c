@@ -63,6 +63,12 @@ static bool skip_bytes(struct scan *s, size_t end, uint64_t n) {
 static bool scan_message(struct scan *s, size_t end, const ProtobufCMessageDescriptor *type,
                          int depth);
 
+// Descriptions and metadata are handed on in exported files, whatever their bytes, and named nowhere else.
+static bool is_only_kept(const struct scan *s, const ProtobufCFieldDescriptor *field) {
+    return strcmp(field->name, "doc_string") == 0 ||
+           strcmp(s->message, "StringStringEntryProto") == 0;
+}
+
 static bool scan_field(struct scan *s, size_t end, const ProtobufCMessageDescriptor *type,
                        int depth) {
     uint64_t key, value;
@@ -87,7 +93,9 @@ static bool scan_field(struct scan *s, size_t end, const ProtobufCMessageDescrip
     const ProtobufCFieldDescriptor *field =
         type == NULL ? NULL : protobuf_c_message_descriptor_get_field(type, (unsigned)(key >> 3));
     if (field != NULL && field->type == PROTOBUF_C_TYPE_STRING) {
-        size_t good = msc_utf8_length((const char *)s->data + s->at, (size_t)value);
+        const char *text = (const char *)s->data + s->at;
+        size_t good = is_only_kept(s, field) ? strnlen(text, (size_t)value)
+                                             : msc_utf8_length(text, (size_t)value);
         s->field = good < value ? field->name : NULL;
         return skip_bytes(s, end, good) && s->field == NULL;
     }
