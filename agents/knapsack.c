@@ -1,5 +1,7 @@
 #include "agents/knapsack.h"
 
+#include "base/heap.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -8,6 +10,8 @@
 // hold, and so many terms of a complete plan take that of one.
 #define NODES_OF_TERM 2
 #define TERMS_OF_NODE 8
+// With so many tasks nodes always count by their time.
+#define MANY_TASKS 1000
 // Sums taken in different orders differ by rounding.
 #define SLACK 1e-12
 
@@ -33,7 +37,10 @@ enum msc_status msc_knapsack_init(struct msc_knapsack *ks, struct msc_arena *are
         !ks->children || !ks->tasks || !ks->depths || !ks->next || !ks->spent || !ks->point) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the knapsack of %zu tasks", n_tasks);
     }
-    return MSC_OK;
+    if (n_tasks >= MANY_TASKS) {
+        msc_knapsack_count_time(ks);
+    }
+    return msc_exact_moves_init(&ks->moves, arena, bounds);
 }
 
 void msc_knapsack_count_time(struct msc_knapsack *ks) {
@@ -42,130 +49,50 @@ void msc_knapsack_count_time(struct msc_knapsack *ks) {
         n_terms += ks->bounds->items[i].cost->n_terms;
     }
     ks->bounds_work = NODES_OF_TERM * n_terms;
-    ks->plan_work = n_terms / TERMS_OF_NODE;
+    size_t n_tasks = ks->bounds->space->n_tasks;
+    ks->plan_work = (n_terms + (n_tasks >= MANY_TASKS ? n_tasks : 0)) / TERMS_OF_NODE;
 }
 
-static double knapsack_point_loss(const struct msc_knapsack *ks, const uint32_t choices[]) {
-    double sum = 0.0;
-    for (size_t t = 0; t < ks->bounds->space->n_tasks; t++) {
-        sum += ks->losses[msc_exact_bounds_entry(ks->bounds, t, choices[t])];
-    }
-    return sum;
-}
-
-// How far a point is outside the bounds; 0 within. Measured bounds count by their resources.
-static double knapsack_violation(const struct msc_knapsack *ks, const uint32_t choices[]) {
-    double sum = msc_exact_bounds_violation(ks->bounds, choices);
-    for (size_t k = 0; k < ks->n_resources; k++) {
-        const struct msc_resource *r = &ks->resources[k];
-        double spent = 0.0;
-        for (size_t t = 0; r->is_measured && t < ks->bounds->space->n_tasks; t++) {
-            spent += r->weights[msc_exact_bounds_entry(ks->bounds, t, choices[t])];
+// A task's choices by reduced loss, the most expensive of equal ones first.
+static void knapsack_order_choices(struct msc_knapsack *ks, size_t t) {
+    uint32_t *children = ks->children + ks->bounds->offsets[t];
+    const double *row = ks->reduced + ks->bounds->offsets[t];
+    for (uint32_t i = 0; i < msc_knapsack__n_choices(ks, t); i++) {
+        uint32_t choice = ks->bounds->space->tasks[t].most_expensive_first[i];
+        uint32_t j = i;
+        for (; j > 0 && row[children[j - 1]] > row[choice]; j--) {
+            children[j] = children[j - 1];
         }
-        sum += r->is_measured && spent > r->capacity ? spent - r->capacity : 0.0;
-    }
-    return sum;
-}
-
-static void knapsack_keep_if_better(struct msc_knapsack *ks, const uint32_t point[],
-                                    uint32_t choices[]) {
-    double loss = knapsack_point_loss(ks, point);
-    if (loss < ks->best_loss) {
-        ks->best_loss = loss;
-        memcpy(choices, point, ks->bounds->space->n_tasks * sizeof *choices);
+        children[j] = choice;
     }
 }
 
-// One step of the greedy plan: the change with the least loss gained for the violation removed.
-static bool knapsack_remove_violation(const struct msc_knapsack *ks, uint32_t point[],
-                                      double *violation) {
-    double best_ratio = INFINITY;
-    double best_violation = *violation;
-    size_t best_task = 0;
-    uint32_t best_choice = 0;
-    for (size_t t = 0; t < ks->bounds->space->n_tasks; t++) {
-        uint32_t before = point[t];
-        const double *row = ks->losses + ks->bounds->offsets[t];
-        for (uint32_t c = 0; c < msc_knapsack__n_choices(ks, t); c++) {
-            point[t] = c;
-            double left = c == before ? *violation : knapsack_violation(ks, point);
-            double ratio = (row[c] - row[before]) / (*violation - left);
-            if (left < *violation && ratio < best_ratio) {
-                best_ratio = ratio;
-                best_violation = left;
-                best_task = t;
-                best_choice = c;
-            }
-        }
-        point[t] = before;
-    }
-    if (isinf(best_ratio)) {
-        return false;
-    }
-    point[best_task] = best_choice;
-    *violation = best_violation;
-    return true;
-}
-
-// Takes single changes that lower the loss within the bounds until none is left.
-static void knapsack_lower_loss(const struct msc_knapsack *ks, uint32_t point[]) {
-    bool has_changed = true;
-    while (has_changed) {
-        has_changed = false;
-        for (size_t t = 0; t < ks->bounds->space->n_tasks; t++) {
-            const double *row = ks->losses + ks->bounds->offsets[t];
-            for (uint32_t c = 0; c < msc_knapsack__n_choices(ks, t); c++) {
-                uint32_t before = point[t];
-                point[t] = row[c] < row[before] ? c : before;
-                if (point[t] != before && knapsack_violation(ks, point) > 0.0) {
-                    point[t] = before;
-                }
-                has_changed = has_changed || point[t] != before;
-            }
-        }
-    }
-}
-
-// A plan to begin with, from where `values` are least.
-static bool knapsack_start_from(struct msc_knapsack *ks, const double values[],
-                                uint32_t choices[]) {
-    for (size_t t = 0; t < ks->bounds->space->n_tasks; t++) {
-        ks->point[t] = msc_knapsack__least_choice(ks, values, t);
-    }
-    double violation = knapsack_violation(ks, ks->point);
-    while (violation > 0.0) {
-        if (!knapsack_remove_violation(ks, ks->point, &violation)) {
-            return false;
-        }
-    }
-    knapsack_lower_loss(ks, ks->point);
-    knapsack_keep_if_better(ks, ks->point, choices);
-    return true;
+// By gap [n_tasks], the greatest first.
+static bool is_task_before(const void *context, const void *a, const void *b) {
+    const double *gaps = context;
+    uint32_t s = *(const uint32_t *)a, t = *(const uint32_t *)b;
+    return gaps[s] > gaps[t] || (!(gaps[s] < gaps[t]) && s < t);
 }
 
 // Tasks whose second best choice is far behind come first: their other choices are soon refuted.
 static void knapsack_order_tasks(struct msc_knapsack *ks) {
     size_t n_tasks = ks->bounds->space->n_tasks;
     double *gaps = ks->spent; // not yet in use
+    uint32_t spare;
+    const struct msc_heap heap = {.elements = ks->tasks,
+                                  .element_bytes = sizeof ks->tasks[0],
+                                  .spare = &spare,
+                                  .is_before = is_task_before,
+                                  .context = gaps};
     for (size_t t = 0; t < n_tasks; t++) {
-        uint32_t *children = ks->children + ks->bounds->offsets[t];
+        knapsack_order_choices(ks, t);
+        const uint32_t *children = ks->children + ks->bounds->offsets[t];
         const double *row = ks->reduced + ks->bounds->offsets[t];
-        for (uint32_t i = 0; i < msc_knapsack__n_choices(ks, t); i++) {
-            uint32_t choice = ks->bounds->space->tasks[t].most_expensive_first[i];
-            uint32_t j = i;
-            for (; j > 0 && row[children[j - 1]] > row[choice]; j--) {
-                children[j] = children[j - 1];
-            }
-            children[j] = choice;
-        }
         gaps[t] =
             msc_knapsack__n_choices(ks, t) > 1 ? row[children[1]] - row[children[0]] : INFINITY;
-        size_t d = t;
-        for (; d > 0 && gaps[ks->tasks[d - 1]] < gaps[t]; d--) {
-            ks->tasks[d] = ks->tasks[d - 1];
-        }
-        ks->tasks[d] = (uint32_t)t;
+        ks->tasks[t] = (uint32_t)t;
     }
+    msc_heap_sort(&heap, n_tasks);
     for (size_t d = 0; d < n_tasks; d++) {
         ks->depths[ks->tasks[d]] = (uint32_t)d;
     }
@@ -236,8 +163,8 @@ static size_t knapsack_visit(struct msc_knapsack *ks, size_t d, double offset, u
         return d + 1;
     }
     ks->work += ks->plan_work;
-    if (knapsack_violation(ks, ks->point) == 0.0) {
-        knapsack_keep_if_better(ks, ks->point, choices);
+    if (msc_knapsack__violation(ks, ks->point) == 0.0) {
+        msc_knapsack__keep_if_better(ks, ks->point, choices);
     }
     return d;
 }
@@ -267,17 +194,15 @@ bool msc_knapsack_solve(struct msc_knapsack *ks, const struct msc_isolated *isol
     msc_knapsack__set_multipliers(ks);
     ks->best_loss = INFINITY;
     ks->work = 0;
-    if (!knapsack_start_from(ks, ks->reduced, choices)) {
-        knapsack_start_from(ks, ks->losses, choices);
+    if (!msc_knapsack__start_from(ks, ks->reduced, choices)) {
+        msc_knapsack__start_from(ks, ks->losses, choices);
     }
     if (isinf(ks->best_loss) && ks->bounds->anchor &&
-        knapsack_violation(ks, ks->bounds->anchor) == 0.0) {
-        memcpy(ks->point, ks->bounds->anchor, n_tasks * sizeof *ks->point);
-        knapsack_lower_loss(ks, ks->point);
-        knapsack_keep_if_better(ks, ks->point, choices);
+        msc_knapsack__violation(ks, ks->bounds->anchor) == 0.0) {
+        msc_knapsack__start_at(ks, ks->bounds->anchor, choices);
     }
     if (isinf(ks->best_loss)) {
-        memcpy(choices, ks->bounds->anchor ? ks->bounds->anchor : ks->point,
+        memcpy(choices, ks->bounds->anchor ? ks->bounds->anchor : ks->moves.point,
                n_tasks * sizeof *choices);
     }
     bool is_whole = knapsack_search_tree(ks, choices);

@@ -11,7 +11,7 @@
 #ifndef MSC_AGENTS_KNAPSACK_H
 #define MSC_AGENTS_KNAPSACK_H
 
-#include "agents/exact_bounds.h"
+#include "agents/exact_moves.h"
 
 // One bound in the form: sum over tasks of weights[entry of its choice] <= capacity.
 struct msc_resource {
@@ -39,7 +39,9 @@ struct msc_knapsack {
     uint32_t *next;      // [n_tasks], by depth: the child to try next
     double *spent;       // [n_tasks + 1, 1 + MSC_KNAPSACK_RESOURCES], by depth
     uint32_t *point;     // [n_tasks], being built
-    bool has_products;   // some bounded cost multiplies factors
+    struct msc_exact_moves moves;         // the plan to start from
+    double taken[MSC_KNAPSACK_RESOURCES]; // by it, of measured resources
+    bool has_products;                    // some bounded cost multiplies factors
     double best_loss;
     // Of branch and bound: nodes, and for each that the bounds were asked of, and each complete plan, so
     // many more.
@@ -57,14 +59,15 @@ struct msc_isolated {
 
 enum msc_status msc_knapsack_init(struct msc_knapsack *knapsack, struct msc_arena *arena,
                                   struct msc_exact_bounds *bounds);
-// From then on nodes count for as many as they take the time of: solving ends after some 50 ms.
+// From then on nodes count for as many as they take the time of: branch and bound ends after some 50 ms.
+// With 1,000 tasks and more they always do.
 void msc_knapsack_count_time(struct msc_knapsack *knapsack);
 // Writes the plan to `choices`. False when no plan within the bounds was found: `choices` then
 // holds the nearest. *is_proved (may be NULL): no plan within the bounds has a smaller sum.
 bool msc_knapsack_solve(struct msc_knapsack *knapsack, const struct msc_isolated *isolated,
                         uint32_t choices[], bool *is_proved);
 
-// Between knapsack.c and knapsack_dual.c.
+// Between knapsack.c, knapsack_start.c and knapsack_dual.c.
 static inline uint32_t msc_knapsack__n_choices(const struct msc_knapsack *ks, size_t task) {
     return ks->bounds->space->tasks[task].n_choices;
 }
@@ -74,5 +77,13 @@ void msc_knapsack__set_multipliers(struct msc_knapsack *ks);
 // The task's choice whose value [n_entries] is least; the most expensive of equal ones.
 uint32_t msc_knapsack__least_choice(const struct msc_knapsack *ks, const double values[],
                                     size_t task);
+// How far a point is outside the bounds; 0 within. Measured bounds count by their resources.
+double msc_knapsack__violation(const struct msc_knapsack *ks, const uint32_t choices[]);
+void msc_knapsack__keep_if_better(struct msc_knapsack *ks, const uint32_t point[],
+                                  uint32_t choices[]);
+// A plan from a point within the bounds, by changes that lower the loss.
+void msc_knapsack__start_at(struct msc_knapsack *ks, const uint32_t point[], uint32_t choices[]);
+// A plan from where `values` [n_entries] are least. False where none within the bounds is reached.
+bool msc_knapsack__start_from(struct msc_knapsack *ks, const double values[], uint32_t choices[]);
 
 #endif

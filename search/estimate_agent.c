@@ -2,6 +2,7 @@
 // of this program is not run only to be asked.
 #include "search/estimate_internal.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "env/env.h"
 
@@ -47,6 +48,12 @@ static const struct msc_agent_def *find_agent(const struct msc_search_options *o
     return cJSON_IsString(type) ? msc_agent_find(type->valuestring) : NULL;
 }
 
+// One that hears a request to stop, as that of the search does.
+static enum msc_status open_agent(struct msc_agent **out, const struct msc_search_options *o) {
+    const struct msc_agent_host host = {.cancel = o->cancel};
+    return msc_agent_open(out, o->agent_config, msc_env_space(o->env), o->goal, o->seed, &host);
+}
+
 enum msc_status msc_estimate__ask(struct msc_estimate_live *out, const struct msc_search_options *o,
                                   size_t n_done) {
     const struct msc_space *space = msc_env_space(o->env);
@@ -59,7 +66,7 @@ enum msc_status msc_estimate__ask(struct msc_estimate_live *out, const struct ms
         limit_left(out, o, NULL, (double)n_done);
         return MSC_OK;
     }
-    MSC_TRY(msc_agent_create(&agent, def, o->agent_config, space, o->goal, o->seed));
+    MSC_TRY(open_agent(&agent, o));
     // Baselines are told before the first ask; what came of them makes no difference here.
     for (size_t i = 0; i < space->n_baselines; i++) {
         struct msc_trial trial;
@@ -145,8 +152,7 @@ static enum msc_status make_probe(struct probe *p) {
     if (!p->proposals) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a round");
     }
-    MSC_TRY(msc_agent_create(&p->agent, find_agent(p->options), p->options->agent_config, p->space,
-                             p->options->goal, p->options->seed));
+    MSC_TRY(open_agent(&p->agent, p->options));
     p->begin_s = msc_clock_seconds();
     for (size_t i = 0; i < p->space->n_baselines; i++) {
         struct msc_trial baseline;
@@ -172,7 +178,7 @@ static enum msc_status probe_round(struct probe *p, size_t *n) {
 
 static enum msc_status time_plan(double *plan_s, struct probe *p) {
     *plan_s = 0.0;
-    if (!msc_agent_can_assemble(p->agent)) {
+    if (!msc_agent_can_assemble(p->agent) || msc_cancel_soon(p->options->cancel)) {
         return MSC_OK;
     }
     double begin_s = msc_clock_seconds();
@@ -191,7 +197,7 @@ enum msc_status msc_estimate__probe(struct msc_estimate_agent *out,
     }
     enum msc_status status = make_probe(&p);
     while (status == MSC_OK && n_asked > 0 && p.n < n && !is_probed(&p) &&
-           !msc_agent_is_done(p.agent)) {
+           !msc_cancel_soon(o->cancel) && !msc_agent_is_done(p.agent)) {
         status = probe_round(&p, &n_asked);
     }
     out->is_known = true;

@@ -4,6 +4,7 @@
 #include "tests/msc_test.h"
 
 #include <math.h>
+#include <string.h>
 
 // Solves one random space; returns whether the answer was proved.
 static bool compare_with_brute_force(const struct random_space_options *options) {
@@ -65,10 +66,33 @@ static void test_agents_knapsack__proves_large_sums(void **state) {
     }
 }
 
+// Twice: with random losses, and with equal ones, where no plan can be ruled out by its bound.
+static void test_agents_knapsack__takes_many_tasks(void **state) {
+    (void)state;
+    struct random_space r;
+    struct msc_exact_bounds bounds;
+    struct msc_knapsack knapsack;
+    struct random_space_options options = {
+        .seed = 1, .n_tasks = 50000, .max_choices = 3, .n_costs = 1, .tightness = 0.5};
+    random_space_init(&r, &options);
+    assert_ok(msc_exact_bounds_init(&bounds, &r.arena, &r.space, &r.goal));
+    assert_ok(msc_knapsack_init(&knapsack, &r.arena, &bounds));
+    uint32_t *choices = msc_arena_array(&r.arena, options.n_tasks, sizeof *choices);
+    assert_non_null(choices);
+    for (int is_equal = 0; is_equal < 2; is_equal++) {
+        struct msc_isolated isolated = {.losses = r.losses};
+        assert_true(msc_knapsack_solve(&knapsack, &isolated, choices, NULL));
+        assert_true(msc_goal_exact_violation(&r.goal, &r.space, choices) == 0.0);
+        memset(r.losses, 0, r.n_entries * sizeof r.losses[0]);
+    }
+    random_space_finish(&r);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agents_knapsack__equals_brute_force),
         cmocka_unit_test(test_agents_knapsack__proves_large_sums),
+        cmocka_unit_test(test_agents_knapsack__takes_many_tasks),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
