@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "graph/discontinuity.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -230,24 +231,44 @@ static enum msc_status advise(const char **text, struct msc_distill *d, const ch
     return *text ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
 }
 
+// Why the samples of a batch are on none of its axes: " (a batch has 4 samples, it is [3,5])".
+static const char *lengths_of(struct msc_distill *d, size_t index) {
+    const struct msc_plan *plan = msc_evaluator_plan(d->evaluator, 0);
+    const struct msc_tensor *t = msc_graph_tensor(plan->graph, plan->wanted_tensors[index]);
+    struct msc_str text = {0};
+    msc_str_printf(&text, " (a batch has %" PRId64 " samples, it is [",
+                   msc_dataset_batch_samples(d->dataset, 0));
+    for (int i = 0; i < t->n_dims; i++) {
+        msc_str_printf(&text, "%s%" PRId64, i > 0 ? "," : "", t->dims[i]);
+    }
+    msc_str_append(&text, "])");
+    return msc_str_keep(&text, &d->arena);
+}
+
 static enum msc_status leave_out_tensors(struct msc_distill *d,
                                          const struct msc_discontinuity *first) {
     const int32_t *wanted = msc_evaluator_plan(d->evaluator, 0)->wanted_tensors;
     size_t n = d->n_compared, kept = 0;
     bool lacks_samples = true;
     for (size_t i = 0; i < n; i++) {
-        const char *reason = reason_in_plans(d, i, first), *advice;
+        const char *reason = reason_in_plans(d, i, first), *advice, *lengths = "";
         if (!reason) {
             d->compared[kept++] = d->compared[i];
             continue;
         }
         MSC_TRY(advise(&advice, d, reason, wanted[i]));
-        if (d->options.n_tensors > 0) {
-            return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: %s is %s: it has no loss; %s",
-                            d->compared[i].name, reason, advice);
+        if (reason == without_samples) {
+            lengths = lengths_of(d, i);
         }
-        msc_log(d->host->log, MSC_LOG_WARNING, "output %s is %s: left out of the loss; %s",
-                d->compared[i].name, reason, advice);
+        if (!lengths) {
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory for the loss");
+        }
+        if (d->options.n_tensors > 0) {
+            return MSC_FAIL(MSC_E_INVALID, "env.loss_tensors: %s is %s%s: it has no loss; %s",
+                            d->compared[i].name, reason, lengths, advice);
+        }
+        msc_log(d->host->log, MSC_LOG_WARNING, "output %s is %s%s: left out of the loss; %s",
+                d->compared[i].name, reason, lengths, advice);
         lacks_samples = lacks_samples && reason == without_samples;
     }
     d->n_compared = kept;

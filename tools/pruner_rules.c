@@ -84,7 +84,10 @@ static enum msc_status read_fix(struct msc_pruner_options *out, const cJSON *con
     if (!object || cJSON_IsNull(object)) {
         return MSC_OK;
     }
-    MSC_TRY(msc_json_get_object(&object, config, "fix", "env"));
+    if (!cJSON_IsObject(object)) {
+        return MSC_FAIL(MSC_E_INVALID, "env.fix: expected an object of names, such as "
+                                       "{\"stem.*\": \"whole\"}");
+    }
     size_t n = (size_t)cJSON_GetArraySize(object);
     struct msc_prune_fixed *fixed = msc_arena_array(arena, n + 1, sizeof(fixed[0]));
     struct msc_prune_choice *choices =

@@ -362,12 +362,14 @@ static bool is_label(const struct msc_quantizer_options *o, const char *label) {
 
 static enum msc_status read_fixed(struct msc_quantizer_options *out, const cJSON *config,
                                   struct msc_arena *arena) {
-    const cJSON *object;
-    const cJSON *item;
-    if (!cJSON_GetObjectItemCaseSensitive(config, "fix")) {
+    const cJSON *object = cJSON_GetObjectItemCaseSensitive(config, "fix"), *item;
+    if (!object) {
         return MSC_OK;
     }
-    MSC_TRY(msc_json_get_object(&object, config, "fix", "env"));
+    if (!cJSON_IsObject(object)) {
+        return MSC_FAIL(MSC_E_INVALID, "env.fix: expected an object of names, such as "
+                                       "{\"conv1.*\": \"float\"}");
+    }
     struct msc_fixed_site *fixed =
         msc_arena_array(arena, (size_t)cJSON_GetArraySize(object) + 1, sizeof(fixed[0]));
     out->fixed = fixed;

@@ -215,8 +215,8 @@ static void test_env_distill_axis__without_samples(void **state) {
     assert_ok(msc_distill_create(&b.d, &b.host, b.data, &o));
     assert_int_equal(msc_distill_n_compared(b.d), 1);
     assert_non_null(strstr(msc_str_text(&b.lines),
-                           "output middle is without an axis for the samples of a batch: left "
-                           "out of the loss"));
+                           "output middle is without an axis for the samples of a batch (a batch "
+                           "has 4 samples, it is [3,4]): left out of the loss"));
     msc_distill_destroy(b.d);
     b.d = NULL;
     o.tensors = &name;

@@ -191,6 +191,7 @@ static void test_tools_quantizer_options__bad_options(void **state) {
         {"{\"include\":[3]}", "env.include"},
         {"{\"fix\":{\"a\":\"5\"}}", "env.fix[\"a\"]"},
         {"{\"fix\":{\"a\":8}}", "env.fix[\"a\"]"},
+        {"{\"fix\":[\"a\"]}", "env.fix: expected an object of names, such as {"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
