@@ -3,7 +3,6 @@
 // word is taken, for such a graph has nothing to compute with.
 #include "graph/json_reader.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 // "file.json: nodes[3]" for error texts.
@@ -174,40 +173,63 @@ static enum msc_status order_inputs(struct msc_graph_reader *r, const cJSON *roo
     return MSC_OK;
 }
 
-// The pairs of a map of texts.
+// The pairs of a map of texts, which may be absent.
 static enum msc_status read_pairs(const struct msc_attr **out, size_t *n,
-                                  struct msc_graph_reader *r, const cJSON *notes, const char *key) {
-    const cJSON *map = cJSON_GetObjectItemCaseSensitive(notes, key), *item;
+                                  struct msc_graph_reader *r, const cJSON *notes, const char *key,
+                                  const char *where) {
+    const cJSON *map, *item;
+    *n = 0;
+    if (!cJSON_GetObjectItemCaseSensitive(notes, key)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_object(&map, notes, key, where));
     struct msc_attr *pairs =
         msc_arena_array(&r->scratch, (size_t)cJSON_GetArraySize(map) + 1, sizeof(pairs[0]));
     if (pairs == NULL) {
         return msc_graph__no_memory(r->g);
     }
-    *n = 0;
     cJSON_ArrayForEach(item, map) {
         struct msc_attr *pair = &pairs[(*n)++];
         pair->key = item->string == NULL ? "" : item->string;
-        MSC_TRY(msc_graph__read_element(&pair->value, item, key, r->name));
+        MSC_TRY(msc_graph__read_element(&pair->value, item, key, where));
     }
     *out = pairs;
     return MSC_OK;
 }
 
+static enum msc_status read_opset(int64_t *out, const cJSON *notes, const char *where) {
+    if (!cJSON_GetObjectItemCaseSensitive(notes, "opset")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_i64(out, notes, "opset", where));
+    if (*out < MSC_ONNX_OLDEST_OPSET || *out > MSC_ONNX_NEWEST_OPSET) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: \"opset\" is %lld, expected %d to %d", where,
+                        (long long)*out, MSC_ONNX_OLDEST_OPSET, MSC_ONNX_NEWEST_OPSET);
+    }
+    return MSC_OK;
+}
+
 static enum msc_status read_notes(struct msc_graph_reader *r, const cJSON *root) {
     const cJSON *object;
-    const char *version;
     struct msc_graph_notes notes = {0};
     if (!cJSON_GetObjectItemCaseSensitive(root, "notes")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_object(&object, root, "notes", r->name));
-    MSC_TRY(msc_graph__read_text(&notes.doc, object, "doc", r->name));
-    MSC_TRY(msc_graph__read_text(&notes.graph_doc, object, "graph_doc", r->name));
-    MSC_TRY(msc_graph__read_text(&notes.domain, object, "domain", r->name));
-    MSC_TRY(msc_graph__read_text(&version, object, "model_version", r->name));
-    notes.model_version = strtoll(version, NULL, 10);
-    MSC_TRY(read_pairs(&notes.metadata, &notes.n_metadata, r, object, "metadata"));
-    MSC_TRY(read_pairs(&notes.docs, &notes.n_docs, r, object, "docs"));
+    const char *where = msc_arena_printf(&r->scratch, "%s: notes", r->name);
+    if (where == NULL) {
+        return msc_graph__no_memory(r->g);
+    }
+    MSC_TRY(read_opset(&notes.opset, object, where));
+    if (cJSON_GetObjectItemCaseSensitive(object, "model_version")) {
+        MSC_TRY(msc_json_get_i64(&notes.model_version, object, "model_version", where));
+    }
+    MSC_TRY(msc_graph__read_text(&notes.doc, object, "doc", where));
+    MSC_TRY(msc_graph__read_text(&notes.graph_doc, object, "graph_doc", where));
+    MSC_TRY(msc_graph__read_text(&notes.domain, object, "domain", where));
+    MSC_TRY(read_pairs(&notes.metadata, &notes.n_metadata, r, object, "metadata", where));
+    MSC_TRY(read_pairs(&notes.input_docs, &notes.n_input_docs, r, object, "input_docs", where));
+    MSC_TRY(read_pairs(&notes.output_docs, &notes.n_output_docs, r, object, "output_docs", where));
     return msc_graph_set_notes(r->g, &notes);
 }
 

@@ -229,14 +229,20 @@ static void note_member(struct writer *w, const char *name, const char *text) {
 
 static void pairs_member(struct writer *w, const char *name, const struct msc_attr pairs[],
                          size_t n) {
-    json_write_key(w, name);
-    json_write_begin(w, '{', true);
+    bool has_begun = false;
     for (size_t i = 0; i < n; i++) {
         if (is_utf8(pairs[i].key) && is_utf8(pairs[i].value)) {
+            if (!has_begun) {
+                json_write_key(w, name);
+                json_write_begin(w, '{', true);
+                has_begun = true;
+            }
             text_member(w, pairs[i].key, pairs[i].value);
         }
     }
-    json_write_end(w, '}');
+    if (has_begun) {
+        json_write_end(w, '}');
+    }
 }
 
 // MSC has none of these, and its reader passes over them.
@@ -244,6 +250,9 @@ static void write_notes(struct writer *w, const struct msc_graph *g) {
     const struct msc_graph_notes *notes = &g->notes;
     json_write_key(w, "notes");
     json_write_begin(w, '{', true);
+    if (notes->opset != 0) {
+        int_member(w, "opset", notes->opset);
+    }
     note_member(w, "doc", notes->doc);
     note_member(w, "graph_doc", notes->graph_doc);
     note_member(w, "domain", notes->domain);
@@ -252,7 +261,8 @@ static void write_notes(struct writer *w, const struct msc_graph *g) {
         msc_str_printf(w->out, "\"%lld\"", (long long)notes->model_version);
     }
     pairs_member(w, "metadata", notes->metadata, notes->n_metadata);
-    pairs_member(w, "docs", notes->docs, notes->n_docs);
+    pairs_member(w, "input_docs", notes->input_docs, notes->n_input_docs);
+    pairs_member(w, "output_docs", notes->output_docs, notes->n_output_docs);
     json_write_end(w, '}');
 }
 

@@ -11,21 +11,28 @@
 
 MSC_PUBLIC_BEGIN
 
+// Versions of ONNX's own operator set that models may use.
+enum {
+    MSC_ONNX_OLDEST_OPSET = 1,
+    MSC_ONNX_NEWEST_OPSET = 21,
+};
+
 // Texts are never NULL where there are notes; "" is none. They are bytes as the file has them.
 struct msc_graph_notes {
     int64_t opset;         // of ONNX's own operators; 0: unknown
     int64_t model_version; // 0: none
     const char *doc, *graph_doc, *domain;
     size_t n_metadata;
-    const struct msc_attr *metadata; // in the file's order
-    size_t n_docs;
-    const struct msc_attr *docs; // of inputs and outputs, by their names
+    const struct msc_attr *metadata; // in the file's order, each key once
+    size_t n_input_docs, n_output_docs;
+    const struct msc_attr *input_docs, *output_docs; // by the tensors' names, each once
 };
 
 const struct msc_graph_notes *msc_graph_notes(const struct msc_graph *g); // borrowed, never NULL
-// Replaces the notes by a copy of these.
+// Replaces the notes by a copy of these. Of pairs with the same key the last is kept, as ONNX Runtime
+// does.
 enum msc_status msc_graph_set_notes(struct msc_graph *g, const struct msc_graph_notes *notes);
-// Whether there is anything but the opset.
+// Whether there is anything.
 bool msc_graph_has_notes(const struct msc_graph *g);
 
 MSC_PUBLIC_END

@@ -13,15 +13,10 @@
 
 #include "data/npy.h"
 #include "graph/edit.h"
+#include "graph/notes.h"
 #include "graph/site.h"
 
 MSC_PUBLIC_BEGIN
-
-// Versions of ONNX's own operator set that models may use.
-enum {
-    MSC_ONNX_OLDEST_OPSET = 1,
-    MSC_ONNX_NEWEST_OPSET = 21,
-};
 
 struct msc_onnx_import_options {
     const struct msc_binding *bindings; // symbols bound at import; may be NULL

@@ -13,30 +13,33 @@ static const char *text_of(const char *text) {
     return text == NULL ? "" : text;
 }
 
-static void take_docs(struct msc_attr docs[], size_t *n, Onnx__ValueInfoProto *const values[],
-                      size_t n_values) {
+static enum msc_status take_docs(const struct msc_attr **out, size_t *n, struct msc_onnx_import *im,
+                                 Onnx__ValueInfoProto *const values[], size_t n_values) {
+    struct msc_attr *docs = msc_arena_array(&im->builder.arena, n_values + 1, sizeof(docs[0]));
+    if (docs == NULL) {
+        return msc_graph__no_memory(im->builder.graph);
+    }
     for (size_t i = 0; i < n_values; i++) {
         if (text_of(values[i]->doc_string)[0] != '\0') {
             docs[(*n)++] = (struct msc_attr){text_of(values[i]->name), values[i]->doc_string};
         }
     }
+    *out = docs;
+    return MSC_OK;
 }
 
 enum msc_status msc_onnx__read_notes(struct msc_onnx_import *im) {
     const Onnx__ModelProto *m = im->model;
     const Onnx__GraphProto *g = m->graph;
-    struct msc_arena *arena = &im->builder.arena;
     struct msc_attr *metadata =
-        msc_arena_array(arena, m->n_metadata_props + 1, sizeof(metadata[0]));
-    struct msc_attr *docs = msc_arena_array(arena, g->n_input + g->n_output + 1, sizeof(docs[0]));
+        msc_arena_array(&im->builder.arena, m->n_metadata_props + 1, sizeof(metadata[0]));
     struct msc_graph_notes notes = {.opset = im->opset,
                                     .model_version = m->has_model_version ? m->model_version : 0,
                                     .doc = m->doc_string,
                                     .graph_doc = g->doc_string,
                                     .domain = m->domain,
-                                    .metadata = metadata,
-                                    .docs = docs};
-    if (metadata == NULL || docs == NULL) {
+                                    .metadata = metadata};
+    if (metadata == NULL) {
         return msc_graph__no_memory(im->builder.graph);
     }
     for (size_t i = 0; i < m->n_metadata_props; i++) {
@@ -46,8 +49,8 @@ enum msc_status msc_onnx__read_notes(struct msc_onnx_import *im) {
                 (struct msc_attr){text_of(entry->key), text_of(entry->value)};
         }
     }
-    take_docs(docs, &notes.n_docs, g->input, g->n_input);
-    take_docs(docs, &notes.n_docs, g->output, g->n_output);
+    MSC_TRY(take_docs(&notes.input_docs, &notes.n_input_docs, im, g->input, g->n_input));
+    MSC_TRY(take_docs(&notes.output_docs, &notes.n_output_docs, im, g->output, g->n_output));
     return msc_graph_set_notes(im->builder.graph, &notes);
 }
 
@@ -93,11 +96,11 @@ static char *given(const char *text) {
 }
 
 static void write_docs(Onnx__ValueInfoProto *const values[], size_t n_values,
-                       const struct msc_graph_notes *notes) {
+                       const struct msc_attr docs[], size_t n_docs) {
     for (size_t i = 0; i < n_values; i++) {
-        for (size_t k = 0; k < notes->n_docs; k++) {
-            if (strcmp(notes->docs[k].key, values[i]->name) == 0) {
-                values[i]->doc_string = (char *)notes->docs[k].value;
+        for (size_t k = 0; k < n_docs; k++) {
+            if (strcmp(docs[k].key, values[i]->name) == 0) {
+                values[i]->doc_string = (char *)docs[k].value;
             }
         }
     }
@@ -110,7 +113,8 @@ enum msc_status msc_onnx__write_notes(Onnx__ModelProto *model, struct msc_onnx_e
     model->has_model_version = notes->model_version != 0;
     model->model_version = notes->model_version;
     model->graph->doc_string = given(notes->graph_doc);
-    write_docs(model->graph->input, model->graph->n_input, notes);
-    write_docs(model->graph->output, model->graph->n_output, notes);
+    write_docs(model->graph->input, model->graph->n_input, notes->input_docs, notes->n_input_docs);
+    write_docs(model->graph->output, model->graph->n_output, notes->output_docs,
+               notes->n_output_docs);
     return write_metadata(model, e);
 }

@@ -15,17 +15,25 @@ static const struct msc_attr metadata[] = {
     {"names", "cat, dog"}, {"mscgym.program", "old"}, {"stride", "32"}};
 static const struct msc_attr docs[] = {{"z", "logits"}};
 
+// Empties them: the file alone gives an opset.
+static void forget_notes(struct msc_graph *g) {
+    assert_true(msc_graph_has_notes(g));
+    assert_int_equal(msc_graph_notes(g)->opset, 13);
+    assert_ok(msc_graph_set_notes(g, &(struct msc_graph_notes){0}));
+    assert_false(msc_graph_has_notes(g));
+}
+
 static struct msc_graph *make_graph(const struct msc_attr pairs[], size_t n) {
     struct msc_graph *g = load_file(MSC_TESTS_MODEL("dims"));
-    const struct msc_graph_notes notes = {.model_version = 7,
+    const struct msc_graph_notes notes = {.opset = 15,
+                                          .model_version = 7,
                                           .doc = "made by us",
                                           .graph_doc = "licence",
                                           .n_metadata = n,
                                           .metadata = pairs,
-                                          .n_docs = 1,
-                                          .docs = docs};
-    assert_false(msc_graph_has_notes(g));
-    assert_int_equal(msc_graph_notes(g)->opset, 13);
+                                          .n_output_docs = 1,
+                                          .output_docs = docs};
+    forget_notes(g);
     assert_ok(msc_graph_set_notes(g, &notes));
     assert_true(msc_graph_has_notes(g));
     return g;
@@ -34,6 +42,7 @@ static struct msc_graph *make_graph(const struct msc_attr pairs[], size_t n) {
 // Takes the graph.
 static void expect_notes(struct msc_graph *g, size_t n_metadata) {
     const struct msc_graph_notes *n = msc_graph_notes(g);
+    assert_int_equal(n->opset, 15);
     assert_int_equal(n->model_version, 7);
     assert_string_equal(n->doc, "made by us");
     assert_string_equal(n->graph_doc, "licence");
@@ -42,9 +51,10 @@ static void expect_notes(struct msc_graph *g, size_t n_metadata) {
     assert_string_equal(n->metadata[0].key, "names");
     assert_string_equal(n->metadata[0].value, "cat, dog");
     assert_string_equal(n->metadata[n_metadata - 1].key, "stride");
-    assert_int_equal(n->n_docs, 1);
-    assert_string_equal(n->docs[0].key, "z");
-    assert_string_equal(n->docs[0].value, "logits");
+    assert_int_equal(n->n_input_docs, 0);
+    assert_int_equal(n->n_output_docs, 1);
+    assert_string_equal(n->output_docs[0].key, "z");
+    assert_string_equal(n->output_docs[0].value, "logits");
     msc_graph_destroy(g);
 }
 
@@ -84,32 +94,121 @@ static void test_graph_notes__json(void **state) {
     msc_graph_destroy(g);
 }
 
-// Of the wrong form.
+// Reads the graph with `notes` as its member of that name.
+static enum msc_status read_with(struct msc_graph **out, const char *notes) {
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("dims"));
+    struct msc_str text = {0}, changed = {0};
+    forget_notes(g);
+    msc_graph_write_json(g, &text);
+    assert_null(strstr(text.data, "\"notes\""));
+    msc_str_append_n(&changed, text.data, text.length - 1);
+    msc_str_printf(&changed, ", \"notes\": %s}", notes);
+    enum msc_status status = msc_graph_read_json(out, changed.data, changed.length, "g.json", NULL);
+    msc_str_finish(&text);
+    msc_str_finish(&changed);
+    msc_graph_destroy(g);
+    return status;
+}
+
+static void expect_pair(const struct msc_attr *pair, const char *key, const char *value) {
+    assert_string_equal(pair->key, key);
+    assert_string_equal(pair->value, value);
+}
+
+// A tensor may be input and output at once, with a text for each, and entries may be repeated: then the
+// last one counts, as in ONNX Runtime.
+static void test_graph_notes__same_names(void **state) {
+    (void)state;
+    static const struct msc_attr repeated[] = {{"names", "a"}, {"k", "1"},     {"names", "b"},
+                                               {"", "2"},      {"names", "c"}, {"", "3"}};
+    static const struct msc_attr input_docs[] = {{"x", "in"}, {"y", "old"}, {"y", "new"}};
+    static const struct msc_attr output_docs[] = {{"y", "out"}, {"x", "out of x"}};
+    const struct msc_graph_notes notes = {.n_metadata = 6,
+                                          .metadata = repeated,
+                                          .n_input_docs = 3,
+                                          .input_docs = input_docs,
+                                          .n_output_docs = 2,
+                                          .output_docs = output_docs};
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("dims")), *again;
+    struct msc_str text = {0};
+    assert_ok(msc_graph_set_notes(g, &notes));
+    msc_graph_write_json(g, &text);
+    assert_ok(msc_graph_read_json(&again, text.data, text.length, "g.json", NULL));
+    const struct msc_graph_notes *n = msc_graph_notes(again);
+    assert_int_equal(n->n_metadata, 3);
+    expect_pair(&n->metadata[0], "names", "c");
+    expect_pair(&n->metadata[1], "k", "1");
+    expect_pair(&n->metadata[2], "", "3");
+    assert_int_equal(n->n_input_docs, 2);
+    expect_pair(&n->input_docs[0], "x", "in");
+    expect_pair(&n->input_docs[1], "y", "new");
+    assert_int_equal(n->n_output_docs, 2);
+    expect_pair(&n->output_docs[0], "y", "out");
+    expect_pair(&n->output_docs[1], "x", "out of x");
+    msc_graph_destroy(again);
+    msc_graph_destroy(g);
+    msc_str_finish(&text);
+}
+
+// The opset alone is kept too; who has none says nothing of one.
+static void test_graph_notes__opset(void **state) {
+    (void)state;
+    static const struct {
+        const char *notes;
+        int opset;
+    } cases[] = {
+        {"{}", 0}, {"{\"opset\": 1}", 1}, {"{\"opset\": 18}", 18}, {"{\"opset\": \"21\"}", 21}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct msc_graph *g, *again;
+        struct msc_str text = {0};
+        assert_ok(read_with(&g, cases[i].notes));
+        assert_int_equal(msc_graph_notes(g)->opset, cases[i].opset);
+        msc_graph_write_json(g, &text);
+        assert_ok(msc_graph_read_json(&again, text.data, text.length, "g.json", NULL));
+        assert_int_equal(msc_graph_notes(again)->opset, cases[i].opset);
+        msc_str_finish(&text);
+        msc_graph_destroy(again);
+        msc_graph_destroy(g);
+    }
+}
+
+// Of the wrong form: each says where.
 static void test_graph_notes__damaged(void **state) {
     (void)state;
-    static const char *const texts[] = {"\"notes\": 1", "\"notes\": {\"metadata\": {\"a\": 1}}",
-                                        "\"notes\": {\"doc\": []}"};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        struct msc_graph *g = load_file(MSC_TESTS_MODEL("dims")), *again;
-        struct msc_str text = {0}, changed = {0};
-        msc_graph_write_json(g, &text);
-        msc_str_append_n(&changed, text.data, text.length - 1);
-        msc_str_printf(&changed, ", %s}", texts[i]);
-        assert_int_equal(msc_graph_read_json(&again, changed.data, changed.length, "g.json", NULL),
-                         MSC_E_FORMAT);
-        assert_non_null(strstr(msc_status_message(), "g.json"));
-        msc_str_finish(&text);
-        msc_str_finish(&changed);
-        msc_graph_destroy(g);
+    static const struct {
+        const char *notes, *says;
+    } cases[] = {
+        {"1", "g.json: \"notes\""},
+        {"{\"metadata\": {\"a\": 1}}", "g.json: notes: metadata"},
+        {"{\"metadata\": []}", "g.json: notes: \"metadata\""},
+        {"{\"input_docs\": 3}", "g.json: notes: \"input_docs\""},
+        {"{\"output_docs\": {\"z\": null}}", "g.json: notes: output_docs"},
+        {"{\"doc\": []}", "g.json: notes: \"doc\""},
+        {"{\"model_version\": \"two\"}", "g.json: notes: \"model_version\""},
+        {"{\"opset\": 0}", "g.json: notes: \"opset\" is 0, expected 1 to 21"},
+        {"{\"opset\": 22}", "g.json: notes: \"opset\" is 22, expected 1 to 21"},
+        {"{\"opset\": -1}", "g.json: notes: \"opset\" is -1, expected 1 to 21"},
+        {"{\"opset\": 4294967309}", "g.json: notes: \"opset\" is 4294967309, expected 1 to 21"},
+        {"{\"opset\": 17.5}", "g.json: notes: \"opset\""},
+        {"{\"opset\": \"new\"}", "g.json: notes: \"opset\""},
+        {"{\"opset\": []}", "g.json: notes: \"opset\""},
+        {"{\"opset\": null}", "g.json: notes: \"opset\""},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct msc_graph *again;
+        assert_int_equal(read_with(&again, cases[i].notes), MSC_E_FORMAT);
+        if (strncmp(msc_status_message(), cases[i].says, strlen(cases[i].says)) != 0) {
+            fail_msg("%s: '%s' does not begin with '%s'", cases[i].notes, msc_status_message(),
+                     cases[i].says);
+        }
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph_notes__copies),
-        cmocka_unit_test(test_graph_notes__onnx),
-        cmocka_unit_test(test_graph_notes__json),
-        cmocka_unit_test(test_graph_notes__damaged),
+        cmocka_unit_test(test_graph_notes__copies), cmocka_unit_test(test_graph_notes__onnx),
+        cmocka_unit_test(test_graph_notes__json),   cmocka_unit_test(test_graph_notes__same_names),
+        cmocka_unit_test(test_graph_notes__opset),  cmocka_unit_test(test_graph_notes__damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

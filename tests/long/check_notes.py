@@ -6,9 +6,11 @@
 metadata_props, doc_string, model_version and domain of the model, doc_string of its graph, inputs and
 outputs: by `quantize`, a search's delivery, `export` of a record, of a strategy, with other weights,
 of a pruned model and of a float one, and through MSCGraph JSON. Keys that begin with "mscgym." are ours.
-Texts that are no UTF-8, or large, stay what they are.
+Texts that are no UTF-8, or large, stay what they are. Of repeated keys the last one counts, as in
+onnxruntime; a tensor that is input and output keeps both texts.
 """
 import json
+import shutil
 import sys
 
 from small_onnx import Checks, make, node, numpy, onnx, onnxruntime
@@ -64,7 +66,7 @@ def search(checks, section, model, workspace, weights=None):
     with open("search.json", "w", encoding="utf-8") as file:
         json.dump(configuration, file)
     code, text = checks.mscgym("search", "search.json", "--threads", 1, "--quiet")
-    checks.expect(f"search in {workspace}", code == 0, text)
+    return checks.expect(f"search in {workspace}", code == 0, text)
 
 
 def export(checks, what, *arguments):
@@ -108,8 +110,79 @@ def check_json(checks):
     quantize(checks, "g.json", "j.onnx")
     check_file(checks, "through MSCGraph JSON", "j.onnx")
     make_model(lambda model: None)
-    code, text = checks.mscgym("graph", "m.onnx", "--json")
-    checks.expect("without notes JSON has none", code == 0 and '"notes"' not in text)
+    code, text = checks.mscgym("graph", "m.onnx", "--json", "--quiet")
+    with open("plain.json", "w", encoding="utf-8") as file:
+        file.write(text)
+    checks.expect("without other notes JSON has the opset", code == 0 and
+                  json.loads(text).get("notes") == {"opset": 17}, text[-200:])
+    code, text = checks.mscgym("graph", "plain.json", "--json", "--quiet")
+    with open("plain.json", encoding="utf-8") as file:
+        checks.expect("JSON reads as the same", code == 0 and text == file.read())
+    damage_opset(checks)
+
+
+def damage_opset(checks):
+    with open("plain.json", encoding="utf-8") as file:
+        graph = json.load(file)
+    for opset in (0, 22, -3, 17.5, "new", None, [17], 2 ** 32 + 17):
+        graph["notes"] = {"opset": opset}
+        with open("damaged.json", "w", encoding="utf-8") as file:
+            json.dump(graph, file)
+        code, text = checks.mscgym("graph", "damaged.json", "--quiet")
+        checks.expect(f"opset {opset!r} in JSON", code == 1 and text.count("\n") == 1 and
+                      text.startswith('mscgym: damaged.json: notes: "opset" is '), text)
+    graph.pop("notes")
+    with open("damaged.json", "w", encoding="utf-8") as file:
+        json.dump(graph, file)
+    code, text = checks.mscgym("graph", "damaged.json", "--json", "--quiet")
+    checks.expect("JSON without notes stays so", code == 0 and '"notes"' not in text, text[-200:])
+
+
+def make_twice(repeated):
+    """x is input and output, and entries are repeated."""
+    def changes(model):
+        for key, value in repeated:
+            entry = model.metadata_props.add()
+            entry.key, entry.value = key, value
+        model.graph.input[0].doc_string = "in"
+        model.graph.output[0].doc_string = "out of y"
+        output = model.graph.output.add()
+        output.CopyFrom(model.graph.input[0])
+        output.doc_string = "out of x"
+    return make("m.onnx", [node("Gemm", ["x", "w"], ["t"]), node("Relu", ["t"], ["u"]),
+                           node("Gemm", ["u", "v"], ["y"])], {"x": ["n", 4]}, {"y": ["n", 5]},
+                {"w": f(4, 16), "v": f(16, 5)}, changes=changes)
+
+
+def check_repeated(checks):
+    numpy.savez("inputs.npz", x=f(32, 4))
+    entry = {"agent": {"type": "random"}, "budget": {"trials": 2}}
+    for repeated in ([("names", "a"), ("names", "b"), ("k", "1"), ("names", "c")], [("", "1"), ("", "2")],
+                     [("k", "1"), ("k", "")], [("K", "1"), ("k", "2"), ("k", "2")],
+                     [("ключ", "1"), ("b", "2"), ("ключ", "3"), ("b", "4")], []):
+        path = make_twice(repeated)
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        expected = session.get_modelmeta().custom_metadata_map
+        for form in ("--json", "--sites"):
+            _, direct = checks.mscgym("graph", "m.onnx", form, "--quiet")
+            checks.mscgym("graph", "m.onnx", "-o", "g.json", "--quiet")
+            code, text = checks.mscgym("graph", "g.json", form, "--quiet")
+            checks.expect(f"{repeated}: {form} of its JSON", code == 0 and text == direct, text[-200:])
+        for model in ("m.onnx", "g.json"):
+            what = f"{repeated}, {model}"
+            shutil.rmtree("twice", ignore_errors=True)
+            if not search(checks, {"prune": {"gym": [entry]}}, model, "twice"):
+                continue
+            made = onnx.load("twice/m.onnx" if model == "m.onnx" else "twice/g.onnx")
+            keys = [e.key for e in made.metadata_props]
+            found = {e.key: e.value for e in made.metadata_props if not e.key.startswith("mscgym.")}
+            checks.expect(f"{what}: as onnxruntime has them", found == expected and
+                          len(keys) == len(set(keys)), (keys, found))
+            texts = [{value.name: value.doc_string for value in values}
+                     for values in (made.graph.input, made.graph.output)]
+            checks.expect(f"{what}: texts of inputs and outputs", texts == [
+                {"x": "in"}, {"y": "out of y", "x": "out of x"}], texts)
+            checks.expect(f"{what}: opset", made.opset_import[0].version == 17, made.opset_import)
 
 
 def check_bytes(checks):
@@ -140,6 +213,7 @@ def main():
     check_exports(checks)
     check_json(checks)
     check_bytes(checks)
+    check_repeated(checks)
     return checks.finish()
 
 

@@ -5,7 +5,7 @@
 
 Pruned float models and quantised ones, of opsets 11 to 21, with operators whose form changed between
 opsets. onnx.checker and onnxruntime have to take each file, with and without optimising, and mscgym
-computes the same of it.
+computes the same of it. Through MSCGraph JSON it is the same opset.
 """
 import json
 import os
@@ -196,11 +196,28 @@ def check_quantised(checks):
             check_file(checks, f"{bits} bits, opset {opset}", path, max(opset, least))
 
 
+def check_json(checks):
+    """Quantised from the ONNX file and from its JSON."""
+    numpy.savez("many.npz", x=f(20, 3, 8, 8))
+    for name in ("layers", "mean", "pad, resize, split"):
+        for opset in OPSETS:
+            make_case(name, opset)
+            code, text = checks.mscgym("graph", "m.onnx", "-o", "g.json", "--quiet")
+            checks.expect(f"{name}, opset {opset}: graph -o", code == 0, text)
+            for model in ("m.onnx", "g.json"):
+                code, text = checks.mscgym("quantize", model, "--inputs", "many.npz", "-o", "q.onnx",
+                                           "--threads", 1, "--quiet")
+                what = f"{name}, opset {opset}, {model} quantised"
+                if checks.expect(what, code == 0, text):
+                    check_file(checks, what, "q.onnx", max(opset, 13))
+
+
 def main():
     checks = Checks(sys.argv[1])
     numpy.savez("inputs.npz", x=f(4, 3, 8, 8))
     check_pruned(checks)
     check_quantised(checks)
+    check_json(checks)
     return checks.finish()
 
 
