@@ -83,11 +83,21 @@ static void find_group(struct msc_slot *slot, const struct msc_joint *j,
     }
 }
 
+// An output that repeats an input has the input's own values.
+static bool is_repeated_input(const struct msc_graph *g, const struct msc_joint *j) {
+    if (j->op != MSC_OP_IDENTITY || !msc_graph_is_output(g, j->outputs[0])) {
+        return false;
+    }
+    int32_t producer = msc_graph_tensor(g, j->operands[0])->producer;
+    return producer != MSC_NO_ID && msc_graph_joint(g, producer)->op == MSC_OP_INPUT;
+}
+
 // What the operator table says of an operand, or, of activations, the target.
 static bool is_slot(const struct finder *f, const struct msc_joint *j,
                     const struct msc_op_role *role, int32_t tensor, bool is_weight) {
     if (f->class_of != NULL && !is_weight) {
-        return f->class_of[tensor] != MSC_NO_ID && !msc_op_has_trait(j->op, MSC_TRAIT_SHAPE);
+        return f->class_of[tensor] != MSC_NO_ID && !msc_op_has_trait(j->op, MSC_TRAIT_SHAPE) &&
+               !is_repeated_input(f->g, j);
     }
     bool is_marked = role->is_slot || (is_weight && role->is_weight_slot);
     return is_marked && !is_constant_product(f->g, j);
@@ -169,7 +179,8 @@ static int32_t list_outputs(struct msc_slot *slots, const struct finder *f) {
     int32_t n = 0;
     for (int32_t i = 0; f->class_of != NULL && i < msc_graph_n_outputs(f->g); i++) {
         int32_t tensor = msc_graph_output(f->g, i);
-        if (f->class_of[tensor] == MSC_NO_ID) {
+        const struct msc_joint *j = msc_graph_joint(f->g, msc_graph_tensor(f->g, tensor)->producer);
+        if (f->class_of[tensor] == MSC_NO_ID || is_repeated_input(f->g, j)) {
             continue;
         }
         if (slots != NULL) {

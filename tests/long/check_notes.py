@@ -185,6 +185,26 @@ def check_repeated(checks):
             checks.expect(f"{what}: opset", made.opset_import[0].version == 17, made.opset_import)
 
 
+def check_handed_on(checks):
+    """Quantised, an output that is an input is what comes in; so is a copy of it."""
+    x = f(32, 4)
+    numpy.savez("inputs.npz", x=x)
+    for has_copy in (False, True):
+        make_twice([])
+        model = onnx.load("m.onnx")
+        if has_copy:
+            model.graph.node.append(node("Identity", ["x"], ["z"]))
+            model.graph.output[1].name = "z"
+            onnx.save(model, "m.onnx")
+        quantize(checks, "m.onnx", "q.onnx")
+        try:
+            session = onnxruntime.InferenceSession("q.onnx", providers=["CPUExecutionProvider"])
+            given = session.run([model.graph.output[1].name], {"x": x})[0]
+            checks.expect(f"quantised, handed on, {has_copy}", numpy.array_equal(given, x))
+        except Exception as error:  # whatever it throws: the model is bad
+            checks.expect(f"quantised, handed on, {has_copy}", False, error)
+
+
 def check_bytes(checks):
     """Neither bytes that are no UTF-8 nor empty entries stop anything."""
     def strange(model):
@@ -214,6 +234,7 @@ def main():
     check_json(checks)
     check_bytes(checks)
     check_repeated(checks)
+    check_handed_on(checks)
     return checks.finish()
 
 
