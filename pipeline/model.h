@@ -69,8 +69,8 @@ void msc_model_take_whole(struct msc_model *model, const struct msc_array *const
 enum msc_status msc_model_set_states(struct msc_model *model,
                                      const struct msc_config_state states[], size_t n);
 // Takes the weights of `path` from now on: a model with the same joints (ONNX, MSCGraph JSON), or a .npz
-// or .safetensors with arrays by the names, types and shapes that weights have in the model's file; those
-// that are not named are again the file's. Graph, samples and backend stay. Strategies are for the weights
+// or .safetensors with arrays by the names and shapes that weights have in the model's file, floats of any
+// width (graph/onnx/load.h); those that are not named are again the file's. Graph, samples and backend stay. Strategies are for the weights
 // that they were found with: msc_strategy_refit makes them fit. MSC_E_INVALID: they are no weights of this
 // model, and it stays as it was.
 enum msc_status msc_model_update_weights(struct msc_model *model, const char *path);

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "data/safetensors.h"
+#include "graph/onnx/graph_weights.h"
 #include "graph/onnx/onnx.h"
 
 #include <string.h>
@@ -132,27 +133,6 @@ enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
     return msc_onnx_load(out, path, &options);
 }
 
-// Of MSCGraph JSON, whose weights are tensors of the graph as it is.
-static enum msc_status set_weights(struct msc_graph *g, const char *path,
-                                   const struct msc_array_list *weights) {
-    for (size_t i = 0; i < weights->n; i++) {
-        int32_t tensor = msc_graph_find_tensor(g, weights->names[i]);
-        enum msc_status status = MSC_OK;
-        if (msc_weight_is_counter(weights->names[i])) {
-            continue;
-        }
-        if (tensor == MSC_NO_ID || msc_graph_tensor(g, tensor)->producer != MSC_NO_ID) {
-            status = msc_weight_fail_unknown(weights, weights->names[i]);
-        } else {
-            status = msc_graph_set_weight_data(g, tensor, weights->arrays[i]);
-        }
-        if (status != MSC_OK) {
-            return msc_status_prefix(status, "%s", path);
-        }
-    }
-    return MSC_OK;
-}
-
 static enum msc_status load_plain(struct msc_graph **out, const char *path,
                                   const struct msc_array_list *weights) {
     if (weights && msc_path_ends_in(path, ".onnx")) {
@@ -160,10 +140,10 @@ static enum msc_status load_plain(struct msc_graph **out, const char *path,
     }
     struct msc_graph *g = NULL;
     MSC_TRY(msc_graph_load(&g, path));
-    enum msc_status status = weights ? set_weights(g, path, weights) : MSC_OK;
+    enum msc_status status = weights ? msc_graph__set_weights(g, weights) : MSC_OK;
     if (status != MSC_OK) {
         msc_graph_destroy(g);
-        return status;
+        return msc_status_prefix(status, "%s", path);
     }
     *out = g;
     return MSC_OK;

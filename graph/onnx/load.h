@@ -22,8 +22,8 @@ enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
 // the graph; else it is as msc_graph_load gives it, for the caller to bind.
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
                                      const struct msc_binding bindings[], size_t n);
-// The same with other weights, by the names that the file gives them and of the same types and shapes, before
-// anything is made of them. Layers that are not named stay; of one that is, with the normalisation behind it,
+// The same with other weights, by the names that the file gives them and of the same shapes, before anything is
+// made of them; floats of another width are converted. Layers that are not named stay; of one that is, with the normalisation behind it,
 // all weights are. MSC_E_INVALID: there is no such weight, it does not fit, or one is missing.
 enum msc_status msc_graph_load_weights(struct msc_graph **out, bool *is_bound, const char *path,
                                        const struct msc_binding bindings[], size_t n,
@@ -32,11 +32,6 @@ enum msc_status msc_graph_load_weights(struct msc_graph **out, bool *is_bound, c
 // arena. Whether they are there is not looked at.
 enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct msc_arena *arena,
                                      const char *path);
-
-// Is an array of a state dict only a count of batches, which no model holds?
-bool msc_weight_is_counter(const char *name);
-// MSC_E_INVALID: the model has no such weight; and why, where batch normalisation is gone from it.
-enum msc_status msc_weight_fail_unknown(const struct msc_array_list *weights, const char *name);
 
 MSC_PUBLIC_END
 

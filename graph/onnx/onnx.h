@@ -28,7 +28,8 @@ struct msc_onnx_import_options {
     // By input: what the graph is read for, and only that. Lengths, and integers of at most one
     // dimension, are taken as they are there. May be NULL.
     const struct msc_array_list *feeds;
-    // By name, of the same type and shape: elements in place of the initialisers'. May be NULL.
+    // By name, of the same shape, and of the same type or both floats: elements in place of the initialisers'.
+    // May be NULL.
     const struct msc_array_list *weights;
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "data/array.h"
+#include "graph/onnx/new_weights.h"
 #include "graph/passes/constant_internal.h"
 
 #include <stdio.h>
@@ -45,18 +46,10 @@ static enum msc_status read_initializer(struct msc_array **out, const struct msc
         *out = old;
         return MSC_OK;
     }
-    char expected[MSC_DIMS_TEXT_BYTES], found[MSC_DIMS_TEXT_BYTES];
-    msc_dims_format(expected, msc_array_n_dims(old), msc_array_dims(old));
-    msc_dims_format(found, msc_array_n_dims(new), msc_array_dims(new));
-    enum msc_dtype dtype = msc_array_dtype(old);
+    enum msc_status status = msc_new_weights__fit(out, source->name, new, msc_array_dtype(old),
+                                                  msc_array_n_dims(old), msc_array_dims(old));
     msc_array_release(old);
-    if (dtype != msc_array_dtype(new) || strcmp(expected, found) != 0) {
-        return MSC_FAIL(MSC_E_INVALID, "initialiser '%s' is %s%s, the new one %s%s", source->name,
-                        msc_dtype_name(dtype), expected, msc_dtype_name(msc_array_dtype(new)),
-                        found);
-    }
-    *out = msc_array_retain(new);
-    return MSC_OK;
+    return status;
 }
 
 enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import *im,

@@ -1,75 +1,33 @@
 // Other weights in place of a file's (msc_onnx_import_options): what training leaves of a network. A layer's come
-// together: new elements of a convolution beside an old batch normalisation, or beside a bias into which one
-// went, would be a network that nobody has trained.
+// together (graph/onnx/new_weights.h).
 #include "graph/onnx/onnx_import_internal.h"
 
-#include "data/npy.h"
-#include "graph/onnx/load.h"
+#include "graph/onnx/new_weights.h"
 
 #include <string.h>
 
 // What the check knows of the file's graph.
 struct layers {
     const Onnx__GraphProto *g;
-    const struct msc_array_list *weights;
     struct msc_graph_names makers;       // of values: nodes
     struct msc_graph_names initializers; // by name
     int32_t *same;                       // [n_node] a node of the same layer, or itself
 };
 
-// ---- Names that there are none of -------------------------------------------------------------
-
-// How many batches a normalisation was trained on: nothing that computes.
-bool msc_weight_is_counter(const char *name) {
-    static const char ending[] = "num_batches_tracked";
-    size_t n = strlen(name), n_ending = sizeof ending - 1;
-    return n >= n_ending && strcmp(name + n - n_ending, ending) == 0 &&
-           (n == n_ending || name[n - n_ending - 1] == '.');
-}
-
-// Do the new weights have statistics of what the name begins with?
-static bool is_of_norm(const struct msc_array_list *weights, const char *name, int n_stem) {
-    static const char *const endings[] = {".running_mean", ".running_var"};
-    for (size_t i = 0; i < weights->n; i++) {
-        for (size_t k = 0; k < 2; k++) {
-            if (strncmp(weights->names[i], name, (size_t)n_stem) == 0 &&
-                strcmp(weights->names[i] + n_stem, endings[k]) == 0) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-static int stem_length(const char *name) {
-    const char *dot = strrchr(name, '.');
-    return dot != NULL ? (int)(dot - name) : 0;
-}
-
-enum msc_status msc_weight_fail_unknown(const struct msc_array_list *weights, const char *name) {
-    int n_stem = stem_length(name);
-    if (n_stem > 0 && is_of_norm(weights, name, n_stem)) {
-        return MSC_FAIL(
-            MSC_E_INVALID,
-            "there is no '%s' for the new weights: when this file was made, the batch "
-            "normalisation %.*s went into another layer, for which weights that were "
-            "trained with it are none; export the model with it (torch.onnx.export: "
-            "optimize=False, or training=TrainingMode.PRESERVE), or with the new weights",
-            name, n_stem, name);
-    }
-    return MSC_FAIL(MSC_E_INVALID, "there is no initialiser '%s' for the new weights", name);
-}
-
 enum msc_status msc_onnx__check_weight_names(struct msc_onnx_import *im) {
-    const struct msc_array_list *weights = im->options->weights;
-    const char *unknown = NULL; // of a normalisation, if there is one: it says why
-    for (size_t i = 0; weights != NULL && i < weights->n; i++) {
-        const char *name = weights->names[i];
-        bool is_known = msc_onnx__is_initializer(im, name) || msc_weight_is_counter(name);
-        bool says_why = !is_known && is_of_norm(weights, name, stem_length(name));
-        unknown = !is_known && (unknown == NULL || says_why) ? name : unknown;
+    const Onnx__GraphProto *g = im->proto;
+    if (im->options->weights == NULL) {
+        return MSC_OK;
     }
-    return unknown == NULL ? MSC_OK : msc_weight_fail_unknown(weights, unknown);
+    const char **known =
+        msc_arena_array(&im->builder.arena, g->n_initializer + 1, sizeof(known[0]));
+    if (known == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for new weights");
+    }
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        known[i] = g->initializer[i]->name;
+    }
+    return msc_new_weights__check_names(im->options->weights, known, g->n_initializer);
 }
 
 // ---- Layers -----------------------------------------------------------------------------------
@@ -184,44 +142,27 @@ static const Onnx__TensorProto *weight_at(const struct layers *l, int32_t node, 
     return NULL;
 }
 
-static enum msc_status check_layers(const struct layers *l, const char **given) {
-    enum { MOST = 4 };
-    for (int32_t i = 0; i < (int32_t)l->g->n_node; i++) {
-        for (size_t n = 0; n < MOST; n++) {
-            const Onnx__TensorProto *w = weight_at(l, i, n);
-            if (w != NULL && msc_array_list_find(l->weights, w->name) != NULL) {
-                given[layer_of(l, i)] = w->name;
-            }
-        }
-    }
-    for (int32_t i = 0; i < (int32_t)l->g->n_node; i++) {
-        const char *name = given[layer_of(l, i)];
-        for (size_t n = 0; name != NULL && n < MOST; n++) {
-            const Onnx__TensorProto *w = weight_at(l, i, n);
-            if (w != NULL && msc_array_list_find(l->weights, w->name) == NULL) {
-                return MSC_FAIL(MSC_E_INVALID,
-                                "the new weights have '%s' but not '%s', which belongs to the same "
-                                "layer; give all of a layer, or export the model with the new "
-                                "weights",
-                                name, w->name);
-            }
-        }
-    }
-    return MSC_OK;
-}
-
 enum msc_status msc_onnx__check_weight_layers(struct msc_onnx_import *im) {
-    struct layers l = {.g = im->proto, .weights = im->options->weights};
+    enum { MOST = 4 };
+    struct layers l = {.g = im->proto};
     struct msc_arena arena = {0};
     enum msc_status status = MSC_OK;
-    if (l.weights == NULL) {
+    size_t n_nodes = l.g->n_node, n = 0;
+    if (im->options->weights == NULL) {
         return MSC_OK;
     }
-    const char **given = msc_arena_array(&arena, l.g->n_node + 1, sizeof(given[0]));
-    status = given != NULL ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for new weights");
+    struct msc_layer_weight *list = msc_arena_array(&arena, n_nodes * MOST + 1, sizeof(list[0]));
+    status = list != NULL ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for new weights");
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(find_layers(&l, &arena));
-    status = check_layers(&l, given);
+    for (size_t i = 0; i < n_nodes * MOST; i++) {
+        int32_t node = (int32_t)(i / MOST);
+        const Onnx__TensorProto *w = weight_at(&l, node, i % MOST);
+        if (w != NULL) {
+            list[n++] = (struct msc_layer_weight){w->name, layer_of(&l, node)};
+        }
+    }
+    status = msc_new_weights__check_layers(im->options->weights, list, n, n_nodes);
 out:
     msc_graph__names_finish(&l.makers);
     msc_graph__names_finish(&l.initializers);

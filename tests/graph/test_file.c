@@ -1,3 +1,4 @@
+#include "data/npy.h"
 #include "graph/onnx/load.h"
 #include "tests/graph/graph_samples.h"
 
@@ -27,9 +28,116 @@ static void test_graph_file__json(void **state) {
     msc_graph_destroy(g);
 }
 
+// A product with a bias, in a new file "net.json" in `folder`.
+static void save_product(const char *folder) {
+    struct msc_graph *g;
+    int32_t x;
+    char path[64];
+    assert_ok(msc_graph_create(&g, "product"));
+    assert_ok(msc_graph_add_input(&x, g, "x", "x", MSC_DTYPE_F32, "", 2, DIMS(1, 2)));
+    const struct msc_weight_spec weights[] = {
+        {"weight", add_weight(g, "fc.weight", "", 2, DIMS(1, 2))},
+        {"bias", add_weight(g, "fc.bias", "", 1, DIMS(1))},
+    };
+    int32_t y = add_joint(g, &(struct msc_joint_spec){.op = MSC_OP_LINEAR_BIAS,
+                                                      .n_inputs = 1,
+                                                      .inputs = &x,
+                                                      .n_weights = 2,
+                                                      .weights = weights});
+    assert_ok(msc_graph_set_outputs(g, 1, &y));
+    assert_ok(msc_graph_finalize(g));
+    snprintf(path, sizeof(path), "%s/net", folder);
+    assert_ok(msc_graph_save(g, path));
+    msc_graph_destroy(g);
+}
+
+struct given {
+    const char *name;
+    int n_dims;
+    int64_t dims[2];
+    double element; // each is so
+    enum msc_dtype dtype;
+};
+
+static enum msc_status load_with(struct msc_graph **out, const char *folder,
+                                 const struct given given[], size_t n) {
+    struct msc_array_list list = {0};
+    char path[64];
+    bool is_bound;
+    for (size_t i = 0; i < n; i++) {
+        struct msc_array *wide, *array;
+        assert_ok(msc_array_create(&wide, MSC_DTYPE_F64, given[i].n_dims, given[i].dims));
+        for (int64_t k = 0; k < msc_array_n_elements(wide); k++) {
+            ((double *)msc_array_data(wide))[k] = given[i].element;
+        }
+        assert_ok(msc_array_convert(&array, wide, given[i].dtype));
+        assert_ok(msc_array_list_add(&list, given[i].name, array));
+        msc_array_release(array);
+        msc_array_release(wide);
+    }
+    snprintf(path, sizeof(path), "%s/net.json", folder);
+    enum msc_status status = msc_graph_load_weights(out, &is_bound, path, NULL, 0, &list);
+    msc_array_list_finish(&list);
+    return status;
+}
+
+static void test_graph_file__weights(void **state) {
+    (void)state;
+    static const struct {
+        struct given given[2];
+        size_t n;
+        const char *message; // NULL: they are taken
+    } cases[] = {
+        {{{"fc.weight", 2, {1, 2}, 0.1, MSC_DTYPE_F64}, {"fc.bias", 1, {1}, 0.5, MSC_DTYPE_F16}},
+         2,
+         NULL},
+        {{{"fc.weight", 2, {1, 2}, 0.1, MSC_DTYPE_F32}}, 1, "have 'fc.weight' but not 'fc.bias'"},
+        {{{"fc.bias", 1, {1}, 0.5, MSC_DTYPE_F32}}, 1, "have 'fc.bias' but not 'fc.weight'"},
+        {{{"module.fc.weight", 2, {1, 2}, 0.1, MSC_DTYPE_F32}}, 1, "strip 'module.'"},
+        {{{"weight", 2, {1, 2}, 0.1, MSC_DTYPE_F32}}, 1, "'fc.weight': add 'fc.'"},
+        {{{"fc.", 2, {1, 2}, 0.1, MSC_DTYPE_F32}, {"", 1, {1}, 0.5, MSC_DTYPE_F32}},
+         2,
+         "no initialiser 'fc.'"},
+        {{{"fc.weight", 2, {1, 2}, 1e39, MSC_DTYPE_F64}, {"fc.bias", 1, {1}, 0.5, MSC_DTYPE_F32}},
+         2,
+         "1e+39"},
+        {{{"fc.weight", 2, {1, 2}, 1, MSC_DTYPE_I64}, {"fc.bias", 1, {1}, 0.5, MSC_DTYPE_F32}},
+         2,
+         "as floats"},
+        {{{"fc.weight", 1, {2}, 0.1, MSC_DTYPE_F64}, {"fc.bias", 1, {1}, 0.5, MSC_DTYPE_F32}},
+         2,
+         "float64[2]"},
+    };
+    char folder[] = "/tmp/msc_test_graph_XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    save_product(folder);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct msc_graph *g = NULL;
+        enum msc_status status = load_with(&g, folder, cases[i].given, cases[i].n);
+        if (cases[i].message != NULL) {
+            assert_int_equal(status, MSC_E_INVALID);
+            assert_message(cases[i].message);
+            continue;
+        }
+        assert_ok(status);
+        const float *weight =
+            msc_array_data(msc_graph_tensor(g, msc_graph_find_tensor(g, "fc.weight"))->data);
+        const float *bias =
+            msc_array_data(msc_graph_tensor(g, msc_graph_find_tensor(g, "fc.bias"))->data);
+        assert_true(weight[0] == 0.1f && weight[1] == 0.1f && bias[0] == 0.5f);
+        msc_graph_destroy(g);
+    }
+    snprintf(path, sizeof(path), "%s/net.json", folder);
+    assert_int_equal(remove(path), 0);
+    snprintf(path, sizeof(path), "%s/net.safetensors", folder);
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(remove(folder), 0);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_file__json),
+        cmocka_unit_test(test_graph_file__weights),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,9 @@ before one, behind a linear layer, and with a weight that two convolutions share
 second training, by the names of a state dict. ONNX Runtime says what the network of these computes.
 (a) The float export computes it; (b) the loss printed for a strategy with scales made anew is that of
 the exported file against it; (c) a network whose normalisation went into the convolution when the file
-was made, and weights of which a layer's are there in part, are refused by a line that names one.
+was made, and weights of which a layer's are there in part, are refused by a line that names one, of MSCGraph
+JSON as well; (d) names with and without what a wrapper adds are refused by a line that names both and the
+fix; (e) floats of another width are converted, what does not fit is refused.
 Exit code 1 when one fails, 77 without onnx or onnxruntime.
 """
 import json
@@ -102,6 +104,19 @@ def shared(net):
     return net.node("Add", [x, net.weight("fc.bias", 4)], "y")
 
 
+def recurrent(net):
+    """A recurrent layer, a layer normalisation, and a product with a sum of two dimensions behind it."""
+    net.weights.update({"lengths": numpy.array([0, 3, 64]), "axes": numpy.array([1])})
+    x = net.node("Reshape", ["x", "lengths"], "f")
+    shapes = {"w": (1, 16, 64), "r": (1, 16, 4), "b": (1, 32)}
+    x = net.node("LSTM", [x] + [net.weight(f"lstm.{part}", *shape) for part, shape in shapes.items()], "l",
+                 hidden_size=4)
+    x = net.node("Squeeze", [x, "axes"], "s")
+    x = net.node("LayerNormalization", [x, net.weight("norm.weight", 4), net.weight("norm.bias", 4)], "n")
+    x = net.node("MatMul", [x, net.weight("fc.weight", 4, 5)], "m")
+    return net.node("Add", [x, net.weight("fc.bias", 3, 5)], "y")
+
+
 def fold(weights, conv, norm):
     """What an exporter makes of a convolution without a bias and its normalisation."""
     scale = weights[f"{norm}.weight"] / numpy.sqrt(weights[f"{norm}.running_var"] + 1e-3)
@@ -122,6 +137,19 @@ def loss_of(y, z):
     return float(numpy.square(y - z, dtype=numpy.float64).sum() / numpy.square(y, dtype=numpy.float64).sum())
 
 
+def save_bfloat16(path, arrays):
+    """A .safetensors of the bits, by the format's own text."""
+    header, at = {}, 0
+    for key, a in arrays.items():
+        header[key] = {"dtype": "BF16", "shape": a.shape, "data_offsets": [at, at + a.nbytes]}
+        at += a.nbytes
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for a in arrays.values():
+            file.write(a.tobytes())
+
+
 class Checks:
     def __init__(self, mscgym):
         self.mscgym, self.n_failed = mscgym, 0
@@ -133,12 +161,15 @@ class Checks:
         self.n_failed += not holds
         print(f"{'ok    ' if holds else 'FAILED'} {what}")
 
-    def refused(self, what, words, *command):
+    def refused(self, what, words, *command, all_of=(), none_of=()):
         result = self.run("export", *command, "-o", "no.onnx")
         line = result.stderr.strip()
-        is_named = any(f"'{word}'" in line for word in words)
+        is_named = (any(f"'{word}'" in line for word in words) and all(word in line for word in all_of)
+                    and not any(word in line for word in none_of))
         self.expect(result.returncode in (1, 2) and is_named and "\n" not in line and
                     not os.path.exists("no.onnx"), f"{what}: refused: {line[:200]}")
+        if os.path.exists("no.onnx"):
+            os.remove("no.onnx")
 
     def network(self, name, build, **more):
         """(a) and (b)."""
@@ -210,12 +241,127 @@ class Checks:
         result = self.run("export", "--model", "folded.onnx", "--weights", "new.npz", "-o", "float.onnx")
         self.expect(result.returncode == 0, f"folded in both: {result.stderr}")
 
-    def graph(self, name, state):
+    def graph(self, name, model, state):
         """The same of MSCGraph JSON, which the normalisation has gone into."""
         self.run("graph", f"{name}.onnx", "-o", "graph.json", "--quiet")
         numpy.savez("new.npz", **state)
         self.refused("MSCGraph, the whole state dict", [f"bn1.{part}" for part in NORM], "--model",
                      "graph.json", "--weights", "new.npz")
+        numpy.savez("new.npz", **{f"module.{key}": a for key, a in state.items()})
+        self.refused("MSCGraph, a wrapper", ["module.conv1.weight"], "--model", "graph.json", "--weights",
+                     "new.npz", all_of=["'conv1.weight'", "strip 'module.'"], none_of=["normalisation"])
+        onnx.save(model, "new.onnx")
+        self.run("graph", "new.onnx", "-o", "new.json", "--quiet")
+        result = self.run("export", "--model", "graph.json", "--weights", "new.safetensors", "-o", "float.onnx")
+        x = numpy.load("x.npz")["x"]
+        worst = (numpy.abs(compute("float.onnx", x) - compute(model, x)).max() if result.returncode == 0
+                 else numpy.inf)
+        self.expect(worst < 1e-4, f"MSCGraph, all weights differ by {worst:.2g} {result.stderr}")
+
+    def graph_part(self, name, weights, layer):
+        """Of a layer of MSCGraph JSON each weight alone, and all but each one."""
+        self.run("graph", f"{name}.onnx", "-o", "graph.json", "--quiet")
+        parts = {(key,) for key in layer} | {tuple(key for key in layer if key != other) for other in layer}
+        for part in sorted(parts):
+            numpy.savez("part.npz", **{key: weights[key] for key in part})
+            self.refused(f"MSCGraph {name}, only {', '.join(part)}", set(layer) - set(part), "--model",
+                         "graph.json", "--weights", "part.npz", all_of=["same layer"])
+        numpy.savez("part.npz", **{key: weights[key] for key in layer})
+        result = self.run("export", "--model", "graph.json", "--weights", "part.npz", "-o", "float.onnx")
+        self.expect(result.returncode == 0, f"MSCGraph {name}, all of {', '.join(layer)} {result.stderr}")
+
+    def wrapped(self, name, old, state):
+        """Names that a wrapper has changed, in the state dict and in the model."""
+        plain = "bn1.running_mean"
+        for wrapper in ("module.", "_orig_mod.", "model.", "module._orig_mod.", "_orig_mod.module."):
+            numpy.savez("new.npz", **{wrapper + key: a for key, a in state.items()})
+            given = next(iter(state))
+            self.refused(f"all names begin with {wrapper}", [wrapper + given], "--model", f"{name}.onnx",
+                         "--weights", "new.npz", all_of=[f"'{given}'", f"strip '{wrapper}'"],
+                         none_of=["normalisation"])
+            numpy.savez("new.npz", **{(wrapper if key == plain else "") + key: a for key, a in state.items()})
+            self.refused(f"one name begins with {wrapper}", [wrapper + plain], "--model", f"{name}.onnx",
+                         "--weights", "new.npz", all_of=[f"'{plain}'", f"strip '{wrapper}'"],
+                         none_of=["normalisation"])
+            weights = {wrapper + key: a for key, a in old.weights.items()}
+            nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in old.nodes]
+            for node in nodes:
+                node.input[:] = [wrapper + i if i in old.weights else i for i in node.input]
+            onnx.save(old.model("y", weights, nodes), "wrapped.onnx")
+            numpy.savez("new.npz", **state)
+            self.refused(f"the model's names begin with {wrapper}", [given], "--model", "wrapped.onnx",
+                         "--weights", "new.npz", all_of=[f"'{wrapper}{given}'", f"add '{wrapper}'"],
+                         none_of=["normalisation"])
+        # A part of the network is wrapped; extra names of a training.
+        inner = {key.replace("bn1.", "bn1._orig_mod."): a for key, a in state.items()}
+        numpy.savez("new.npz", **inner)
+        self.refused("names within which there is _orig_mod.", ["bn1._orig_mod.weight"], "--model",
+                     f"{name}.onnx", "--weights", "new.npz",
+                     all_of=["'bn1.weight'", "strip '_orig_mod.'"], none_of=["normalisation"])
+        numpy.savez("new.npz", **{f"model.{key}": a for key, a in state.items()}, **{"loss.weight": numpy.ones(3)})
+        self.refused("a wrapper, and a weight of the loss", ["model.conv1.weight"], "--model", f"{name}.onnx",
+                     "--weights", "new.npz", all_of=["strip 'model.'"])
+        # Statistics of what the model has, or of another model: no normalisation went anywhere.
+        numpy.savez("new.npz", **state, **{"bn1.scale": state["bn1.weight"]})
+        self.refused("a name more for a normalisation that is there", ["bn1.scale"], "--model", f"{name}.onnx",
+                     "--weights", "new.npz", none_of=["normalisation"])
+        numpy.savez("new.npz", **state, **{f"ema.{key}": a for key, a in state.items()})
+        self.refused("the names and again with a wrapper", ["ema.conv1.weight"], "--model", f"{name}.onnx",
+                     "--weights", "new.npz", none_of=["normalisation"])
+        numpy.savez("new.npz", **{f"net.{key[:2]}_{key[2:]}": a for key, a in state.items()})
+        self.refused("another network's state dict", ["net.co_nv1.weight"], "--model", f"{name}.onnx",
+                     "--weights", "new.npz", none_of=["normalisation", "strip", "add"])
+
+    def widths(self, name, old, state):
+        """Floats of other widths, for a model of float32 and one of which a weight is float16."""
+        x = numpy.load("x.npz")["x"]
+        floats = {key: a for key, a in state.items() if a.dtype == numpy.float32}
+        self.run("graph", f"{name}.onnx", "-o", "graph.json", "--quiet")
+        for width in ("float64", "float16", "bfloat16"):
+            for model, part in ((f"{name}.onnx", ""), ("graph.json", "fc2.")):
+                new = {key: a for key, a in floats.items() if key.startswith(part)}
+                if width == "bfloat16":
+                    file, new = "new.safetensors", {key: a.view(numpy.uint32) >> 16 for key, a in new.items()}
+                    save_bfloat16(file, {key: a.astype(numpy.uint16) for key, a in new.items()})
+                    new = {key: (a << 16).view(numpy.float32) for key, a in new.items()}
+                else:
+                    file, new = "new.npz", {key: a.astype(width) for key, a in new.items()}
+                    numpy.savez(file, **new)
+                new = {key: a.astype(numpy.float32) for key, a in new.items()}
+                wanted = compute(old.model("y", {**old.weights, **new}), x)
+                result = self.run("export", "--model", model, "--weights", file, "-o", "float.onnx")
+                worst = (numpy.abs(compute("float.onnx", x) - wanted).max() if result.returncode == 0
+                         else numpy.inf)
+                self.expect(worst < 1e-4, f"{width} into {model}: differs by {worst:.2g} {result.stderr}")
+        for what, value, words in (("beyond float32", numpy.full_like(state["fc2.bias"], 1e300, "float64"),
+                                    ["1e+300", "float32", "element 0 of 10"]),
+                                   ("of integers", numpy.arange(10), ["int64", "float32", "floats"]),
+                                   ("of another shape", numpy.zeros(11), ["[10]", "[11]"])):
+            numpy.savez("new.npz", **{**state, "fc2.bias": value})
+            self.refused(f"a bias {what}", ["fc2.bias"], "--model", f"{name}.onnx", "--weights", "new.npz",
+                         all_of=words)
+            numpy.savez("new.npz", **{"fc2.weight": state["fc2.weight"], "fc2.bias": value})
+            self.refused(f"a bias {what}, MSCGraph", ["fc2.bias"], "--model", "graph.json", "--weights",
+                         "new.npz", all_of=words)
+        self.half(x)
+
+    def half(self, x):
+        """A model of float16 takes weights of float32 that fit."""
+        old, new = Network(3), Network(4)
+        for net in (old, new):
+            net.node("Cast", ["x"], "h", to=TensorProto.FLOAT16)
+            net.node("Conv", ["h", net.weight("conv.weight", 4, 3, 3, 3), net.weight("conv.bias", 4)], "c")
+            net.node("Cast", ["c"], "y", to=TensorProto.FLOAT)
+        narrow = [{key: a.astype(numpy.float16) for key, a in net.weights.items()} for net in (old, new)]
+        onnx.save(old.model("y", narrow[0]), "half.onnx")
+        numpy.savez("new.npz", **new.weights)
+        wanted = compute(new.model("y", narrow[1]), x)
+        result = self.run("export", "--model", "half.onnx", "--weights", "new.npz", "-o", "float.onnx")
+        worst = numpy.abs(compute("float.onnx", x) - wanted).max() if result.returncode == 0 else numpy.inf
+        self.expect(worst < 1e-2, f"float32 into a model of float16: differs by {worst:.2g} {result.stderr}")
+        numpy.savez("new.npz", **{**new.weights, "conv.bias": numpy.float32([1, 2, 65536, 3])})
+        self.refused("a bias beyond float16", ["conv.bias"], "--model", "half.onnx", "--weights", "new.npz",
+                     all_of=["65536", "float16", "element 2 of 4"])
 
     def head(self, name, old, state):
         """A layer alone is trained further: the others stay."""
@@ -240,12 +386,27 @@ def main():
             checks.partial("behind", state, left_out)
         checks.head("behind", old, state)
         checks.folded(old, state)
-        checks.graph("behind", state)
+        new = Network(2)
+        checks.graph("behind", new.model(behind(new)), state)
+        checks.graph_part("behind", state, ["fc1.weight", "fc1.bias"])
+        checks.graph_part("behind", state, ["conv2.weight", "conv2.bias"])
+        checks.wrapped("behind", old, state)
+        checks.widths("behind", old, state)
         checks.network("without_bias", behind, bias=False)
         checks.network("before", before)
         _, state = checks.network("shared", shared)
         checks.partial("shared", state, ["bn2.bias"])
         checks.partial("shared", state, ["fc.bias"])
+        checks.graph_part("shared", state, ["up.weight", "bn3.bias"])
+        checks.graph_part("shared", state, ["fc.weight", "fc.bias"])
+        checks.graph_part("shared", state, ["conv1.weight"] + [f"bn{i}.{part}" for i in (1, 2) for part in NORM])
+        old, new = Network(5), Network(6)
+        recurrent(old)
+        onnx.save(old.model("y"), "recurrent.onnx")
+        recurrent(new)
+        checks.graph_part("recurrent", new.weights, ["lstm.w", "lstm.r", "lstm.b"])
+        checks.graph_part("recurrent", new.weights, ["norm.weight", "norm.bias"])
+        checks.graph_part("recurrent", new.weights, ["fc.weight", "fc.bias"])
         os.chdir("/")
     return checks.n_failed > 0
 
