@@ -259,6 +259,13 @@ enum msc_status msc_new_weights__fit(struct msc_array **out, const char *name,
     if (!fits) {
         return fail_form(name, weight, dtype, n_dims, dims);
     }
+    for (int64_t i = 0; msc_dtype_is_float(from) && i < msc_array_n_elements(weight); i++) {
+        if (isnan(msc_array_get_double(weight, i))) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "element %lld of %lld of the new '%s' is NaN: training went wrong",
+                            (long long)i, (long long)msc_array_n_elements(weight), name);
+        }
+    }
     if (from == dtype) {
         *out = msc_array_retain(weight);
         return MSC_OK;

@@ -3,6 +3,7 @@
 #include "tests/graph/graph_samples.h"
 
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 
 static void test_graph_file__json(void **state) {
@@ -104,6 +105,9 @@ static void test_graph_file__weights(void **state) {
         {{{"fc.weight", 2, {1, 2}, 1, MSC_DTYPE_I64}, {"fc.bias", 1, {1}, 0.5, MSC_DTYPE_F32}},
          2,
          "as floats"},
+        {{{"fc.weight", 2, {1, 2}, NAN, MSC_DTYPE_F32}, {"fc.bias", 1, {1}, 0.5, MSC_DTYPE_F32}},
+         2,
+         "element 0 of 2 of the new 'fc.weight' is NaN"},
         {{{"fc.weight", 1, {2}, 0.1, MSC_DTYPE_F64}, {"fc.bias", 1, {1}, 0.5, MSC_DTYPE_F32}},
          2,
          "float64[2]"},
