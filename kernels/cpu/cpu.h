@@ -1,7 +1,7 @@
 // The cpu backend: shared by its files.
 //
-// A step belongs to a family of joints (kernels/lowering/families.h), which decides how it is planned.
-// The cpu backend has kernels for each family that prepare its steps and run them:
+// A step belongs to a family of joints (kernels/lowering/families.h), which decides how it is
+// planned. The cpu backend has kernels for each family that prepare its steps and run them:
 //
 //     msc_cpu_family_of(g, step) -> prepare -> run, run, run ... -> release
 //

@@ -9,16 +9,16 @@
 static const char loader[] = "libvulkan.so.1";
 
 enum msc_status msc_vk_api_load(struct msc_vk_api *api) {
-    // Never closed: drivers keep threads and thread-local data behind it.
+    // Never closed: drivers have threads and thread-local data after it is no longer used.
     void *library = dlopen(loader, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: no loader: %s", dlerror());
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: cannot open the loader: %s", dlerror());
     }
     void *symbol = dlsym(library, "vkGetInstanceProcAddr");
     if (!symbol) {
         return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s has no vkGetInstanceProcAddr", loader);
     }
-    // ISO C knows no conversion from a pointer to data to one to a function; POSIX promises it.
+    // ISO C has no conversion from a data pointer to a function pointer; POSIX guarantees it.
     memcpy(&api->vkGetInstanceProcAddr, &symbol, sizeof(symbol));
 #define X(name)                                                                                    \
     api->name = (PFN_##name)api->vkGetInstanceProcAddr(NULL, #name);                               \

@@ -1,16 +1,17 @@
-// Devices by what does not change with who looks: a UUID, which is what NVIDIA's tools call a GPU, or the
-// place on the bus.
+// Finds devices by names that are the same for all programs: the UUID, by which NVIDIA's tools name
+// a GPU, or the PCI address.
 #include "kernels/vulkan/vulkan.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#define LEAST_DIGITS 4 // of a UUID
+#define LEAST_DIGITS 4 // of a UUID prefix
 
 static const char uuid_key[] = "uuid=", pci_key[] = "pci=";
 
-// Hexadecimal digits alone, in lower case; false: there are others, or no number of them that tells anything.
+// Keeps only hexadecimal digits, in lower case. False if there are other characters, or too few or
+// too many digits.
 static bool vk_find_digits(char out[33], const char *text) {
     size_t n = 0;
     text += strncmp(text, "GPU-", 4) == 0 ? 4 : 0;
@@ -32,7 +33,10 @@ static bool has_uuid(const struct msc_vulkan_device *d, const char *digits) {
     return vk_find_digits(own, d->uuid) && strncmp(own, digits, strlen(digits)) == 0;
 }
 
-// "0000:65:00.0" from this, from what nvidia-smi writes, 00000000:65:00.0, or without a domain.
+// Reads "0000:65:00.0" from this form, from nvidia-smi's form 00000000:65:00.0, or without a
+// domain. several devices match there is none such => no device matches=>@71s several are so =>
+// several devices match there is none such => no device matches=> several devices match there is
+// none such => no device matches
 static bool read_pci(char out[32], const char *text) {
     unsigned domain = 0, bus, device, function;
     int n = 0;

@@ -52,7 +52,8 @@ static void free_views(struct msc_view views[], int32_t n) {
     }
 }
 
-// The same views over host memory of their own. Data is NULL behind the first that failed.
+// Makes the same views with their own host memory. After a failure, data is NULL from the failed
+// view on.
 static enum msc_status allocate_views(struct msc_view out[], const struct msc_view views[],
                                       int32_t n) {
     for (int32_t i = 0; i < n; i++) {

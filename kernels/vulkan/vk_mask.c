@@ -1,5 +1,5 @@
-// Channels of an activation that are kept, others 0: a choice between the activation and 0, by a
-// number for each channel.
+// Sets the channels of an activation that are not kept to 0: a choice between the activation and 0,
+// by one number per channel.
 #include "kernels/vulkan/vk_joint.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@ struct push {
     uint32_t n, per_lane, unused[6];
 };
 
-// The shader's numbers: lengths, and the strides of the mask.
+// The shader's numbers: the lengths, and the strides of the mask.
 struct dims {
     int32_t lengths[3], strides[3];
 };
@@ -51,7 +51,7 @@ static enum msc_status run_shader(struct msc_vk_backend *b, const struct msc_vie
     return msc_vk_dispatch(b->vk, &d);
 }
 
-// For devices that shaders of any type are not for: they need integers of 64 bits.
+// For devices without 64-bit integers, which shaders of any type need.
 static enum msc_status run_on_host(struct msc_vk_backend *b, const struct msc_view *in,
                                    const struct msc_view *out, int64_t outer, int64_t inner,
                                    const struct msc_channel_mask *mask) {

@@ -1,5 +1,6 @@
 // Elements that are kept, set to zero or moved, depending on their coordinates. Kinds:
-//   0 lower triangles of rows and columns, 1 upper triangles; zero elsewhere. Numbers: columns, rows, k
+//   0 lower triangles of rows and columns, 1 upper triangles; zero elsewhere.
+//     Numbers: columns, rows, k
 //   2 reverses the first elements along the time axis, as many as the length of the batch item.
 //     Numbers: length of the time axis, its stride, length of the batch axis, its stride
 //   3 one-hot: x[1] if the index equals the coordinate along an axis, otherwise x[0]. Numbers:
