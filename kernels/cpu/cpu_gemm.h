@@ -52,7 +52,7 @@ struct msc_cpu_gemm_bias {
     int64_t largest_integer;
 };
 
-// What a step multiplies, and the bias that follows.
+// The factors of a step, and the bias added to its sums.
 struct msc_cpu_gemm_source {
     int32_t input;                  // index of the step input with the activations
     const struct msc_array *weight; // borrowed, like all pointers here

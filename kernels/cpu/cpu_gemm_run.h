@@ -24,7 +24,7 @@ struct msc_cpu_gemm_run {
     int32_t *offsets;
     struct msc_cpu_gemm_depthwise depthwise; // for the unit DEPTHWISE
     struct msc_simd_indirect indirect;       // for the indirect units
-    void *own_scratch;                       // for these two
+    void *own_scratch;                       // of the depthwise and indirect units
     bool is_direct;                          // a kernel of our own also computes everything after
                                              // its sums
     struct msc_simd_epilogue own_epilogue;   // if is_direct

@@ -67,7 +67,7 @@ static enum msc_status cpu_matmul_init(struct kernel *k, struct msc_cpu_backend 
     k->name = j->joint->name;
     k->edited = step->n_weight_slots > 0 ? step->weight_operands[0] : -1;
     if (!msc_gemm_describe_matmul(&k->desc, &k->n_products, plan->graph, j->joint)) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: not a matrix product that the kernels support",
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: the kernels do not support this matrix product",
                         k->name);
     }
     k->n_out = k->desc.batch * k->desc.rows * k->desc.out_channels;

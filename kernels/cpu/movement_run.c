@@ -44,7 +44,7 @@ MSC_SIMD static void interleave4(uint32_t *out, const uint32_t *in, int64_t in_r
     }
 }
 
-// And for 2 to 4 columns that fill the rows of the input.
+// The inverse: splits input rows of 2 to 4 elements into as many output rows.
 static inline void separate_rows(uint32_t *restrict out, int64_t out_row,
                                  const uint32_t *restrict in, int64_t n, int width) {
     for (int o = 0; o < width; o++) {

@@ -266,7 +266,7 @@ void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluato
                                         .macs_asked = stats.macs_asked};
 }
 
-// The first failure of the trials as a status.
+// Returns the first failure among the trials.
 static enum msc_status first_failure_of(const struct msc_eval_trial trials[], size_t n) {
     for (size_t t = 0; t < n; t++) {
         if (trials[t].status != MSC_OK) {
@@ -303,7 +303,7 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
     msc_evaluator_drop_cache(ev);
     ev->cache.pinned_peak = 0;
     enum msc_status status = run_trials(&windows, trials, n, &none, 0);
-    ev->cache.pool.was_short = was_short; // keeping nothing always counts as short
+    ev->cache.pool.was_short = was_short; // an empty limit always sets it
     status = status == MSC_OK ? first_failure_of(trials, n) : status;
     const struct msc_backend_memory memory = msc_backend_get_memory(ev->options.backend);
     *out = other_bytes(ev, &memory) + ev->cache.pinned_peak + remainder_bytes(ev, &memory);

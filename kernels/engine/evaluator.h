@@ -154,7 +154,7 @@ int msc_evaluator_n_threads(const struct msc_evaluator *ev);
 
 struct msc_evaluator_stats {
     uint64_t steps_run;    // since creation
-    uint64_t steps_reused; // answered from the cache or by another trial of the same call
+    uint64_t steps_reused; // found in the cache, or computed for another trial of the same call
     uint64_t bytes_held;   // currently, including free buffers kept for reuse
     uint64_t bytes_peak;
     uint64_t remainder_weights_made; // since creation: weights quantised for joints of the

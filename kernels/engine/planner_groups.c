@@ -95,7 +95,7 @@ static bool planner_groups_has_shape_of(const struct msc_planner *p, const struc
 
 // Grows a group from its anchor, joint by joint in topological order, and returns the length of the
 // longest prefix that is closed. Since only the last output of a closed group leaves it, no path
-// from the group can come back in through another operand.
+// from the group leads back into it through another operand.
 static int grow_group(const struct msc_planner *p, int32_t group[MAX_FUSED]) {
     const struct msc_joint *anchor = msc_graph_joint(p->graph, group[0]);
     int n = 1;

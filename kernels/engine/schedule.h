@@ -23,7 +23,6 @@
 // last, so that the host waits for the device once per window. One thread at a time submits steps,
 // since the host submits them faster than the device runs them. Nodes that become ready meanwhile
 // join those already ready.
-// with what was ready already.
 //
 //     struct msc_schedule *schedule;
 //     MSC_TRY(msc_schedule_create(&schedule, &options));

@@ -67,8 +67,8 @@ static bool is_told(const struct msc_schedule *s, const struct msc_node *sink) {
     return s->failures[sink->failure].node < p->failed_node;
 }
 
-// Trials out of memory are retried here. Trials whose device was lost have not failed: they are
-// evaluated again after the device is reopened.
+// Is the trial evaluated again, so that it has not ended yet? Trials out of memory are retried.
+// Trials whose device was lost are evaluated again after the device is reopened.
 static bool comes_again(const struct msc_schedule *s, size_t trial) {
     enum msc_status status = s->job.trials[trial].status;
     return status == MSC_E_LOST || (status == MSC_E_NOMEM && !s->job.is_last_attempt);

@@ -108,7 +108,8 @@ static void vk_cache_save(struct msc_vk *vk) {
         if (data && path &&
             vk->api.vkGetPipelineCacheData(vk->device, vk->cache, &n_bytes, data) == VK_SUCCESS &&
             write_file(vk, path, data, n_bytes) != MSC_OK) {
-            msc_log(vk->log, MSC_LOG_WARNING, "vulkan: pipeline cache: %s", msc_status_message());
+            msc_log(vk->log, MSC_LOG_WARNING, "vulkan: the pipeline cache was not written: %s",
+                    msc_status_message());
         }
     }
     msc_arena_finish(&arena);

@@ -139,8 +139,8 @@ void msc_vk_touch(struct msc_vk *vk, struct msc_vk_batch *b, const struct msc_vk
 
 // ---- Lost batches -----------------------------------------------------------------------------
 
-// Callers that recorded commands were told that these will run, and later commands rely on their
-// results. So if some cannot run, nothing on the device can be trusted.
+// Recording has reported success, and later commands use the results of recorded ones. So if some
+// cannot run, nothing on the device can be trusted.
 static enum msc_status check_lost(const struct msc_vk *vk) {
     if (vk->lost == VK_SUCCESS || vk->lost == VK_ERROR_DEVICE_LOST) {
         return msc_vk_check(vk->lost, "a batch");

@@ -61,10 +61,10 @@ static enum msc_status vk_conv_gemm_prepare(void **out, struct msc_vk_backend *b
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
     }
-    enum msc_status status =
-        msc_gemm_describe(&k->spec, plan->graph, step->joints[0].joint)
-            ? vk_conv_gemm_init(k, b, plan, step)
-            : MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", step->joints[0].joint->name);
+    enum msc_status status = msc_gemm_describe(&k->spec, plan->graph, step->joints[0].joint)
+                                 ? vk_conv_gemm_init(k, b, plan, step)
+                                 : MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader computes it",
+                                            step->joints[0].joint->name);
     if (status != MSC_OK) {
         vk_conv_gemm_release(k, b);
         return status;

@@ -53,7 +53,7 @@ enum msc_status msc_vk_check(VkResult result, const char *what) {
     case VK_ERROR_OUT_OF_POOL_MEMORY:
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %s", what);
     case VK_ERROR_DEVICE_LOST:
-        return MSC_FAIL(MSC_E_LOST, "vulkan: the device was lost (at %s)", what);
+        return MSC_FAIL(MSC_E_LOST, "vulkan: the device was lost while handling %s", what);
     default:
         return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s failed with VkResult %d", what, (int)result);
     }
@@ -318,7 +318,7 @@ static enum msc_status choose_device(struct msc_vk *vk, int index) {
     char lack[MSC_VK_LACK_BYTES];
     int n = (int)vk_device_enumerate(&vk->api, vk->instance, physical);
     if (index < 0 || index >= n) {
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: no device %d, there %s %d", index,
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: no device %d: there %s %d, counted from 0", index,
                         n == 1 ? "is" : "are", n);
     }
     vk->physical = physical[index];

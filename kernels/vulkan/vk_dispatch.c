@@ -170,7 +170,8 @@ static enum msc_status vk_dispatch_record(struct msc_vk *vk, struct part *p) {
 static enum msc_status check_groups(const struct msc_vk *vk, const struct msc_vk_dispatch *d) {
     for (int i = 0; i < 3; i++) {
         if (d->groups[i] > vk->properties.limits.maxComputeWorkGroupCount[i]) {
-            return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: %u workgroups along axis %d, at most %u",
+            return MSC_FAIL(MSC_E_UNSUPPORTED,
+                            "vulkan: %u workgroups along axis %d; the device allows %u",
                             d->groups[i], i, vk->properties.limits.maxComputeWorkGroupCount[i]);
         }
     }

@@ -280,7 +280,7 @@ static enum msc_status vk_ewise_prepare(void **kernel, struct msc_vk_backend *b,
     struct msc_vk_program *p;
     MSC_TRY(msc_vk_program_create(&p, b, plan, step, &options));
     if (!p) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "an empty element-wise program");
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: no shader for an empty element-wise program");
     }
     *kernel = p;
     return MSC_OK;

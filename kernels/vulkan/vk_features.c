@@ -130,7 +130,7 @@ enum msc_status msc_vk_create_device(struct msc_vk *vk) {
                                .pQueueCreateInfos = &queue};
     VkPhysicalDeviceFeatures2 has = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
     VkPhysicalDeviceFeatures wanted = {0};
-    const char *staging = getenv("MSC_VULKAN_STAGE"); // for tests: as on discrete GPUs
+    const char *staging = getenv("MSC_VULKAN_STAGE"); // for tests: copy as on discrete GPUs
     vk->stages_all = staging && strcmp(staging, "1") == 0;
     MSC_TRY(find_dot(vk));
     MSC_TRY(find_slots(vk));

@@ -139,7 +139,7 @@ static uint64_t depthwise_turns(const struct msc_gemm_desc *d) {
     return turns + 2 * (3 - (uint64_t)d->n_spatial) + 6 * (MSC_VK_MAX_QUANTIZED + 1);
 }
 
-// May an invocation take the loop turns of its sums? The forms of its outputs take some more.
+// May an invocation take as many loop turns as its sums and the forms of its outputs need?
 static bool vk_gemm_can_turn(const struct msc_vk_gemm_desc *desc, const struct msc_vk *vk) {
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(desc);
     uint64_t taps = (uint64_t)n_taps(desc), channels = (uint64_t)w.channels;

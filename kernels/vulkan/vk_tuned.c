@@ -87,7 +87,8 @@ void msc_vk_tuned_load(struct msc_vk *vk) {
         if (msc_json_load(&json, path) == MSC_OK) {
             read_rows(vk, json);
         } else {
-            msc_log(vk->log, MSC_LOG_WARNING, "vulkan: tiles: %s", msc_status_message());
+            msc_log(vk->log, MSC_LOG_WARNING, "vulkan: tuned tiles are ignored: %s",
+                    msc_status_message());
         }
     }
     cJSON_Delete(json);

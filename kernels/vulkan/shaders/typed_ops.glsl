@@ -1,6 +1,6 @@
 // The operators of typed.comp: the instructions of ewise_ops.glsl, then those of typed.def. Needs
 // ewise_ops.glsl, elements.glsl, power.glsl, angles.glsl.
-const uint POWER = 6, CLIP = 10; // of ewise.def; as all of them here, vk_typed.c checks that
+const uint POWER = 6, CLIP = 10; // codes of ewise.def; vk_typed.c checks that they are the same
 #define TYPED(code, name, op, operands) const uint name = code;
 #define TYPED_REAL(code, name, op, operands, expression) const uint name = code;
 #define TYPED_ACTIVATION(code, name, op, key0, key1, expression) const uint name = code;
