@@ -98,10 +98,10 @@ struct msc_plan {
     const struct msc_graph *graph; // bound; owned by the plan
     struct msc_backend *backend;   // borrowed
     struct msc_sites sites;        // slots of the bound graph
-    // Edits refer to slots of the graph before binding; steps use these slot ids.
+    // Edit slots: the slots of the graph before binding. Edits and steps use their ids.
     int32_t n_slots;
-    const int32_t *slot_ids;    // [sites.n_slots] such a slot for each of `sites`, or MSC_NO_ID
-    const int32_t *bound_slots; // [n_slots] first slot of `sites` for each; MSC_NO_ID: none is left
+    const int32_t *slot_ids;    // [sites.n_slots] edit slot of each of `sites`, or MSC_NO_ID
+    const int32_t *bound_slots; // [n_slots] first of `sites` with this edit slot, or MSC_NO_ID
     const int32_t *parts;       // [n_joints] chunk of a sequence; all 0 if there is one chunk
     int32_t n_parts;
     int32_t n_values;

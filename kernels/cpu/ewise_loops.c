@@ -19,7 +19,7 @@ static inline float limit(float a, float low, float high) {
     return y > high ? high : y;
 }
 
-// For instructions that have no loop of their own.
+// Evaluates an instruction that has no loop of its own.
 MSC_INLINE float evaluate(enum msc_ewise_op op, float a, float b, float p, float q) {
     switch (op) {
 #define EWISE(code, name, operands, expression)                                                    \

@@ -33,10 +33,7 @@ static bool has_uuid(const struct msc_vulkan_device *d, const char *digits) {
     return vk_find_digits(own, d->uuid) && strncmp(own, digits, strlen(digits)) == 0;
 }
 
-// Reads "0000:65:00.0" from this form, from nvidia-smi's form 00000000:65:00.0, or without a
-// domain. several devices match there is none such => no device matches=>@71s several are so =>
-// several devices match there is none such => no device matches=> several devices match there is
-// none such => no device matches
+// Reads "0000:65:00.0" from this form, from nvidia-smi's form 00000000:65:00.0, or without a domain.
 static bool read_pci(char out[32], const char *text) {
     unsigned domain = 0, bus, device, function;
     int n = 0;
@@ -72,8 +69,8 @@ static enum msc_status fail_missing(const char *name, const struct msc_vulkan_de
                                    d->name, d->uuid, d->pci[0] ? ", pci=" : "", d->pci);
     }
     return MSC_FAIL(MSC_E_DEVICE, "device 'vulkan:%s': %s; there %s %s", name,
-                    n_found > 1 ? "several are so" : "there is none such", n == 1 ? "is" : "are",
-                    n > 0 ? list : "no Vulkan devices");
+                    n_found > 1 ? "several devices match" : "no device matches",
+                    n == 1 ? "is" : "are", n > 0 ? list : "no Vulkan devices");
 }
 
 enum msc_status msc_vulkan_pick(int *index, const struct msc_vulkan_device devices[], int n,

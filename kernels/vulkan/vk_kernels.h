@@ -198,8 +198,8 @@ enum msc_status msc_vk_finish_sums(struct msc_vk_backend *b, const struct msc_vk
 // msc_backend_def.quantize, by channel.
 enum msc_status msc_vk_quantize_channels(struct msc_vk_backend *b, const struct msc_view *in,
                                          const struct msc_view *out, const struct msc_quant *q);
-// Converts bytes under a quantisation by channel to float32: to the numbers they represent, or to q
-// - zero point.
+// Converts bytes under a quantisation by channel to float32: to the numbers that they represent or,
+// without is_value, to q - zero point.
 enum msc_status msc_vk_expand_channels(struct msc_vk_backend *b, const struct msc_view *in,
                                        struct msc_vk_block *out, bool is_value);
 

@@ -1,6 +1,6 @@
 // Tests whether the device rounds quotients and square roots correctly. Vulkan allows errors of 2.5
-// units in the last place and more; a quantised value would then differ from other backends'. If
-// so, shaders repair both. Also tests whether denormals are kept, which a device need not do.
+// units in the last place and more; a quantised value would then differ from other backends'. On
+// such a device, shaders repair both. Also tests whether denormals are kept, which a device need not do.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"

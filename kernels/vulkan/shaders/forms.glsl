@@ -1,7 +1,7 @@
-// Quantised forms of a result, as quantize.comp writes them: q = clamp(rint(x / scale), low, high)
-// + zero as a byte, (q - zero) * scale as float32, or float32 rounded to float16 or bfloat16. FORMS
-// is their binding, FORM_ROW the index in the row of their number, followed for each form by {first
-// word, kind, scale, zero, low, high}; low and high do not include the zero point. Needs call.glsl,
+// Quantised forms of a result, as quantize.comp writes them. With r = clamp(rint(x / scale), low,
+// high), a form is r + zero as a byte, r * scale as float32, or x rounded to float16 or bfloat16.
+// FORMS is the binding of the forms, FORM_ROW the index of their number in the row. After the
+// number, the row has {first word, kind, scale, zero, low, high} for each form. Needs call.glsl,
 // divide.glsl and 8-bit storage.
 layout(binding = FORMS) writeonly buffer FormBytes { uint8_t form_bytes[]; };
 layout(binding = FORMS) writeonly buffer FormWords { uint form_words[]; };
