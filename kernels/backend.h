@@ -85,8 +85,7 @@ struct msc_placement {
 
 // Memory of a backend that does not set memory_is_host.
 struct msc_backend_memory {
-    bool is_host;           // it is host memory all the same: of an integrated GPU, of a software
-                            // driver
+    bool is_host;           // physically host memory: integrated GPUs, software drivers
     uint64_t used_bytes;    // allocated and packed memory, and the backend's own buffers
     uint64_t besides_bytes; // most that a run has taken in addition, while it ran
     uint64_t room_bytes;    // roughly what could still be allocated; UINT64_MAX: not known

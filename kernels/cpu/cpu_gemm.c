@@ -65,7 +65,7 @@ static void divide_batch(struct msc_cpu_gemm_chunks *c, const struct msc_cpu_gem
     c->out = chunk * out;
 }
 
-// Removes the padding from the routine's description; the chunk is one whole image.
+// Chunks are copied with their padding, so the routine's input is larger and has no padding.
 static void pad_input(struct msc_cpu_gemm_chunks *c) {
     struct msc_gemm_desc *d = &c->desc;
     c->is_padded = true;

@@ -18,7 +18,7 @@
 struct msc_cpu_ewise;
 struct msc_simd_epilogue;
 
-// *out is owned by the caller; NULL if there is nothing to compute.
+// Prepares a program. *out is owned by the caller; NULL if there is nothing to compute.
 enum msc_status msc_cpu_ewise_create(struct msc_cpu_ewise **out, const struct msc_plan *plan,
                                      const struct msc_step *step,
                                      const struct msc_ewise_options *options);

@@ -110,7 +110,7 @@ enum msc_status msc_evaluator_outline(struct msc_outline *out, struct msc_evalua
     return MSC_OK;
 }
 
-// Plans take memory and time. MANY_PLANS are usual; more than MAX_PLANS is a mistake.
+// Plans take memory and time: there are at most MAX_PLANS. Memory is checked every MANY_PLANS.
 enum { MAX_PLANS = 4096, MANY_PLANS = 64 };
 
 static enum msc_status refuse_plans(const struct msc_evaluator *ev, size_t batch,

@@ -88,7 +88,7 @@ struct msc_ewise {
 // broadcast to the shape of its output.
 bool msc_ewise_accepts(const struct msc_graph *g, const struct msc_joint *joint);
 
-// *out is owned by the caller; NULL if there is nothing to compute.
+// Compiles a program. *out is owned by the caller; NULL if there is nothing to compute.
 enum msc_status msc_ewise_create(struct msc_ewise **out, const struct msc_plan *plan,
                                  const struct msc_step *step,
                                  const struct msc_ewise_options *options);

@@ -22,7 +22,7 @@ static bool is_scaled(const struct msc_vk_joint_desc *d) {
     return d->joint->op == MSC_OP_QLINEAR_CONV || d->joint->op == MSC_OP_QLINEAR_MATMUL;
 }
 
-// NULL: absent.
+// The view of an operand; NULL: absent.
 static const struct msc_view *vk_integer_find(const struct msc_vk_joint_desc *d, int operand) {
     int at = positions[is_scaled(d)][operand];
     return at < d->n_x && d->x[at].dtype != MSC_DTYPE_NONE ? &d->x[at] : NULL;
