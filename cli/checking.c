@@ -17,6 +17,23 @@
 
 #define LIMIT_S 300.0
 
+const struct msc_cli_option msc_cli_check_options[] = {
+    {.name = "check",
+     .type = MSC_CLI_FLAG,
+     .help = "test each rule of the contract, and print those that are broken",
+     .details =
+         "Each rule runs in a process of its own. NAME alone is tested with every parameter at its "
+         "default. It may also be a program, in quotes with its arguments, or a configuration, "
+         "whose first search is tested with its model. Exit code 1 if a rule is broken.",
+     .offset = offsetof(struct msc_cli_plugins, check)},
+    {.name = "limit",
+     .argument = "TIME",
+     .type = MSC_CLI_DURATION,
+     .help = "with --check: time for each rule (default: 5m)",
+     .offset = offsetof(struct msc_cli_plugins, limit_s)},
+    {0},
+};
+
 // What a rule is tried on is made in the rule's process.
 struct checking {
     const struct msc_cli_call *call;

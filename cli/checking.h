@@ -5,17 +5,8 @@
 #include "cli/cli.h"
 #include "cli/plugins.h"
 
-// Options of both commands, behind that of the name.
-#define MSC_CLI_CHECK_OPTIONS                                                                      \
-    {.name = "check",                                                                              \
-     .type = MSC_CLI_FLAG,                                                                         \
-     .help = "try whether it keeps the contract, rule by rule",                                    \
-     .offset = offsetof(struct msc_cli_plugins, check)},                                           \
-    {                                                                                              \
-        .name = "limit", .argument = "TIME", .type = MSC_CLI_DURATION,                             \
-        .help = "with --check: for each rule (default 5m)",                                        \
-        .offset = offsetof(struct msc_cli_plugins, limit_s)                                        \
-    }
+// --check and --limit.
+extern const struct msc_cli_option msc_cli_check_options[];
 
 // values->name is that of a built-in agent, a shared library, a configuration (.json), whose first
 // search is meant, or a program with its arguments, between blanks. Returns the exit code.

@@ -28,40 +28,52 @@ struct graph_values {
 static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
-     .help = "ONNX, or MSCGraph JSON",
+     .values = MSC_CLI_FILES,
+     .help = "ONNX or MSCGraph JSON",
      .offset = GRAPH(model),
      .is_positional = true,
      .is_required = true},
     {.name = "prototxt",
      .type = MSC_CLI_FLAG,
-     .help = "as prototxt, for netron",
+     .help = "print prototxt, which netron shows",
      .offset = GRAPH(prototxt)},
     {.name = "placement",
      .type = MSC_CLI_FLAG,
-     .help = "its steps, and where each joint runs",
+     .help = "print the execution steps, and the device of each joint",
+     .details = "Steps are listed with their device, their kernels and the joints fused into them. "
+                "Then come the steps and multiply-accumulates of each device, and what is copied "
+                "between devices. Joints whose lengths depend on data come after the steps.",
      .offset = GRAPH(placement)},
     {.name = "sites",
      .type = MSC_CLI_FLAG,
-     .help = "what can be compressed",
+     .help = "print the tensors that can be compressed",
+     .details = "Sites are the weights and activations that joints read. If a branch of the model "
+                "decides which joints run, --bind must set its condition.",
      .offset = GRAPH(sites)},
     {.name = "channels",
      .type = MSC_CLI_FLAG,
-     .help = "what can be pruned: channels that go together",
+     .help = "print the channels that can be pruned, in groups that go together",
+     .details = "Equal groups share a row: how many units (channels, heads, hidden units) it has, "
+                "and which part of the parameters and multiply-accumulates the network loses with "
+                "all of them.",
      .offset = GRAPH(channels)},
     {.name = "weights",
      .type = MSC_CLI_FLAG,
-     .help = "MSC's weight graph: which weights make channels, which follow",
+     .help = "print the weight graph: which weights make channels, and which follow",
      .offset = GRAPH(weights)},
     {.name = "target",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "with --sites: what this target quantises, all sites of it, as onnxruntime",
+     .names = "onnxruntime|onnxruntime_avx2|openvino|tensorrt|tflite|generic",
+     .help = "with --sites: print the tensors that this runtime requantises, such as onnxruntime",
+     .details = "These are the sites of a configuration with \"sites\": \"all\".",
      .offset = GRAPH(target)},
     {.name = "output",
      .letter = 'o',
      .argument = "FILE.json",
      .type = MSC_CLI_TEXT,
-     .help = "save the MSCGraph there, its weights in FILE.safetensors",
+     .values = MSC_CLI_FILES,
+     .help = "save the MSCGraph as JSON, its weights in FILE.safetensors",
      .offset = GRAPH(output)},
     {0},
 };
@@ -403,14 +415,13 @@ static int cmd_graph(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_graph = {
     .name = "graph",
-    .summary = "a model as MSCGraph: printed, JSON, prototxt; its steps, sites, channels",
+    .summary = "prints a model as MSCGraph, or its steps, sites or channels",
     .usage = "MODEL [options]",
-    .description =
-        "With --json the MSCGraph JSON, or the sites, channels, weights or placement as JSON. A "
-        "placement "
-        "needs\nevery symbol bound; the number of samples is 1 unless bound. Long names lose "
-        "their middle\nto a star: include, exclude and fix take those of sites so. --json has "
-        "them whole.\nMSCGraph JSON whose safetensors is not there is printed without weights.",
+    .description = "With --json the MSCGraph, sites, channels, weights or placement are JSON. A "
+                   "placement needs a value for every symbol; the number of samples is 1 by "
+                   "default. In a long name * replaces the middle; include, exclude and fix of a "
+                   "configuration accept such names. --json prints names in full. MSCGraph JSON "
+                   "without its .safetensors file is printed without weights.",
     .examples = "  mscgym graph digits.onnx --sites\n"
                 "  mscgym graph digits.onnx --prototxt > digits.prototxt\n"
                 "  mscgym graph digits.onnx --placement --bind N=64\n"

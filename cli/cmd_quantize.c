@@ -28,66 +28,79 @@ struct quantize_values {
 static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
-     .help = "ONNX, or MSCGraph JSON",
+     .values = MSC_CLI_FILES,
+     .help = "ONNX or MSCGraph JSON",
      .offset = QUANTIZE(model),
      .is_positional = true,
      .is_required = true},
     {.name = "inputs",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "a .npz with samples for the inputs, a few hundred; or a .npy, or a folder of images",
+     .values = MSC_CLI_FILES,
+     .help = "samples for the inputs, a few hundred: a .npz, a .npy or a folder of images",
+     .details = "A .npz has an array for each input. Everything that dataset.inputs of a "
+                "configuration takes is allowed.",
      .offset = QUANTIZE(inputs)},
     {.name = "output",
      .letter = 'o',
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "the ONNX file to write",
+     .values = MSC_CLI_FILES,
+     .help = "ONNX file to write",
      .offset = QUANTIZE(output)},
     {.name = "labels",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "a class for each sample, for the accuracy",
+     .values = MSC_CLI_FILES,
+     .help = "class of each sample; adds the accuracy to the table",
      .offset = QUANTIZE(labels)},
     {.name = "target",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "runtime that the model is for (default: onnxruntime)",
+     .names = "onnxruntime|onnxruntime_avx2|openvino|tensorrt|tflite|generic",
+     .help = "runtime that will run the model (default: onnxruntime)",
      .offset = QUANTIZE(target)},
     {.name = "sites",
      .argument = "WHICH",
      .type = MSC_CLI_TEXT,
-     .help = "all: what the runtime passes on as integers (default); inputs: of joints alone",
+     .names = "all|inputs",
+     .help = "quantise all tensors that the runtime passes on as integers (all, the default), or "
+             "only inputs of convolutions, products and the like (inputs)",
      .offset = QUANTIZE(sites)},
     {.name = "float",
      .argument = "N",
      .type = MSC_CLI_COUNT,
      .help =
-         "tensors that may stay float at most, where 8 bits lose most (default: a tenth of all)",
+         "leave at most N tensors float, those that lose most by 8 bits (default: a tenth of all)",
+     .details = "0 leaves none. Twice as many float tensors must lower the loss by a quarter; "
+                "bytes and bit operations may grow by at most a quarter.",
      .offset = QUANTIZE(n_float)},
     {.name = "loss-tensors",
      .argument = "NAMES",
      .type = MSC_CLI_LIST,
-     .help = "tensors to compare (default: the outputs, or what comes before NMS and its kin)",
+     .help = "tensors that the loss compares (default: the outputs, or what precedes NMS and "
+             "similar operators)",
      .offset = QUANTIZE(loss_tensors)},
     {.name = "outputs",
      .argument = "NAMES",
      .type = MSC_CLI_LIST,
-     .help = "tensors to compare, and behind them all stays float",
+     .help = "tensors that the loss compares; everything they do not depend on stays float",
      .offset = QUANTIZE(outputs)},
     {.name = "exclude",
      .argument = "PATTERNS",
      .type = MSC_CLI_LIST,
-     .help = "tensors that stay float, by name with * and ?",
+     .help = "leave these tensors float; names may have * and ?",
      .offset = QUANTIZE(exclude)},
     {.name = "batch",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "samples that run together (default: by the model's shapes)",
+     .help = "run N samples together (default: from the model's shapes)",
      .offset = QUANTIZE(batch)},
     {.name = "atol",
      .argument = "X",
      .type = MSC_CLI_TEXT,
-     .help = "how far the backend may be from the reference kernels (default: 0.001)",
+     .help = "refuse a backend whose outputs differ from the reference kernels by more than X "
+             "(default: 0.001)",
      .offset = QUANTIZE(atol)},
     {0},
 };
@@ -333,16 +346,15 @@ static int cmd_quantize(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_quantize = {
     .name = "quantize",
-    .summary = "writes the best model of 8 bits that there is without a search",
+    .summary = "writes the best 8-bit model that needs no search",
     .usage = "MODEL --inputs FILE -o FILE [options]",
     .description =
-        "Tries a few ranges and roundings, each for all weights and for all activations, and "
-        "takes\nwhat loses least on a fifth of the samples, which is held back; of that it leaves "
-        "tensors float\nwhich lose most, where it pays, and then fits the weights to what is left "
-        "of their inputs.\nWhere the target's runtime is installed the table says what it makes of "
-        "the model. Only the\noutput is written.\n"
-        "NAMES and PATTERNS are divided by commas, or a list in JSON; such options may be "
-        "repeated.\nNames are those that `mscgym graph MODEL` shows.",
+        "Tries a few ranges and roundings for all weights and for all activations, and keeps the "
+        "plan with the least loss on a held-out fifth of the samples. Leaves the tensors that lose "
+        "most float if that pays, and then adjusts the weights to the quantised inputs. If the "
+        "target's runtime is installed, the table also shows its result. Only the output file is "
+        "written. NAMES and PATTERNS are separated by commas or are a JSON list; these options may "
+        "be repeated. `mscgym graph MODEL` prints the names.",
     .examples = "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx\n"
                 "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx --target openvino\n"
                 "  mscgym quantize detector.onnx --inputs inputs.npz -o small.onnx --loss-tensors "

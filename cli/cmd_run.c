@@ -26,52 +26,65 @@ struct run_values {
 static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
-     .help = "ONNX, or MSCGraph JSON; with --inputs also a RECORD or CONFIG:STAGE",
+     .values = MSC_CLI_FILES,
+     .help = "ONNX or MSCGraph JSON; with --inputs also RECORD or CONFIG:STAGE",
      .offset = RUN(model),
      .is_positional = true,
      .is_required = true},
     {.name = "input",
      .argument = "NAME=FILE",
      .type = MSC_CLI_LIST,
-     .help = "a .npy for an input; for every input",
+     .values = MSC_CLI_FILES,
+     .help = "a .npy for one input; repeat it for every input",
      .offset = RUN(inputs)},
     {.name = "inputs",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "in their place samples: a .npz, a .npy, or a folder of images; all are run",
+     .values = MSC_CLI_FILES,
+     .help = "run all samples of a .npz, a .npy or a folder of images",
      .offset = RUN(dataset)},
     {.name = "samples",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "of these the first so many (default: all)",
+     .help = "with --inputs: run only the first N samples (default: all)",
      .needs = "inputs",
      .offset = RUN(samples)},
     {.name = "state",
      .argument = "INPUT=OUTPUT",
      .type = MSC_CLI_LIST,
-     .help = "inputs hold chunks, and this output feeds that input in the next; may be repeated",
+     .help = "inputs hold chunks, a row each, that run in order; OUTPUT of a chunk becomes INPUT "
+             "of the next one; may be repeated",
+     .details =
+         "Outputs get a row for each chunk. A state begins with zeros unless --input gives it.",
      .offset = RUN(states)},
     {.name = "output",
      .letter = 'o',
      .argument = "FOLDER",
      .type = MSC_CLI_TEXT,
-     .help = "where the outputs go, as NAME.npy; or a file that ends in .npz or .safetensors",
+     .values = MSC_CLI_FILES,
+     .help =
+         "write the outputs as NAME.npy in this folder, or all to one .npz or .safetensors file",
+     .details = "Slashes and colons in names become underscores.",
      .offset = RUN(output)},
     {.name = "tensor",
      .argument = "NAME",
      .type = MSC_CLI_LIST,
-     .help = "write this tensor, or with --inputs those that a pattern such as '*' fits, in place "
-             "of the outputs; may be repeated",
+     .help = "write this tensor in place of the outputs; with --inputs a pattern such as '*'; may "
+             "be repeated",
+     .details = "With --inputs the arrays are [n, d1, ...] for n samples if one sample is [1, d1, "
+                "...], and [n, d0, d1, ...] if it begins with another length. They are NAME/0, "
+                "NAME/1, ... if the shapes of samples differ.",
      .offset = RUN(tensors)},
     {.name = "strategy",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "compress as this strategy file says, with the bits of the search",
+     .values = MSC_CLI_FILES,
+     .help = "compress the model by this strategy file, with the same bits as in the search",
      .offset = RUN(strategy)},
     {.name = "repeat",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "runs to measure (default: 10; 0: none)",
+     .help = "measure the latency of N runs (default: 10; 0: none)",
      .offset = RUN(repeat)},
     {.name = "allow-plugins",
      .type = MSC_CLI_FLAG,
@@ -543,13 +556,11 @@ static int cmd_run(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_run = {
     .name = "run",
-    .summary = "runs a network, writes outputs or any tensors, measures its latency",
-    .usage = "MODEL --input NAME=FILE.npy ... | --inputs FILE --output FILE [options]",
-    .description =
-        "Slashes and colons in names become underscores. Without a strategy the threads "
-        "work\ninside the kernels; with one, each kernel runs on one thread, as in the "
-        "search.\nWith --state an input holds chunks, a row each; outputs get a row for each "
-        "chunk,\nand a state that is not given begins with zeros.",
+    .summary = "runs a network, writes outputs or any tensors, measures latency",
+    .usage = "MODEL --input NAME=FILE.npy ... [--output FOLDER] [options]\nMODEL --inputs FILE "
+             "--output FILE [options]",
+    .description = "Without a strategy the threads share each kernel. With one, each kernel runs "
+                   "on one thread, as in the search.",
     .examples = "  mscgym run digits.onnx --input image=image.npy --output out\n"
                 "  mscgym run digits.onnx --input image=image.npy --output out \\\n"
                 "      --strategy msc_workspace/msc_quantize.json --repeat 1000\n"

@@ -28,36 +28,41 @@ struct track_values {
 static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
-     .help = "how it should be: ONNX or MSCGraph JSON; or as OTHER is named",
+     .values = MSC_CLI_FILES,
+     .help = "reference: ONNX or MSCGraph JSON, or named as OTHER is",
      .offset = TRACK(model),
      .is_positional = true,
      .is_required = true},
     {.name = "OTHER",
      .type = MSC_CLI_TEXT,
-     .help = "what is held beside it: a model, a strategy file, RECORD or RECORD:TRIAL, CONFIG or "
-             "CONFIG:STAGE (default: what MODEL is compressed as)",
+     .values = MSC_CLI_FILES,
+     .help = "model to compare: a model, a strategy file, RECORD, RECORD:TRIAL, CONFIG or "
+             "CONFIG:STAGE (default: the compressed MODEL)",
      .offset = TRACK(other),
      .is_positional = true},
     {.name = "inputs",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "a .npz with samples for the inputs; or a .npy, or a folder of images (default: of a "
-             "record or configuration its own)",
+     .values = MSC_CLI_FILES,
+     .help = "samples for the inputs: a .npz, a .npy or a folder of images (default: those of the "
+             "record or configuration)",
      .offset = TRACK(inputs)},
     {.name = "samples",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "the first so many (default: 16; 0: all)",
+     .help = "use the first N samples (default: 16; 0: all)",
      .offset = TRACK(samples)},
     {.name = "strategy",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "compress OTHER as this strategy file says",
+     .values = MSC_CLI_FILES,
+     .help = "compress OTHER by this strategy file",
      .offset = TRACK(other_strategy)},
     {.name = "from",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "and MODEL as this one does",
+     .values = MSC_CLI_FILES,
+     .help = "compress MODEL by this strategy file",
      .offset = TRACK(strategy)},
     {.name = "allow-plugins",
      .type = MSC_CLI_FLAG,
@@ -301,13 +306,13 @@ static int cmd_track(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_track = {
     .name = "track",
-    .summary = "tells where two models differ, tensor by tensor, and which joint goes wrong",
+    .summary = "compares two models tensor by tensor, and names the faulty joint",
     .usage = "MODEL [OTHER] [--inputs FILE] [--strategy FILE] [options]",
-    .description =
-        "The signal-to-noise ratio (SNR) of a tensor is 10 log10 of its sum of squares by that\n"
-        "of what differs. A joint is at fault where it falls most below that of what the joint\n"
-        "reads. Of two models the tensors of one name are compared, as exported ones keep them.\n"
-        "Stages of a configuration: baseline, the name of a search, export.",
+    .description = "The signal-to-noise ratio (SNR) of a tensor is 10 log10 of the sum of its "
+                   "squares over the sum of squared differences. The faulty joint is the one whose "
+                   "SNR falls most below the SNR of its inputs. Tensors of two models are matched "
+                   "by name; exported models keep the names. The stages of a configuration are "
+                   "baseline, the names of its searches, and export.",
     .examples = "  mscgym track digits.onnx small.onnx --inputs calibration.npz\n"
                 "  mscgym track digits.onnx --strategy msc_workspace/msc_quantize.json \\\n"
                 "      --inputs calibration.npz --samples 64 --json\n"

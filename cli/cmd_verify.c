@@ -18,6 +18,7 @@ struct verify_values {
 static const struct msc_cli_option options[] = {
     {.name = "RECORD",
      .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
      .help = "record of a search",
      .offset = VERIFY(record),
      .is_positional = true,
@@ -25,21 +26,21 @@ static const struct msc_cli_option options[] = {
     {.name = "trials",
      .argument = "LIST",
      .type = MSC_CLI_TEXT,
-     .help = "these alone, such as 3,7-9",
+     .help = "evaluate only these trials, such as 3,7-9",
      .offset = VERIFY(trials)},
     {.name = "sample",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "N lines drawn at random",
+     .help = "evaluate N trials drawn at random",
      .offset = VERIFY(sample)},
     {.name = "seed",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "seed of the draw",
+     .help = "with --sample: seed of the draw",
      .offset = VERIFY(seed)},
     {.name = "allow-plugins",
      .type = MSC_CLI_FLAG,
-     .help = "trust it: libraries and programs that it names may run",
+     .help = "trust the record: libraries and programs that it names may run",
      .offset = VERIFY(allow_plugins)},
     {0},
 };
@@ -166,11 +167,10 @@ static int cmd_verify(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_verify = {
     .name = "verify",
-    .summary = "evaluates lines of a record again and compares",
+    .summary = "evaluates trials of a record again and compares the results",
     .usage = "RECORD [options]",
-    .description = "Under the numerics that a line was made with, every bit must agree; under "
-                   "others the\ndifference must be within the noise. Exit code 1 when a line "
-                   "differs.",
+    .description = "Under the numerics of the original trial every bit must agree; under others "
+                   "the difference must be within the noise. Exit code 1 if a trial differs.",
     .examples = "  mscgym verify msc_workspace/digits.jsonl --sample 20\n"
                 "  mscgym verify msc_workspace/digits.jsonl --trials 3,7-9\n",
     .options = options,

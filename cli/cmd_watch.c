@@ -30,13 +30,14 @@ struct watch_values {
 static const struct msc_cli_option options[] = {
     {.name = "RECORD",
      .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
      .help = "record of a search, running or not",
      .offset = WATCH(record),
      .is_positional = true,
      .is_required = true},
     {.name = "once",
      .type = MSC_CLI_FLAG,
-     .help = "say how it is now, and end",
+     .help = "print the current state, and end",
      .offset = WATCH(once)},
     {0},
 };
@@ -183,11 +184,11 @@ static int cmd_watch(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_watch = {
     .name = "watch",
-    .summary = "how a search goes, from another terminal",
+    .summary = "shows the progress of a search from another terminal",
     .usage = "RECORD [options]",
-    .description =
-        "On a terminal it goes on until q or Ctrl-C. The record is only read, and not locked: "
-        "the\nsearch goes on as it would. The budget is that with which the record began.",
+    .description = "On a terminal it continues until q or Ctrl-C. It only reads the record and "
+                   "does not lock it, so the search is not disturbed. The budget shown is the one "
+                   "that the record began with.",
     .examples = "  mscgym watch msc_workspace/digits.jsonl\n"
                 "  mscgym watch msc_workspace/digits.jsonl --once\n"
                 "  mscgym watch msc_workspace/digits.jsonl --json | jq .left_s\n",

@@ -54,12 +54,12 @@ static int cmd_worker(const struct msc_cli_call *call, void *values) {
 
 const struct msc_cli_command msc_cmd_worker = {
     .name = "worker",
-    .summary = "measure trials for a search on another machine",
+    .summary = "measures trials for a search on another machine",
     .usage = "[options]",
     .description =
-        "Reads requests on standard input and answers on standard output, as lines of JSON\n"
+        "Reads requests from standard input and writes answers to standard output, as JSON lines "
         "(docs/cluster.md). `mscgym search --cluster` starts workers by itself.",
-    .examples = "mscgym search digits.json --cluster local:2\n",
+    .examples = "  mscgym search digits.json --cluster local:2\n",
     .options = options,
     .values_size = sizeof(struct worker_values),
     .run = cmd_worker,
