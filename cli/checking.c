@@ -20,7 +20,7 @@
 const struct msc_cli_option msc_cli_check_options[] = {
     {.name = "check",
      .type = MSC_CLI_FLAG,
-     .help = "test each rule of the contract, and print those that are broken",
+     .help = "check the contract, rule by rule",
      .details =
          "Each rule runs in a process of its own. NAME alone is tested with every parameter at its "
          "default. It may also be a program, in quotes with its arguments, or a configuration, "

@@ -45,7 +45,7 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_FLAG,
      .help = "also print the Pareto front of several objectives",
      .details =
-         "Of several records, the number of points that each has on the joint front, and which.",
+         "Of several records, the points that each has on the front of all of them together.",
      .offset = SHOW(pareto)},
     {.name = "csv",
      .type = MSC_CLI_FLAG,
@@ -286,8 +286,9 @@ const struct msc_cli_command msc_cmd_show = {
     .summary = "prints the winner of a record next to the uniform plans",
     .usage = "RECORD... [options]",
     .description =
-        "Several records are compared: their configurations, the best trial over trials and over "
-        "time, the winners task by task, and fronts. noise_ratio is the relative change of the "
+        "Several records are compared: their configurations, their progress over trials and over "
+        "time, their winners task by task, and their fronts. noise_ratio is the relative change of "
+        "the "
         "winner's distill_loss that rounding alone may cause; isolated_loss_sum adds the losses of "
         "the winner's choices, each measured with everything else float.",
     .examples = "  mscgym show msc_workspace/digits.jsonl --top 10\n"

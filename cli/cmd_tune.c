@@ -112,8 +112,8 @@ const struct msc_cli_command msc_cmd_tune = {
     .summary = "measures how to use a GPU best, for later runs",
     .usage = "[options]",
     .description =
-        "Tries the ways of dividing matrix products and convolutions over the device, and stores "
-        "the fastest of each next to the compiled kernels. Results do not depend on it.",
+        "Tries ways to divide matrix products and convolutions over the device, and stores the "
+        "fastest ones next to the compiled kernels. Results do not depend on it.",
     .examples = "  mscgym tune\n  mscgym tune --device vulkan:1 --time 5m\n",
     .options = options,
     .values_size = sizeof(struct tune_values),
