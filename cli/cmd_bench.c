@@ -26,7 +26,7 @@ struct bench_values {
 #define DEFAULT_ROUNDS 20
 #define MAX_ROUNDS 100000
 
-// Not uses_models: other runtimes know neither --device nor --memory.
+// Not uses_models: other runtimes have neither --device nor --memory.
 static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_LIST,
@@ -70,12 +70,12 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-// What was measured where.
+// Measurements, and the runtime and processor that they were made with.
 struct bench {
     const struct bench_values *values;
     const char *runtime;
     const char *version;
-    const char *processor; // NULL: of the kernels of mscgym, whose version says it
+    const char *processor; // NULL for the kernels of mscgym, whose version names it
     int n_threads;
     struct msc_latency latency;
     struct msc_quartiles *times, *ratios; // [n_models]

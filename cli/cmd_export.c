@@ -107,7 +107,7 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-// What the exported plan measures, and how far rounding alone moves its loss.
+// Prints the metrics of the exported plan, and the change of its loss that rounding alone may cause.
 static enum msc_status print_reevaluated(struct msc_env *env, const struct msc_trial *trial) {
     cJSON *json = NULL;
     unsigned what = MSC_REEVALUATE_VALIDATION | MSC_REEVALUATE_NOISE;
@@ -153,8 +153,7 @@ out:
     return status;
 }
 
-// Inputs that are bound decide branches. Symbols stay what they are in the file, as they do where a
-// record is exported.
+// Bound inputs decide branches. Symbols remain symbolic in the file, as in the export of a record.
 static enum msc_status load_model(struct msc_graph **out, const struct msc_cli_call *call,
                                   const struct export_values *v,
                                   const struct msc_array_list *weights) {
@@ -171,7 +170,7 @@ static enum msc_status load_model(struct msc_graph **out, const struct msc_cli_c
     return MSC_OK;
 }
 
-// An input that a branch can be decided by, or NULL: an integer of a model with branches.
+// An integer input of a model with branches, which may decide one of them; NULL if there is none.
 static const char *deciding_input(const struct msc_graph *g) {
     bool has_branches = false;
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
@@ -248,7 +247,7 @@ static enum msc_status cmd_export_recalibrate(struct msc_strategy *strategy,
     struct msc_recalibration losses;
     enum msc_status status = MSC_OK;
     dataset.options.inputs = v->dataset;
-    dataset.options.batch = 0; // by the model's shapes
+    dataset.options.batch = 0; // from the model's shapes
     if (is_config(v->dataset)) {
         MSC_TRY_OUT(
             msc_config_load(&config, v->dataset,
@@ -338,7 +337,7 @@ out:
     return status;
 }
 
-// For other programs that show searches: neither model nor samples are needed.
+// Writes the trials for other programs that show searches. Needs neither model nor samples.
 static enum msc_status export_trials(const struct msc_cli_call *call,
                                      const struct export_values *v) {
     struct msc_file_set files = {0};

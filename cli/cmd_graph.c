@@ -84,14 +84,15 @@ static const char *kind_name(enum msc_site_kind kind) {
     return kind == MSC_SITE_WEIGHT ? "weight" : "activation";
 }
 
-// Of a line that goes elsewhere than to a terminal; the least that a name has, and readers have.
+// Columns of a line that is not printed to a terminal, the most of a name in it, and the least of a name and of
+// its readers.
 enum { LINE_COLUMNS = 100, NAME_COLUMNS = 42, LEAST_COLUMNS = 24, BETWEEN_COLUMNS = 2 };
 
 struct columns {
     size_t kind, shape, name, readers;
 };
 
-// A name has two fifths of a line at most, readers what is left of it.
+// A name gets at most NAME_COLUMNS of LINE_COLUMNS, readers the rest of the line.
 static struct columns divide_columns(const struct msc_graph *g, const struct msc_sites *sites) {
     char dims[MSC_DIMS_TEXT_BYTES];
     size_t terminal = msc_cli_terminal_columns();
@@ -112,7 +113,7 @@ static struct columns divide_columns(const struct msc_graph *g, const struct msc
     return c;
 }
 
-// The first of the joints that read the site, and how many more there are.
+// Writes the first joint that reads the site, and the number of further ones.
 static void write_readers(struct msc_str *out, const struct msc_graph *g,
                           const struct msc_sites *sites, const struct msc_site *site,
                           size_t columns) {
@@ -193,7 +194,7 @@ static enum msc_status has_sites(bool *out, const struct msc_joint *j) {
     return MSC_OK;
 }
 
-// Branches have sites only where it is known which one is taken.
+// The sites of a branch are known only if the input that decides it is bound.
 static enum msc_status tell_branches(const struct msc_graph *g, const struct msc_cli_call *call) {
     const char *const *names;
     size_t n;
@@ -219,7 +220,7 @@ static enum msc_status tell_branches(const struct msc_graph *g, const struct msc
     return status;
 }
 
-// Of targets that requantise nothing they are what joints read.
+// For a target that requantises nothing, sites are the tensors that joints read.
 static enum msc_status read_target(struct msc_site_scheme *scheme, const struct graph_values *v) {
     const struct msc_target *target = NULL;
     MSC_TRY(v->target ? msc_target_get(&target, v->target, "graph: --target") : MSC_OK);
@@ -323,7 +324,7 @@ static enum msc_status graph_check(const struct graph_values *v) {
     return MSC_OK;
 }
 
-// Both files that make a model, by the name of the first.
+// Writes FILE.json and FILE.safetensors.
 static enum msc_status save_graph(const struct msc_graph *g, const struct graph_values *v,
                                   struct msc_arena *arena) {
     size_t length = strlen(v->output) - strlen(SAVED_ENDING);
@@ -331,7 +332,7 @@ static enum msc_status save_graph(const struct msc_graph *g, const struct graph_
     return stem ? msc_graph_save(g, stem) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
-// Weights may be replaced where the graph beside them is, too.
+// An existing file of weights may be replaced only together with the graph next to it.
 static enum msc_status graph_claim_outputs(struct msc_file_set *files,
                                            const struct graph_values *v) {
     const char *const *weights;
@@ -358,7 +359,7 @@ static enum msc_status print_graph(const struct msc_graph *g, const struct msc_c
                             : print_form(g, msc_graph_print, msc_cli_print_str);
 }
 
-// What only prints needs no weights.
+// Weights may be missing if the graph is only printed.
 static enum msc_status cmd_graph_load(struct msc_graph **out, bool *is_bound,
                                       const struct msc_binding bindings[], size_t n,
                                       const struct msc_cli_call *call,
@@ -391,7 +392,7 @@ static enum msc_status run_graph(const struct msc_cli_call *call, const struct g
     }
     MSC_TRY_OUT(msc_cli_bindings(&bindings, &n, &v->common.bind, call->arena));
     MSC_TRY_OUT(cmd_graph_load(&g, &is_bound, bindings, n, call, v));
-    n = is_bound ? 0 : n; // that are not in the graph yet
+    n = is_bound ? 0 : n; // bindings not yet applied to the graph
     if (v->placement) {
         status = msc_cli_print_placement(g, bindings, n, call, &v->common);
         goto out;

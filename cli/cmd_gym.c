@@ -1,5 +1,4 @@
-// The gym view of a search's environment, over JSON lines: what env/gym.h does, for learning agents
-// in other languages (docs/environments.md).
+// Serves env/gym.h as JSON lines, for learning agents in other languages (docs/environments.md).
 #include "cli/searching.h"
 
 #include "base/json.h"
@@ -40,7 +39,7 @@ struct serving {
     const struct msc_space *space;
     struct msc_goal goal;
     struct msc_str line;   // a request
-    struct msc_str answer; // and what is said to it
+    struct msc_str answer; // to the request
     bool is_over;
 };
 
@@ -183,7 +182,7 @@ static enum msc_status answer_line(struct serving *s) {
     return status;
 }
 
-// What is wrong with a request is its answer; the view stands as it stood.
+// An error of a request is its answer; the state does not change.
 static enum msc_status serve(struct serving *s) {
     for (;;) {
         bool is_last = false;

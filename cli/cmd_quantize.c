@@ -116,7 +116,7 @@ static const char *quantize_text(const cJSON *object, const char *key) {
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-// What a line of the table shows: a number of a plan, by where it stands in the report.
+// Lines of the table: the name of a number, and its path in the report of a plan.
 static const struct {
     const char *name;
     const char *path[4]; // NULL-terminated unless full
@@ -172,7 +172,7 @@ static void write_plans(struct msc_str *out, const char *const names[], const cJ
     msc_table_finish(&table);
 }
 
-// The plan with the ranges of all values, rounded to nearest; NULL where it is the best.
+// The plan with min-max ranges and rounding to nearest; NULL if it is the best one.
 static const cJSON *find_plain(const cJSON *list) {
     const cJSON *plan = NULL;
     cJSON_ArrayForEach(plan, list) {
@@ -197,7 +197,7 @@ static void write_runtime(struct msc_str *out, const cJSON *report) {
     }
 }
 
-// ", 3 tensors left float", unless there are none.
+// Writes ", 3 tensors left float", or nothing if all are quantised.
 static void write_count(struct msc_str *out, const cJSON *count, const char *of, const char *what) {
     double n = cJSON_IsNumber(count) ? count->valuedouble : 0.0;
     if (n > 0) {
@@ -212,11 +212,11 @@ static void write_metadata(struct msc_str *out, const cJSON *n) {
     }
 }
 
-// Nothing is slower that is not by so much, as measured, or as predicted.
+// Ratios to the time of the uncompressed model from which a model counts as slower, measured and predicted.
 #define SLOWER_MARGIN 1.01
 #define PREDICTED_MARGIN 1.05
 
-// Measured there or, where it was not, as predicted.
+// Warns if the model is slower in its runtime, as measured there or else as predicted.
 static void write_slower(struct msc_str *out, const cJSON *report, const cJSON *best) {
     static const char *const measured[4] = {"examined", "runtime", "latency_ratio"};
     static const char *const predicted[4] = {"predicted_ratio"};
@@ -231,7 +231,7 @@ static void write_slower(struct msc_str *out, const cJSON *report, const cJSON *
                    is_measured ? "" : ", as predicted: `mscgym bench` measures it there");
 }
 
-// What the runtime makes of the float model, which plans are compared with.
+// Writes the loss of the float model in the runtime, with which plans are compared.
 static void write_float(struct msc_str *out, const cJSON *report, const cJSON *best) {
     static const char *const here[4] = {"metrics", "distill_loss"};
     static const char *const there[4] = {"examined", "runtime", "distill_loss"};
@@ -304,7 +304,7 @@ static enum msc_status check_values(const struct quantize_values *v) {
 
 static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call *call,
                                       const struct quantize_values *v) {
-    // A signal may come until the very end.
+    // Static, because a signal may arrive until the process ends.
     static struct msc_cancel cancel;
     struct msc_worker worker = {0};
     struct msc_quick_options o = {.model = v->model,

@@ -95,7 +95,7 @@ static const struct msc_cli_option options[] = {
 
 // ---- Inputs -----------------------------------------------------------------------------------
 
-// The arrays of --input and the files they are from.
+// The arrays of --input and the paths of their files.
 struct run_inputs {
     struct msc_array_list list;
     const char **places; // [list.n]
@@ -208,14 +208,14 @@ static enum msc_status set_states(struct msc_model *m, const struct run_values *
 
 // ---- Outputs ----------------------------------------------------------------------------------
 
-// What an output is called: as it was asked for, else as the model calls it.
+// Name of an output: the one of --tensor, else the model's.
 static const char *output_name(const struct msc_model *m, const struct msc_model_run *run,
                                size_t i) {
     const struct msc_tensor *t = msc_graph_tensor(m->graph, run->wanted[i]);
     return run->n_tensors > 0 ? run->tensors[i] : msc_tensor_label(t);
 }
 
-// Of the output's own file in the folder; NULL when memory is short.
+// Path of the output's .npy in the folder; NULL if memory is short.
 static char *output_path(struct msc_arena *arena, const char *folder, const char *output) {
     char *name = msc_arena_printf(arena, "%s.npy", output);
     for (char *c = name; c && *c; c++) {
@@ -224,7 +224,7 @@ static char *output_path(struct msc_arena *arena, const char *folder, const char
     return name ? msc_path_join(arena, folder, name) : NULL;
 }
 
-// One .npy for each output.
+// Writes a .npy for each output.
 static enum msc_status save_files(const struct msc_model *m, const struct msc_model_run *run,
                                   const char *folder, struct msc_arena *arena) {
     MSC_TRY(msc_file_make_folders(folder));
@@ -238,7 +238,7 @@ static enum msc_status save_files(const struct msc_model *m, const struct msc_mo
     return MSC_OK;
 }
 
-// All outputs in one file, under their own names.
+// Writes all outputs to one file, under their own names.
 static enum msc_status save_archive(const struct msc_model *m, const struct msc_model_run *run,
                                     const char *path) {
     struct msc_array_list list = {0};
@@ -263,13 +263,13 @@ static enum msc_status save_outputs(const struct msc_model *m, const struct msc_
     return is_archive(output) ? save_archive(m, run, output) : save_files(m, run, output, arena);
 }
 
-// ---- Where they may go ------------------------------------------------------------------------
+// ---- Which files may be replaced --------------------------------------------------------------
 
 static size_t n_wanted(const struct msc_model *m, const struct run_values *v) {
     return v->tensors.n > 0 ? v->tensors.n : (size_t)msc_graph_n_outputs(m->graph);
 }
 
-// What an output will be called.
+// Name of an output before the run.
 static const char *cmd_run_wanted_name(const struct msc_model *m, const struct run_values *v,
                                        size_t i) {
     return v->tensors.n > 0 ? v->tensors.items[i]
@@ -277,7 +277,7 @@ static const char *cmd_run_wanted_name(const struct msc_model *m, const struct r
                                   m->graph, msc_graph_output(m->graph, (int32_t)i)));
 }
 
-// An archive may be replaced by outputs of the same names.
+// An existing archive may be replaced only if it holds arrays of the same names.
 static enum msc_status check_archive(const struct msc_model *m, const struct run_values *v,
                                      struct msc_arena *arena) {
     size_t n = n_wanted(m, v);
@@ -374,13 +374,13 @@ static enum msc_status run_open_model(struct msc_model **out, const struct msc_c
                                       const struct run_values *v,
                                       const struct msc_array_list *feeds) {
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
-    o.is_single = !v->strategy; // with one, the bits of the search count
+    o.is_single = !v->strategy; // a strategy needs the bits of the search
     o.feeds = feeds;
     MSC_TRY(msc_cli_fill_model_options(&o, call, &v->common));
     return msc_model_open(out, v->model, &o);
 }
 
-// What one run of the network gets: the first of the chunks.
+// Inputs of one run of the network: the first of the chunks.
 static enum msc_status take_first(struct msc_array_list *first, const struct msc_array_list *all) {
     for (size_t i = 0; i < all->n; i++) {
         const struct msc_array *array = all->arrays[i];

@@ -69,7 +69,7 @@ static enum msc_status print_salvaged(const struct salvage_values *v,
     return status;
 }
 
-// A record names its model and samples from the folder that it lies in.
+// Paths of model and samples are relative to the record's folder.
 static enum msc_status check_folder(const struct salvage_values *v, struct msc_arena *arena) {
     const char *const paths[2] = {v->record, v->output};
     char *folders[2];

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-// Pairs that are shown of those that a record has.
+// Pairs of a record that are printed by default.
 #define PAIRS_SHOWN 20
 
 struct sensitivity_values {

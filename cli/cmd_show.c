@@ -118,7 +118,7 @@ static enum msc_status print_choices(const struct msc_cli_call *call, const cJSO
     return status;
 }
 
-// On a terminal, where it is a line of characters that are no data: how the best went down.
+// On a terminal, draws the best value over trials as a line of characters.
 static enum msc_status write_best_so_far(struct msc_str *out, const struct msc_record *record) {
     enum { STEPS = 1024, LEAST = 8, MOST = 100, LABELS = 44 };
     double values[MOST];
@@ -159,7 +159,7 @@ static enum msc_status print_report(const struct msc_cli_call *call, const cJSON
     return status;
 }
 
-// The agent knows costs, which are the environment's.
+// The agent needs the costs of the space, which only the environment has.
 static enum msc_status add_phases(cJSON *report, const struct msc_record *record,
                                   const struct msc_cli_call *call, const struct show_values *v) {
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
@@ -194,7 +194,7 @@ static enum msc_status open_shown(struct msc_record **out, cJSON **kept,
         return msc_report_open_record(out, kept, path, v->top > 0 ? (size_t)v->top : 0, v->pareto,
                                       log);
     }
-    MSC_TRY(msc_record_open(out, path, MSC_RECORD_READ, log)); // an agent is asked for all of it
+    MSC_TRY(msc_record_open(out, path, MSC_RECORD_READ, log)); // the agent runs again on all trials
     return msc_kept_load(kept, *out, log);
 }
 

@@ -164,7 +164,7 @@ static enum msc_status print_track_json(const struct msc_track *track, const str
 
 // ---- The command ------------------------------------------------------------------------------
 
-// Where samples come from: the command line, or who was named with a dataset of its own.
+// The configuration whose dataset is used without --inputs: the second model's, else the first's; or NULL.
 static const struct msc_config *find_config(const struct msc_subject subjects[2]) {
     for (int i = 1; i >= 0; i--) {
         if (subjects[i].config && subjects[i].config->dataset.options.inputs) {
@@ -174,7 +174,7 @@ static const struct msc_config *find_config(const struct msc_subject subjects[2]
     return NULL;
 }
 
-// Sample by sample, as any model can be run; of sequences whole ones.
+// Samples run one by one, which every model allows; sequences run as a whole.
 static enum msc_status choose_dataset(struct msc_config_dataset *out, const struct track_values *v,
                                       const struct msc_config *config) {
     static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
@@ -241,7 +241,8 @@ static enum msc_status track_open_subjects(struct msc_subject subjects[2],
     return MSC_OK;
 }
 
-// What is not said of the second side is as on the first; one word alone says what becomes of a model.
+// The second side takes what it lacks from the first. A single argument with a strategy is compared with its
+// uncompressed model.
 static enum msc_status complete_sides(struct msc_subject subjects[2],
                                       const struct track_values *v) {
     if (!v->other && !subjects[1].strategy && !v->strategy) {

@@ -45,7 +45,7 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
-// As in JSON: keys without blanks.
+// Keys of the JSON.
 static const char *const keys[MSC_VERIFY_VERDICT_COUNT] = {
     [MSC_VERIFY_EQUAL] = "equal",
     [MSC_VERIFY_WITHIN_NOISE] = "within_noise",
@@ -116,7 +116,7 @@ static enum msc_status print_verified(const struct msc_verify_result *result) {
     return status;
 }
 
-// What a result's lines point at belongs to the environment, so it is printed before that goes.
+// Prints the result before the environment is released, because the lines borrow from it.
 static enum msc_status cmd_verify_run(bool *is_different, const struct msc_cli_call *call,
                                       const struct verify_values *v) {
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;

@@ -1,4 +1,4 @@
-// The commands, in the order users see.
+// The commands, in the order of --help.
 #include "cli/cli.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-// mscgym: reads the command, its options, and runs it.
+// mscgym: reads the command and its options, and runs it.
 #include "cli/cli.h"
 
 #include "base/json.h"

@@ -101,7 +101,7 @@ const struct msc_cli_option msc_cli_model_options[] = {
 
 static enum msc_status add_item(struct msc_cli_list *list, const char *text,
                                 struct msc_arena *arena) {
-    // Few enough that growing one by one does not matter.
+    // Lists are short, so growing them one by one is cheap enough.
     const char **items = msc_arena_array(arena, list->n + 1, sizeof *items);
     if (!items) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for arguments");
@@ -328,7 +328,7 @@ static enum msc_status check_needs(const void *values,
     return MSC_OK;
 }
 
-// Records and pages repeat them.
+// Arguments appear in records and pages, which must be UTF-8.
 static enum msc_status check_arguments(int argc, char *const argv[]) {
     for (int i = 1; i < argc; i++) {
         size_t length = strlen(argv[i]);
