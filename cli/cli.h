@@ -1,9 +1,9 @@
 // The command line: a table of commands, one file each.
 //
 // Results go to standard output, messages to standard error. To add a command: 1. write
-// cli/cmd_<name>.c, which ends in its `const struct msc_cli_command`, 2. declare it, add it to the
-// list in cli/commands.c and to cli/CMakeLists.txt, 3. describe it in man/mscgym.1.in (the build
-// fails without). --help, the options in the manual page and the completions come from its table.
+// cli/cmd_<name>.c, which ends in its `const struct msc_cli_command`, 2. add it to cli/commands.def,
+// 3. describe it in man/mscgym.1.in (the build fails without). --help, the options in the manual
+// page and the completions come from its table.
 #ifndef MSC_CLI_CLI_H
 #define MSC_CLI_CLI_H
 
