@@ -109,7 +109,7 @@ static void test_data_array_log__cut_anywhere(void **state) {
             has_ramp(l, "a", 5, 1);
         }
         bool is_whole = n == 0 || n == 32 || n_there > before;
-        const char *what = n < 32 ? "damaged" : "not whole";
+        const char *what = n < 32 ? "damaged" : "incomplete";
         assert_true(is_whole ? told.text[0] == 0 : strstr(told.text, what) != NULL);
         add_ramp(l, "more", 3, 2);
         msc_array_log_close(l);

@@ -217,8 +217,8 @@ static void test_data_dataset_errors__splits(void **state) {
         int64_t samples, skip_last, take_last;
         const char *word;
     } rows[] = {
-        {0, 3, 0, "there are only 3"},
-        {0, 0, 4, "there are only 3"},
+        {0, 3, 0, "the file has 3"},
+        {0, 0, 4, "the file has 3"},
         {-1, 0, 0, "negative"},
         {0, 1, 1, "either"},
     };

@@ -77,7 +77,7 @@ static void test_tools_runtime__sends_what_is_documented(void **state) {
     job.n_bindings = 1;
     assert_int_equal(msc_runtime_latency(runtime, &job, &latency), MSC_E_STATE);
     assert_string_equal(msc_status_message(),
-                        "mscgym-runtime, latency: it says: {`runtime`:`onnxruntime`,`threads`:1,"
+                        "mscgym-runtime, latency: it reported: {`runtime`:`onnxruntime`,`threads`:1,"
                         "`batch`:1,`lengths`:{`seq`:128},`models`:[`a.onnx`,`b.onnx`],"
                         "`rounds`:3,`method`:`latency`}");
     job.n_models = 1;
@@ -86,7 +86,7 @@ static void test_tools_runtime__sends_what_is_documented(void **state) {
     job.n_threads = 2;
     assert_int_equal(msc_runtime_outputs(runtime, &job, "y.npz"), MSC_E_STATE);
     assert_string_equal(msc_status_message(),
-                        "mscgym-runtime, outputs: it says: {`runtime`:`onnxruntime`,`threads`:2,"
+                        "mscgym-runtime, outputs: it reported: {`runtime`:`onnxruntime`,`threads`:2,"
                         "`batch`:8,`inputs`:`x.npz`,`model`:`a.onnx`,`outputs`:`y.npz`,"
                         "`method`:`outputs`}");
     job.runtime = "openvino"; // which is not asked for what is not there
@@ -117,7 +117,7 @@ static void test_tools_runtime__greets_with_nonsense(void **state) {
         {"read -r a; echo what?; read -r b", "answer:1:1", MSC_E_FORMAT},
         {"read -r a; echo '[]'; read -r b", "expected a JSON object", MSC_E_FORMAT},
         {"read -r a; echo '{}'; read -r b", "protocol", MSC_E_FORMAT},
-        {"read -r a; echo '{\"error\":\"no licence\"}'; read -r b", "it says: no licence",
+        {"read -r a; echo '{\"error\":\"no licence\"}'; read -r b", "it reported: no licence",
          MSC_E_STATE},
         {"read -r a; echo '" HELLO "' | sed 's/:1,/:2,/'; read -r b",
          "it speaks protocol 2, expected 1; install both programs from one release", MSC_E_FORMAT},
