@@ -3,8 +3,8 @@
 //
 //     struct msc_file_set files = {0};
 //     MSC_TRY_OUT(msc_file_set_read(&files, "the model", "digits.onnx"));
-//     MSC_TRY_OUT(msc_file_set_write(&files, "the output", "small.onnx")); // or it is the model
-//     ... all that takes long ...
+//     MSC_TRY_OUT(msc_file_set_write(&files, "the output", "small.onnx")); // fails if it is the model
+//     ... long work ...
 //     msc_file_set_finish(&files);
 #ifndef MSC_BASE_FILE_SET_H
 #define MSC_BASE_FILE_SET_H

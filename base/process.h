@@ -22,7 +22,8 @@ struct msc_str;
 // it cannot be started; the message begins with the program's name.
 enum msc_status msc_process_start(struct msc_process **out, const char *const argv[],
                                   const char *folder);
-// The same for a program that has work to end elsewhere: SIGTERM comes first when it is ended.
+// The same for a program that must clean up elsewhere: if the starting thread ends, it gets SIGTERM
+// instead of SIGKILL.
 enum msc_status msc_process_start_gently(struct msc_process **out, const char *const argv[]);
 // From now on waiting polls `cancel` (borrowed until stop; NULL: none), which also counts as a
 // beat. It ends with MSC_E_CANCELLED once the request has reached `level`, 1 or 2.

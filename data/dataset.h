@@ -17,9 +17,10 @@
 // whatever the inputs' shapes, and the state restarts with each batch. A batch of an input then
 // holds
 //
-//     an array with a row or a part for each sample   [batch, then a sample's own shape]
-//     one that all samples share                      that array
-//     of a state: its first value, in its own shape; zeros where the file has no such array
+//     if the array has a row or part per sample   [batch, then a sample's own shape]
+//     if all samples share the array              that array
+//     if the input is a state                     its first value in its own shape, or zeros if
+//                                                 the file has no such array
 //
 // If one input is not batched, every batch is one sample, whatever batch size was requested.
 // Samples of different shapes are arrays NAME/0, NAME/1, ... without a gap, each of the input's
@@ -40,7 +41,7 @@ MSC_PUBLIC_BEGIN
 
 struct msc_dataset;
 
-// What the model expects of one input.
+// An input of the model: the samples that it expects.
 struct msc_input_spec {
     const char *name;
     enum msc_dtype dtype;
@@ -106,9 +107,9 @@ enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
 // which must outlive it. MSC_E_INVALID: the range is outside `from` or would cut a sequence.
 enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct msc_dataset *from,
                                         int64_t first, int64_t n);
-// The samples of `from` whose inputs do not all occur in `other`; for sequences, whole sequences.
-// Batches have the size of `from`, or 1 if the shapes of the rest differ. *n_shared samples are
-// left out; *out is NULL if none or all of them are.
+// The samples of `from` that are not in `other`, compared by all their inputs; for sequences, whole
+// sequences. Batches have the size of `from`, or 1 if the shapes of the rest differ. *n_shared
+// samples are left out; *out is NULL if none or all of them are.
 enum msc_status msc_dataset_create_apart(struct msc_dataset **out, int64_t *n_shared,
                                          const struct msc_dataset *from,
                                          const struct msc_dataset *other);

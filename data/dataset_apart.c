@@ -10,7 +10,7 @@ static enum msc_status no_apart_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "no memory for the samples of a dataset");
 }
 
-// ---- One sample, or sequence --------------------------------------------------------------------
+// ---- One sample, or sequence ------------------------------------------------------------------
 
 // A unit is a sample, or a whole batch if samples form sequences.
 static size_t n_units(const struct msc_dataset *d) {

@@ -193,7 +193,7 @@ struct cJSON *msc_race_write(const struct msc_race *race) {
     return object;
 }
 
-// ---- Who goes on ------------------------------------------------------------------------------
+// ---- Continuing ------------------------------------------------------------------------------
 
 static double race_exp(const struct msc_race *race, double x) {
     return race->version > 1 ? msc_maths_exp(x) : exp(x);
@@ -265,7 +265,7 @@ size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *
     return n_going;
 }
 
-// ---- What is known ----------------------------------------------------------------------------
+// ---- Statistics -------------------------------------------------------------------------------
 
 // Lists a line's sums at rungs, and its final loss if measured to the end; returns how many there
 // are.

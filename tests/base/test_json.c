@@ -112,8 +112,7 @@ static void test_base_json__errors_name_the_place(void **state) {
     } cases[] = {
         {"", "t.json:1:1: unexpected end of text, expected a value"},
         {"{\"a\": 1,\n \"b\" 2}", "t.json:2:6: expected ':' after a key"},
-        {"{\"a\": 1,\n\n  }",
-         "t.json:1:8: a trailing comma; JSON allows none before '}'"},
+        {"{\"a\": 1,\n\n  }", "t.json:1:8: a trailing comma; JSON allows none before '}'"},
         {"[1 2]", "t.json:1:4: expected ',' or ']'"},
         {"[1,]", "t.json:1:3: a trailing comma; JSON allows none before ']'"},
         {"[1,,2]", "t.json:1:4: expected a value"},
@@ -319,7 +318,8 @@ static void test_base_json__check_keys(void **state) {
     assert_int_equal(msc_json_check_keys(tree, known, 2, "choices[0]"), MSC_E_INVALID);
     assert_message("choices[0]: unknown key \"observr\", did you mean \"observer\"?");
     assert_int_equal(msc_json_check_keys(tree, known, 1, "choices[0]"), MSC_E_INVALID);
-    assert_string_equal(msc_status_message(), "choices[0]: unknown key \"observr\", the known key is bits");
+    assert_string_equal(msc_status_message(),
+                        "choices[0]: unknown key \"observr\", the known key is bits");
     cJSON_DeleteItemFromObject(tree, "observr");
     assert_ok(msc_json_check_keys(tree, known, 2, "choices[0]"));
     cJSON_Delete(tree);

@@ -81,7 +81,8 @@ static void test_env_process__cannot_start(void **state) {
     assert_message("cannot be started");
     close_fixture(&f);
     assert_int_equal(open_json(&f, "{}", NULL), MSC_E_INVALID);
-    assert_message("env.command: expected a list of strings such as [\"python3\", \"environment.py\"]");
+    assert_message(
+        "env.command: expected a list of strings such as [\"python3\", \"environment.py\"]");
     close_fixture(&f);
     assert_int_equal(open_script(&f, "read -r a; exit 3", 60), MSC_E_IO);
     assert_message("init: /bin/sh: ended with exit status 3");
