@@ -19,8 +19,8 @@ enum msc_status msc_file__fail(const char *what, const char *path, int error) {
     if (strerror_r(error, reason, sizeof reason) != 0) {
         snprintf(reason, sizeof reason, "error %d", error);
     }
-    bool is_misled = error == ENOTDIR || error == EISDIR; // the path leads through a file or to
-                                                          // the wrong kind of file
+    bool is_misled =
+        error == ENOTDIR || error == EISDIR; // a file in place of a folder, or the reverse
     enum msc_status status = error == ENOENT ? MSC_E_NOT_FOUND
                              : is_misled     ? MSC_E_INVALID
                                              : MSC_E_IO;

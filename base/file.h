@@ -36,8 +36,7 @@ struct msc_file_writer {
 };
 enum msc_status msc_file_writer_begin(struct msc_file_writer *w, const char *path);
 enum msc_status msc_file_writer_write(struct msc_file_writer *w, const void *data, size_t n_bytes);
-// Writes at a given offset, for data that is not written in order; and reads back what was
-// written there.
+// Write at an offset, and read back from it, for data that is not written in order.
 enum msc_status msc_file_writer_write_at(struct msc_file_writer *w, uint64_t place,
                                          const void *data, size_t n_bytes);
 enum msc_status msc_file_writer_read_at(struct msc_file_writer *w, uint64_t place, void *data,

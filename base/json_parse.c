@@ -26,8 +26,7 @@ struct parser {
     int depth;
     const char *name;
     struct msc_str scratch;      // the string being decoded
-    size_t text_start, text_end; // the raw range of the string decoded last; its end if decoding
-                                 // failed
+    size_t text_start, text_end; // of the string read last; its end, or the error in it
     struct key_place *keys;      // of all open objects, innermost last
     size_t n_keys;
     size_t key_capacity;

@@ -50,7 +50,7 @@ void msc_json_write_number(struct msc_str *out, double value) {
         msc_str_append(out, "null");
     } else if (fabs(value) < INTEGER_LIMIT && value == floor(value)) {
         if (signbit(value)) {
-            msc_str_char(out, '-'); // of -0 as well, whose sign would be lost in an integer
+            msc_str_char(out, '-'); // also for -0, whose sign an integer would lose
         }
         msc_str_u64(out, (uint64_t)fabs(value));
     } else {

@@ -97,8 +97,7 @@ void msc_shown_append_path(struct msc_str *out, const char *path) {
     msc_str_char(out, '\'');
     for (const char *c = msc_str_text(&shown); *c; c++) {
         if (*c == '\'') {
-            msc_str_append(out, "'\\'"); // closes the quotes, adds an escaped quote, opens them
-                                         // again
+            msc_str_append(out, "'\\'"); // closing quote, escaped quote, opening quote
         }
         msc_str_char(out, *c);
     }

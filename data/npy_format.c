@@ -171,8 +171,7 @@ size_t msc_npy__format_header(char text[MSC_NPY_HEADER_BYTES], enum msc_dtype dt
     memset(text + n, ' ', end - n - 1);
     text[end - 1] = '\n';
     size_t dict_bytes = end - PREFIX_BYTES;
-    memcpy(text, MAGIC "\x01", MAGIC_BYTES + 2); // version 1.0; its second byte is the literal's
-                                                 // NUL
+    memcpy(text, MAGIC "\x01", MAGIC_BYTES + 2); // version 1.0; the 0 is the literal's NUL
     text[MAGIC_BYTES + 2] = (char)(uint8_t)(dict_bytes & 0xff);
     text[MAGIC_BYTES + 3] = (char)(uint8_t)(dict_bytes >> 8);
     return end;

@@ -137,7 +137,7 @@ enum msc_status msc_record_take_back(const char *path, const char *aside,
 // The result of msc_record_salvage.
 struct msc_record_salvaged {
     size_t n_trials;   // saved
-    size_t line;       // number of the first line that was left out; 0: none
+    size_t line;       // number of the first line that was left out, if any
     size_t n_left_out; // lines from there on
     size_t n_sound;    // those of them whose own checksum matches
 };
@@ -179,10 +179,8 @@ uint32_t msc_record_parallel(const struct msc_record *record); // proposals per 
 size_t msc_record_n_trials(const struct msc_record *record);
 // The line is assembled on each call; its pointers are borrowed.
 struct msc_record_line msc_record_trial(const struct msc_record *record, size_t id);
-double
-msc_record_elapsed_s(const struct msc_record *record); // of the latest that is held; 0: none is
-bool msc_record_holds(const struct msc_record *record, int64_t id); // of the latest trial held; 0:
-                                                                    // none
+double msc_record_elapsed_s(const struct msc_record *record); // of the latest trial held; 0: none
+bool msc_record_holds(const struct msc_record *record, int64_t id); // false also beyond its trials
 // Number of a trial's line in the file, from 1.
 size_t msc_record_line_number(const struct msc_record *record, int64_t id);
 // From now on the trial is never the best one, and in no top list or front.

@@ -143,7 +143,7 @@ static enum msc_status round_some(void *payload, struct msc_rounding_rows *rows,
 
 // ---- All groups -------------------------------------------------------------------------------
 
-// The message of a failure stays with the thread on which it occurred, so it is set again here.
+// Messages are local to the thread that failed, so the message is set again here.
 static enum msc_status solve_groups(struct distilling *d) {
     int worst = MSC_OK;
 #pragma omp parallel for num_threads(d->job->n_threads) schedule(dynamic) reduction(min : worst)

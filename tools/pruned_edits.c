@@ -206,7 +206,7 @@ static enum msc_status make_variant(const struct msc_pruned_edits *j, const stru
     return MSC_OK;
 }
 
-// The message of a failure stays with the thread on which it occurred, so it is set again here.
+// Messages are local to the thread that failed, so the message is set again here.
 static enum msc_status make_all(const struct msc_pruned_edits *j, const struct work works[],
                                 size_t n, int n_threads) {
     int worst = MSC_OK;

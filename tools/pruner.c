@@ -192,7 +192,7 @@ struct making {
     struct msc_arena arena;
 };
 
-// The message of a failure stays with the thread on which it occurred, so it is set again here.
+// Messages are local to the thread that failed, so the message is set again here.
 static enum msc_status make_all(struct msc_pruner *p, struct making works[], size_t n,
                                 int n_threads) {
     int worst = MSC_OK;

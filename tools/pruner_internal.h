@@ -20,7 +20,7 @@ struct msc_prune_made {
 // A tensor that reads channels: a weight with all its uses, or an activation if both factors are.
 struct msc_consumer {
     int32_t tensor;
-    int axis; // of the sum
+    int axis; // the axis that is summed over
     int32_t n_slots;
     int32_t *slots;
     int32_t n_groups; // parts that it depends on: groups that it reads, then its own

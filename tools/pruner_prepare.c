@@ -216,7 +216,7 @@ static enum msc_status rank_or_recall(struct msc_pruner *p, int32_t group,
     return status;
 }
 
-// The message of a failure stays with the thread on which it occurred, so it is set again here.
+// Messages are local to the thread that failed, so the message is set again here.
 static enum msc_status rank_groups(struct msc_pruner *p, const struct msc_pruner_preparation *how) {
     int worst = MSC_OK;
     // Allocates the orders first, because only one thread may use the arena.
