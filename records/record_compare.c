@@ -35,9 +35,9 @@ static enum msc_status fail_graph(const struct comparison *c, const char *stored
                                   const char *wanted) {
     return MSC_FAIL(MSC_E_STATE,
                     "%s: it is the record of another search: %s is %s there and %s here: the model "
-                    "is another, or another version of the program read it, which may fold "
-                    "constants otherwise (%s there, %s here); put that back, name another record, "
-                    "or start afresh with --restart",
+                    "differs, or another version of the program read it and folded constants "
+                    "differently (%s there, %s here); restore that, name another record, or start "
+                    "afresh with --restart",
                     c->file, c->path, stored, wanted, c->programs[0], c->programs[1]);
 }
 
