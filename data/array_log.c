@@ -328,7 +328,7 @@ enum msc_status msc_array_log_read(struct msc_array **out, const struct msc_arra
     struct msc_array *array;
     unsigned char hash[HASH_BYTES];
     if (!a) {
-        return MSC_FAIL(MSC_E_NOT_FOUND, "%s: there is no %s", l->path, name);
+        return MSC_FAIL(MSC_E_NOT_FOUND, "%s: no array %s", l->path, name);
     }
     MSC_TRY(msc_array_create(&array, a->dtype, a->n_dims, a->dims));
     enum msc_status status = read_at(l, a->begin, msc_array_data(array), a->n_bytes);

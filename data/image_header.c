@@ -79,7 +79,7 @@ static enum msc_status check_size(const struct header *h, size_t n_bytes, const 
     if (min_bytes > (int64_t)n_bytes) {
         return MSC_FAIL(MSC_E_FORMAT,
                         "%s: byte %zu: the image ends too early, its %" PRId64 " x %" PRId64
-                        " pixels take %" PRId64 " bytes or more; it is cut off, copy it again",
+                        " pixels take %" PRId64 " bytes or more; it is truncated, copy it again",
                         path, n_bytes, h->width, h->height, min_bytes);
     }
     return MSC_OK;
@@ -105,7 +105,7 @@ enum msc_status msc_image__check_header(const void *bytes, size_t n_bytes, const
     }
     return is_whole ? check_size(&h, n_bytes, path)
                     : MSC_FAIL(MSC_E_FORMAT,
-                               "%s: byte %zu: the image ends too early; it is cut off, copy it "
+                               "%s: byte %zu: the image ends too early; it is truncated, copy it "
                                "again",
                                path, n_bytes);
 }

@@ -28,7 +28,7 @@ static enum msc_status fail_damaged(const struct walk *w, const char *what) {
 
 static enum msc_status fail_cut(const struct walk *w) {
     return MSC_FAIL(MSC_E_FORMAT,
-                    "%s: byte %zu: the image ends too early; it is cut off, copy it "
+                    "%s: byte %zu: the image ends too early; it is truncated, copy it "
                     "again",
                     w->path, w->n_bytes);
 }

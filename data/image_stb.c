@@ -62,7 +62,7 @@ static const stbi_io_callbacks callbacks = {source_read, source_skip, source_is_
 static enum msc_status fail_image(const struct image_source *s, const char *path) {
     if (s->is_short) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: byte %zu: the image ends too early; it is cut off, copy "
+                        "%s: byte %zu: the image ends too early; it is truncated, copy "
                         "it again",
                         path, s->n_bytes);
     }

@@ -80,7 +80,7 @@ static enum msc_status reader_init(struct reader *r, const char *path) {
     if (status == MSC_OK && text[0] != '{') {
         status = MSC_FAIL(MSC_E_FORMAT,
                           "%s: byte 8: the header does not begin with '{'; this is "
-                          "no safetensors file",
+                          "not a safetensors file",
                           path);
     }
     if (status == MSC_OK) {

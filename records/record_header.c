@@ -286,7 +286,7 @@ static enum msc_status read_metric_index(int *out, const struct msc_space *space
     const char *name = NULL;
     MSC_TRY(msc_json_get_text(&name, object, "metric", where));
     *out = msc_space_find_metric(space, name);
-    return *out >= 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: there is no metric %s", where, name);
+    return *out >= 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: unknown metric %s", where, name);
 }
 
 static enum msc_status header_read_limit(double *out, const cJSON *object, const char *key,
