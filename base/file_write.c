@@ -91,8 +91,8 @@ static enum msc_status choose_name(char **out, const char *path) {
     return msc_str_take(out, &name);
 }
 
-// Another process may remove the file or take its lock between creating it and locking it; then
-// another one is created.
+// Creates and locks a temporary file. If another process removes or locks it in between, creates
+// another one.
 static enum msc_status make_temporary(struct msc_file_writer *w, mode_t mode) {
     struct stat info = {0};
     while (info.st_nlink == 0) {

@@ -43,8 +43,8 @@ enum msc_record_warm {
 
 #define MSC_RACE_MAX_RUNGS 8
 
-// The trials of a round are compared after these batches, with one another and with the best
-// trial so far, and some end there (records/race.h).
+// The rules of a race: at each rung, a number of batches, the trials of a round are compared with one
+// another and with the best trial so far, and some end there (records/race.h).
 struct msc_race {
     size_t n_rungs; // 0: no race
     uint32_t rungs[MSC_RACE_MAX_RUNGS];

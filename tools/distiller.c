@@ -113,7 +113,7 @@ static enum msc_status solve_group(struct distilling *d, int64_t group) {
 
 // ---- Rounding ---------------------------------------------------------------------------------
 
-// Computes the mean output error of a row, which its bias corrects.
+// Sets the shift of a row: its mean output error, which the bias corrects.
 static void shift_row(struct distilling *d, int64_t group, int64_t row) {
     struct msc_rounded_rows *r = &d->rounded;
     int64_t n = d->rows.n_columns, size = r->form.group_size > 0 ? r->form.group_size : n;

@@ -30,7 +30,7 @@ static int64_t step_of(const struct msc_pruner *p, const struct msc_channel_grou
     return group->n_units < 2 * step ? 1 : step;
 }
 
-// The nearest multiple; may be 0.
+// The multiple of `step` nearest to the density; may be 0.
 static int64_t nearest_count(const struct msc_channel_group *group, double density, int64_t step) {
     int64_t n = (int64_t)(density * (double)group->n_units / (double)step + 0.5) * step;
     return density >= 1 || n > group->n_units ? group->n_units : n;

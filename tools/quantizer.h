@@ -117,8 +117,8 @@ void msc_quantizer_destroy(struct msc_quantizer *q); // accepts NULL
 const struct msc_sites *msc_quantizer_sites(const struct msc_quantizer *q);
 size_t msc_quantizer_n_choices(const struct msc_quantizer *q);
 const struct msc_choice *msc_quantizer_choice(const struct msc_quantizer *q, size_t choice);
-// The first choice that is equivalent for sites of this kind. For example, activations ignore
-// groups and rounding.
+// The first choice that is equivalent to `choice` for sites of this kind. For example, activations
+// ignore groups and rounding.
 size_t msc_quantizer_first_choice(const struct msc_quantizer *q, enum msc_site_kind kind,
                                   size_t choice);
 enum msc_site_group msc_quantizer_group(const struct msc_quantizer *q);
@@ -156,8 +156,8 @@ enum msc_quantizer_stage {
 typedef void (*msc_quantizer_progress)(void *payload, enum msc_quantizer_stage stage, size_t done,
                                        size_t all);
 
-// Observes the float model over the evaluator's dataset (of the same graph) and computes every
-// quant, except what choices of weights derive from the inputs of the weights.
+// Observes the float model over the evaluator's dataset (of the same graph) and computes all quants.
+// Choices that depend on the inputs of weights are completed by msc_quantizer_round.
 enum msc_status msc_quantizer_observe(struct msc_quantizer *q, struct msc_evaluator *ev,
                                       msc_quantizer_progress progress, void *payload);
 
