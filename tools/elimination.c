@@ -17,7 +17,7 @@ struct msc_elimination {
     int64_t *first;      // [n_units + 1] where a unit's columns begin; removed units become empty
     int64_t *block_at;   // [n_units] offset of its block
     double *blocks;      // [k, k] per unit: the diagonal block of the current inverse
-    double *inverse;     // [n, n], upper triangle; minus pending' pending it is current
+    double *inverse;     // [n, n], upper triangle; pending' pending is not yet subtracted
     double *weights;     // [n, n_rows], current values
     double *pending;     // [capacity, n], of which n_pending rows are used
     double *gone, *lost; // [capacity, capacity], [capacity, n_rows]: workspace
