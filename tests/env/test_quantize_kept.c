@@ -121,7 +121,7 @@ static void test_env_quantize_kept__of_any_file(void **state) {
     // Of other choices.
     interrupt(&c, "{\"choices\":[{\"bits\":6,\"rounding\":\"gptq\"}]}");
     assert_true(msc_hash_equal(prepare(&c), whole));
-    assert_true(was_told(&c, "of another configuration"));
+    assert_true(was_told(&c, "belongs to another configuration"));
     // Not to be had.
     assert_int_equal(mkdir(c.moments, 0700), 0);
     c.told[0] = 0;
