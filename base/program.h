@@ -39,8 +39,8 @@ enum msc_status msc_program_read(struct msc_program *p, const struct cJSON *comm
 // Errors are those of msc_process_start.
 enum msc_status msc_program_start(struct msc_program *p, const char *folder,
                                   const struct msc_cancel *cancel);
-// Sends p->request, which the caller clears before it writes the next one; takes the answer, owned by
-// the caller. Errors are those of msc_process_request and msc_process_answer.
+// Sends p->request, which the caller clears before it writes the next one; takes the answer, owned
+// by the caller. Errors are those of msc_process_request and msc_process_answer.
 enum msc_status msc_program_exchange(struct msc_program *p, struct cJSON **answer);
 // Returns `status`. Unless it is MSC_OK, puts the program and the method before the message.
 enum msc_status msc_program_name_error(const struct msc_program *p, enum msc_status status,
