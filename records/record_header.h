@@ -30,7 +30,7 @@ struct msc_record_header {
 // *out is owned by the caller (cJSON_Delete); everything in it is a copy.
 enum msc_status msc_record_header_create(struct cJSON **out, const struct msc_record_header *from);
 
-// MSC_E_STATE, naming the first field that differs and both values. `schema`, `program`, `numerics`,
+// MSC_E_STATE, naming the first field that differs and both values. `program`, `numerics`,
 // `measured`, `sameness`, every object called `budget`, and the members of `config` whose path in it matches
 // one of `free_keys` ("log_file", "dataset.inputs", "*.record"; NULL-terminated, may be NULL) may
 // differ; so may hashes known to one side only.

@@ -6,8 +6,6 @@
 #include "base/str.h"
 #include "records/record.h"
 
-// The first schema whose lines have a sum over `measured`.
-#define MSC_RECORD_SCHEMA_SUM 2
 // Of ,"checksum":"<32 digits>"
 #define MSC_RECORD_CHECKSUM_BYTES 46
 // What makes a file a record: its first line begins with this.
@@ -32,8 +30,7 @@ struct msc_record {
     const char *saved_path; // where it is written since another program touched it, or NULL
     struct cJSON *header;
     const char *header_line; // with its newline
-    int schema;
-    struct msc_arena arena; // of everything the header tells
+    struct msc_arena arena;  // of everything the header tells
     struct msc_space *space;
     struct msc_race race;
     struct msc_goal goal;
@@ -81,19 +78,18 @@ extern const char *const msc_record__warm_names[MSC_RECORD_WARM_COUNT];
 void msc_record__write_header(struct msc_str *out, const struct cJSON *header);
 void msc_record__write_trial(struct msc_str *out, const struct msc_record *record,
                              const struct msc_record_line *line);
-void msc_record__write_segment(struct msc_str *out, int schema,
-                               const struct msc_record_segment *segment);
+void msc_record__write_segment(struct msc_str *out, const struct msc_record_segment *segment);
 
 // record_sum.c. Appends the checksum of what stands in `out` from `begin` on.
 void msc_record__write_checksum(struct msc_str *out, size_t begin);
-// Ends `measured` (with the sum that the schema asks for), the line and its newline.
-void msc_record__write_end(struct msc_str *out, size_t begin, int schema);
+// Ends `measured` with its sum, then the line with its newline.
+void msc_record__write_end(struct msc_str *out, size_t begin);
 
 // True when the checksum fits; *n_body is the length of what it covers. `line` has no newline.
 bool msc_record__check_line(size_t *n_body, const char *line, size_t length);
-// True when the line ends as it should and its sum, if it has one, fits; *n_measured is the length
-// of what that covers.
-bool msc_record__check_end(size_t *n_measured, int schema, const char *line, size_t length);
+// True if the line ends as it should and its sum is right. *n_measured is the length that the sum
+// covers.
+bool msc_record__check_end(size_t *n_measured, const char *line, size_t length);
 // A header or segment without checksum and `measured`; what a search took of others stays text
 // (msc_json_parse_lists). *out is owned by the caller.
 enum msc_status msc_record__parse_body(struct cJSON **out, const char *line, size_t n_body,
@@ -146,7 +142,7 @@ struct msc_record *msc_record__scan_take(struct msc_record_scan *scan);
 // record_measured.c. The line of this number has a damaged `measured`.
 void msc_record__note_damage(struct msc_record *record, size_t line);
 // Once all lines are read: gives times to lines that have lost theirs, and warns.
-enum msc_status msc_record__settle_measured(struct msc_record *record);
+void msc_record__settle_measured(struct msc_record *record);
 void msc_record__warn_measured(const struct msc_record *record); // of damage, if there is any
 void msc_record__warn_cut(const struct msc_record *record);      // of a torn end
 
