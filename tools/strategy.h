@@ -1,7 +1,7 @@
 // A strategy: the edits that were found, by tensor name, as a JSON file that compresses the model
 // again without a search. docs/strategy.md describes the fields.
 //
-//     {"schema": "mscgym.strategy.2", "graph": "<hash>", "weights": "<hash>", "edits": [
+//     {"schema": "mscgym.strategy.1", "graph": "<hash>", "weights": "<hash>", "edits": [
 //        {"site": "conv1.weight", "tensor": "conv1.weight", "choice": "6 mse",
 //         "observer": "mse", "symmetric": true, "bits": 6, "low": -31, "high": 31, "axis": 0,
 //         "scales": [...], "zero_points": [...]},
@@ -9,8 +9,7 @@
 //
 // "plain", where present, says which record of a section without searches it is of. "prune" and "replace", where present, say which channels go and what weights hold then; edits are for
 // what is left. "target" and "sites", "all", where present, say that a tensor's edit is for all that the target
-// gives its scale, and that biases are rounded. "joints", where present, limits an activation's edit to those that read it. Version 1 has neither
-// the hash of the weights nor what the scales came from, and is read as well.
+// gives its scale, and that biases are rounded. "joints", where present, limits an activation's edit to those that read it.
 #ifndef MSC_TOOLS_STRATEGY_H
 #define MSC_TOOLS_STRATEGY_H
 
@@ -105,8 +104,6 @@ enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct ms
 enum msc_status msc_strategy_apply_to_any(const struct msc_strategy *s, const struct msc_graph *g,
                                           const struct msc_sites *sites,
                                           const struct msc_edit *edits[]);
-// Does it say which weights it was found with? Version 1 does not.
-bool msc_strategy_knows_weights(const struct msc_strategy *s);
 // MSC_E_STATE when it says so, and they are not those of the graph.
 enum msc_status msc_strategy_check_weights(const struct msc_strategy *s, const struct msc_graph *g);
 // Computes every scale and zero point anew, from the graph's weights and the float model over the

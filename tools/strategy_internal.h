@@ -31,7 +31,7 @@ struct msc_strategy {
     struct msc_arena arena;
     const char *name;                // begins error texts; NULL: it was read from nowhere
     const struct msc_target *target; // of the sites' scheme
-    bool has_weights;                // hash of those that it was found with
+    bool has_weights; // it was read from a file, or recalibrated: it is for these weights only
     struct msc_hash weights;
     bool has_plain; // a section without searches has made it
     struct msc_hash plain;
