@@ -17,7 +17,7 @@
 #include "kernels/lowering/lowering.h"
 
 // Raised whenever a kernel of ours changes a bit of some result.
-#define MSC_CPU_KERNELS_VERSION 6
+#define MSC_CPU_KERNELS_VERSION 1
 
 // Working set, in bytes, that is meant to stay in a core's second-level cache. A constant and not
 // the machine's size: how a step is divided may change a bit of its result.
