@@ -77,7 +77,6 @@ struct msc_quantizer_options {
     size_t n_choices;
     const struct msc_choice *choices; // [n_choices], copied
     struct msc_operand_scheme weights, activations;
-    bool ends_together; // of `mse` (tools/range.h)
     // Name patterns with * and ?; a site is in when one of `include` (or none is given) and none of
     // `exclude` matches its name.
     const char *const *include, *const *exclude;
@@ -97,9 +96,8 @@ struct msc_quantizer_options {
 // Reads the keys of an environment's configuration that belong to the quantizer ("target", "sites",
 // "group", "choices", "observers", "weights", "activations", "include", "exclude", "fix", "rules", "outputs"); text and
 // lists are in the arena. A target refuses what its runtime cannot run (graph/target.h). `target` is
-// used when the object names none; without "sites" they are what joints read. Without "observers"
-// all is as in records of before there were any: choices that name none take the smallest and
-// greatest value, and the ends of `mse` go together.
+// used when the object names none; without "sites" they are what joints read. A choice
+// that names no observer takes that of "observers", "auto" if that has none; without the key "minmax".
 enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
                                            const char *target, struct msc_arena *arena);
 

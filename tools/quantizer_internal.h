@@ -13,7 +13,6 @@ struct msc_quantizer {
     size_t n_choices;
     struct msc_choice *choices;
     struct msc_operand_scheme weights, activations;
-    bool ends_together;
     bool has_lowest;        // weights of observer hessian have the lowest integer, too
     bool *included;         // [n_sites]
     bool *left;             // [n_sites] they stay float for what they hold

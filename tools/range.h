@@ -2,13 +2,9 @@
 //
 //   minmax      the smallest and greatest value
 //   percentile  the central part of the values, `percentile` percent on either side
-//   mse         the range, of shrunken ones, with the least squared rounding error: of symmetric
-//               integers, and where the observation says that its ends go together, of CANDIDATES
-//               with both ends shrunken alike; else these, and from the best of them one end after
-//               the other, of as many positions each, until neither moves
-//   kl          the one whose rounded histogram diverges least from the histogram itself
-//               (S. Migacz, "8-bit Inference with TensorRT", GTC 2017); the bin that holds 0
-//               counts as its neighbours do
+//   mse         the range, of shrunken ones, with the least squared rounding error: of CANDIDATES
+//               with both ends shrunken alike; of integers that are not symmetric, from the best
+//               of them one end after the other, of as many positions each, until neither moves
 //   hessian     of weights, by the error of what they are multiplied into (tools/rounding.h); what is
 //               asked for here is another one: mse of activations, minmax of other weights
 //
@@ -25,7 +21,6 @@ MSC_PUBLIC_BEGIN
 enum msc_observer {
     MSC_OBSERVER_MINMAX,
     MSC_OBSERVER_PERCENTILE,
-    MSC_OBSERVER_KL,
     MSC_OBSERVER_MSE,
     MSC_OBSERVER_HESSIAN,
     MSC_OBSERVER_COUNT
@@ -88,8 +83,7 @@ void msc_scheme_fit(const struct msc_scheme *scheme, struct msc_range range, flo
 
 struct msc_observation {
     enum msc_observer observer;
-    bool ends_together; // of MSC_OBSERVER_MSE
-    double percentile;  // of MSC_OBSERVER_PERCENTILE: 50 < p <= 100
+    double percentile; // of MSC_OBSERVER_PERCENTILE: 50 < p <= 100
     struct msc_scheme scheme;
 };
 

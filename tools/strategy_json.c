@@ -314,7 +314,7 @@ static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *obj
     MSC_TRY(msc_json_get_text(&name, object, "observer", where));
     if (!msc_observer_find(&o->observer, name)) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: observer \"%s\" is not known; there are minmax, percentile, kl, mse, "
+                        "%s: observer \"%s\" is not known; there are minmax, percentile, mse, "
                         "hessian",
                         where, name);
     }

@@ -17,9 +17,6 @@ mscgym search said.json --quiet >/dev/null
 observers said
 eight unknown '"observers": {"activations": "max"}'
 try mscgym search unknown.json
-eight kl '"fix": {}'
-sed -i 's/{"bits": 8}/{"bits": 8, "observer": "kl"}/' kl.json
-try mscgym search kl.json
 
 # A named one is another choice than none, of the tensors where it is another observer.
 tiny named
