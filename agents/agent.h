@@ -29,7 +29,7 @@
 
 MSC_PUBLIC_BEGIN
 
-// What this number covers is told with MSC_ENV_ABI (env/api/env.h). Layout: msc_agent_def,
+// MSC_ENV_ABI (env/api/env.h) says what this number covers. Layout: msc_agent_def,
 // msc_agent_left, the space, the goal, proposals, trials and outcomes of env/api/, msc_param and
 // msc_rng. Functions: those below that are for the definition's, and those of env/api/ and of the
 // installed headers of base/. Agents need no others.

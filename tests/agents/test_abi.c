@@ -1,7 +1,7 @@
-// What the ABI numbers of agents and environments cover (env/api/env.h): sizes, offsets and limits, beside those
-// that the number stood for when it was given, abi/agent_NUMBER.txt and abi/env_NUMBER.txt. Where this fails the
-// layout has changed: raise the number, and write the file of the new one with MSC_UPDATE_GOLDEN=1. That of a
-// number once given is never changed.
+// Compares the layout that the ABI numbers of agents and environments cover (env/api/env.h) with the files
+// abi/agent_NUMBER.txt and abi/env_NUMBER.txt: sizes, offsets and limits. If this test fails the layout has
+// changed: raise the number, and write the new file with MSC_UPDATE_GOLDEN=1. Once a number is released its
+// file never changes.
 #include "agents/agent.h"
 #include "base/file.h"
 #include "base/str.h"
