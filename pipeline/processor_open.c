@@ -247,8 +247,8 @@ static cJSON *find_env(const cJSON *config, const struct msc_config_entry *e) {
     return find_member(config, e, "env");
 }
 
-// A default may be written out or not: environments that differ are compared in full. What an old
-// record has and nothing completes any more is left as it is.
+// A default may be written out or not: environments that differ are compared in full. What
+// cannot be completed is left as it is.
 static enum msc_status complete_envs(const struct msc_config_entry *e, const cJSON *stored,
                                      const cJSON *wanted) {
     cJSON *envs[] = {find_env(stored, e), find_env(wanted, e)};
