@@ -10,7 +10,7 @@
 //
 // In a space of many tasks the search radius of plans and the width of draws adapt: both grow when a
 // proposal lands among the better half of the best points, and shrink when it does not. They settle
-// where about a third succeed, after the one-fifth rule (Rechenberg 1973): far from all observed points
+// where about a third succeed, after the one-fifth rule (Rechenberg 1973). Far from all observed points
 // the model only extrapolates. The spread that hopes assume adapts by the same rule, and hopes are
 // proposed less often there. In a space of few tasks plans are also searched for from random points,
 // more of them as more trials are observed: all of the best points may share a choice that keeps the
