@@ -22,7 +22,7 @@ static struct msc_hash hash_mask(const struct msc_channel_mask *m) {
     return h;
 }
 
-// Records and models carry the hash of quantisations since there are any: alone they keep it.
+// A quantisation without further edits has the hash of its quant, which records and models carry.
 void msc_edit_seal(struct msc_edit *e) {
     switch (e->kind) {
     case MSC_EDIT_QUANTIZE:
