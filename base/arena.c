@@ -9,7 +9,7 @@
 #define FIRST_BLOCK_BYTES ((size_t)4 << 10)
 #define LARGEST_BLOCK_BYTES ((size_t)1 << 20)
 
-// Objects follow the header, which is padded so that they start aligned.
+// Objects follow the header, which is padded so that the first object is aligned.
 struct msc_arena_block {
     struct msc_arena_block *next;
     size_t capacity_bytes;
@@ -18,8 +18,8 @@ struct msc_arena_block {
 };
 _Static_assert(sizeof(struct msc_arena_block) % ALIGNMENT == 0, "objects start aligned");
 
-// Puts a block of room for `n_bytes` in front. Blocks double up to a limit; a larger object gets a
-// block of its own size.
+// Adds a block with at least `n_bytes` of room to the front of the list. Block sizes double up to
+// a limit; a larger object gets a block of its own size.
 static struct msc_arena_block *add_block(struct msc_arena *arena, size_t n_bytes) {
     size_t capacity = FIRST_BLOCK_BYTES;
     if (arena->blocks && arena->blocks->capacity_bytes >= FIRST_BLOCK_BYTES / 2) {
