@@ -1,4 +1,4 @@
-// Prims: symbols and expressions over them. Equal expressions are one prim.
+// Prims: symbols and expressions of symbols. Equal expressions share one prim.
 #include "graph/graph_internal.h"
 
 #include <ctype.h>
