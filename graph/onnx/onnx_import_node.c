@@ -50,7 +50,7 @@ enum msc_status msc_onnx__text(const char **out, const struct msc_onnx_node *n, 
         return MSC_OK;
     }
     if (!a->has_s && !has_type(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING)) {
-        return wrong_type(name, "text");
+        return wrong_type(name, "a string");
     }
     *out = msc_arena_strndup(&n->import->builder.arena,
                              a->s.len == 0 ? "" : (const char *)a->s.data, a->s.len);

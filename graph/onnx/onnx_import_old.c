@@ -81,5 +81,5 @@ enum msc_status msc_onnx__cast(struct msc_onnx_node *n) {
             return msc_onnx__add_last(n, MSC_OP_CAST, n->inputs, 1);
         }
     }
-    return MSC_ONNX_UNSUPPORTED("to '%s'", name);
+    return MSC_ONNX_UNSUPPORTED("conversion to '%s' is not supported", name);
 }

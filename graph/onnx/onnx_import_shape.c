@@ -120,7 +120,7 @@ enum msc_status msc_onnx__pad(struct msc_onnx_node *n) {
     }
     if (strcmp(mode, "constant") != 0 && strcmp(mode, "reflect") != 0 &&
         strcmp(mode, "edge") != 0 && strcmp(mode, "wrap") != 0) {
-        return MSC_ONNX_UNSUPPORTED("mode '%s'", mode);
+        return MSC_ONNX_UNSUPPORTED("mode '%s' is not supported", mode);
     }
     msc_onnx__set(n, "pad_mode", mode);
     if (n->opset < 11) {
@@ -155,7 +155,7 @@ static enum msc_status set_method(struct msc_onnx_node *n, const char *mode) {
             return MSC_OK;
         }
     }
-    return MSC_ONNX_UNSUPPORTED("mode '%s'", mode);
+    return MSC_ONNX_UNSUPPORTED("mode '%s' is not supported", mode);
 }
 
 // Attributes of Upsample, and of Resize in opset 10: coordinates are divided by the scale.
