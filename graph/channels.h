@@ -78,16 +78,15 @@ struct msc_channel_read {
 struct msc_channel_follower {
     int32_t joint, tensor;
     int axis;
-    int32_t
-        of_tensor; // the indices that remain of its of_axis are those that are read of the operand
+    // Only the operand's elements whose indices remain on of_axis of this tensor are read.
+    int32_t of_tensor;
     int of_axis;
 };
 
 struct msc_channels {
     int32_t n_units;
     int32_t n_groups;
-    const struct msc_channel_group
-        *groups; // ordered by their first index; units are numbered in this order
+    const struct msc_channel_group *groups; // ordered by first index, as are the units
     int32_t n_reads;
     const struct msc_channel_read *reads;
     int32_t n_followers;

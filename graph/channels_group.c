@@ -235,8 +235,7 @@ static enum msc_status sign_classes(struct grouping *g) {
     visit_nodes(g, note_weight);
     size_t n_classes = 0;
     for (size_t i = 0; i < n; i++) {
-        g->f->is_frozen[i] =
-            g->f->is_frozen[i] || !g->has_weight[i]; // pruning it would shrink no weight
+        g->f->is_frozen[i] = g->f->is_frozen[i] || !g->has_weight[i]; // it shrinks no weight
         g->group_of[i] = g->unit_of[i] = MSC_NO_ID;
         n_classes += g->f->parents[i] == (int32_t)i && !g->f->is_frozen[i];
     }

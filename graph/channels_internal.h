@@ -101,8 +101,8 @@ bool msc_channels__has_free(const struct msc_channels_call *c, struct msc_axis a
 
 // True if all indices of the class seen since msc_channels__forget were at the same place.
 bool msc_channels__is_one(struct msc_channels_call *c, struct msc_axis a, int64_t i, int64_t place);
-void msc_channels__forget(struct msc_channels_call *c,
-                          struct msc_axis a); // resets the places of its classes
+// Resets the places of the classes of all indices.
+void msc_channels__forget(struct msc_channels_call *c, struct msc_axis a);
 
 // The joint sums products of operand `a` along `axis` and operand `b` along `other`. Masks apply
 // to one of the two; if neither can be masked, both are frozen. `sum` also ties the axes. Call

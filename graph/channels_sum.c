@@ -8,9 +8,8 @@
 // ---- Convolutions -----------------------------------------------------------------------------
 
 struct conv {
-    int in, out; // channel axes of input and output
-    int w_out,
-        w_in; // channel axes of the weight; one of them covers all groups, the other only one
+    int in, out;     // channel axes of input and output
+    int w_out, w_in; // channel axes of the weight; one covers all groups, the other a single one
     int64_t n_in, n_out, groups;
     bool is_turned; // transposed: the weight has all inputs, and the outputs of one group
 };

@@ -181,8 +181,8 @@ const struct msc_joint *msc_graph_joint(const struct msc_graph *g, int32_t id);
 const struct msc_tensor *msc_graph_tensor(const struct msc_graph *g, int32_t id);
 const struct msc_prim *msc_graph_prim(const struct msc_graph *g, int32_t id);
 int32_t msc_graph_n_inputs(const struct msc_graph *g);
-int32_t msc_graph_input(const struct msc_graph *g,
-                        int32_t i); // tensor id; negative counts from the end
+// Tensor ids of inputs and outputs; a negative `i` counts from the end.
+int32_t msc_graph_input(const struct msc_graph *g, int32_t i);
 int32_t msc_graph_n_outputs(const struct msc_graph *g);
 int32_t msc_graph_output(const struct msc_graph *g, int32_t i);
 // MSC_NO_ID if not found. A tensor's own name takes precedence over an alias.

@@ -74,9 +74,8 @@ bool msc_op_is_parameter(enum msc_op op, const char *key);
 // Kinds that several modules ask for.
 bool msc_op_is_conv(enum msc_op op); // all convolutions, except transposed ones
 bool msc_op_is_conv_transpose(enum msc_op op);
-bool msc_op_is_elementwise(
-    enum msc_op op); // arithmetic on operands of one shape or on broadcast ones
-bool msc_op_is_comparison(enum msc_op op); // equal, greater, ...: two operands, result bool
+bool msc_op_is_elementwise(enum msc_op op); // operands of one shape, or broadcast
+bool msc_op_is_comparison(enum msc_op op);  // equal, greater, ...: two operands, result bool
 
 MSC_PUBLIC_END
 

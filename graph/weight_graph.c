@@ -164,8 +164,7 @@ static enum msc_status add_joint(struct builder *b, const struct msc_joint *j, i
         .tensor = j->outputs[0], .type = "output", .strategy = relation};
     MSC_TRY(add_node(&b->made_by[j->id], b, &model, parents, n_parents));
     if (!joins && n_parents > 1) {
-        b->leader[b->made_by[j->id]] =
-            find_leader(b, parents[0]); // its channels are those of its parents
+        b->leader[b->made_by[j->id]] = find_leader(b, parents[0]); // same channels
     }
     return MSC_OK;
 }

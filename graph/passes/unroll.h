@@ -18,9 +18,8 @@
 
 struct msc_unroll {
     int64_t n_chunks;
-    const bool *is_chunked; // [n_inputs]
-    const int32_t
-        *state_of; // [n_inputs] tensor that feeds the input of the next chunk, or MSC_NO_ID
+    const bool *is_chunked;  // [n_inputs]
+    const int32_t *state_of; // [n_inputs] tensor that feeds the next chunk's input, or MSC_NO_ID
     // Tensors to concatenate over all chunks, along their first axis if it has length 1, else
     // along a new axis. Constants are not repeated.
     const int32_t *gathered; // [n_gathered] tensor ids
@@ -28,11 +27,10 @@ struct msc_unroll {
 };
 
 struct msc_unrolled {
-    struct msc_graph
-        *graph;        // outputs: the gathered tensors, and the graph's own outputs for every chunk
-    int32_t *gathered; // [n_gathered] tensor ids
-    int32_t *joints;   // [n_joints] id in the original graph, MSC_NO_ID: none
-    int32_t *chunks;   // [n_joints] 0 for shared joints
+    struct msc_graph *graph; // outputs: gathered tensors, then the original outputs by chunk
+    int32_t *gathered;       // [n_gathered] tensor ids
+    int32_t *joints;         // [n_joints] id in the original graph, MSC_NO_ID: none
+    int32_t *chunks;         // [n_joints] 0 for shared joints
 };
 
 // If a gathered tensor has an unknown length, only the first chunk's is returned. The caller

@@ -21,10 +21,8 @@
 // Limits that stop a run which would otherwise not end.
 struct msc_reference_limits {
     const struct msc_cancel *cancel; // checked before every joint: MSC_E_CANCELLED
-    uint64_t
-        memory_bytes; // for the caller's meter (data/array.h): memory of the process; 0: unlimited
-    int64_t
-        max_turns; // iterations of a Loop that only its condition ends; 0: MSC_REFERENCE_MAX_TURNS
+    uint64_t memory_bytes; // of the process, for the caller's meter (data/array.h); 0: no limit
+    int64_t max_turns;     // of a Loop without a count; 0: MSC_REFERENCE_MAX_TURNS
 };
 // Real networks have at most some thousand iterations. A count of 2^31 or more does not count as
 // a limit, because exporters write it for "unlimited".

@@ -69,8 +69,7 @@ enum msc_status msc_reference__center_crop_pad(const struct msc_reference_call *
 
 struct columns {
     int n_axes;
-    int64_t image[MSC_MAX_DIMS], block[MSC_MAX_DIMS],
-        counts[MSC_MAX_DIMS]; // counts: window positions
+    int64_t image[MSC_MAX_DIMS], block[MSC_MAX_DIMS], counts[MSC_MAX_DIMS]; // of positions
     int64_t steps[MSC_MAX_DIMS], dilations[MSC_MAX_DIMS], pads[2 * MSC_MAX_DIMS];
     int64_t n_taps, n_places;
 };

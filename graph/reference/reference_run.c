@@ -8,13 +8,12 @@
 struct run {
     const struct msc_graph *g;
     const struct msc_reference_run *asked;
-    struct msc_array *
-        *arrays;   // [n_tensors], one reference each; NULL before the first and after the last use
-    int32_t *uses; // [n_tensors] remaining reads; a wanted tensor counts one more
-    bool *is_needed;         // [n_joints]
-    bool *is_given;          // [n_tensors]
-    struct msc_view *views;  // [most operands and outputs of a joint]
-    struct msc_array **read; // same length: operands of the current joint, one reference each
+    struct msc_array **arrays; // [n_tensors], a reference each; NULL before and after use
+    int32_t *uses;             // [n_tensors] remaining reads; a wanted tensor counts one more
+    bool *is_needed;           // [n_joints]
+    bool *is_given;            // [n_tensors]
+    struct msc_view *views;    // [most operands and outputs of a joint]
+    struct msc_array **read;   // same length: operands of the current joint, one reference each
 };
 
 static enum msc_status run_init(struct run *r, const struct msc_reference_run *asked) {
