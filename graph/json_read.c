@@ -283,7 +283,7 @@ enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, si
     const char *graph_name;
     MSC_TRY_OUT(msc_json_parse(&root, text, length, name));
     if (!cJSON_IsObject(root)) {
-        status = MSC_FAIL(MSC_E_FORMAT, "%s: expected a JSON object", name);
+        status = MSC_FAIL(MSC_E_FORMAT, "%s: expected an object", name);
         goto out;
     }
     MSC_TRY_OUT(msc_json_get_text(&graph_name, root, "name", name));

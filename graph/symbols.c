@@ -69,9 +69,8 @@ enum msc_status msc_graph__fail_binding(const char *place, const char *symbol,
             ? MSC_FAIL(MSC_E_INVALID, "bind: nothing is called \"%s\", did you mean \"%s\"?",
                        symbol, near)
             : MSC_FAIL(MSC_E_INVALID,
-                       "bind: no input or input dimension is called \"%s\"; the possible %s %s",
-                       symbol, n == 1 ? "name is" : "names are",
-                       n > 0 ? msc_str_text(&all) : "none");
+                       "bind: no input or input dimension is called \"%s\"; possible %s: %s",
+                       symbol, n == 1 ? "name" : "names", n > 0 ? msc_str_text(&all) : "none");
     if (place != NULL) {
         status = msc_status_prefix(status, "%s", place);
     }

@@ -254,7 +254,7 @@ static enum msc_status most_turns(int64_t *most, bool *is_counted,
                                   const struct msc_reference_call *call) {
     int64_t count = INT64_MAX, limit = call->limits ? call->limits->max_turns : 0;
     if (msc_reference__has(call, 0)) {
-        MSC_TRY(read_control(&count, call->joint, "count of turns", &call->operands[0]));
+        MSC_TRY(read_control(&count, call->joint, "number of iterations", &call->operands[0]));
     }
     *is_counted = count < INT32_MAX;
     *most = *is_counted ? count : limit > 0 ? limit : MSC_REFERENCE_MAX_TURNS;

@@ -200,7 +200,7 @@ static void test_graph_graph__refuses(void **state) {
     int32_t w = add_weight(g, "w", "OIHW", 4, DIMS(6, 3, 1, 1));
     struct msc_joint_spec spec = {.op = MSC_OP_CONV2D, .name = "c", .n_inputs = 1, .inputs = &x};
     assert_int_equal(msc_graph_add_joint(&id, g, &spec), MSC_E_INVALID);
-    assert_message("joint 'c' (nn.conv2d) lacks its operand 'weight'");
+    assert_message("joint 'c' (nn.conv2d) lacks its required operand 'weight'");
     spec.n_weights = 1;
     spec.weights = &(struct msc_weight_spec){"bias", w};
     assert_int_equal(msc_graph_add_joint(&id, g, &spec), MSC_E_INVALID);
