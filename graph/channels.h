@@ -27,9 +27,9 @@
 // number n (the heads of all samples of a batch) has n indices: index i stands for all positions
 // that equal i modulo n.
 //
-// Follows MSC's weight graph ("main" weights produce channels, others "follow"), but finds the
-// coupling exactly, and G. Fang et al., DepGraph: Towards Any Structural Pruning, CVPR 2023
-// (groups of coupled parameters).
+// The model is MSC's weight graph ("main" weights produce channels, others "follow"), but exact to
+// the index. Groups of coupled parameters are described in G. Fang et al., DepGraph: Towards Any
+// Structural Pruning, CVPR 2023.
 //
 //     struct msc_channels channels;
 //     MSC_TRY(msc_channels_find(&channels, split_graph, &sites));

@@ -1,7 +1,7 @@
 // Finds results that are discontinuous: those downstream of joints that turn the smallest change
 // of an input into a step (comparisons, rounding, argmax: a column of ops.def), and those whose
 // lengths depend on data. Two computations that differ only by rounding may differ arbitrarily
-// there. Tests compare tensors upstream of such joints instead.
+// there, so tensors upstream of such joints are compared instead.
 //
 //     struct msc_discontinuity *d;
 //     MSC_TRY(msc_discontinuity_create(&d, model, bound));

@@ -40,8 +40,8 @@ enum msc_edit_kind {
 struct msc_bias_rounding {
     int32_t n;          // number of steps: 1, or the length of the bias' last axis
     const float *steps; // [n], positive
-    // Added downstream; a runtime folds it into the bias (graph/tail.h), whose units it has. The
-    // sum of the two is rounded to whole steps.
+    // A summand downstream that a runtime folds into the bias (graph/tail.h), in units of the
+    // bias. Bias plus shift is rounded to whole steps.
     float shift;
 };
 

@@ -47,7 +47,8 @@ enum msc_status msc_infer(const struct msc_infer *call);
 // "FloorMod", "Max", "Min".
 enum msc_status msc_dim_binary(struct msc_dim *out, struct msc_graph *g, const char *optype,
                                struct msc_dim a, struct msc_dim b);
-// Value of the dimension for given values of symbols (by prim id; -1 if unknown); -1 if unknown.
+// The dimension for given values of symbols (by prim id; -1 if unknown). Returns -1 if a symbol
+// that it depends on is unknown.
 int64_t msc_dim_evaluate(const struct msc_graph *g, struct msc_dim dim, const int64_t symbols[]);
 
 #endif

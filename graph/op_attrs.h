@@ -9,9 +9,9 @@
 //     msc_attr_write_ints(&text, strides, 2);                       // "2,2"
 //     struct msc_attr attr = {"strides", msc_str_text(&text)};
 //
-// Importers write the rows of ops.def and kernels read them. msc_graph_add_joint fills in the
-// defaults, so a joint in a graph always has every key of its operator, except parameters that
-// are given as an input.
+// The rows of ops.def define the attributes that importers write and kernels read.
+// msc_graph_add_joint fills in the defaults, so a joint in a graph always has every key of its
+// operator, except parameters that are given as an input.
 #ifndef MSC_GRAPH_OP_ATTRS_H
 #define MSC_GRAPH_OP_ATTRS_H
 

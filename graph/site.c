@@ -93,7 +93,7 @@ static bool is_repeated_input(const struct msc_graph *g, const struct msc_joint 
     return producer != MSC_NO_ID && msc_graph_joint(g, producer)->op == MSC_OP_INPUT;
 }
 
-// Decides by the target for its activations, otherwise by the operator table.
+// True if the operand is a slot. A target decides for activations, else the operator table does.
 static bool is_slot(const struct finder *f, const struct msc_joint *j,
                     const struct msc_op_role *role, int32_t tensor, bool is_weight) {
     if (f->class_of != NULL && !is_weight) {

@@ -41,9 +41,9 @@ enum msc_status msc_onnx__drop_initializers(struct msc_onnx_export *e);
 enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j);
 
-// True if the joint resizes images of bytes. With contiguous channels, the layout of
-// convolutions, moving bytes is many times slower; a Reshape to the same dims prevents that
-// layout. Interpolation of floats has no such problem.
+// True if the joint resizes images of bytes. If channels are contiguous, as in
+// the layout of convolutions, moving bytes is many times slower; a Reshape to the same dims
+// prevents that layout. Interpolation of floats has no such problem.
 bool msc_onnx__resizes_image(const struct msc_onnx_joint *j);
 // True if the joint shrinks an image by cubic interpolation. ONNX Runtime changes the layout
 // around integer joints and then rejects the model: it supports this only in the model's layout.

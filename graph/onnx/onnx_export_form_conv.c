@@ -228,7 +228,8 @@ static int64_t count_outputs(const struct msc_onnx_export *e, const struct msc_j
     return msc_graph_tensor(e->graph, j->operands[WEIGHT])->dims[0];
 }
 
-static const float most_sum = 0x1.1p30f; // of weights wide enough for most_bias, after rounding
+// Limit of a bias in steps: most_bias plus the error of weights that were widened for it.
+static const float most_sum = 0x1.1p30f;
 
 // The rounding of a joint's bias; NULL if there is no bias or it is not rounded.
 static const struct msc_bias_rounding *find_rounding(const struct msc_onnx_export *e,

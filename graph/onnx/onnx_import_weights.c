@@ -41,7 +41,7 @@ static const struct {
     {"ConvTranspose", 1, 3},
     {"Gemm", 1, 3},
     {"MatMul", 0, 2},
-    {"Add", 0, 2}, // behind a MatMul
+    {"Add", 0, 2}, // after a MatMul
     {"BatchNormalization", 1, 5},
     {"InstanceNormalization", 1, 3},
     {"LayerNormalization", 1, 3},

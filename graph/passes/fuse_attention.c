@@ -60,8 +60,8 @@ static int fuse_attention_find_operand(double *scale, const struct attention *a,
     return -1;
 }
 
-// Follows such joints upstream from `tensor`; they become part of the match. Returns the tensor
-// that they start from.
+// Adds transpositions and scalings upstream of `tensor` to the match. Returns the tensor that they
+// start from.
 static int32_t look_behind(struct attention *a, int32_t tensor, double *scale) {
     struct msc_match *m = &a->match;
     while (only_reader(a, tensor) != MSC_NO_ID && m->n_joints < MSC_MATCH_MOST) {

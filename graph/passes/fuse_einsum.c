@@ -1,6 +1,6 @@
-// Replaces an Einsum of two factors that is a matrix product by that product, with permutations
+// If an Einsum of two factors is a matrix product, replaces it by that product, with permutations
 // if its axes have another order. Its operands can then be compressed, and every backend has a
-// fast kernel. If one factor is constant, it becomes a linear layer if possible
+// fast kernel. With a constant factor it becomes a linear layer if possible
 // (fuse_einsum_linear.c).
 #include "graph/passes/fuse_einsum_internal.h"
 
