@@ -349,9 +349,10 @@ static enum msc_status number_nodes(struct msc_channels_finder *f) {
             f->first[i * MSC_MAX_DIMS + k] = period > 0 ? (int32_t)n : MSC_NO_ID;
             n += period;
             if (n > INT32_MAX) {
-                return MSC_FAIL(MSC_E_UNSUPPORTED,
-                                "graph '%s': its axes have %lld indices in total",
-                                msc_graph_name(f->g), (long long)n);
+                return MSC_FAIL(
+                    MSC_E_UNSUPPORTED,
+                    "graph '%s': its axes have %lld indices, more than pruning supports",
+                    msc_graph_name(f->g), (long long)n);
             }
             f->periods[i * MSC_MAX_DIMS + k] = (int32_t)period;
         }

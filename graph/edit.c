@@ -175,7 +175,7 @@ enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph 
                                                        [MSC_SITE_BIAS] = "a bias"};
     const struct msc_tensor *t = msc_graph_tensor(g, slot->tensor);
     if (!has_known_kinds(e)) {
-        return MSC_FAIL(MSC_E_INVALID, "tensor %s: an edit of unknown kind", t->name);
+        return MSC_FAIL(MSC_E_INVALID, "tensor %s: the edit has an unknown kind", t->name);
     }
     for (; e != NULL; e = e->next) {
         if (!kinds[e->kind].is_for[slot->kind]) {
@@ -271,7 +271,7 @@ static enum msc_status apply_one(struct msc_array **out, const struct msc_array 
         *out = msc_array_retain(e->elements);
         return MSC_OK;
     }
-    return MSC_FAIL(MSC_E_INVALID, "an edit of unknown kind");
+    return MSC_FAIL(MSC_E_INVALID, "the edit has an unknown kind");
 }
 
 static bool is_at_end(const struct msc_edit *e) {

@@ -53,7 +53,8 @@ static enum msc_status copy_state(const struct msc_infer *call, int output,
     out->dtype = t->dtype;
     out->n_dims = t->n_dims + shift;
     if (out->n_dims > MSC_MAX_DIMS) {
-        return msc_infer__fail(call, "output %d has %d dimensions", output, out->n_dims);
+        return msc_infer__fail(call, "output %d has %d dimensions, which is too many", output,
+                               out->n_dims);
     }
     if (batch != NULL) {
         out->dims[0] = *batch;

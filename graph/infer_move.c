@@ -291,7 +291,7 @@ static enum msc_status slice_axis(const struct msc_infer *call, const struct sli
         return msc_infer__fresh(&out->dims[axis], call, 0, axis);
     }
     if (stride.value == 0) {
-        return msc_infer__fail(call, "stride 0");
+        return msc_infer__fail(call, "a stride is 0, expected any other number");
     }
     struct msc_dim begin = s->begin.values[i], end = s->end.values[i];
     if (msc_infer__is_number(length) && msc_infer__is_number(begin) && msc_infer__is_number(end)) {
@@ -351,7 +351,8 @@ enum msc_status msc_infer__pad(const struct msc_infer *call) {
         MSC_TRY(msc_dim_binary(d, call->graph, "Add", *d, width.values[i]));
         MSC_TRY(msc_dim_binary(d, call->graph, "Add", *d, width.values[x->n_dims + i]));
         if (msc_infer__is_number(*d) && d->value < 0) {
-            return msc_infer__fail(call, "axis %d would have length %lld", i, (long long)d->value);
+            return msc_infer__fail(call, "axis %d would have length %lld, expected 0 or more", i,
+                                   (long long)d->value);
         }
     }
     return MSC_OK;

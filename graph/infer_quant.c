@@ -47,7 +47,7 @@ static enum msc_status check_scales(const struct msc_infer *call) {
     if (zero != NULL && read_dims(zero_dims, zero) && is_known &&
         !are_alike(zero->n_dims, zero_dims, scale->n_dims, scale_dims)) {
         char text[MSC_INFER_TEXT_BYTES], scale_text[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "zero points %s, expected as many as scales, %s",
+        return msc_infer__fail(call, "zero points are %s, expected the shape of the scales, %s",
                                msc_infer__shape_text(text, call, zero),
                                msc_infer__shape_text(scale_text, call, scale));
     }

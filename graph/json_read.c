@@ -164,7 +164,7 @@ static enum msc_status order_inputs(struct msc_graph_reader *r, const cJSON *roo
         }
     }
     if (!fits) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: inputs does not list the %d input nodes once each",
+        return MSC_FAIL(MSC_E_FORMAT, "%s: inputs must list each of the %d input nodes once",
                         r->name, (int)r->g->n_inputs);
     }
     for (int32_t i = 0; i < n; i++) {

@@ -97,8 +97,8 @@ static enum msc_status fail_type(const struct entry *entry, const struct msc_ten
         dims[i] = entry->type.dims[i].value;
     }
     char here[MSC_DIMS_TEXT_BYTES], there[MSC_DIMS_TEXT_BYTES];
-    return MSC_FAIL(MSC_E_FORMAT, "%s: '%s' is %s%s, but %s%s by its %s", where, entry->name,
-                    msc_dtype_name(entry->type.dtype),
+    return MSC_FAIL(MSC_E_FORMAT, "%s: '%s' is %s%s, but %s%s according to its %s", where,
+                    entry->name, msc_dtype_name(entry->type.dtype),
                     msc_dims_format(here, entry->type.n_dims, dims), msc_dtype_name(t->dtype),
                     msc_dims_format(there, t->n_dims, t->dims), source);
 }

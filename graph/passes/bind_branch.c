@@ -62,10 +62,11 @@ static enum msc_status copy_body(struct msc_bind *inner, struct msc_bind *b,
                                  const struct msc_joint *j, int32_t first) {
     const struct msc_graph *body = inner->from;
     if (body->n_inputs > j->n_operands - first || body->n_outputs < j->n_outputs) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "joint '%s' gives its body %d inputs for %d outputs, expected %d for %d",
-                        j->name, (int)(j->n_operands - first), (int)j->n_outputs,
-                        (int)body->n_inputs, (int)body->n_outputs);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "joint '%s' has %d operands and %d outputs for its body, expected %d and %d", j->name,
+            (int)(j->n_operands - first), (int)j->n_outputs, (int)body->n_inputs,
+            (int)body->n_outputs);
     }
     for (int32_t i = 0; i < body->n_inputs; i++) {
         inner->values[body->inputs[i]] = b->values[j->operands[i + first]];

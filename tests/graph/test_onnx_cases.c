@@ -13,9 +13,9 @@
 
 // Why a case may be refused: outside of what the importer promises.
 static const char *const reasons[] = {
-    "there is no operator",
+    "unsupported operator",
     "has elements of string",
-    "is no tensor with a known number",
+    "is not a tensor with a known number",
     "spatial axes, expected 2", // pooling and transposed convolution in 1-D and 3-D
     "training_mode",
     "an extra output of",
@@ -25,7 +25,7 @@ static const char *const reasons[] = {
     "(Cast): to int4",
     "(Cast): to uint4",
     "of 1 in the other; bind", // branches of different dimensions, chosen by what the case feeds
-    "computed", // parameters that the case feeds as inputs
+    "computed",                // parameters that the case feeds as inputs
 };
 
 static bool is_expected_refusal(void) {

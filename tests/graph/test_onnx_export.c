@@ -487,7 +487,7 @@ static void test_graph_onnx_export__errors(void **state) {
     assert_message("joint 'a': zero point 300 of 'x' is not in 0 to 255");
     edits[slot_of(&sites, g, "a", 0)] = &huge;
     assert_int_equal(msc_onnx_save(g, scratch, &options), MSC_E_UNSUPPORTED);
-    assert_message("fit no integer type");
+    assert_message("no integer type of ONNX");
     assert_false(msc_file_exists(scratch));
     assert_int_not_equal(msc_onnx_save(g, "/nowhere/at/all.onnx", NULL), MSC_OK);
     assert_message("/nowhere/at/all.onnx");

@@ -40,7 +40,7 @@ static void test_kernels_reference_limits__turns(void **state) {
     const struct msc_reference_limits limits = {.max_turns = 1000};
     struct msc_array *y = NULL;
     assert_int_equal(run(&y, FILES "loop_endless.onnx", 0, &limits), MSC_E_UNSUPPORTED);
-    assert_message("joint loop: not over after 1000 turns");
+    assert_message("joint loop: still running after 1000 iterations");
     assert_null(y);
     // Such counts are written for loops that have none.
     assert_int_equal(run(&y, FILES "loop_counted.onnx", INT64_MAX, &limits), MSC_E_UNSUPPORTED);
