@@ -47,7 +47,7 @@ enum msc_infer_state {
 };
 struct msc_infer_list {
     enum msc_infer_state state;
-    int n; // the length if it is known (KNOWN, perhaps UNKNOWN), else -1
+    int n; // the length if known (always if KNOWN), else -1
     struct msc_dim values[MSC_INFER_MAX_VALUES];
 };
 enum msc_status msc_infer__list(struct msc_infer_list *out, const struct msc_infer *call,

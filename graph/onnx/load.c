@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-// For a path that ends in ".json"; NULL if memory is short.
+// The weights file next to a path that ends in ".json"; NULL if memory is short.
 static char *weights_beside(struct msc_arena *arena, const char *path) {
     int n_stem = (int)(strlen(path) - strlen(".json"));
     return msc_arena_printf(arena, "%.*s.safetensors", n_stem, path);

@@ -13,9 +13,11 @@ static enum msc_status export_resize_unsupported(const struct msc_onnx_joint *j,
 // A joint that keeps the aspect ratio has both scales and sizes; a node can have only one of
 // them.
 struct kept_ratio {
-    bool is_told; // scales suffice: they give exactly these sizes
-    int n_axes;   // otherwise: axes with the same scale, and sizes for them
-    int64_t axes[MSC_MAX_DIMS], asked[MSC_MAX_DIMS]; // the smallest ratio of the sizes is the scale
+    bool is_told; // the scales suffice: they give exactly these sizes
+    // Otherwise: the axes that share one scale, and the sizes to request for them. The smallest
+    // ratio of these sizes is that scale.
+    int n_axes;
+    int64_t axes[MSC_MAX_DIMS], asked[MSC_MAX_DIMS];
 };
 
 // Requests the joint's sizes, plus one where they were rounded down. False if the smallest ratio
