@@ -214,7 +214,7 @@ static void test_graph_graph__refuses(void **state) {
     spec.inputs = IDS(x, x);
     spec.n_inputs = 2;
     assert_int_equal(msc_graph_add_joint(&id, g, &spec), MSC_E_INVALID);
-    assert_message("takes 1 inputs, found 2");
+    assert_message("expects 1 inputs, found 2");
     spec.n_inputs = 1;
     spec.n_attrs = 1;
     spec.attrs = &(struct msc_attr){"strides", "1,x"};
