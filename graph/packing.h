@@ -2,16 +2,16 @@
 // (graph/onnx/onnx_export_pack.c).
 //
 // Files have types of 4, 8 and 16 bits. Integers of 2, 3, 5, 6 and 7 bits are stored in exactly
-// that many, with nodes that unpack them when the file is loaded. If a target requantises, a
-// weight whose unpacking nodes would take more bytes than they save is stored in the next larger
-// type, and searches count it so. For other targets searches count packed bits, and all weights
-// are packed.
+// that many, with nodes that unpack them when the file is loaded. If the sites are those of a
+// target that requantises (msc_site_scheme.target), a weight whose unpacking nodes would take
+// more bytes than they save is stored in the next larger type, and searches count it so.
+// Otherwise all weights are packed, and searches count packed bits.
 #ifndef MSC_GRAPH_PACKING_H
 #define MSC_GRAPH_PACKING_H
 
 #include <stdint.h>
 
-// Bits for each of n integers of 2 to 16 bits, for a target that requantises.
+// Bits for each of n integers of 2 to 16 bits, with the sites of a target that requantises.
 int32_t msc_packed_bits(int64_t n, int32_t bits);
 // Bytes for all n of them.
 int64_t msc_packed_bytes(int64_t n, int32_t bits);
