@@ -95,8 +95,8 @@ static bool fits(struct msc_channels_call *c, const struct part *p, int64_t leng
     return fits;
 }
 
-// Lists for each factor the axis that it leaves free. If some of the factors that are free on
-// both sides fit the existing ties, only those are offered.
+// For each factor, lists the axis that it leaves free. If some factors that are free on both sides
+// fit the existing ties, only those are offered.
 static void list_choices(struct msc_axis choices[], struct msc_channels_call *c,
                          const struct factors *f) {
     bool is_fit[MSC_RESHAPE_PARTS], is_any = false;
