@@ -2,10 +2,10 @@
 // (graph/onnx/onnx_export_pack.c).
 //
 // Files have types of 4, 8 and 16 bits. Integers of 2, 3, 5, 6 and 7 bits are stored in exactly
-// that many, with nodes that unpack them when the file is loaded. If the sites are those of a
-// target that requantises (msc_site_scheme.target), a weight whose unpacking nodes would take
-// more bytes than they save is stored in the next larger type, and searches count it so.
-// Otherwise all weights are packed, and searches count packed bits.
+// that many, with nodes that unpack them when the file is loaded. Usually all such weights are
+// packed, and searches count packed bits. Exception: the sites are those of a target that
+// requantises (msc_site_scheme.target). Then a weight whose nodes would take more bytes than
+// packing saves is stored in the next larger type, and searches count that.
 #ifndef MSC_GRAPH_PACKING_H
 #define MSC_GRAPH_PACKING_H
 

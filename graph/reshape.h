@@ -5,9 +5,8 @@
 
 #include "graph/graph.h"
 
-// Number of distinct indices of an axis: its length, or n if the length is a symbol times n
-// (index i then stands for all positions that equal i modulo n), or 0 if the length is only a
-// symbol.
+// Number of distinct indices of an axis: its length; n if the length is a symbol times n; 0 if the
+// length is only a symbol. With n, index i stands for all positions that equal i modulo n.
 int64_t msc_reshape_period(const struct msc_graph *g, const struct msc_tensor *t, int axis);
 
 // An axis. If its length is a symbol times a number, one of these two factors; the symbol is the
