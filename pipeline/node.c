@@ -5,35 +5,8 @@
 #include "pipeline/processor_internal.h"
 #include "search/node.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static enum msc_status fail_program(void) {
-    return MSC_FAIL(MSC_E_IO, "/proc/self/exe: cannot be read");
-}
-
-enum msc_status msc_node_build(const char **out, struct msc_arena *arena) {
-    struct stat info;
-    char text[MSC_HASH_TEXT_BYTES];
-    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0 || fstat(descriptor, &info) != 0) {
-        return fail_program();
-    }
-    size_t n_bytes = (size_t)info.st_size;
-    void *bytes = mmap(NULL, n_bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    close(descriptor);
-    if (bytes == MAP_FAILED) {
-        return fail_program();
-    }
-    msc_hash_format(text, msc_hash_bytes(bytes, n_bytes));
-    munmap(bytes, n_bytes);
-    *out = msc_arena_strdup(arena, text);
-    return *out ? MSC_OK : msc_processor__no_memory();
-}
 
 struct serving {
     int output;
@@ -129,7 +102,7 @@ enum msc_status msc_node_serve(int input, int output, struct msc_worker *worker,
     struct msc_node *node = NULL;
     const struct msc_node_options o = {
         .open = open_subject, .say = say, .payload = &s, .worker = worker, .cancel = cancel};
-    enum msc_status status = msc_node_build(&s.build, &s.arena);
+    enum msc_status status = msc_program_build(&s.build, &s.arena);
     if (status == MSC_OK) {
         status = msc_node_create(&node, &o);
     }

@@ -10,10 +10,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-const char *msc_program_name(void) {
-    return "mscgym " MSC_VERSION;
-}
-
 // A worker that was started again after a crash has the same command line, but what its predecessor
 // set aside is done: that is noted, or some record was begun.
 static bool is_set_aside(const struct msc_processor *p) {

@@ -30,7 +30,9 @@
 #define MSC_PIPELINE_PROCESSOR_H
 
 #include "pipeline/config.h"
+#include "pipeline/export.h"
 #include "pipeline/model.h"
+#include "pipeline/program_id.h"
 #include "search/search.h"
 
 MSC_PUBLIC_BEGIN
@@ -112,8 +114,6 @@ enum msc_status msc_processor_open_record(struct msc_processor **out, const char
 void msc_processor_close(struct msc_processor *p); // accepts NULL
 
 const struct msc_config *msc_processor_config(const struct msc_processor *p);
-// "mscgym 0.1.0"
-const char *msc_program_name(void);
 
 struct msc_processor_result {
     // A list, one object for each search: `entry`, the members of msc_report_create, `files`
@@ -136,14 +136,6 @@ enum msc_status msc_processor_prepare(struct msc_processor *p);
 struct msc_env *msc_processor_env(const struct msc_processor *p);  // once prepared; borrowed
 const char *msc_processor_numerics(const struct msc_processor *p); // once prepared
 const struct msc_graph *msc_processor_graph(const struct msc_processor *p); // NULL without a model
-
-// Writes a model with a strategy's edits as ONNX; `strategy` NULL: as it is. `record` (may be NULL)
-// and `trial` (< 0: none) go into its metadata, the record as msc_record_identity.
-enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc_strategy *strategy,
-                                 const char *path, const struct msc_record *record, int64_t trial);
-// The edits of a point as a strategy; *out is owned by the caller.
-enum msc_status msc_export_strategy(struct msc_strategy **out, struct msc_env *env,
-                                    const uint32_t choices[]);
 
 MSC_PUBLIC_END
 

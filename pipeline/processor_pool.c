@@ -5,7 +5,6 @@
 #include "base/file_set.h"
 #include "base/str.h"
 #include "pipeline/cluster.h"
-#include "pipeline/node.h"
 #include "search/bridge.h"
 #include "search/pool.h"
 
@@ -262,7 +261,7 @@ enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_proce
     MSC_TRY(msc_cluster_read(&c, &p->arena, o->cluster));
     MSC_TRY(c.kind == MSC_CLUSTER_LOCAL ? make_local_init(&init, p, c.n)
                                         : make_node_init(&init, p));
-    MSC_TRY(msc_node_build(&build, &p->arena));
+    MSC_TRY(msc_program_build(&build, &p->arena));
     struct msc_pool_options pool = {
         .env = p->env,
         .init = init,
