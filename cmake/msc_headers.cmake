@@ -51,6 +51,8 @@ set(public_headers
     pipeline/export.h
     pipeline/model.h
     pipeline/processor.h
+    pipeline/processor_options.h
+    pipeline/processor_result.h
     pipeline/program_id.h
     pipeline/strategies.h
     pipeline/track.h

@@ -155,10 +155,11 @@ enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *
 // (msc_env_complete says which an environment has). *out is owned by the caller.
 enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON **out,
                                    const char *folder);
-// The same for one entry alone: what its record's header holds. Here the environment has only what
+// The same for one entry only, one of the configuration or like one: what its record's header holds. Here the environment has only what
 // was given and what its parameters' table fills in, as ever since there are records.
-enum msc_status msc_config_entry_to_json(const struct msc_config *config, size_t entry,
-                                         struct cJSON **out, const char *folder);
+enum msc_status msc_config_entry_to_json(const struct msc_config *config,
+                                         const struct msc_config_entry *entry, struct cJSON **out,
+                                         const char *folder);
 // Members of that which may change between launches of one search, for msc_search_options: what
 // only says where files are (their content is hashed), how results are shown, and outputs.
 extern const char *const msc_config_free_keys[];

@@ -32,75 +32,14 @@
 #include "pipeline/config.h"
 #include "pipeline/export.h"
 #include "pipeline/model.h"
+#include "pipeline/processor_options.h"
+#include "pipeline/processor_result.h"
 #include "pipeline/program_id.h"
 #include "search/search.h"
 
 MSC_PUBLIC_BEGIN
 
 struct msc_processor;
-struct msc_worker;
-
-struct msc_processor_options {
-    const char *entry;  // run this one alone ("quantize[1]"); NULL: all
-    const char *record; // path of its record, in place of the configuration's
-    bool has_trials;    // replace the budgets of the entry
-    int64_t trials;
-    double seconds; // > 0: the same
-    bool is_dry_run;
-    bool restart; // set old records aside
-    bool accept_new_numerics;
-    bool warm_start;
-    bool retry_failed;
-    bool baseline_greedy; // as "baseline": "greedy"
-    // Records and strategy files whose points a new search of one entry begins with (search/warm.h).
-    const char *const *warm_from;
-    size_t n_warm_from;
-    // An agent that searches beside the one entry's own: to its end, in a record NAME.<beside>.jsonl
-    // unless `record` names one, and of what it finds nothing is delivered. NULL: none does.
-    const struct cJSON *agent;
-    const char *beside; // "sensitivity"
-    bool allow_plugins; // of a record: libraries and programs that it names may run
-    const char
-        *tensorboard; // folder that gets a run of each search (search/tensorboard.h); or NULL
-    // Where trials are measured: "local:N", so many workers on this machine; "ray:HOST:PORT" or "ray:auto",
-    // on a cluster of Ray's, ":N" at the end so many at most; "slurm[:PARTITION][:N]", as jobs of Slurm's;
-    // NULL: in this process. Nothing of the record depends on it.
-    const char *cluster;
-    // Numerics id under which they are to measure; workers of others are refused. NULL: that of this process.
-    const char *numerics;
-    // A folder of all nodes, absolute, in which an environment's library or program lies as it does in the
-    // configuration's here. NULL: such environments have no workers elsewhere.
-    const char *node_path;
-    // With Slurm: a folder of all nodes, absolute, to which each worker's files are copied. NULL: nodes find them
-    // under their paths here.
-    const char *copy_to;
-    bool is_node;               // of a record: this is such a worker
-    const char *worker_program; // of local ones: the path of this program
-    const char *node_program;   // of others: on their machines; NULL: mscgym
-    const char *device;         // NULL: the configuration's
-    const char *isa;            // msc_backend_set_isa; NULL: all that the processor has
-    int n_threads;              // 0: all there are
-    uint64_t memory_bytes;
-    const struct msc_binding *bindings; // over those of the configuration
-    size_t n_bindings;
-    const struct msc_log *log; // gets what the configuration's `verbose` lets through
-    bool has_log_level;        // `log_level` replaces `verbose`
-    enum msc_log_level log_level;
-    const struct msc_cancel *cancel;
-    struct msc_worker *worker;
-    // Optional, as in msc_search_callbacks. `best` is the first objective's metric; NaN: none yet.
-    void (*progress)(void *payload, const struct msc_config_entry *entry,
-                     const struct msc_search_progress *progress, double best);
-    // Optional: before each step of measuring the winner once more, which takes about `left_s` in
-    // all from now on; NaN: not known.
-    void (*measuring)(void *payload, const struct msc_config_entry *entry, const char *what,
-                      double left_s);
-    void *payload;
-    bool shows_progress; // by these: lines on how the search goes are for the log file alone
-};
-
-#define MSC_PROCESSOR_OPTIONS_INIT                                                                 \
-    { .device = NULL }
 
 // `path` is a configuration. Nothing but it is read or written yet. Text in the options is borrowed
 // until close. *out is owned by the caller.
@@ -115,21 +54,8 @@ void msc_processor_close(struct msc_processor *p); // accepts NULL
 
 const struct msc_config *msc_processor_config(const struct msc_processor *p);
 
-struct msc_processor_result {
-    // A list, one object for each search: `entry`, the members of msc_report_create, `files`
-    // (strategy, model), `greedy`, `profile`; after a dry run `entry`,
-    // `estimate` in numbers and `estimate_text` for people. The stage track adds {"stage", "file",
-    // "worst", "fall_db"}.
-    struct cJSON *reports;
-    bool is_feasible;   // every search has a winner within its bounds
-    bool was_cancelled; // stopped on request before the end
-    // The search is whole, but its strategy file or model could not be written, or its runtime refuses
-    // that model: why.
-    enum msc_status export_status;
-    char export_message[512];
-};
+// The result is to be finished unless this fails.
 enum msc_status msc_processor_run(struct msc_processor *p, struct msc_processor_result *result);
-void msc_processor_result_finish(struct msc_processor_result *result); // accepts a zeroed one
 
 // For looking at a record: model, dataset and environment of its search, as the record was made.
 enum msc_status msc_processor_prepare(struct msc_processor *p);

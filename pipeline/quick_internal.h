@@ -3,7 +3,7 @@
 #define MSC_PIPELINE_QUICK_INTERNAL_H
 
 #include "env/quantize_predict.h"
-#include "pipeline/processor_internal.h"
+#include "pipeline/news.h"
 #include "pipeline/quick.h"
 #include "tools/strategy.h"
 
@@ -35,7 +35,9 @@ struct msc_quick_plan {
 struct msc_quick {
     struct msc_arena arena;
     const struct msc_quick_options *options;
-    struct msc_processor *p;
+    struct msc_setup *setup;
+    struct msc_session session;
+    struct msc_news news;                     // never begun: only tells what is measured
     struct msc_quantize_predictor *predictor; // NULL: nothing is known of times
     struct msc_quick_plan *plans; // [n] in the arena, with room for MSC_QUICK_MOST_PLANS
     size_t n;
@@ -52,7 +54,7 @@ static inline bool msc_quick__is_plain(const struct msc_quick_plan *plan) {
 }
 
 static inline const struct msc_space *msc_quick__space(const struct msc_quick *q) {
-    return msc_env_space(q->p->env);
+    return msc_env_space(q->session.env);
 }
 
 // quick_config.c: the configuration that the options say; and whether the model has the tensors that

@@ -63,7 +63,7 @@ static void fill_costs(struct msc_quick_plan *plan, const struct msc_space *spac
 
 // {"validation": {"distill_loss": ...}}; where no samples were held back it is the loss on the others.
 static enum msc_status note_loss(struct msc_quick_plan *plan, const struct msc_quick *q) {
-    if (!q->p->model->validation) {
+    if (!q->setup->model->validation) {
         plan->metrics[msc_space_find_metric(msc_quick__space(q), "distill_loss")] = plan->loss;
         plan->found = cJSON_CreateObject();
         return plan->found ? MSC_OK : msc_quick__no_memory();
@@ -87,7 +87,7 @@ enum msc_status msc_quick__measure_plans(struct msc_quick *q, size_t first) {
     for (size_t i = 0; i < n; i++) {
         points[i] = q->plans[first + i].choices;
     }
-    MSC_TRY(msc_quantize_measure_losses(losses, q->p->env, &held_back, points, n));
+    MSC_TRY(msc_quantize_measure_losses(losses, q->session.env, &held_back, points, n));
     for (size_t i = 0; i < n; i++) {
         struct msc_quick_plan *plan = &q->plans[first + i];
         plan->loss = losses[i];
@@ -164,7 +164,7 @@ static enum msc_status add_pair(struct msc_quick *q, enum msc_quick_choice weigh
 }
 
 static enum msc_status try_pairs(struct msc_quick *q) {
-    msc_processor__tell_measuring(q->p, "plans of 8 bits");
+    msc_news_measuring(&q->news, "plans of 8 bits");
     for (size_t i = 0; i < N_OF(of_activations); i++) {
         MSC_TRY(add_pair(q, MSC_QUICK_NEAREST, of_activations[i]));
     }
@@ -185,7 +185,7 @@ enum msc_status msc_quick__find_plans(struct msc_quick *q) {
     if (!q->plans) {
         return msc_quick__no_memory();
     }
-    MSC_TRY(msc_quantize_predictor_create(&q->predictor, q->p->env));
+    MSC_TRY(msc_quantize_predictor_create(&q->predictor, q->session.env));
     MSC_TRY(try_pairs(q));
     if (q->plans[0].loss == INFINITY) {
         return MSC_FAIL(MSC_E_STATE, "the loss of no plan of 8 bits is a finite number");
