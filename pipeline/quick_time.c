@@ -10,11 +10,6 @@
 #define MOST_SLOWER 1.05
 #define TIME_MARGIN 1.01
 
-double msc_quick__predict_ratio(const struct msc_quick *q, const uint32_t point[]) {
-    double of_float = q->predictor ? msc_quantize_predict_us(q->predictor, NULL) : 0;
-    return of_float > 0 ? msc_quantize_predict_us(q->predictor, point) / of_float : NAN;
-}
-
 bool msc_quick__is_quick_enough(double ratio, double all_bytes) {
     bool is_slower = ratio > MOST_SLOWER * all_bytes;
     bool is_slower_than_float = ratio > TIME_MARGIN && all_bytes <= TIME_MARGIN;
