@@ -1,5 +1,5 @@
-// Shows a search in TensorBoard, if that was asked for. A failure to write is only a warning, as the record has
-// everything.
+// Shows a search in TensorBoard, if that was asked for. A failure to write is only a warning, as
+// the record has everything.
 #ifndef MSC_PIPELINE_BOARD_H
 #define MSC_PIPELINE_BOARD_H
 

@@ -1,5 +1,5 @@
-// Outputs that earlier runs of a configuration have left, as their records and stages tell. They may be replaced,
-// whatever they hold now; a damaged one is renamed and made again.
+// Outputs that earlier runs of a configuration have left, as their records and stages tell. They
+// may be replaced, whatever they hold now; a damaged one is renamed and made again.
 #ifndef MSC_PIPELINE_LEFT_OUTPUTS_H
 #define MSC_PIPELINE_LEFT_OUTPUTS_H
 

@@ -1,5 +1,6 @@
-// News of a search: lines in the log, the callbacks that the caller gave, and TensorBoard. The log alone tells the
-// next morning what ran, how far it came, which trial was best when, and why it ended.
+// News of a search: lines in the log, the callbacks that the caller gave, and TensorBoard. The log
+// alone tells the next morning what ran, how far it came, which trial was best when, and why it
+// ended.
 //
 //     struct msc_news news = {0};
 //     msc_news_begin(&news, &session);

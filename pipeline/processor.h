@@ -7,25 +7,29 @@
 //     msc_processor_result_finish(&result);
 //     msc_processor_close(p);
 //
-// Stages: `baseline` checks the backend; then each search of the configuration in turn, starting
-// from what those before it found; the best of each goes to the section's strategy file and, as
-// ONNX, to WORKSPACE/<model>.onnx, while the search runs and at its end. A record stands for a
-// configuration with its one search (msc_processor_open_record).
+// The stage `baseline` checks the backend. Then each search of the configuration runs in turn and
+// starts from what the searches before it have found. The best trial of each becomes the section's
+// strategy file and the ONNX file WORKSPACE/<model>.onnx, while the search runs and at its end. A
+// record can be opened in place of a configuration with its one search (msc_processor_open_record).
 //
-// A configuration that names more of the RFC's stages (`prepare`, `parse`, `optimize`, `distill`,
-// `track`, `compile`, `export`) has each of them recorded in WORKSPACE/msc_stages.json with the hash of
-// all that it rests on. What is unchanged is not done again, model and dataset are not even loaded, and
-// its report is that of the time when it was done (docs/stages.md).
+// If a configuration names more of the RFC's stages (`prepare`, `parse`, `optimize`, `distill`,
+// `track`, `compile`, `export`), each is recorded in WORKSPACE/msc_stages.json with the hash of all
+// that it depends on. A stage whose hash has not changed is not run again: its report is the
+// recorded one, and model and dataset are not loaded for it (docs/stages.md).
 //
-// How a search goes stands in the log and its file: each improvement, now and then a line on how far
-// it is (`log_every`), and at the end why it ended and with what.
+// The log and its file tell of each improvement, from time to time how far the search is
+// (`log_every`), and at the end why it ended and with what.
 //
-// Beside a record: RECORD.params (scales and reference outputs), RECORD.moments (how far it has come
-// with these, while it makes integers of weights or orders of channels), RECORD.prepared (the first, of a
-// launch that was ended before its record began), RECORD.base.json (the strategy it started from, if any), RECORD.result.json
-// (what its end worked out), RECORD.rerank.json (how its best trials were ordered anew, if asked for),
-// RECORD.distill.json (its winner with better weights, if asked for), RECORD.attempt (while it runs). All
-// go with a record that is set aside, but the second, the third and the last.
+// Files next to a record:
+//     RECORD.params        scales and reference outputs
+//     RECORD.moments       how far the search has come with these before its first trial
+//     RECORD.prepared      scales of a launch that was ended before its record began
+//     RECORD.base.json     the strategy that the search started from, if any
+//     RECORD.result.json   what was computed at the end
+//     RECORD.rerank.json   how the best trials were reordered, if asked for
+//     RECORD.distill.json  the winner with better weights, if asked for
+//     RECORD.attempt       trials in flight, while the search runs
+// A record that is set aside takes them along, except .moments, .prepared and .attempt.
 #ifndef MSC_PIPELINE_PROCESSOR_H
 #define MSC_PIPELINE_PROCESSOR_H
 
@@ -41,13 +45,13 @@ MSC_PUBLIC_BEGIN
 
 struct msc_processor;
 
-// `path` is a configuration. Nothing but it is read or written yet. Text in the options is borrowed
+// `path` is a configuration; no other file is read or written yet. Text in the options is borrowed
 // until close. *out is owned by the caller.
 enum msc_status msc_processor_open(struct msc_processor **out, const char *path,
                                    const struct msc_processor_options *options);
-// From the header of a record alone. MSC_E_STATE: it names a library or a program (in a dry run,
-// which starts no agent: a library that would have to be loaded; at a worker, which has no node_path: an
-// environment that is code), and options do not allow it.
+// Opens the configuration in the header of a record. MSC_E_STATE: it names a library or a program,
+// and the options do not allow it. A dry run starts no agent, so that only libraries to load are
+// refused; a worker without node_path refuses only environments that are code.
 enum msc_status msc_processor_open_record(struct msc_processor **out, const char *path,
                                           const struct msc_processor_options *options);
 void msc_processor_close(struct msc_processor *p); // accepts NULL

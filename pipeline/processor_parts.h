@@ -2,10 +2,11 @@
 #ifndef MSC_PIPELINE_PROCESSOR_PARTS_H
 #define MSC_PIPELINE_PROCESSOR_PARTS_H
 
-#include "pipeline/processor.h"
-#include "pipeline/setup.h"
+#include "base/status.h"
 
 struct msc_file_set;
+struct msc_processor;
+struct msc_setup;
 
 struct msc_setup *msc_processor__setup(const struct msc_processor *p); // borrowed
 // Closes what msc_processor_prepare has opened: environment, model and samples.

@@ -18,8 +18,8 @@ struct msc_processor_result {
     struct cJSON *reports;
     bool is_feasible;   // every search has a winner within its bounds
     bool was_cancelled; // stopped on request before the end
-    // The search is whole, but its strategy file or model could not be written, or its runtime refuses
-    // that model: why.
+    // The search is whole, but its strategy file or model could not be written, or its runtime
+    // refuses that model: why.
     enum msc_status export_status;
     char export_message[512];
 };

@@ -1,5 +1,5 @@
-// Identifies the running program: its name with version, and the hash of its file. Models and records
-// name the program that wrote them; workers must run the same file as the search.
+// Identifies the running program: its name with version, and the hash of its file. Models and
+// records name the program that wrote them; workers must run the same file as the search.
 #ifndef MSC_PIPELINE_PROGRAM_ID_H
 #define MSC_PIPELINE_PROGRAM_ID_H
 

@@ -14,8 +14,8 @@
 
 #define SECONDS_BETWEEN_MODELS 30.0
 
-// Has a later search, of any section or of those with the same strategy file, begun from this entry? Then
-// outputs that both write are the later one's.
+// Has a later search, of any section or of those with the same strategy file, begun from this
+// entry? Then outputs that both write are the later one's.
 static enum msc_status is_continued(bool *out, const struct msc_config *c,
                                     const struct msc_config_entry *e, bool by_any) {
     *out = false;

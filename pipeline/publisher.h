@@ -1,4 +1,5 @@
-// Publishes the best trial of a search: its strategy file at once, its model now and then and at the end.
+// Publishes the best trial of a search: its strategy file at once, its model now and then and at
+// the end.
 //
 //     struct msc_publisher publisher = {0};
 //     MSC_TRY_OUT(msc_publisher_begin(&publisher, &session));
@@ -33,7 +34,8 @@ void msc_publisher_finish(struct msc_publisher *p); // accepts a zeroed one
 enum msc_status msc_publisher_take_best(void *payload, const struct msc_trial *trial);
 // The plan of the best trial becomes this one; takes its ownership.
 void msc_publisher_take_plan(struct msc_publisher *p, struct cJSON *plan);
-// Writes what is due, at the end; the first failure goes into the result. The model's metadata name `record`.
+// Writes what is due, at the end; the first failure goes into the result. The model's metadata name
+// `record`.
 void msc_publisher_write(struct msc_publisher *p, const struct msc_record *record,
                          struct msc_processor_result *result);
 // Adds `files`, the paths of what was written, to a report.

@@ -1,5 +1,5 @@
-// What a configuration reads: model, samples, code, tables, strategies. No output may replace these files, and
-// stages are done again when their contents change.
+// What a configuration reads: model, samples, code, tables, strategies. No output may replace these
+// files, and stages are done again when their contents change.
 #ifndef MSC_PIPELINE_READ_FILES_H
 #define MSC_PIPELINE_READ_FILES_H
 

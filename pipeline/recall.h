@@ -4,8 +4,8 @@
 
 #include "pipeline/setup.h"
 
-// Adds the winner of the entry's record, or its given strategy, to setup->found. MSC_E_STATE: there is no record, or no
-// trial of it meets every bound.
+// Adds the winner of the entry's record, or its given strategy, to setup->found. MSC_E_STATE: there
+// is no record, or no trial of it meets every bound.
 enum msc_status msc_recall(struct msc_setup *setup, size_t entry);
 
 #endif

@@ -159,8 +159,8 @@ static void close_record(struct msc_session *s) {
     s->record = NULL;
 }
 
-// The whole of a record is read before anything is computed for it, and held until the search takes it
-// over; to look at, its header is enough.
+// The whole of a record is read before anything is computed for it, and held until the search takes
+// it over; to look at, its header is enough.
 static enum msc_status open_record(struct msc_session *s, enum msc_setup_mode mode) {
     const char *path = s->entry->record;
     // With --restart a dry run only leaves the old record out of account.
@@ -193,7 +193,8 @@ void msc_session_close(struct msc_session *s) {
     *s = (struct msc_session){0};
 }
 
-// Whether the samples, and the outputs on them, differ at all: said at each start, and in the record.
+// Whether the samples, and the outputs on them, differ at all: said at each start, and in the
+// record.
 enum msc_status msc_session_look_at_samples(struct msc_session *s) {
     cJSON *found = NULL;
     cJSON_Delete(s->sameness);

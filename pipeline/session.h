@@ -1,5 +1,5 @@
-// A session: one entry of a configuration, opened. It owns the environment, what that starts from, and the record,
-// and releases them in reverse order.
+// A session: one entry of a configuration, opened. It owns the environment, what that starts from,
+// and the record, and releases them in reverse order.
 //
 //     struct msc_session s;
 //     MSC_TRY_OUT(msc_session_open(&s, setup, i, MSC_SETUP_RUN));
@@ -22,13 +22,14 @@ struct msc_session {
     struct cJSON *sameness; // {"sameness"}: remarks on the samples (pipeline/sameness.h), or NULL
 };
 
-// Opens the entry: its record (in MSC_SETUP_LOOK only to compare), base, parameters, environment and goal. On
-// failure, too, the session is to be closed.
+// Opens the entry: its record (in MSC_SETUP_LOOK only to compare), base, parameters, environment
+// and goal. On failure, too, the session is to be closed.
 enum msc_status msc_session_open(struct msc_session *s, struct msc_setup *setup, size_t entry,
                                  enum msc_setup_mode mode);
 void msc_session_close(struct msc_session *s); // accepts a zeroed one
 
-// Fills `sameness`: whether the samples, and the outputs on them, differ at all. This is logged at each start.
+// Fills `sameness`: whether the samples, and the outputs on them, differ at all. This is logged at
+// each start.
 enum msc_status msc_session_look_at_samples(struct msc_session *s);
 
 #endif

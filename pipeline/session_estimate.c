@@ -66,7 +66,8 @@ static enum msc_status estimate_accuracy(struct msc_str *text, cJSON *object,
     return msc_json_add_number(object, "float_accuracy", metrics[metric]);
 }
 
-// As measured (docs/cluster.md): a pipe; Ray's calls; srun, which carries messages over a kilobyte in 92 ms.
+// As measured (docs/cluster.md): a pipe; Ray's calls; srun, which carries messages over a kilobyte
+// in 92 ms.
 static struct msc_pool_costs costs_of(enum msc_cluster_kind kind) {
     static const double messages_s[] = {
         [MSC_CLUSTER_LOCAL] = 0.1e-3, [MSC_CLUSTER_RAY] = 3e-3, [MSC_CLUSTER_SLURM] = 0.184};

@@ -23,8 +23,8 @@ static void write_text(struct msc_str *out, const char *key, const char *text) {
     }
 }
 
-// What workers on other machines open: what names a GPU of this one is nothing to them, and where the processor
-// computes they leave theirs alone. NULL: as the configuration says.
+// What workers on other machines open: what names a GPU of this one is nothing to them, and where
+// the processor computes they leave theirs alone. NULL: as the configuration says.
 static const char *device_elsewhere(const struct msc_session *s) {
     const char *device = s->setup->config->device;
     const char *numerics = msc_trial_numerics(s->setup);
@@ -87,8 +87,8 @@ static enum msc_status write_code(struct msc_str *init, struct msc_session *s, b
 
 // ---- What a worker is told ---------------------------------------------------------------------
 
-// What a worker is told of the search: where its record is, which says the rest, and its share of the
-// machine (0: all of it).
+// What a worker is told of the search: where its record is, which says the rest, and its share of
+// the machine (0: all of it).
 static enum msc_status write_init(char **out, struct msc_session *s, int n_threads,
                                   uint64_t n_bytes, bool is_elsewhere) {
     struct msc_str init = {0};
@@ -132,8 +132,8 @@ static enum msc_status open_local(struct msc_bridge **out, struct msc_session *s
     return msc_bridge_open_local(out, &o);
 }
 
-// What the program that reaches Ray is told first. Threads and memory that are not asked for are what a
-// node has.
+// What the program that reaches Ray is told first. Threads and memory that are not asked for are
+// what a node has.
 static enum msc_status make_start(char **out, struct msc_session *s, const struct msc_cluster *c) {
     const struct msc_processor_options *o = &s->setup->options;
     struct msc_str start = {0};

@@ -38,7 +38,8 @@ enum msc_status msc_session_keep_report(const struct msc_session *s,
     return status;
 }
 
-// The winner as it comes out again, what was measured once more, and a copy of it beside the record.
+// The winner as it comes out again, what was measured once more, and a copy of it beside the
+// record.
 static enum msc_status make_whole_report(cJSON **out, const struct msc_session *s,
                                          const struct msc_report_options *o,
                                          struct msc_record *record) {

@@ -1,5 +1,5 @@
-// Measures plans of a session in the runtime that the session is for. A failure to measure costs only the numbers:
-// it is logged, and the search keeps its result.
+// Measures plans of a session in the runtime that the session is for. A failure to measure costs
+// only the numbers: it is logged, and the search keeps its result.
 #ifndef MSC_PIPELINE_SESSION_RUNTIME_H
 #define MSC_PIPELINE_SESSION_RUNTIME_H
 
@@ -18,7 +18,8 @@ enum msc_status msc_session_start_runtime(bool *is_there, struct cJSON *runtime,
 void msc_session_tell_refused(const struct msc_session *s, const struct msc_delivery_plan *plan);
 // Logs the failure of a measurement. MSC_OK, unless it was stopped or has lost its device.
 enum msc_status msc_session_settle_measuring(const struct msc_session *s, enum msc_status status);
-// Adds what was found to a report; takes the ownership of `runtime`, which is empty if nothing is known.
+// Adds what was found to a report; takes the ownership of `runtime`, which is empty if nothing is
+// known.
 enum msc_status msc_session_report_runtime(struct cJSON *report, struct cJSON *runtime,
                                            const struct msc_delivery_plans *list);
 

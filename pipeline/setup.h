@@ -1,5 +1,5 @@
-// The setup of a processor: what all searches of a configuration share. It has the configuration with the options
-// applied, the log, the model with its samples, and the strategy found so far.
+// The setup of a processor: what all searches of a configuration share. It has the configuration
+// with the options applied, the log, the model with its samples, and the strategy found so far.
 //
 //     MSC_TRY(msc_setup_create(&setup, config, &options));
 //     MSC_TRY_OUT(msc_setup_load(setup, MSC_SETUP_RUN));

@@ -7,7 +7,8 @@
 struct msc_bridge;
 struct msc_cluster;
 
-// One job for each worker, on a node of its own unless --threads says less. *out is owned by the caller.
+// One job for each worker, on a node of its own unless --threads says less. *out is owned by the
+// caller.
 enum msc_status msc_slurm_open(struct msc_bridge **out, const struct msc_session *s,
                                const struct msc_cluster *c);
 

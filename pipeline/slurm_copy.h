@@ -1,5 +1,5 @@
-// Copies the files of workers under Slurm to nodes that share no path with this machine (--copy-to): an archive that
-// `sbcast` sends to the node of each job.
+// Copies the files of workers under Slurm to nodes that share no path with this machine
+// (--copy-to): an archive that `sbcast` sends to the node of each job.
 #ifndef MSC_PIPELINE_SLURM_COPY_H
 #define MSC_PIPELINE_SLURM_COPY_H
 

@@ -1,4 +1,5 @@
-// The stage `profile`: the latency of one sample, of the float model and of the plan that is delivered.
+// The stage `profile`: the latency of one sample, of the float model and of the plan that is
+// delivered.
 #ifndef MSC_PIPELINE_STAGE_PROFILE_H
 #define MSC_PIPELINE_STAGE_PROFILE_H
 

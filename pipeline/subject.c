@@ -6,6 +6,7 @@
 #include "pipeline/claim_files.h"
 #include "pipeline/given.h"
 #include "pipeline/processor_parts.h"
+#include "pipeline/setup.h"
 #include "pipeline/strategies.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-// The numerics id under which trials are measured: that of this process, or that of the workers (--numerics).
+// The numerics id under which trials are measured: that of this process, or that of the workers
+// (--numerics).
 #ifndef MSC_PIPELINE_TRIAL_NUMERICS_H
 #define MSC_PIPELINE_TRIAL_NUMERICS_H
 

@@ -1,4 +1,5 @@
-// The files that workers on other machines read: the record of the search, and all that its header names.
+// The files that workers on other machines read: the record of the search, and all that its header
+// names.
 #ifndef MSC_PIPELINE_WORKER_FILES_H
 #define MSC_PIPELINE_WORKER_FILES_H
 
