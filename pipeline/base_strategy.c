@@ -13,8 +13,7 @@ static enum msc_status dup_strategy(struct msc_strategy **out, const struct msc_
     return msc_strategy_merge(*out, from);
 }
 
-// A record knows what it started from; if the searches before it now have another winner, it is the
-// record of another problem.
+// If the searches before a record now have another winner, it is the record of another problem.
 static enum msc_status check_base(const struct msc_config_entry *e, const struct msc_strategy *base,
                                   const char *path) {
     struct msc_strategy *stored = NULL;
@@ -34,7 +33,7 @@ static enum msc_status check_base(const struct msc_config_entry *e, const struct
                           e->record, e->name, e->name);
 }
 
-// A file that was named: its content must be that which the record began with.
+// A named file must have the content that the record began with.
 static enum msc_status check_hash(const struct msc_config_entry *e, const struct msc_strategy *base,
                                   const struct msc_record *record) {
     const cJSON *env = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "env");
@@ -54,7 +53,7 @@ enum msc_status msc_base_strategy_open(struct msc_strategy **out, struct msc_set
                                        enum msc_setup_mode mode) {
     const struct msc_model *model = setup->model;
     if (e->base) {
-        // What an old record began with is known by the record.
+        // No warning about weights if there is a record: it names its base.
         MSC_TRY(msc_strategy_open(out, e->base, record ? NULL : setup->log));
         if (model) {
             MSC_TRY(msc_strategy_check_weights(*out, model->graph));

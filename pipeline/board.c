@@ -10,7 +10,7 @@ void msc_board_close(struct msc_board *b) {
     b->run = NULL;
 }
 
-// From now on this launch writes none.
+// This launch writes no more of the search.
 static void give_up(struct msc_board *b) {
     msc_log(b->log, MSC_LOG_WARNING, "%s; TensorBoard gets no more of this search",
             msc_status_message());
@@ -48,5 +48,5 @@ void msc_board_end(struct msc_board *b, const struct msc_record *record, const c
         give_up(b);
     }
     msc_str_finish(&text);
-    msc_board_close(b); // another search has another run
+    msc_board_close(b); // the next search gets a run of its own
 }

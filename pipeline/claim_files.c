@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// A record and what lies beside it. What its search starts from is written only where no file is
-// named.
+// A record and the files next to it. The base is written only if the entry names no file.
 static enum msc_status claim_record(struct msc_file_set *files, const char *what, const char *path,
                                     bool has_base) {
     MSC_TRY(msc_output_claim(files, MSC_OUTPUT_ANY, what, path));
@@ -37,7 +36,7 @@ static bool is_first_of_strategy(const struct msc_config *c, size_t i) {
     return true;
 }
 
-// An output of an earlier run may be damaged.
+// An output of an earlier run may be replaced even if it is damaged.
 static enum msc_status claim_output(struct msc_file_set *files, const struct msc_setup *setup,
                                     enum msc_output kind, const char *what, const char *path) {
     bool is_output = path && msc_left_outputs_have(setup, kind, path);
@@ -57,14 +56,14 @@ static enum msc_status claim_entry(struct msc_file_set *files, struct msc_setup 
         snprintf(what, sizeof what, "the greedy record of %s", e->name);
         MSC_TRY(claim_record(files, what, greedy, false));
     }
-    // What is there already of a section without searches is applied, not replaced.
+    // The strategy file of a section without searches is applied, not replaced.
     enum msc_output kind = e->is_plain ? MSC_OUTPUT_ANY : MSC_OUTPUT_STRATEGY;
     return e->strategy_file && is_first_of_strategy(setup->config, i)
                ? claim_output(files, setup, kind, "the strategy file", e->strategy_file)
                : MSC_OK;
 }
 
-// WORKSPACE/<model>.onnx, and never the model itself.
+// WORKSPACE/<model>.onnx, but never the model itself.
 static enum msc_status choose_model(struct msc_setup *setup) {
     const struct msc_config *c = setup->config;
     struct msc_file_set model = {0};
@@ -126,7 +125,7 @@ static enum msc_status claim_all(struct msc_file_set *files, struct msc_setup *s
 enum msc_status msc_claim_files(struct msc_setup *setup) {
     struct msc_file_set files = {0};
     enum msc_status status = MSC_OK;
-    if (!setup->config->is_stored) { // which itself is written
+    if (!setup->config->is_stored) { // a record is itself written
         MSC_TRY_OUT(msc_file_set_read(&files, "the configuration", setup->config->path));
     }
     MSC_TRY_OUT(msc_read_files_add(&files, setup->config, setup->end, &setup->options));

@@ -4,8 +4,7 @@
 #include "base/str.h"
 #include "tools/command.h"
 
-// For people to look up: records/race.h reads these, and what they are by default where samples are
-// known.
+// Only help: records/race.h reads these keys, and sets the defaults once the samples are known.
 static const struct msc_param race_params[] = {
     {.name = "rungs",
      .help =

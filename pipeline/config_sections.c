@@ -48,7 +48,8 @@ static enum msc_status read_section(struct msc_config *c, const struct msc_confi
         return entry_read_list(c, name, of, of->gym);
     }
     MSC_TRY(msc_json_parse(&plain, tool->plain_gym, strlen(tool->plain_gym), "plain"));
-    // A tool without searches still does its work. Whatever is read is copied, so the tree may go.
+    // A tool without searches still does its work. All that is read is copied, so the tree can be
+    // freed.
     enum msc_status status = entry_read_list(c, name, of, plain);
     cJSON_Delete(plain);
     c->entries[c->n_entries - 1].is_plain = true;
@@ -82,7 +83,7 @@ static const cJSON *section_of(const struct msc_config_top *top, size_t tool) {
     return *(const cJSON *const *)((const char *)top + msc_config__tools[tool].offset);
 }
 
-// Files that would overwrite each other.
+// Refuses files that would overwrite each other.
 static enum msc_status entry_check_names(const struct msc_config *c) {
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct msc_config_entry *a = &c->entries[i];
@@ -121,7 +122,7 @@ static enum msc_status entry_check_needs(const struct msc_config *c) {
     return MSC_OK;
 }
 
-// Weights that make up for channels that go are found as floats: bits come after.
+// Weights that compensate for pruned channels are found as floats: quantization comes later.
 static enum msc_status check_prunes(const struct msc_config *c) {
     const struct msc_config_entry *before = NULL;
     for (size_t i = 0; i < c->n_entries; i++) {
@@ -137,7 +138,7 @@ static enum msc_status check_prunes(const struct msc_config *c) {
 }
 
 enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_config_top *top) {
-    // One for each section that lists none.
+    // A section that lists no searches has one.
     size_t n = (size_t)cJSON_GetArraySize(top->gym) + MSC_CONFIG_TOOL_COUNT;
     for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
         const cJSON *gym = cJSON_GetObjectItemCaseSensitive(section_of(top, t), "gym");

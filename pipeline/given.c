@@ -19,7 +19,7 @@
 
 // ---- Whose it is ------------------------------------------------------------------------------
 
-// Is it what the record of the entry has come to, and nobody has changed since?
+// Is it the outcome of the entry's record, unchanged since?
 static enum msc_status is_own(bool *out, const struct msc_config_entry *e,
                               const struct msc_strategy *s) {
     struct msc_record *record = NULL;
@@ -48,7 +48,7 @@ static enum msc_status fail_damaged(const struct msc_config_entry *e, enum msc_s
                           why, e->name);
 }
 
-// `anew`: as if nobody had asked for another.
+// Without --restart.
 static enum msc_status find_given(bool *out, const struct msc_config_entry *e) {
     struct msc_strategy *s = NULL;
     bool own = false;
@@ -78,7 +78,7 @@ enum msc_status msc_given_set_aside(struct msc_setup *setup, size_t entry) {
     bool is_given = false;
     enum msc_status status = find_given(&is_given, e);
     if (status != MSC_OK && status != MSC_E_NOMEM && status != MSC_E_IO) {
-        is_given = true; // damaged: nobody knows whose it is
+        is_given = true; // damaged: it may be anybody's
         status = MSC_OK;
     }
     if (status != MSC_OK || !is_given) {
@@ -104,7 +104,7 @@ static enum msc_status check_target(const struct msc_config_entry *e,
                           e->strategy_file, target->name, e->section, e->target, target->name);
 }
 
-// Together with what the entries before have found.
+// Merges the strategy with what the entries before have found.
 static enum msc_status add_to_found(struct msc_strategy **out, const struct msc_setup *setup,
                                     const struct msc_config_entry *e,
                                     const struct msc_strategy *s) {

@@ -31,7 +31,7 @@ static enum msc_config_code code_of_record(const struct msc_processor_options *o
                                         : MSC_CONFIG_CODE_REFUSED;
 }
 
-// Where the entries of a configuration have what they name: elsewhere.
+// Replaces the folder of each entry.
 static enum msc_status move_folders(cJSON *config, const char *folder) {
     for (cJSON *item = config->child; item; item = item->next) {
         cJSON *list =
@@ -106,7 +106,7 @@ out:
 
 // ---- Compared ---------------------------------------------------------------------------------
 
-// The environment, or agent, in a configuration of one entry, as a record's header has it.
+// The environment or agent in the configuration of a record's header, which has one entry.
 static cJSON *find_member(const cJSON *config, const struct msc_config_entry *e, const char *key) {
     const cJSON *object =
         e->strategy_file ? cJSON_GetObjectItemCaseSensitive(config, e->section) : config;
@@ -118,8 +118,8 @@ static cJSON *find_env(const cJSON *config, const struct msc_config_entry *e) {
     return find_member(config, e, "env");
 }
 
-// A default may be written out or not: environments that differ are compared in full. What an old
-// record has and nothing completes any more is left as it is.
+// Environments that differ get all defaults before they are compared, as one may leave out what the
+// other has. Keys of an old record that cannot be completed are left as they are.
 static enum msc_status complete_envs(const struct msc_config_entry *e, const cJSON *stored,
                                      const cJSON *wanted) {
     cJSON *envs[] = {find_env(stored, e), find_env(wanted, e)};
@@ -132,7 +132,7 @@ static enum msc_status complete_envs(const struct msc_config_entry *e, const cJS
     return MSC_OK;
 }
 
-// What means the same goes on in the record's words.
+// Equal environments keep the wording of the record.
 static enum msc_status take_words(struct msc_config_entry *e, const cJSON *old) {
     cJSON *env = cJSON_Duplicate(find_env(old, e), true);
     if (!env) {
@@ -143,20 +143,20 @@ static enum msc_status take_words(struct msc_config_entry *e, const cJSON *old) 
     return MSC_OK;
 }
 
-// Puts a copy of `old`'s member, or nothing where that has none, in an object.
+// Replaces a member of `object` by a copy of that of `old`, or removes it if `old` has none.
 static enum msc_status take_member(cJSON *object, const cJSON *old, const char *key) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(old, key);
     cJSON_DeleteItemFromObjectCaseSensitive(object, key);
     return item ? msc_json_add(object, key, cJSON_Duplicate(item, true)) : MSC_OK;
 }
 
-// One target has two names.
+// Compares targets by what they are, as a target may have two names.
 static bool is_same_target(const cJSON *a, const cJSON *b) {
     const struct msc_target *x = cJSON_IsString(a) ? msc_target_find(a->valuestring) : NULL;
     return x && cJSON_IsString(b) && msc_target_find(b->valuestring) == x;
 }
 
-// Parameters that nobody has said are those that it began with.
+// Parameters that the configuration leaves open keep the record's values.
 static enum msc_status keep_old_parameters(struct msc_config_entry *e, const cJSON *old) {
     enum msc_status status = MSC_OK;
     cJSON *kept = cJSON_Duplicate(old, true);
@@ -197,7 +197,7 @@ enum msc_status msc_header_config_keep_agent(struct msc_config_entry *e, const c
     return MSC_OK;
 }
 
-// Defaults change; a search that has begun keeps those that it began with.
+// A search that has begun keeps its defaults, even if they have changed since.
 static enum msc_status keep_old_defaults(struct msc_config *c, struct msc_config_entry *e,
                                          const cJSON *old) {
     const cJSON *env = find_env(old, e);
@@ -215,7 +215,6 @@ static enum msc_status keep_old_defaults(struct msc_config *c, struct msc_config
     return e->are_observers_default ? take_member(e->env, env, "observers") : MSC_OK;
 }
 
-// A change of the configuration is told as such, before anything is made of it.
 enum msc_status msc_header_config_check(struct msc_config *c, struct msc_config_entry *e,
                                         const struct msc_record *record) {
     cJSON *stored = cJSON_CreateObject();

@@ -11,7 +11,7 @@ static const cJSON *member(const cJSON *object, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-// Are both names of one file?
+// Do both paths name one file?
 static bool is_same_file(const char *a, const char *b) {
     struct msc_arena arena = {0};
     char *planned[2] = {NULL};
@@ -22,7 +22,7 @@ static bool is_same_file(const char *a, const char *b) {
     return is_same;
 }
 
-// A file of the workspace that the configuration in a record's header names.
+// Is `path` the file of the workspace that the configuration in a record's header calls `name`?
 static bool is_named(const cJSON *config, const char *record, const cJSON *name, const char *path) {
     const cJSON *workspace = member(config, "workspace");
     struct msc_arena arena = {0};
@@ -37,7 +37,7 @@ static bool is_named(const cJSON *config, const char *record, const cJSON *name,
     return is_it;
 }
 
-// Of a section that listed no searches, as its record has them.
+// Did the section of a record list no searches?
 static bool is_record_plain(const cJSON *section) {
     const cJSON *entry = cJSON_GetArrayItem(member(section, "gym"), 0);
     const cJSON *trials = member(member(entry, "budget"), "trials");
@@ -63,7 +63,7 @@ static bool has_left(const struct msc_setup *setup, const struct msc_config_entr
     case MSC_OUTPUT_LOG:
         has = is_named(config, e->record, member(config, "log_file"), path);
         break;
-    default: // the model, where nobody named another file for it
+    default: // the model, unless the configuration names a file for it
         has = kind == MSC_OUTPUT_MODEL && section && !setup->config->stages.model_file;
     }
     msc_record_close(record);
@@ -95,7 +95,7 @@ bool msc_left_outputs_have(const struct msc_setup *setup, enum msc_output kind, 
     return !is_plain && is_listed(setup, path);
 }
 
-// What is whole, is not there, or is nobody's output stays.
+// Files that are whole, missing, or nobody's output are left alone.
 static enum msc_status set_aside(struct msc_setup *setup, enum msc_output kind, const char *path) {
     const char *kept = NULL;
     bool is_whole = true;

@@ -64,7 +64,7 @@ static void write_progress(struct msc_str *out, const struct msc_search_progress
     }
 }
 
-// Is it time for another line? Then it is told now.
+// Is another line due? The caller writes it now.
 static bool is_line_due(struct msc_news *n) {
     double now_s = msc_clock_seconds();
     bool is_due = n->session->setup->config->log_seconds > 0.0 &&
@@ -89,7 +89,7 @@ void msc_news_progress(void *payload, const struct msc_search_progress *progress
     }
 }
 
-// Objectives and what is bounded, each once.
+// Metrics of objectives and bounds, each once.
 static void news_write_goal(struct msc_str *out, const struct msc_news *n,
                             const struct msc_outcome *outcome) {
     const struct msc_space *space = msc_env_space(n->session->env);

@@ -60,7 +60,7 @@ void msc_publisher_finish(struct msc_publisher *p) {
     *p = (struct msc_publisher){0};
 }
 
-// Which record the plan is of that no search has chosen.
+// Marks the plan of a section without searches with its record, so that a changed file is noticed.
 static enum msc_status add_plain(cJSON *edits, const struct msc_publisher *p) {
     char text[MSC_HASH_TEXT_BYTES];
     struct msc_strategy *strategy = NULL;
@@ -104,7 +104,7 @@ static enum msc_status publish_write_model(struct msc_publisher *p,
     return status;
 }
 
-// The search goes on whatever becomes of a file.
+// A failure to write is only a warning while the search runs.
 static bool is_written(const struct msc_publisher *p, const char *what, enum msc_status status) {
     if (status != MSC_OK) {
         msc_log(p->session->setup->log, MSC_LOG_WARNING,
@@ -118,7 +118,7 @@ static bool is_written(const struct msc_publisher *p, const char *what, enum msc
 enum msc_status msc_publisher_take_best(void *payload, const struct msc_trial *trial) {
     struct msc_publisher *p = payload;
     cJSON *edits = NULL;
-    // What breaks a bound is no result.
+    // A trial that breaks a bound is not a result.
     if (!p->may_publish || trial->outcome.state != MSC_TRIAL_COMPLETE) {
         return MSC_OK;
     }
@@ -142,7 +142,7 @@ void msc_publisher_take_plan(struct msc_publisher *p, struct cJSON *plan) {
     p->is_model_due = true;
 }
 
-// Whether it was written; the first failure is told.
+// At the end the first failure goes into the result.
 static bool is_delivered(struct msc_processor_result *result, enum msc_status status) {
     if (status != MSC_OK && result->export_status == MSC_OK) {
         result->export_status = status;
@@ -156,7 +156,7 @@ void msc_publisher_write(struct msc_publisher *p, const struct msc_record *recor
     if (p->is_strategy_due) {
         p->is_strategy_due = !is_delivered(result, write_strategy(p));
     }
-    if (p->best_edits && p->model_path) { // now with the record's name
+    if (p->best_edits && p->model_path) { // now its metadata name the record
         p->is_model_due = !is_delivered(result, publish_write_model(p, record));
     }
 }

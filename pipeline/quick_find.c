@@ -21,7 +21,7 @@ static bool is_weight(const struct msc_space *space, size_t task) {
     return false;
 }
 
-// A choice for weights and one for activations, unless that is a plan already.
+// Adds a plan with one choice for weights and one for activations, unless there is an equal one.
 static enum msc_status add_pair(struct msc_quick *q, enum msc_quick_choice weights,
                                 enum msc_quick_choice activations) {
     const struct msc_space *space = msc_quick__space(q);

@@ -27,7 +27,8 @@ static enum msc_status check_warm(const struct msc_session *s) {
     return status;
 }
 
-// *out, the caller's, stays NULL where nothing is taken, or was already.
+// Points of other records. *out, owned by the caller, stays NULL if there are none, or the record
+// has them already.
 static enum msc_status take_warm(cJSON **out, const struct msc_session *s, bool has_record) {
     const struct msc_warm_options o = {
         .env = s->env,
@@ -55,7 +56,7 @@ static void tell_endless(const struct msc_session *s) {
     }
 }
 
-// Names of files in the workspace may have folders in them.
+// Names of files in the workspace may contain folders.
 static enum msc_status make_folders(const struct msc_session *s) {
     const struct msc_config_entry *e = s->entry;
     const char *const paths[] = {e->record, e->strategy_file};
@@ -103,7 +104,7 @@ enum msc_status msc_run_search(struct msc_session *s, struct msc_processor_resul
     MSC_TRY_OUT(msc_record_has_header(&has_record, o.record_path));
     MSC_TRY_OUT(take_warm(&warm, s, has_record));
     o.warm = warm;
-    if (!has_record || options->is_dry_run) { // said once
+    if (!has_record || options->is_dry_run) { // only before the first trial
         MSC_TRY_OUT(msc_remark_costs(msc_env_space(s->env), &s->goal, s->setup->log));
     }
     if (options->is_dry_run) {

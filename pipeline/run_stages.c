@@ -19,18 +19,18 @@ struct run {
     struct msc_setup *setup;
     struct msc_processor_result *result;
     struct msc_stages *stages;
-    struct msc_hash chain;    // of all that the next stage rests on, but what is its own
-    struct msc_hash *entries; // [n_entries] of each search's own configuration
-    size_t n_recalled;        // searches of which `found` knows
+    struct msc_hash chain;    // of all that the next stage depends on, except its own keys
+    struct msc_hash *entries; // [n_entries] of the configuration of each search
+    size_t n_recalled;        // first searches that `found` includes
     size_t n_done, n_kept;
 };
 
 // ---- What stages rest on ----------------------------------------------------------------------
 
-// Of a search's configuration, what other stages rest on or no result does.
+// Keys of a search's configuration that belong to other stages, or change no result.
 static const char *const others[] = {"workspace", "verbose", "log_file", "log_every", "baseline"};
 
-// Before anything is loaded, which fills in what the configuration leaves open.
+// Must come before the model is loaded, which fills in what the configuration leaves open.
 static enum msc_status hash_entries(struct run *r) {
     const struct msc_config *c = r->setup->config;
     r->entries = msc_arena_array(&r->setup->arena, c->n_entries + 1, sizeof *r->entries);
@@ -82,7 +82,7 @@ static enum msc_status require_model(struct run *r) {
     return r->setup->model ? MSC_OK : msc_setup_load_model(r->setup);
 }
 
-// What the searches before `end` found that were not run now.
+// Recalls what those searches before `end` have found that are not run now.
 static enum msc_status require_plans(struct run *r, size_t end) {
     MSC_TRY(require_model(r));
     for (; r->n_recalled < end; r->n_recalled++) {
@@ -93,7 +93,7 @@ static enum msc_status require_plans(struct run *r, size_t end) {
     return MSC_OK;
 }
 
-// Tells of a stage that is done already; NULL: it is not, or it is wanted once more.
+// The result of a stage that is done already. NULL: it is not done, or is wanted once more.
 static const cJSON *find_done(struct run *r, const char *stage, struct msc_hash key,
                               bool is_wanted) {
     const cJSON *result = is_wanted ? NULL : msc_stages_find(r->stages, stage, key);
@@ -145,7 +145,7 @@ static enum msc_status run_parse(struct run *r) {
         return MSC_OK;
     }
     MSC_TRY(require_model(r));
-    if (path) { // it ends in .json, which is added
+    if (path) { // msc_graph_save adds .json
         base = msc_arena_strndup(&r->setup->arena, path, strlen(path) - strlen(".json"));
         weights = base ? msc_arena_printf(&r->setup->arena, "%s.safetensors", base) : NULL;
         MSC_TRY(weights ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
@@ -215,7 +215,7 @@ static enum msc_status keep_search(struct run *r, size_t i, struct msc_hash key)
     return msc_stages_put(r->stages, e->name, key, files, sizeof files / sizeof files[0], result);
 }
 
-// Whether what was found may be gone on from.
+// Can later stages start from the result?
 static bool is_whole(const struct msc_processor_result *result) {
     return !result->was_cancelled && result->is_feasible && result->export_status == MSC_OK;
 }
@@ -225,7 +225,7 @@ static void extend_chain(struct run *r, const cJSON *done) {
     r->chain = msc_hash_add_text(r->chain, cJSON_IsString(plan) ? plan->valuestring : NULL);
 }
 
-// The hash of what a strategy file says that is applied.
+// The hash of a given strategy.
 static enum msc_status hash_given(struct msc_hash *out, const char *path) {
     struct msc_strategy *s = NULL;
     MSC_TRY(msc_strategy_load(&s, path));
@@ -255,7 +255,7 @@ static enum msc_status keep_given(struct run *r, size_t i, struct msc_hash key) 
     return msc_stages_put(r->stages, r->setup->config->entries[i].name, key, &model, 1, result);
 }
 
-// A section without searches whose strategy file is there: it is done again when that says something else.
+// A given strategy is applied again when it has changed.
 static enum msc_status stage_given(struct run *r, size_t i) {
     const struct msc_config_entry *e = &r->setup->config->entries[i];
     struct msc_hash given, key = msc_hash_combine(key_of(r, e->name), r->entries[i]);
@@ -279,7 +279,7 @@ static enum msc_status stage_given(struct run *r, size_t i) {
     return MSC_OK;
 }
 
-// Where the search has gone no further since, somebody else has changed its strategy file.
+// If only the strategy file has changed, not the record, somebody else has edited it.
 static enum msc_status keep_changed(struct run *r, const struct msc_config_entry *e) {
     const char *path = e->strategy_file, *kept = NULL;
     if (!path || !msc_file_exists(path) || !msc_stages_is_changed(r->stages, e->name, path) ||
@@ -327,7 +327,7 @@ static enum msc_status run_export(struct run *r) {
     const char *path = r->setup->model_output;
     struct msc_hash key = msc_hash_add_text(key_of(r, name), path);
     if (!path || !msc_file_exists(path) || find_done(r, name, key, false)) {
-        return MSC_OK; // it was written with what was found
+        return MSC_OK; // the searches have written it
     }
     cJSON *result = cJSON_CreateObject();
     enum msc_status status = msc_json_add_text(result, "model", msc_path_name(path));
@@ -349,7 +349,7 @@ static enum msc_status write_track(const struct run *r, const cJSON *json) {
     return status;
 }
 
-// Sample by sample, as any model can be run; of sequences whole ones.
+// Runs sample by sample, which any model allows; sequences run whole.
 static enum msc_status open_tracked(struct msc_model **out, const struct msc_setup *setup) {
     const struct msc_config *c = setup->config;
     struct msc_config_dataset dataset = c->dataset;
@@ -359,7 +359,7 @@ static enum msc_status open_tracked(struct msc_model **out, const struct msc_set
     o.memory_bytes = setup->options.memory_bytes;
     o.bindings = c->bindings;
     o.n_bindings = c->n_bindings;
-    o.log = NULL; // the samples were told of before
+    o.log = NULL; // the samples have been logged before
     o.cancel = setup->options.cancel;
     dataset.options.samples = c->stages.track_samples;
     dataset.options.labels = NULL;

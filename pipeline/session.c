@@ -12,13 +12,13 @@
 
 #include <string.h>
 
-// Were the record's parameters, which are as old as its header, made under other numerics?
+// Was the record, and with it its parameters, made under other numerics?
 static bool is_foreign(const struct msc_session *s, const struct msc_record *record) {
     const cJSON *made_by = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "numerics");
-    return strcmp(made_by->valuestring, msc_setup_numerics(s->setup)) != 0; // a record has it
+    return strcmp(made_by->valuestring, msc_setup_numerics(s->setup)) != 0; // every record has it
 }
 
-// Do they hold what was measured, and would not be the same again?
+// Do its parameters include latencies, which would not be measured the same again?
 static bool is_measured(const struct msc_record *record) {
     const cJSON *env = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "env");
     return cJSON_GetObjectItemCaseSensitive(env, "latency_of") != NULL;
@@ -51,7 +51,7 @@ static enum msc_status check_parameters(const struct msc_session *s, const char 
     return status;
 }
 
-// What must not be computed twice lies beside the record, and goes with it.
+// Parameters are stored next to the record, so that they are computed only once.
 static enum msc_status set_parameters(struct msc_env_host *host, const char **prepared_path,
                                       struct msc_session *s, const struct msc_record *record,
                                       enum msc_setup_mode mode) {
@@ -64,7 +64,8 @@ static enum msc_status set_parameters(struct msc_env_host *host, const char **pr
     }
     host->parameters_required = record && (is_foreign(s, record) || is_measured(record));
     if (!record && mode == MSC_SETUP_RUN) {
-        // Of a record that is gone, or was never begun: the environment knows what it can take.
+        // Parameters left by a record that is gone, or was never begun: the environment takes those
+        // that still fit.
         MSC_TRY(msc_file_rename(path, *prepared_path));
     }
     bool is_there = record && msc_file_exists(path);
@@ -90,7 +91,7 @@ static void fill_host(struct msc_env_host *host, const struct msc_session *s) {
     host->cancel = s->setup->options.cancel;
 }
 
-// Of the environment; 0 where there is no record.
+// Version of the environment; 0: there is no record.
 static unsigned version_of(const struct msc_record *record) {
     const cJSON *header = record ? msc_record_header(record) : NULL;
     const cJSON *env = cJSON_GetObjectItemCaseSensitive(header, "env");
@@ -98,7 +99,7 @@ static unsigned version_of(const struct msc_record *record) {
     return cJSON_IsNumber(version) && version->valueint > 0 ? (unsigned)version->valueint : 0;
 }
 
-// A record keeps its rungs, also where they were those by default and these have changed since.
+// A record keeps its rungs, even if they were defaults that have changed since.
 static enum msc_status read_race(struct msc_session *s, const struct msc_config_entry *e,
                                  const struct msc_record *record) {
     size_t n_batches = msc_env_n_batches(s->env);
@@ -159,11 +160,11 @@ static void close_record(struct msc_session *s) {
     s->record = NULL;
 }
 
-// The whole of a record is read before anything is computed for it, and held until the search takes
-// it over; to look at, its header is enough.
+// A record to continue is read in full before anything is computed for it, and stays open until the
+// search takes it over. For a look its header is enough.
 static enum msc_status open_record(struct msc_session *s, enum msc_setup_mode mode) {
     const char *path = s->entry->record;
-    // With --restart a dry run only leaves the old record out of account.
+    // With --restart a dry run ignores the old record.
     bool is_passed_over = s->setup->options.restart && s->setup->options.is_dry_run;
     if (is_passed_over || !msc_file_exists(path)) {
         return MSC_OK;
@@ -193,8 +194,6 @@ void msc_session_close(struct msc_session *s) {
     *s = (struct msc_session){0};
 }
 
-// Whether the samples, and the outputs on them, differ at all: said at each start, and in the
-// record.
 enum msc_status msc_session_look_at_samples(struct msc_session *s) {
     cJSON *found = NULL;
     cJSON_Delete(s->sameness);

@@ -10,8 +10,8 @@
 #include <math.h>
 #include <unistd.h>
 
-// The least memory that the search can do with, in bytes; 0 where the environment does not say.
-// What the program comes to hold besides is not known to the byte: some is added.
+// The least memory that the search needs, in bytes; 0: the environment does not say. A margin
+// covers what the rest of the program will hold.
 static enum msc_status measure_memory(double *out, const struct msc_session *s) {
     const struct msc_space *space = msc_env_space(s->env);
     uint32_t *first = msc_alloc_zero(space->n_tasks + 1, sizeof *first);
@@ -45,8 +45,8 @@ enum msc_status msc_session_check_memory(const struct msc_session *s) {
                           (double)s->setup->options.memory_bytes * 1e-6, ceil(least * 1e-6));
 }
 
-// What the network gives before anything is done to it: where its inputs are not what they were in
-// training, this tells before the night.
+// The accuracy of the float model shows before the search starts if its inputs are not prepared as
+// in training.
 static enum msc_status estimate_accuracy(struct msc_str *text, cJSON *object,
                                          const struct msc_session *s) {
     double metrics[MSC_MAX_METRICS];
@@ -57,7 +57,7 @@ static enum msc_status estimate_accuracy(struct msc_str *text, cJSON *object,
         msc_str_append(text, "accuracy: not known, the samples have no labels (dataset.labels)\n");
         return msc_json_add(object, "float_accuracy", cJSON_CreateNull());
     }
-    if (metric < 0) { // none that this environment measures
+    if (metric < 0) { // this environment does not measure it
         return MSC_OK;
     }
     MSC_TRY(msc_env_reference(s->env, metrics));
@@ -66,8 +66,8 @@ static enum msc_status estimate_accuracy(struct msc_str *text, cJSON *object,
     return msc_json_add_number(object, "float_accuracy", metrics[metric]);
 }
 
-// As measured (docs/cluster.md): a pipe; Ray's calls; srun, which carries messages over a kilobyte
-// in 92 ms.
+// Measured (docs/cluster.md): a pipe; Ray's calls; srun, which takes 92 ms for a message over a
+// kilobyte.
 static struct msc_pool_costs costs_of(enum msc_cluster_kind kind) {
     static const double messages_s[] = {
         [MSC_CLUSTER_LOCAL] = 0.1e-3, [MSC_CLUSTER_RAY] = 3e-3, [MSC_CLUSTER_SLURM] = 0.184};
@@ -82,7 +82,7 @@ static struct msc_pool_costs costs_of(enum msc_cluster_kind kind) {
         .most = kind == MSC_CLUSTER_LOCAL && n_processors > 0 ? (size_t)n_processors : 0};
 }
 
-// Where many are to measure: how many are worth having, and by what figures.
+// With --cluster: how many workers are worth having, and the figures behind that.
 static enum msc_status estimate_workers(struct msc_str *text, cJSON *object,
                                         const struct msc_session *s, const struct msc_estimate *e) {
     size_t n_trials = s->entry->parallel;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// `text` NULL: nothing.
+// Adds a member, unless `text` is NULL.
 static void write_text(struct msc_str *out, const char *key, const char *text) {
     if (text) {
         msc_str_printf(out, ",\"%s\":", key);
@@ -23,8 +23,8 @@ static void write_text(struct msc_str *out, const char *key, const char *text) {
     }
 }
 
-// What workers on other machines open: what names a GPU of this one is nothing to them, and where
-// the processor computes they leave theirs alone. NULL: as the configuration says.
+// The device of workers on other machines. A name of a GPU of this machine means nothing there, and
+// trials that the CPU computes here must not use a GPU there. NULL: as the configuration says.
 static const char *device_elsewhere(const struct msc_session *s) {
     const char *device = s->setup->config->device;
     const char *numerics = msc_trial_numerics(s->setup);
@@ -71,7 +71,7 @@ enum msc_status msc_session_check_cluster(const struct msc_session *s) {
                           s->entry->name);
 }
 
-// Where a worker has the code: on this machine where it is.
+// Tells a worker in which folder the code is: on this machine, that of the entry.
 static enum msc_status write_code(struct msc_str *init, struct msc_session *s, bool is_elsewhere) {
     const char *library;
     char *folder;
@@ -87,8 +87,8 @@ static enum msc_status write_code(struct msc_str *init, struct msc_session *s, b
 
 // ---- What a worker is told ---------------------------------------------------------------------
 
-// What a worker is told of the search: where its record is, which says the rest, and its share of
-// the machine (0: all of it).
+// The first message to a worker: the path of the record, whose header has the rest, and the
+// worker's share of the machine (0: all of it).
 static enum msc_status write_init(char **out, struct msc_session *s, int n_threads,
                                   uint64_t n_bytes, bool is_elsewhere) {
     struct msc_str init = {0};
@@ -108,7 +108,7 @@ static enum msc_status write_init(char **out, struct msc_session *s, int n_threa
     return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
-// So many share this machine.
+// The workers share this machine.
 static enum msc_status make_local_init(char **out, struct msc_session *s, int64_t n_workers) {
     const struct msc_model *m = s->setup->model;
     int n_threads = m ? m->n_threads / (int)n_workers : 1;
@@ -116,7 +116,7 @@ static enum msc_status make_local_init(char **out, struct msc_session *s, int64_
                       m ? m->memory_bytes / (uint64_t)n_workers : 0, false);
 }
 
-// Each has what its job has of a node, unless it is said.
+// Without options each worker uses all that its job has of a node.
 static enum msc_status make_node_init(char **out, struct msc_session *s) {
     return write_init(out, s, s->setup->options.n_threads, s->setup->options.memory_bytes, true);
 }
@@ -132,8 +132,8 @@ static enum msc_status open_local(struct msc_bridge **out, struct msc_session *s
     return msc_bridge_open_local(out, &o);
 }
 
-// What the program that reaches Ray is told first. Threads and memory that are not asked for are
-// what a node has.
+// The first message to the program that connects to Ray. Threads and memory default to those of a
+// node.
 static enum msc_status make_start(char **out, struct msc_session *s, const struct msc_cluster *c) {
     const struct msc_processor_options *o = &s->setup->options;
     struct msc_str start = {0};
@@ -151,7 +151,7 @@ static enum msc_status make_start(char **out, struct msc_session *s, const struc
 static enum msc_status open_ray(struct msc_bridge **out, struct msc_session *s,
                                 const struct msc_cluster *c) {
     static const char hint[] = ": is Python's package mscgym_ray installed (docs/cluster.md)?";
-    // The Python that has the package; the script `mscgym` of a wheel sets it.
+    // The Python that has the package, set by the script `mscgym` of a wheel.
     const char *python = getenv("MSCGYM_PYTHON");
     const char **argv = msc_arena_array(&s->setup->arena, 5, sizeof *argv);
     char *start;

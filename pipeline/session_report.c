@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-// From here on it may be a while until something is heard again.
+// Logs how long the measurements will take, as nothing else is logged until they end.
 static enum msc_status announce_report(const struct msc_session *s, struct msc_news *news,
                                        const struct msc_search_result *found) {
     double seconds = NAN;
@@ -27,19 +27,18 @@ static enum msc_status announce_report(const struct msc_session *s, struct msc_n
     return MSC_OK;
 }
 
-// A copy of it beside the record.
 enum msc_status msc_session_keep_report(const struct msc_session *s,
                                         const struct msc_record *record, const cJSON *report) {
     enum msc_status status = msc_kept_save(record, report);
-    if (status != MSC_OK && status != MSC_E_NOMEM) { // the report has it
+    if (status != MSC_OK && status != MSC_E_NOMEM) { // only the copy is lost
         msc_log(s->setup->log, MSC_LOG_WARNING, "%s", msc_status_message());
         status = MSC_OK;
     }
     return status;
 }
 
-// The winner as it comes out again, what was measured once more, and a copy of it beside the
-// record.
+// Evaluates the winner once more, measures it and the uniform plans, and keeps a copy of the
+// report.
 static enum msc_status make_whole_report(cJSON **out, const struct msc_session *s,
                                          const struct msc_report_options *o,
                                          struct msc_record *record) {
@@ -90,7 +89,7 @@ enum msc_status msc_session_make_report(cJSON **out, const struct msc_session *s
         MSC_TRY(announce_report(s, news, found));
         status = make_whole_report(out, s, &o, found->record);
     }
-    if (status == MSC_E_CANCELLED) { // before the end, or while measuring once more
+    if (status == MSC_E_CANCELLED) { // during the search, or while measuring
         found->end = MSC_SEARCH_END_CANCELLED;
         MSC_TRY(msc_kept_leave_out(found->record, NULL));
         o.env = NULL;

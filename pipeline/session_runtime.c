@@ -6,7 +6,7 @@
 
 static void tell_step(void *payload, const char *what) {
     struct msc_news *n = payload;
-    n->measured_s = NAN; // nobody knows how long another runtime takes
+    n->measured_s = NAN; // how long the runtime takes is not known
     msc_news_measuring(n, what);
 }
 
@@ -65,7 +65,7 @@ enum msc_status msc_session_settle_measuring(const struct msc_session *s, enum m
 enum msc_status msc_session_report_runtime(cJSON *report, cJSON *runtime,
                                            const struct msc_delivery_plans *list) {
     enum msc_status status = msc_delivery_plans_report(list, report);
-    if (status != MSC_OK || !runtime->child) { // nothing is known of it
+    if (status != MSC_OK || !runtime->child) { // nothing is known of the runtime
         cJSON_Delete(runtime);
         return status;
     }

@@ -70,7 +70,7 @@ static void apply_options(struct msc_setup *setup) {
     }
 }
 
-// What searches beside the entry takes its place.
+// The agent of the options replaces that of the entry, which then delivers nothing.
 static enum msc_status set_agent_beside(struct msc_setup *setup) {
     const struct msc_processor_options *o = &setup->options;
     struct msc_config_entry *e = &setup->config->entries[setup->first];
@@ -124,7 +124,7 @@ enum msc_status msc_setup_open_record(struct msc_setup **out, const char *path,
     struct msc_processor_options own = *options;
     struct msc_config *config = NULL;
     MSC_TRY(msc_header_config_open(&config, path, options));
-    own.record = path; // whatever its name was when it was made
+    own.record = path; // it may have been renamed
     own.entry = NULL;
     return msc_setup_create(out, config, &own);
 }

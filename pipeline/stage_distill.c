@@ -35,7 +35,7 @@ static void tell_weight(void *payload, size_t done, size_t n) {
     char text[64];
     double now = msc_clock_seconds();
     snprintf(text, sizeof text, "better weights, %zu of %zu done", done, n);
-    // Later weights have less of the network behind them.
+    // Later weights have less of the network after them, and take less time.
     double per_weight = done > 0 ? (now - s->began_s) / (double)done : NAN;
     s->news->measured_s = now + per_weight * (double)(n - done);
     msc_news_measuring(s->news, text);
@@ -87,7 +87,7 @@ static enum msc_status stage_add_metrics(cJSON *object, const struct stage *s,
                : MSC_OK;
 }
 
-// Why the trial's own plan is delivered after all, or NULL.
+// The reason to deliver the trial's own plan, or NULL.
 static const char *find_objection(const struct stage *s, const struct msc_quantize_distilled *d) {
     char reason[MSC_REASON_BYTES] = "";
     struct msc_outcome outcome = {
@@ -122,7 +122,7 @@ static enum msc_status describe_distilled(cJSON *object, const struct stage *s,
 
 static enum msc_status measure_delivered(struct msc_delivery_plan *plan, struct stage *s) {
     struct msc_delivery *d = NULL;
-    cJSON *runtime = cJSON_CreateObject(); // the report has what it is
+    cJSON *runtime = cJSON_CreateObject(); // not used: the report describes the runtime already
     bool is_there = false;
     enum msc_status status = runtime ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     MSC_TRY_OUT(status);
@@ -139,7 +139,7 @@ out:
     return status;
 }
 
-// File and loss of the model, where it is to be asked; how long it takes is known from the winner.
+// File size and loss in the runtime, if there is one. The latency is that of the winner.
 static enum msc_status add_delivered(cJSON *examined, struct stage *s,
                                      const struct msc_quantize_distilled *distilled) {
     struct msc_delivery_plan plan = {
@@ -186,7 +186,7 @@ static enum msc_status run_stage(cJSON **out, struct stage *s) {
     return MSC_OK;
 }
 
-// What an earlier launch has made with the same options.
+// The result of an earlier launch with the same options.
 static enum msc_status stage_recall(cJSON **out, const struct stage *s) {
     MSC_TRY(msc_distilled_load(out, s->record, s->trial->id, s->session->setup->log));
     if (*out && !cJSON_Compare(stage_get(*out, "options"), options_of(s), true)) {

@@ -9,7 +9,7 @@
 #include "pipeline/session_search.h"
 #include "records/record_query.h"
 
-// With every parameter, as the record's configuration is read again.
+// With every parameter, as the record's header needs them.
 static enum msc_status make_agent(struct msc_config_entry *e, struct msc_config *c) {
     e->agent_said = cJSON_CreateObject();
     MSC_TRY(msc_json_add_text(e->agent_said, "type", "grid_search"));
@@ -17,7 +17,7 @@ static enum msc_status make_agent(struct msc_config_entry *e, struct msc_config 
     return msc_config_resolve_agent(c, e->name, e->agent_said, &e->agent);
 }
 
-// The record, if there is one, keeps the agent that it began with.
+// A record that exists keeps its agent.
 static enum msc_status keep_agent(struct msc_config_entry *e) {
     struct msc_record *record = NULL;
     if (!msc_file_exists(e->record)) {
@@ -50,7 +50,7 @@ static void compare_with_record(const struct msc_session *s, const struct msc_re
     }
 }
 
-// Searches the entry, which is the greedy one, and adds its report to that of the winner.
+// Searches the greedy entry, and adds its report to that of the winner.
 static enum msc_status search_greedily(const struct msc_session *s, struct msc_news *news,
                                        struct msc_processor_result *result, cJSON *report,
                                        const struct msc_trial *winner) {

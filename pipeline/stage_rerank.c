@@ -23,10 +23,10 @@ struct rerank {
     struct msc_command command;
     struct msc_delivery *delivery;
     bool has_runtime;
-    cJSON *runtime; // what it is
+    cJSON *runtime; // its description
     struct msc_delivery_plans list;
     size_t n_candidates;    // the first of the list, in the search's order
-    const char *unmeasured; // why there is no other order, once that is known
+    const char *unmeasured; // why the order could not change, or NULL
 };
 
 static cJSON *rerank_get(const cJSON *object, const char *key) {
@@ -37,7 +37,7 @@ static const struct msc_config_entry *entry_of(const struct rerank *r) {
     return r->session->entry;
 }
 
-// Equal, or both absent.
+// Are both equal, or both absent?
 static bool is_equal(const cJSON *a, const cJSON *b) {
     return a && b ? cJSON_Compare(a, b, true) : !a && !b;
 }
@@ -120,7 +120,8 @@ static enum msc_status fill_reranked(cJSON *object, const struct rerank *r,
     return MSC_OK;
 }
 
-// Writes what is known by now; `by` NULL: not all of it is. *out (may be NULL) gets it, too.
+// Writes what is known so far; `by` NULL: the order is not known yet. *out (may be NULL) gets it,
+// too.
 static enum msc_status keep_reranked(cJSON **out, const struct rerank *r,
                                      const struct msc_rerank_by *by,
                                      const struct msc_rerank_row rows[]) {
@@ -138,7 +139,7 @@ static enum msc_status keep_reranked(cJSON **out, const struct rerank *r,
     return status;
 }
 
-// The row of a plan in what was measured before, or NULL.
+// The row of a plan in earlier measurements, or NULL.
 static const cJSON *find_row(const cJSON *old, int64_t id) {
     static const char *const lists[] = {"plans", "references"};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
@@ -154,7 +155,8 @@ static const cJSON *find_row(const cJSON *old, int64_t id) {
     return NULL;
 }
 
-// What still holds: a file does anyway, the rest in the same runtime, by the same program.
+// Takes the measurements that still hold: the file size always, the others if runtime and command
+// are the same.
 static enum msc_status recall_plan(struct msc_delivery_plan *plan, const cJSON *row,
                                    bool same_runtime, bool same_command) {
     const struct {
@@ -210,7 +212,7 @@ static bool lacks_in_runtime(const struct rerank *r, const struct msc_delivery_p
     return r->has_runtime && !rerank_get(rerank_get(plan->found, "runtime"), key);
 }
 
-// Latencies of one measurement belong together: they are all there, or all are measured.
+// Latencies are comparable only within one measurement: if one is missing, all are measured.
 static bool lacks_latencies(const struct rerank *r) {
     for (size_t i = 0; i < r->list.n; i++) {
         if (lacks_in_runtime(r, &r->list.plans[i], "latency_us")) {
@@ -281,7 +283,7 @@ static enum msc_status order_candidates(cJSON **out, struct rerank *r) {
     return keep_reranked(out, r, &by, rows);
 }
 
-// The search's order stays, and its winner.
+// Reports that the search's order and winner stay.
 static enum msc_status tell_unmeasured(const struct rerank *r) {
     const struct msc_delivery_plan *first = &r->list.plans[0];
     struct msc_str text = {0};
@@ -299,7 +301,7 @@ static enum msc_status tell_unmeasured(const struct rerank *r) {
     return status;
 }
 
-// A runtime that was there, and is not now, has left what it gave.
+// Without the runtime, uses what it gave in an earlier launch.
 static enum msc_status recall_whole(cJSON **out, struct rerank *r) {
     cJSON *old = NULL;
     MSC_TRY(msc_reranked_load(&old, r->record, r->session->setup->log));
@@ -323,7 +325,7 @@ static void tell_nothing_to_measure_by(const struct rerank *r) {
         missing ? missing->valuestring : "");
 }
 
-// *out stays NULL where there is nothing to measure by.
+// *out stays NULL if there is nothing to measure by.
 static enum msc_status rerank_measure(cJSON **out, struct rerank *r) {
     cJSON *old = NULL;
     if (msc_session_has_runtime(r->session) || r->command_json) {

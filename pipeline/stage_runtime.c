@@ -15,7 +15,7 @@ static enum msc_status measure_plans(const struct msc_session *s, struct msc_del
     return msc_delivery_latency(d, list->order, list->n);
 }
 
-// A winner that its runtime does not take, though it takes the float model.
+// Notes that the runtime refuses the winner, though it takes the float model.
 static enum msc_status note_winner_refused(cJSON *runtime, const struct msc_delivery_plans *list) {
     const struct msc_delivery_plan *winner = &list->plans[0];
     if (!winner->is_refused || list->plans[list->n - 1].failure) {
@@ -24,7 +24,7 @@ static enum msc_status note_winner_refused(cJSON *runtime, const struct msc_deli
     return msc_json_add_text(runtime, "refused", winner->failure);
 }
 
-// *runtime: what it is, or why it is missing.
+// Fills `runtime`: its description, or why it is missing.
 static enum msc_status measure_in_runtime(const struct msc_session *s, struct msc_news *news,
                                           cJSON *runtime, struct msc_delivery_plans *list) {
     struct msc_delivery *d = NULL;
@@ -35,7 +35,7 @@ static enum msc_status measure_in_runtime(const struct msc_session *s, struct ms
         status = measure_plans(s, d, list);
     }
     if (status == MSC_OK) {
-        status = note_winner_refused(runtime, list); // whose words go with the delivery
+        status = note_winner_refused(runtime, list); // before the delivery frees the reason
     }
     msc_delivery_close(d);
     return status;
