@@ -10,6 +10,7 @@
 #include "graph/passes/bind.h"
 #include "pipeline/load_check.h"
 #include "pipeline/output.h"
+#include "pipeline/processor_parts.h"
 #include "pipeline/record_plan.h"
 #include "pipeline/strategies.h"
 #include "search/kept.h"

@@ -48,8 +48,12 @@ set(public_headers
     kernels/plan.h
     pipeline/collect.h
     pipeline/config.h
+    pipeline/export.h
     pipeline/model.h
     pipeline/processor.h
+    pipeline/processor_options.h
+    pipeline/processor_result.h
+    pipeline/program_id.h
     pipeline/strategies.h
     pipeline/track.h
     records/record.h

@@ -155,10 +155,11 @@ enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *
 // (msc_env_complete says which an environment has). *out is owned by the caller.
 enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON **out,
                                    const char *folder);
-// The same for one entry alone: what its record's header holds. Here the environment has only what
-// was given and what its parameters' table fills in.
-enum msc_status msc_config_entry_to_json(const struct msc_config *config, size_t entry,
-                                         struct cJSON **out, const char *folder);
+// The same for one entry only, of the configuration or like one of it: the contents of its record's
+// header. Here the environment has only given keys and the defaults of its parameters' table.
+enum msc_status msc_config_entry_to_json(const struct msc_config *config,
+                                         const struct msc_config_entry *entry, struct cJSON **out,
+                                         const char *folder);
 // Members of that which may change between launches of one search, for msc_search_options: what
 // only says where files are (their content is hashed), how results are shown, and outputs.
 extern const char *const msc_config_free_keys[];

@@ -3,7 +3,6 @@
 
 #include "agents/agent.h"
 #include "base/file.h"
-#include "base/machine.h"
 #include "base/program.h"
 #include "base/str.h"
 #include "env/api/library.h"
@@ -90,14 +89,6 @@ static bool has_param(const struct msc_param params[], const char *name) {
     return false;
 }
 
-static bool is_prune(const struct msc_config_entry *e) {
-    return strcmp(e->env_def->name, "prune") == 0;
-}
-
-static bool is_joint(const struct msc_config_entry *e) {
-    return strcmp(e->env_def->name, "joint") == 0;
-}
-
 // Channels go as they do whatever runs the model: it says where the winner is measured.
 static const char *prune_target(const struct msc_config_section *of) {
     return of->is_target_default ? "onnxruntime" : of->target;
@@ -107,7 +98,7 @@ static const char *prune_target(const struct msc_config_section *of) {
 static enum msc_status set_target(struct place *p) {
     struct msc_config_entry *e = p->entry;
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->env, "target");
-    if (p->section && is_prune(e)) {
+    if (p->section && msc_config__is_prune(e)) {
         e->target = prune_target(p->section);
         return MSC_OK;
     }
@@ -400,7 +391,8 @@ static enum msc_status read_rerank(struct place *p, const cJSON *object) {
 static enum msc_status read_distill(struct place *p, const cJSON *object) {
     MSC_TRY(msc_config__read_distill(p->config, &p->entry->distill, object,
                                      place_of_key(p, "distill")));
-    return !p->entry->distill || (p->section && !is_prune(p->entry) && !is_joint(p->entry))
+    return !p->entry->distill || (p->section && !msc_config__is_prune(p->entry) &&
+                                  !msc_config__is_joint(p->entry))
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
                           "%s: distill is for searches of quantize, and improves their weights",
@@ -418,9 +410,9 @@ static enum msc_status read_race(struct place *p, const cJSON *value) {
     return p->entry->race ? MSC_OK : no_entry_memory(p);
 }
 
-static enum msc_status config_read_entry(struct msc_config *c, const char *section,
-                                         const struct msc_config_section *of, const cJSON *object,
-                                         int index) {
+enum msc_status msc_config__read_entry(struct msc_config *c, const char *section,
+                                       const struct msc_config_section *of, const cJSON *object,
+                                       int index) {
     struct msc_config_gym from;
     struct msc_config_entry *e = &c->entries[c->n_entries];
     struct place p = {.config = c, .entry = e, .section = of};
@@ -455,143 +447,4 @@ static enum msc_status config_read_entry(struct msc_config *c, const char *secti
     MSC_TRY(read_rerank(&p, from.rerank));
     MSC_TRY(read_distill(&p, from.distill));
     return read_agent(&p, from.agent, &e->agent);
-}
-
-static enum msc_status entry_read_list(struct msc_config *c, const char *section,
-                                       const struct msc_config_section *of, const cJSON *list) {
-    int index = 0;
-    const cJSON *item = NULL;
-    cJSON_ArrayForEach(item, list) {
-        MSC_TRY(config_read_entry(c, section, of, item, index++));
-    }
-    return MSC_OK;
-}
-
-static enum msc_status check_list(const struct msc_config *c, const char *section,
-                                  const cJSON *list) {
-    return !list || cJSON_IsArray(list)
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID, "%s: %s: expected a list of searches: [{...}]", c->path,
-                          section);
-}
-
-enum msc_status msc_config__read_section(struct msc_config *c, const struct msc_config_tool *tool,
-                                         const cJSON *object) {
-    const char *name = tool->name;
-    struct msc_config_section *of = msc_arena_alloc(&c->arena, sizeof *of);
-    cJSON *plain = NULL;
-    if (!of) {
-        return msc_config__no_memory(c);
-    }
-    MSC_TRY(msc_config__read(c, msc_config__section_params, of, object, name));
-    of->is_target_default = !cJSON_GetObjectItemCaseSensitive(object, "target");
-    if (of->is_target_default) {
-        of->target = msc_target_by_default(msc_machine_sums_bytes())->name;
-    }
-    const struct msc_target *target = NULL;
-    MSC_TRY(
-        msc_target_get(&target, of->target, msc_config__text(c, "%s: %s.target", c->path, name)));
-    MSC_TRY(msc_config__read_runtime(c, &of->in_runtime, of->runtime,
-                                     msc_config__text(c, "%s.runtime", name)));
-    MSC_TRY(check_list(c, msc_config__text(c, "%s.gym", name), of->gym));
-    if (cJSON_GetArraySize(of->gym) > 0) {
-        return entry_read_list(c, name, of, of->gym);
-    }
-    MSC_TRY(msc_json_parse(&plain, tool->plain_gym, strlen(tool->plain_gym), "plain"));
-    // A tool without searches still does its work. Whatever is read is copied, so the tree may go.
-    enum msc_status status = entry_read_list(c, name, of, plain);
-    cJSON_Delete(plain);
-    c->entries[c->n_entries - 1].is_plain = true;
-    return status;
-}
-
-static const cJSON *section_of(const struct msc_config_top *top, size_t tool) {
-    return *(const cJSON *const *)((const char *)top + msc_config__tools[tool].offset);
-}
-
-// Files that would overwrite each other.
-static enum msc_status entry_check_names(const struct msc_config *c) {
-    for (size_t i = 0; i < c->n_entries; i++) {
-        const struct msc_config_entry *a = &c->entries[i];
-        for (size_t j = 0; j < c->n_entries; j++) {
-            const struct msc_config_entry *b = &c->entries[j];
-            if (j < i && strcmp(a->record, b->record) == 0) {
-                return MSC_FAIL(MSC_E_INVALID,
-                                "%s: %s and %s have the same record \"%s\"; name them differently",
-                                c->path, b->name, a->name, msc_path_name(a->record));
-            }
-            if (a->strategy_file && strcmp(a->strategy_file, b->record) == 0) {
-                return MSC_FAIL(MSC_E_INVALID,
-                                "%s: \"%s\" is the strategy file of %s and the record of %s; name "
-                                "them differently",
-                                c->path, msc_path_name(b->record), a->section, b->name);
-            }
-        }
-    }
-    return MSC_OK;
-}
-
-static enum msc_status entry_check_needs(const struct msc_config *c) {
-    for (size_t i = 0; i < c->n_entries; i++) {
-        unsigned needs = c->entries[i].env_def->needs;
-        const char *missing = (needs & MSC_ENV_NEEDS_GRAPH) && !c->model ? "model"
-                              : (needs & MSC_ENV_NEEDS_DATASET) && !c->dataset.options.inputs
-                                  ? "dataset"
-                                  : NULL;
-        if (missing) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "%s: \"%s\" is missing: the %s environment of %s needs "
-                            "it",
-                            c->path, missing, c->entries[i].env_def->name, c->entries[i].name);
-        }
-    }
-    return MSC_OK;
-}
-
-// Weights that make up for channels that go are found as floats: bits come after.
-static enum msc_status check_prunes(const struct msc_config *c) {
-    const struct msc_config_entry *before = NULL;
-    for (size_t i = 0; i < c->n_entries; i++) {
-        const struct msc_config_entry *e = &c->entries[i];
-        if ((is_prune(e) || is_joint(e)) && before && !e->base) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "%s: %s takes channels away, which has to come before %s", c->path,
-                            e->name, before->name);
-        }
-        before = e->strategy_file && !is_prune(e) ? e : before;
-    }
-    return MSC_OK;
-}
-
-enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_config_top *top) {
-    // One for each section that lists none.
-    size_t n = (size_t)cJSON_GetArraySize(top->gym) + MSC_CONFIG_TOOL_COUNT;
-    for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
-        const cJSON *gym = cJSON_GetObjectItemCaseSensitive(section_of(top, t), "gym");
-        n += (size_t)cJSON_GetArraySize(gym);
-    }
-    c->entries = msc_arena_array(&c->arena, n, sizeof c->entries[0]);
-    if (!c->entries) {
-        return msc_config__no_memory(c);
-    }
-    for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
-        if (section_of(top, t)) {
-            MSC_TRY(msc_config__read_section(c, &msc_config__tools[t], section_of(top, t)));
-        }
-    }
-    MSC_TRY(check_list(c, "gym", top->gym));
-    MSC_TRY(entry_read_list(c, "gym", NULL, top->gym));
-    if (c->n_entries == 0 && c->stages.are_named) {
-        MSC_TRY(msc_config__read_left(c));
-    }
-    if (c->n_entries == 0) {
-        return MSC_FAIL(
-            MSC_E_INVALID,
-            "%s: nothing to do: add a \"prune\", \"joint\" or \"quantize\" section, or a \"gym\" "
-            "list",
-            c->path);
-    }
-    MSC_TRY(entry_check_names(c));
-    MSC_TRY(entry_check_needs(c));
-    return check_prunes(c);
 }

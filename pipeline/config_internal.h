@@ -6,6 +6,8 @@
 #include "base/param.h"
 #include "pipeline/config.h"
 
+#include <string.h>
+
 // A level of the configuration as its table reads it, before names become paths.
 struct msc_config_top {
     const char *workspace, *log_file, *device, *model;
@@ -111,6 +113,15 @@ struct msc_config_tool {
 #define MSC_CONFIG_TOOL_COUNT 3
 extern const struct msc_config_tool msc_config__tools[MSC_CONFIG_TOOL_COUNT];
 
+static inline bool msc_config__is_prune(const struct msc_config_entry *e) {
+    return strcmp(e->env_def->name, "prune") == 0;
+}
+
+static inline bool msc_config__is_joint(const struct msc_config_entry *e) {
+    return strcmp(e->env_def->name, "joint") == 0;
+}
+
+// config_read.c
 // Defaults, then the object (may be NULL), whose place is PATH: WHERE.
 enum msc_status msc_config__read(struct msc_config *c, const struct msc_param params[],
                                  void *target, const cJSON *object, const char *where);
@@ -120,6 +131,7 @@ enum msc_status msc_config__no_memory(const struct msc_config *c);
 // `path` (NULL stays NULL) as seen from `folder`; false when memory is short.
 bool msc_config__join(struct msc_config *c, const char **path, const char *folder);
 
+// config_dataset.c
 enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *object);
 // config_after.c: what comes after the trials.
 enum msc_status msc_config__read_runtime(struct msc_config *c, struct msc_config_runtime *out,
@@ -143,12 +155,11 @@ enum msc_status msc_config__read_stages(struct msc_config *c, const struct msc_c
 // "distill" of the top level is that of the last search for bits, once entries are read.
 enum msc_status msc_config__set_distill(struct msc_config *c, const struct msc_config_top *top);
 enum msc_status msc_config__write_stages(cJSON *top, const struct msc_config *c);
-// Stages alone: the sections are those whose strategy files an earlier run has left in the workspace.
-enum msc_status msc_config__read_left(struct msc_config *c);
-// A section's searches; `object` NULL: all by default.
-enum msc_status msc_config__read_section(struct msc_config *c, const struct msc_config_tool *tool,
-                                         const cJSON *object);
-// All entries of all sections; the table of entries is allocated here.
+// config_entries.c: reads one search and adds it to the entries. `of` NULL: of the list `gym`.
+enum msc_status msc_config__read_entry(struct msc_config *c, const char *section,
+                                       const struct msc_config_section *of, const cJSON *object,
+                                       int index);
+// config_sections.c: all entries of all sections; the table of entries is allocated here.
 enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_config_top *top);
 
 #endif

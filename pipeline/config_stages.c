@@ -1,8 +1,6 @@
 // Reading and writing a configuration: the stages around its searches.
 #include "pipeline/config_internal.h"
 
-#include "base/file.h"
-
 #include <string.h>
 
 struct msc_config_parse {
@@ -168,27 +166,6 @@ enum msc_status msc_config__set_distill(struct msc_config *c, const struct msc_c
     }
     return last ? msc_config__read_distill(c, &last->distill, top->distill, place)
                 : MSC_FAIL(MSC_E_INVALID, "%s: it needs a \"quantize\" section", place);
-}
-
-enum msc_status msc_config__read_left(struct msc_config *c) {
-    for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
-        const char *path =
-            msc_config__text(c, "%s/msc_%s.json", c->workspace, msc_config__tools[t].name);
-        if (!path) {
-            return msc_config__no_memory(c);
-        }
-        if (msc_file_exists(path)) {
-            MSC_TRY(msc_config__read_section(c, &msc_config__tools[t], NULL));
-        }
-    }
-    return c->n_entries > 0
-               ? MSC_OK
-               : MSC_FAIL(
-                     MSC_E_INVALID,
-                     "%s: nothing to do: add a \"prune\", \"joint\" or \"quantize\" section, or "
-                     "put a strategy file (msc_prune.json, msc_joint.json, msc_quantize.json) "
-                     "into %s",
-                     c->path, c->workspace);
 }
 
 // "KEY": {"MEMBER": the file as seen from the workspace}

@@ -219,16 +219,17 @@ static enum msc_status write_top(struct writer *w, cJSON *top) {
     return msc_json_add_number(check, "rtol", c->rtol);
 }
 
-static enum msc_status write_all(struct writer *w, cJSON *top, size_t first, size_t end) {
+static enum msc_status write_all(struct writer *w, cJSON *top,
+                                 const struct msc_config_entry entries[], size_t n) {
     const struct msc_config *c = w->config;
     MSC_TRY(write_top(w, top));
     if (w->is_full) {
         MSC_TRY(msc_config__write_stages(top, c));
     }
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = 0; i < n; i++) {
         cJSON *list = NULL;
-        MSC_TRY(find_list(w, &list, top, &c->entries[i]));
-        MSC_TRY(config_write_entry(w, list, &c->entries[i]));
+        MSC_TRY(find_list(w, &list, top, &entries[i]));
+        MSC_TRY(config_write_entry(w, list, &entries[i]));
     }
     if (c->profile_repeat > 0) {
         cJSON *profile = add_object(top, "profile");
@@ -238,10 +239,11 @@ static enum msc_status write_all(struct writer *w, cJSON *top, size_t first, siz
     return MSC_OK;
 }
 
-// What `w` says of the entries from `first` to before `end`.
-static enum msc_status write_range(struct writer *w, cJSON **out, size_t first, size_t end) {
+// The configuration with these entries.
+static enum msc_status write_entries(struct writer *w, cJSON **out,
+                                     const struct msc_config_entry entries[], size_t n) {
     cJSON *top = cJSON_CreateObject();
-    enum msc_status status = top ? write_all(w, top, first, end) : msc_config__no_memory(w->config);
+    enum msc_status status = top ? write_all(w, top, entries, n) : msc_config__no_memory(w->config);
     msc_arena_finish(&w->arena);
     if (status != MSC_OK) {
         cJSON_Delete(top);
@@ -254,11 +256,12 @@ static enum msc_status write_range(struct writer *w, cJSON **out, size_t first, 
 enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON **out,
                                    const char *folder) {
     struct writer w = {.config = config, .folder = folder, .is_full = true};
-    return write_range(&w, out, 0, config->n_entries);
+    return write_entries(&w, out, config->entries, config->n_entries);
 }
 
-enum msc_status msc_config_entry_to_json(const struct msc_config *config, size_t entry,
-                                         struct cJSON **out, const char *folder) {
+enum msc_status msc_config_entry_to_json(const struct msc_config *config,
+                                         const struct msc_config_entry *entry, struct cJSON **out,
+                                         const char *folder) {
     struct writer w = {.config = config, .folder = folder};
-    return write_range(&w, out, entry, entry + 1);
+    return write_entries(&w, out, entry, 1);
 }

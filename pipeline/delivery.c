@@ -7,7 +7,7 @@
 #include "env/trial_runs.h"
 #include "graph/onnx/load.h"
 #include "graph/target.h"
-#include "pipeline/processor.h"
+#include "pipeline/export.h"
 #include "pipeline/runtime_samples.h"
 #include "tools/runtime.h"
 #include "tools/strategy.h"

@@ -21,10 +21,6 @@ static enum msc_status no_model_memory(const struct msc_model *m) {
     return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", m->path);
 }
 
-const char *msc_model__input_name(const struct msc_graph *g, const struct msc_tensor *t) {
-    return t->alias[0] ? t->alias : msc_graph_joint(g, t->producer)->name;
-}
-
 static const struct msc_tensor *input_tensor(const struct msc_model *m, size_t i) {
     return msc_graph_tensor(m->graph, msc_graph_input(m->graph, (int32_t)i));
 }

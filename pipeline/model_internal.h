@@ -6,7 +6,11 @@
 #include "pipeline/model.h"
 
 // What an input is called in datasets; borrowed from the graph.
-const char *msc_model__input_name(const struct msc_graph *g, const struct msc_tensor *t);
+static inline const char *msc_model__input_name(const struct msc_graph *g,
+                                                const struct msc_tensor *t) {
+    return t->alias[0] ? t->alias : msc_graph_joint(g, t->producer)->name;
+}
+
 // Replaces branches that are the same for every sample of the datasets (`more` may be NULL) by what
 // they do, so that their joints are the graph's own.
 enum msc_status msc_model__take_branches(struct msc_model *m, const struct msc_dataset *data,

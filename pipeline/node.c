@@ -1,45 +1,21 @@
 #include "pipeline/node.h"
 
-#include "base/file.h"
+#include "base/json.h"
 #include "pipeline/given_device.h"
-#include "pipeline/processor_internal.h"
+#include "pipeline/program_id.h"
+#include "pipeline/session.h"
+#include "pipeline/worker_code.h"
 #include "search/node.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static enum msc_status fail_program(void) {
-    return MSC_FAIL(MSC_E_IO, "/proc/self/exe: cannot be read");
-}
-
-enum msc_status msc_node_build(const char **out, struct msc_arena *arena) {
-    struct stat info;
-    char text[MSC_HASH_TEXT_BYTES];
-    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0 || fstat(descriptor, &info) != 0) {
-        return fail_program();
-    }
-    size_t n_bytes = (size_t)info.st_size;
-    void *bytes = mmap(NULL, n_bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    close(descriptor);
-    if (bytes == MAP_FAILED) {
-        return fail_program();
-    }
-    msc_hash_format(text, msc_hash_bytes(bytes, n_bytes));
-    munmap(bytes, n_bytes);
-    *out = msc_arena_strdup(arena, text);
-    return *out ? MSC_OK : msc_processor__no_memory();
-}
 
 struct serving {
     int output;
     struct msc_arena arena;
     const char *build;
-    struct msc_processor *processor; // of the last init
+    struct msc_setup *setup;    // of the last init
+    struct msc_session session; // of the setup
     struct msc_processor_options options;
 };
 
@@ -53,7 +29,7 @@ static enum msc_status keep_text(const char **out, struct msc_arena *arena, cons
                                  const char *key) {
     const char *text = text_of(object, key);
     *out = text ? msc_arena_strdup(arena, text) : NULL;
-    return text && !*out ? msc_processor__no_memory() : MSC_OK;
+    return text && !*out ? MSC_FAIL(MSC_E_NOMEM, "out of memory") : MSC_OK;
 }
 
 static enum msc_status read_share(struct msc_processor_options *o, struct msc_arena *arena,
@@ -74,13 +50,20 @@ static enum msc_status read_share(struct msc_processor_options *o, struct msc_ar
 }
 
 // Nothing else tells of another one under the same name.
-static enum msc_status check_library(struct msc_processor *p, const char *wanted) {
+static enum msc_status check_library(struct msc_setup *setup, const char *wanted) {
+    const struct msc_config_entry *e = &setup->config->entries[0];
     const char *own;
-    MSC_TRY(msc_processor__hash_library(&own, p));
+    MSC_TRY(msc_worker_code_hash(&own, &setup->arena, e));
     return !own || (wanted && strcmp(own, wanted) == 0)
                ? MSC_OK
                : MSC_FAIL(MSC_E_STATE, "the environment's library in %s is not that of the search",
-                          msc_processor__entry(p)->folder);
+                          e->folder);
+}
+
+static void close_last(struct serving *s) {
+    msc_session_close(&s->session);
+    msc_setup_destroy(s->setup);
+    s->setup = NULL;
 }
 
 // The search's environment, as its record says.
@@ -91,25 +74,25 @@ static enum msc_status open_subject(void *payload, struct msc_node_subject *out,
     const char *record;
     MSC_TRY(msc_json_get_text(&record, init, "record", "init"));
     MSC_TRY(read_share(&o, &s->arena, init));
-    msc_processor_close(s->processor);
-    s->processor = NULL;
+    close_last(s);
     // Where the search's files lie as they do where it runs, below a folder.
     const char *root = getenv("MSCGYM_NODE_ROOT");
     const char *path = msc_arena_printf(&s->arena, "%s%s", root ? root : "", record);
-    MSC_TRY(path ? MSC_OK : msc_processor__no_memory());
-    MSC_TRY(msc_processor_open_record(&s->processor, path, &o));
+    MSC_TRY(path ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    MSC_TRY(msc_setup_open_record(&s->setup, path, &o));
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(init, "given_gpu"))) {
-        struct msc_config *config = s->processor->config;
+        struct msc_config *config = s->setup->config;
         MSC_TRY(msc_given_device(&config->device, &s->arena, config->device, o.cancel));
     }
-    MSC_TRY(check_library(s->processor, text_of(init, "library")));
-    MSC_TRY(msc_processor_prepare(s->processor));
+    MSC_TRY(check_library(s->setup, text_of(init, "library")));
+    MSC_TRY(msc_setup_load(s->setup, MSC_SETUP_LOOK));
+    MSC_TRY(msc_session_open(&s->session, s->setup, 0, MSC_SETUP_LOOK));
     *out = (struct msc_node_subject){
-        .env = msc_processor_env(s->processor),
+        .env = s->session.env,
         .program = msc_program_name(),
         .build = s->build,
-        .numerics = msc_processor_numerics(s->processor),
-        .trial_seconds = msc_processor__entry(s->processor)->trial_seconds,
+        .numerics = msc_setup_numerics(s->setup),
+        .trial_seconds = s->session.entry->trial_seconds,
     };
     return MSC_OK;
 }
@@ -129,7 +112,7 @@ enum msc_status msc_node_serve(int input, int output, struct msc_worker *worker,
     struct msc_node *node = NULL;
     const struct msc_node_options o = {
         .open = open_subject, .say = say, .payload = &s, .worker = worker, .cancel = cancel};
-    enum msc_status status = msc_node_build(&s.build, &s.arena);
+    enum msc_status status = msc_program_build(&s.build, &s.arena);
     if (status == MSC_OK) {
         status = msc_node_create(&node, &o);
     }
@@ -137,7 +120,7 @@ enum msc_status msc_node_serve(int input, int output, struct msc_worker *worker,
         status = msc_node_run(node, input);
     }
     msc_node_destroy(node);
-    msc_processor_close(s.processor);
+    close_last(&s);
     msc_arena_finish(&s.arena);
     return status;
 }

@@ -6,14 +6,10 @@
 #include "base/log.h"
 #include "base/status.h"
 
-struct msc_arena;
 struct msc_worker;
 
 // Serves requests on descriptor `input`, answers on `output`, until the input ends.
 enum msc_status msc_node_serve(int input, int output, struct msc_worker *worker,
                                const struct msc_cancel *cancel, const struct msc_log *log);
-
-// Hash of the running program's file, in the arena: workers must have the same.
-enum msc_status msc_node_build(const char **out, struct msc_arena *arena);
 
 #endif

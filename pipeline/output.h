@@ -8,8 +8,6 @@
 
 #include "base/file_set.h"
 
-struct msc_processor;
-
 enum msc_output {
     MSC_OUTPUT_MODEL,    // ONNX
     MSC_OUTPUT_STRATEGY, // strategy file
@@ -27,8 +25,6 @@ enum msc_output {
 
 // A model is read, and with it the files that hold its weights.
 enum msc_status msc_output_read_model(struct msc_file_set *files, const char *path);
-// All that the processor reads: configuration or record, model, dataset, code.
-enum msc_status msc_processor_files(struct msc_file_set *files, const struct msc_processor *p);
 // The file at `path` will be written. MSC_E_INVALID: it is in the set, or it exists, holds something
 // and is of another kind. NULL is passed over.
 enum msc_status msc_output_claim(struct msc_file_set *files, enum msc_output kind, const char *what,

@@ -6,18 +6,19 @@
 #include "pipeline/delivery.h"
 #include "pipeline/output.h"
 #include "pipeline/quick_internal.h"
+#include "pipeline/session_runtime.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static enum msc_status open_processor(struct msc_quick *q) {
+static enum msc_status open_setup(struct msc_quick *q) {
     struct msc_config *config = NULL;
     struct msc_processor_options o = q->options->host;
     MSC_TRY(msc_quick__make_config(&config, q->options));
     o.is_dry_run = true; // with `restart`: whatever record there is has no part in it
     o.restart = true;
-    return msc_processor__create(&q->p, config, &o);
+    return msc_setup_create(&q->setup, config, &o);
 }
 
 static enum msc_status claim_output(const struct msc_quick *q) {
@@ -48,11 +49,12 @@ static enum msc_status write_model(const struct msc_quick *q) {
     const struct msc_quick_plan *best = &q->plans[0];
     struct msc_strategy *strategy = NULL;
     if (best->strategy) {
-        return msc_export_model(q->p->model->graph, best->strategy, q->options->output, NULL, -1);
+        return msc_export_model(q->setup->model->graph, best->strategy, q->options->output, NULL,
+                                -1);
     }
-    MSC_TRY(msc_export_strategy(&strategy, q->p->env, best->choices));
+    MSC_TRY(msc_export_strategy(&strategy, q->session.env, best->choices));
     enum msc_status status =
-        msc_export_model(q->p->model->graph, strategy, q->options->output, NULL, -1);
+        msc_export_model(q->setup->model->graph, strategy, q->options->output, NULL, -1);
     msc_strategy_destroy(strategy);
     return status;
 }
@@ -76,19 +78,19 @@ static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
     struct msc_delivery_plan *order[3];
     struct msc_delivery *d = NULL;
     bool is_there = false;
-    MSC_TRY(msc_processor__open_delivery(&d, q->p));
-    enum msc_status status = msc_processor__start_runtime(&is_there, runtime, q->p, d);
+    MSC_TRY(msc_session_open_delivery(&d, &q->session, &q->news));
+    enum msc_status status = msc_session_start_runtime(&is_there, runtime, &q->session, d);
     for (size_t i = 0; status == MSC_OK && i < n; i++) {
         order[i] = &plans[i];
         status = is_there ? msc_quick__check_stop(q) : MSC_OK;
         status = status == MSC_OK ? msc_delivery_export(d, &plans[i]) : status;
         status = status == MSC_OK && is_there ? msc_delivery_outputs(d, &plans[i]) : status;
-        msc_processor__tell_refused(q->p, &plans[i]);
+        msc_session_tell_refused(&q->session, &plans[i]);
     }
     if (status == MSC_OK && is_there) {
         status = msc_delivery_latency(d, order, n);
     }
-    status = msc_processor__settle_measuring(q->p, status);
+    status = msc_session_settle_measuring(&q->session, status);
     if (status == MSC_OK && is_there) {
         status = check_loads(q, plans, n); // while the runtime's words are there
     }
@@ -129,8 +131,8 @@ static enum msc_status examine_plan(struct msc_quick *q, struct msc_quick_plan *
     trial.id = 0;
     memcpy(trial.proposal.choices, plan->choices,
            msc_quick__space(q)->n_tasks * sizeof plan->choices[0]);
-    MSC_TRY(msc_env_evaluate(q->p->env, &q->p->goal, &e));
-    MSC_TRY(msc_env_reevaluate(q->p->env, plan->choices, MSC_REEVALUATE_VALIDATION, &found));
+    MSC_TRY(msc_env_evaluate(q->session.env, &q->session.goal, &e));
+    MSC_TRY(msc_env_reevaluate(q->session.env, plan->choices, MSC_REEVALUATE_VALIDATION, &found));
     cJSON_Delete(plan->found);
     plan->found = found;
     memcpy(plan->metrics, trial.outcome.metrics,
@@ -164,12 +166,12 @@ static enum msc_status add_reference(cJSON *report, const struct msc_quick *q) {
     double metrics[MSC_MAX_METRICS];
     cJSON *reference = cJSON_CreateObject();
     MSC_TRY(msc_json_add(report, "reference", reference));
-    MSC_TRY(msc_env_reference(q->p->env, metrics));
-    return add_metrics(reference, msc_env_space(q->p->env), metrics);
+    MSC_TRY(msc_env_reference(q->session.env, metrics));
+    return add_metrics(reference, msc_env_space(q->session.env), metrics);
 }
 
 static const char *label_of(const struct msc_quick *q, enum msc_quick_choice choice) {
-    return msc_env_space(q->p->env)->baselines[choice].label;
+    return msc_env_space(q->session.env)->baselines[choice].label;
 }
 
 static enum msc_status report_plans(cJSON *report, struct msc_quick *q) {
@@ -187,7 +189,7 @@ static enum msc_status report_plans(cJSON *report, struct msc_quick *q) {
         MSC_TRY(msc_json_add_bool(row, "plain", msc_quick__is_plain(plan)));
         MSC_TRY(isnan(plan->ratio) ? MSC_OK
                                    : msc_json_add_number(row, "predicted_ratio", plan->ratio));
-        MSC_TRY(add_metrics(row, msc_env_space(q->p->env), plan->metrics));
+        MSC_TRY(add_metrics(row, msc_env_space(q->session.env), plan->metrics));
         plan->found = NULL;
         MSC_TRY(found ? msc_json_add(row, "examined", found) : MSC_OK);
     }
@@ -195,19 +197,20 @@ static enum msc_status report_plans(cJSON *report, struct msc_quick *q) {
 }
 
 static enum msc_status make_report(cJSON *report, struct msc_quick *q) {
-    const struct msc_model *m = q->p->model;
-    MSC_TRY(msc_json_add_text(report, "target", msc_processor__entry(q->p)->target));
+    const struct msc_model *m = q->setup->model;
+    MSC_TRY(msc_json_add_text(report, "target", q->session.entry->target));
     MSC_TRY(msc_json_add_number(report, "samples", (double)msc_dataset_n_samples(m->dataset)));
     MSC_TRY(msc_json_add_number(
         report, "held_back", m->validation ? (double)msc_dataset_n_samples(m->validation) : 0.0));
-    if (q->p->sameness) {
-        MSC_TRY(msc_json_add(report, "sameness", cJSON_Duplicate(q->p->sameness->child, true)));
+    if (q->session.sameness) {
+        MSC_TRY(
+            msc_json_add(report, "sameness", cJSON_Duplicate(q->session.sameness->child, true)));
     }
     MSC_TRY(msc_json_add_text(report, "model", q->options->output));
     size_t n_metadata = msc_graph_notes(m->graph)->n_metadata;
     MSC_TRY(n_metadata > 0 ? msc_json_add_number(report, "metadata", (double)n_metadata) : MSC_OK);
     MSC_TRY(add_reference(report, q));
-    if (msc_processor__has_runtime(q->p)) {
+    if (msc_session_has_runtime(&q->session)) {
         MSC_TRY(deliver(q, report));
     }
     return report_plans(report, q);
@@ -216,15 +219,16 @@ static enum msc_status make_report(cJSON *report, struct msc_quick *q) {
 // ---- All of it --------------------------------------------------------------------------------
 
 static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
-    MSC_TRY(open_processor(q));
+    MSC_TRY(open_setup(q));
     MSC_TRY(claim_output(q));
-    MSC_TRY(msc_processor__load(q->p, MSC_PROCESSOR_LOOK));
+    MSC_TRY(msc_setup_load(q->setup, MSC_SETUP_LOOK));
     MSC_TRY(msc_quick__check_names(q));
-    MSC_TRY(msc_processor__enter(q->p, q->p->first, MSC_PROCESSOR_LOOK));
-    MSC_TRY(msc_processor__look_at_samples(q->p));
+    MSC_TRY(msc_session_open(&q->session, q->setup, q->setup->first, MSC_SETUP_LOOK));
+    q->news.session = &q->session;
+    MSC_TRY(msc_session_look_at_samples(&q->session));
     MSC_TRY(msc_quick__check_stop(q));
-    const struct msc_config *c = q->p->config;
-    MSC_TRY(msc_model_check(q->p->model, &c->dataset, c->atol, c->rtol));
+    const struct msc_config *c = q->setup->config;
+    MSC_TRY(msc_model_check(q->setup->model, &c->dataset, c->atol, c->rtol));
     MSC_TRY(msc_quick__find_plans(q));
     MSC_TRY(examine_plans(q));
     MSC_TRY(write_model(q));
@@ -240,7 +244,8 @@ enum msc_status msc_quick_quantize(struct cJSON **out, const struct msc_quick_op
         msc_strategy_destroy(q.plans[i].strategy);
     }
     msc_quantize_predictor_destroy(q.predictor);
-    msc_processor_close(q.p);
+    msc_session_close(&q.session);
+    msc_setup_destroy(q.setup);
     msc_arena_finish(&q.arena);
     if (status != MSC_OK) {
         cJSON_Delete(report);

@@ -163,7 +163,7 @@ enum msc_status msc_quick__make_config(struct msc_config **out,
 // ---- What the model has to have ---------------------------------------------------------------
 
 static enum msc_status check_name(const struct msc_quick *q, const char *name, const char *option) {
-    return msc_graph_find_tensor(q->p->model->graph, name) != MSC_NO_ID
+    return msc_graph_find_tensor(q->setup->model->graph, name) != MSC_NO_ID
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
                           "quantize: %s: %s has no tensor \"%s\"; `mscgym graph MODEL` lists them",
@@ -173,7 +173,7 @@ static enum msc_status check_name(const struct msc_quick *q, const char *name, c
 enum msc_status msc_quick__check_names(const struct msc_quick *q) {
     static const char *const keys[][2] = {{"loss_tensors", "--loss-tensors"},
                                           {"outputs", "--outputs"}};
-    const cJSON *env = msc_processor__entry(q->p)->env, *item;
+    const cJSON *env = q->setup->config->entries[0].env, *item;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(env, keys[i][0])) {
             const char *name = cJSON_IsString(item) ? item->valuestring : item->string;

@@ -36,7 +36,7 @@ static void tell_gain(void *payload, size_t n_done, size_t n) {
     struct msc_quick *q = payload;
     char text[80];
     snprintf(text, sizeof text, "what each tensor loses by 8 bits, %zu of %zu", n_done, n);
-    msc_processor__tell_measuring(q->p, text);
+    msc_news_measuring(&q->news, text);
 }
 
 // The best plan, and the same with each of the tasks float.
@@ -61,7 +61,7 @@ static enum msc_status measure_gains(struct msc_quick *q, struct gain gains[]) {
         points[i] = point;
     }
     if (status == MSC_OK) {
-        status = msc_quantize_measure_losses(losses, q->p->env, &some, points, n);
+        status = msc_quantize_measure_losses(losses, q->session.env, &some, points, n);
     }
     for (size_t i = 1; status == MSC_OK && i < n; i++) {
         double value = losses[0] > 0.0 ? (losses[0] - losses[i]) / losses[0] : 0.0;

@@ -3,7 +3,7 @@
 #define MSC_PIPELINE_QUICK_INTERNAL_H
 
 #include "env/quantize_predict.h"
-#include "pipeline/processor_internal.h"
+#include "pipeline/news.h"
 #include "pipeline/quick.h"
 #include "tools/strategy.h"
 
@@ -35,7 +35,9 @@ struct msc_quick_plan {
 struct msc_quick {
     struct msc_arena arena;
     const struct msc_quick_options *options;
-    struct msc_processor *p;
+    struct msc_setup *setup;
+    struct msc_session session;
+    struct msc_news news;                     // never begun: only tells what is measured
     struct msc_quantize_predictor *predictor; // NULL: nothing is known of times
     struct msc_quick_plan *plans; // [n] in the arena, with room for MSC_QUICK_MOST_PLANS
     size_t n;
@@ -52,7 +54,7 @@ static inline bool msc_quick__is_plain(const struct msc_quick_plan *plan) {
 }
 
 static inline const struct msc_space *msc_quick__space(const struct msc_quick *q) {
-    return msc_env_space(q->p->env);
+    return msc_env_space(q->session.env);
 }
 
 // quick_config.c: the configuration that the options say; and whether the model has the tensors that
@@ -61,8 +63,19 @@ enum msc_status msc_quick__make_config(struct msc_config **out,
                                        const struct msc_quick_options *options);
 enum msc_status msc_quick__check_names(const struct msc_quick *q);
 
-// quick_plans.c: fills `plans`, the best first, with their losses.
+// quick_find.c: fills `plans`, the best first, with their losses.
 enum msc_status msc_quick__find_plans(struct msc_quick *q);
+
+// quick_plans.c
+// A plan like another one, not counted yet.
+enum msc_status msc_quick__begin_plan(struct msc_quick_plan **out, struct msc_quick *q,
+                                      const struct msc_quick_plan *like);
+// The losses, times and costs of the plans from `first` on.
+enum msc_status msc_quick__measure_plans(struct msc_quick *q, size_t first);
+// The predicted time of a point, relative to the float model; NaN: not known.
+double msc_quick__predict_ratio(const struct msc_quick *q, const uint32_t point[]);
+// Puts the best first; equal plans keep their order.
+void msc_quick__sort_plans(struct msc_quick *q);
 // Is a point one of the plans already?
 bool msc_quick__is_known(const struct msc_quick *q, const uint32_t point[]);
 // Makes plan i the best one.
@@ -73,18 +86,10 @@ enum msc_status msc_quick__leave_float(struct msc_quick *q);
 
 // quick_time.c: makes that plan the best which is the first that is not slowed down by its floats.
 enum msc_status msc_quick__pass_slow(struct msc_quick *q);
-// Of its time to the float model's, as predicted; NaN where nothing is known.
-double msc_quick__predict_ratio(const struct msc_quick *q, const uint32_t point[]);
 // Is a ratio to the float model's time such that floats may stay, beside the ratio without them? NaN is.
 bool msc_quick__is_quick_enough(double ratio, double all_bytes);
 
 // quick_weights.c: adds the best plan once more, with better weights, if these lose less.
 enum msc_status msc_quick__improve_weights(struct msc_quick *q);
-
-// What the files above need of quick_plans.c: a plan like another one, not counted yet, and the losses
-// of the plans from `first` on, which are counted with it.
-enum msc_status msc_quick__begin_plan(struct msc_quick_plan **out, struct msc_quick *q,
-                                      const struct msc_quick_plan *like);
-enum msc_status msc_quick__measure_plans(struct msc_quick *q, size_t first);
 
 #endif

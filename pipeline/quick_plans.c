@@ -1,5 +1,4 @@
-// The plans that are tried: the choices for activations, one after the other, then those for weights
-// beside the best of them. Then what is done with the best of these: see the files beside this one.
+// The list of plans: a new plan, the losses and times of plans, and their order.
 #include "pipeline/quick_internal.h"
 
 #include "env/quantize_losses.h"
@@ -10,12 +9,6 @@
 // What twice as many tensors left float have to gain, as a part of the loss: joints on both sides of such
 // a tensor are computed in float, which bytes and bit operations hardly tell.
 #define LEAST_STEP 0.25
-
-#define N_OF(array) (sizeof(array) / sizeof(array)[0])
-
-static const enum msc_quick_choice of_activations[] = {MSC_QUICK_NEAREST, MSC_QUICK_MINMAX,
-                                                       MSC_QUICK_PERCENTILE};
-static const enum msc_quick_choice of_weights[] = {MSC_QUICK_DESCENT, MSC_QUICK_AFFINE};
 
 enum msc_status msc_quick__no_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for the plans of 8 bits");
@@ -63,7 +56,7 @@ static void fill_costs(struct msc_quick_plan *plan, const struct msc_space *spac
 
 // {"validation": {"distill_loss": ...}}; where no samples were held back it is the loss on the others.
 static enum msc_status note_loss(struct msc_quick_plan *plan, const struct msc_quick *q) {
-    if (!q->p->model->validation) {
+    if (!q->setup->model->validation) {
         plan->metrics[msc_space_find_metric(msc_quick__space(q), "distill_loss")] = plan->loss;
         plan->found = cJSON_CreateObject();
         return plan->found ? MSC_OK : msc_quick__no_memory();
@@ -79,6 +72,11 @@ static enum msc_status note_loss(struct msc_quick_plan *plan, const struct msc_q
                                  : MSC_OK;
 }
 
+double msc_quick__predict_ratio(const struct msc_quick *q, const uint32_t point[]) {
+    double of_float = q->predictor ? msc_quantize_predict_us(q->predictor, NULL) : 0;
+    return of_float > 0 ? msc_quantize_predict_us(q->predictor, point) / of_float : NAN;
+}
+
 enum msc_status msc_quick__measure_plans(struct msc_quick *q, size_t first) {
     const struct msc_quantize_losses_of held_back = {.samples = MSC_QUANTIZE_VALIDATION};
     const uint32_t *points[MSC_QUICK_MOST_PLANS] = {NULL};
@@ -87,7 +85,7 @@ enum msc_status msc_quick__measure_plans(struct msc_quick *q, size_t first) {
     for (size_t i = 0; i < n; i++) {
         points[i] = q->plans[first + i].choices;
     }
-    MSC_TRY(msc_quantize_measure_losses(losses, q->p->env, &held_back, points, n));
+    MSC_TRY(msc_quantize_measure_losses(losses, q->session.env, &held_back, points, n));
     for (size_t i = 0; i < n; i++) {
         struct msc_quick_plan *plan = &q->plans[first + i];
         plan->loss = losses[i];
@@ -96,6 +94,16 @@ enum msc_status msc_quick__measure_plans(struct msc_quick *q, size_t first) {
         MSC_TRY(note_loss(plan, q));
     }
     return msc_quick__check_stop(q);
+}
+
+bool msc_quick__is_known(const struct msc_quick *q, const uint32_t point[]) {
+    size_t n_bytes = msc_quick__space(q)->n_tasks * sizeof point[0];
+    for (size_t i = 0; i < q->n; i++) {
+        if (memcmp(q->plans[i].choices, point, n_bytes) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 // ---- Their order ------------------------------------------------------------------------------
@@ -120,80 +128,8 @@ void msc_quick__put_first(struct msc_quick *q, size_t i) {
     q->plans[0] = plan;
 }
 
-// The best first; of equal ones the first.
-static void sort_plans(struct msc_quick *q) {
+void msc_quick__sort_plans(struct msc_quick *q) {
     for (size_t i = 1; i < q->n; i++) {
         rank_plan(q, i);
     }
-}
-
-// ---- Pairs of choices -------------------------------------------------------------------------
-
-static bool is_weight(const struct msc_space *space, size_t task) {
-    for (size_t f = 0; f < space->n_features; f++) {
-        if (strcmp(space->feature_names[f], "is_weight") == 0) {
-            return space->tasks[task].features[f] > 0;
-        }
-    }
-    return false;
-}
-
-bool msc_quick__is_known(const struct msc_quick *q, const uint32_t point[]) {
-    size_t n_bytes = msc_quick__space(q)->n_tasks * sizeof point[0];
-    for (size_t i = 0; i < q->n; i++) {
-        if (memcmp(q->plans[i].choices, point, n_bytes) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// A choice for weights and one for activations, unless that is a plan already.
-static enum msc_status add_pair(struct msc_quick *q, enum msc_quick_choice weights,
-                                enum msc_quick_choice activations) {
-    const struct msc_space *space = msc_quick__space(q);
-    const struct msc_quick_plan like = {.weights = weights, .activations = activations};
-    const enum msc_quick_choice of[] = {activations, weights};
-    struct msc_quick_plan *plan = NULL;
-    MSC_TRY(msc_quick__begin_plan(&plan, q, &like));
-    for (size_t t = 0; t < space->n_tasks; t++) {
-        plan->choices[t] = space->baselines[of[is_weight(space, t)]].choices[t];
-    }
-    q->n += !msc_quick__is_known(q, plan->choices);
-    return MSC_OK;
-}
-
-static enum msc_status try_pairs(struct msc_quick *q) {
-    msc_processor__tell_measuring(q->p, "plans of 8 bits");
-    for (size_t i = 0; i < N_OF(of_activations); i++) {
-        MSC_TRY(add_pair(q, MSC_QUICK_NEAREST, of_activations[i]));
-    }
-    MSC_TRY(msc_quick__measure_plans(q, 0));
-    sort_plans(q);
-    size_t n_before = q->n;
-    enum msc_quick_choice best = q->plans[0].activations;
-    for (size_t i = 0; i < N_OF(of_weights); i++) {
-        MSC_TRY(add_pair(q, of_weights[i], best));
-    }
-    MSC_TRY(msc_quick__measure_plans(q, n_before));
-    sort_plans(q);
-    return MSC_OK;
-}
-
-enum msc_status msc_quick__find_plans(struct msc_quick *q) {
-    q->plans = msc_arena_array(&q->arena, MSC_QUICK_MOST_PLANS, sizeof q->plans[0]);
-    if (!q->plans) {
-        return msc_quick__no_memory();
-    }
-    MSC_TRY(msc_quantize_predictor_create(&q->predictor, q->p->env));
-    MSC_TRY(try_pairs(q));
-    if (q->plans[0].loss == INFINITY) {
-        return MSC_FAIL(MSC_E_STATE, "the loss of no plan of 8 bits is a finite number");
-    }
-    size_t n_before = q->n;
-    MSC_TRY(msc_quick__leave_float(q));
-    MSC_TRY(msc_quick__measure_plans(q, n_before));
-    sort_plans(q);
-    MSC_TRY(msc_quick__pass_slow(q));
-    return msc_quick__improve_weights(q);
 }

@@ -2,17 +2,13 @@
 // alone may cost more than all integers gain. Where the runtime is there it is asked; else predicted.
 #include "pipeline/delivery.h"
 #include "pipeline/quick_internal.h"
+#include "pipeline/session_runtime.h"
 
 #include <math.h>
 
 // What floats may add to the time without them; and what no measurement tells from nothing.
 #define MOST_SLOWER 1.05
 #define TIME_MARGIN 1.01
-
-double msc_quick__predict_ratio(const struct msc_quick *q, const uint32_t point[]) {
-    double of_float = q->predictor ? msc_quantize_predict_us(q->predictor, NULL) : 0;
-    return of_float > 0 ? msc_quantize_predict_us(q->predictor, point) / of_float : NAN;
-}
 
 bool msc_quick__is_quick_enough(double ratio, double all_bytes) {
     bool is_slower = ratio > MOST_SLOWER * all_bytes;
@@ -63,16 +59,16 @@ static enum msc_status ask_runtime(double ratios[], struct msc_quick *q, const s
                                    size_t n) {
     struct msc_delivery *d = NULL;
     const char *missing = NULL;
-    if (!msc_processor__has_runtime(q->p)) {
+    if (!msc_session_has_runtime(&q->session)) {
         return MSC_OK;
     }
-    MSC_TRY(msc_processor__open_delivery(&d, q->p));
+    MSC_TRY(msc_session_open_delivery(&d, &q->session, &q->news));
     enum msc_status status = msc_delivery_start(d, &missing);
     if (status == MSC_OK && !missing) {
         status = measure_ratios(ratios, q, picked, n, d);
     }
     msc_delivery_close(d);
-    return msc_processor__settle_measuring(q->p, status);
+    return msc_session_settle_measuring(&q->session, status);
 }
 
 // ---- The choice -------------------------------------------------------------------------------

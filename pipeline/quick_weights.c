@@ -2,6 +2,8 @@
 #include "pipeline/quick_internal.h"
 
 #include "env/quantize_distill.h"
+#include "pipeline/session_runtime.h"
+#include "pipeline/stage_distill.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +12,7 @@ static void quick_tell_weight(void *payload, size_t done, size_t n) {
     struct msc_quick *q = payload;
     char text[64];
     snprintf(text, sizeof text, "better weights, %zu of %zu", done, n);
-    msc_processor__tell_measuring(q->p, text);
+    msc_news_measuring(&q->news, text);
 }
 
 // On the samples held back; where these have none, on the others, as the loss of the plan is.
@@ -44,13 +46,13 @@ static enum msc_status take_distilled(struct msc_quick *q, struct msc_quantize_d
 enum msc_status msc_quick__improve_weights(struct msc_quick *q) {
     struct msc_quantize_distill_options o;
     struct msc_quantize_distilled d = {.strategy = NULL};
-    msc_processor__fill_distill(&o, q->p);
+    msc_stage_distill_options(&o, q->session.entry);
     o.progress = quick_tell_weight;
     o.payload = q;
-    enum msc_status status = msc_quantize_distill(&d, q->p->env, q->plans[0].choices, &o);
+    enum msc_status status = msc_quantize_distill(&d, q->session.env, q->plans[0].choices, &o);
     if (status == MSC_OK && d.n_improved > 0 && loss_of(q, &d) < q->plans[0].loss) {
         status = take_distilled(q, &d);
     }
     msc_quantize_distilled_finish(&d);
-    return msc_processor__settle_measuring(q->p, status);
+    return msc_session_settle_measuring(&q->session, status);
 }

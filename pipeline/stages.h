@@ -15,6 +15,8 @@
 #include "base/log.h"
 #include "base/status.h"
 
+#define MSC_STAGES_FILE "msc_stages.json" // in the workspace
+
 struct msc_stages;
 
 // `is_fresh`: nothing is done yet, whatever the file says; so, with a warning, where it cannot be

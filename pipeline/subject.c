@@ -1,8 +1,12 @@
 #include "pipeline/subject.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/str.h"
-#include "pipeline/processor_internal.h"
+#include "pipeline/claim_files.h"
+#include "pipeline/given.h"
+#include "pipeline/processor_parts.h"
+#include "pipeline/setup.h"
 #include "pipeline/strategies.h"
 
 #include <string.h>
@@ -64,9 +68,7 @@ static enum msc_status subject_open_record(struct msc_subject *s, const char *pa
     s->config = msc_processor_config(s->plan.processor);
     s->model = s->config->model;
     // What made the strategy is not needed any more.
-    msc_processor__leave(s->plan.processor);
-    msc_model_close(s->plan.processor->model);
-    s->plan.processor->model = NULL;
+    msc_processor__release(s->plan.processor);
     return MSC_OK;
 }
 
@@ -113,7 +115,8 @@ static enum msc_status subject_open_stage(struct msc_subject *s, const char *pat
                                           const char *stage,
                                           const struct msc_processor_options *options) {
     MSC_TRY(msc_processor_open(&s->processor, path, options));
-    const struct msc_config *c = s->config = msc_processor_config(s->processor);
+    struct msc_setup *setup = msc_processor__setup(s->processor);
+    const struct msc_config *c = s->config = setup->config;
     s->model = c->model;
     if (!c->model) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: its searches have no model", path);
@@ -122,8 +125,8 @@ static enum msc_status subject_open_stage(struct msc_subject *s, const char *pat
         return MSC_OK;
     }
     if (stage && strcmp(stage, "export") == 0) {
-        MSC_TRY(msc_processor__claim_files(s->processor));
-        s->model = s->processor->model_output;
+        MSC_TRY(msc_claim_files(setup));
+        s->model = setup->model_output;
         return s->model ? MSC_OK : fail_stage(c, stage);
     }
     const struct msc_config_entry *e = find_search(c, stage);
@@ -131,7 +134,7 @@ static enum msc_status subject_open_stage(struct msc_subject *s, const char *pat
         return fail_stage(c, stage);
     }
     bool is_given = false;
-    MSC_TRY(msc_processor__is_given(&is_given, s->processor, (size_t)(e - c->entries)));
+    MSC_TRY(msc_given_is(&is_given, setup, (size_t)(e - c->entries)));
     if (is_given) {
         MSC_TRY(msc_strategy_load(&s->own, e->strategy_file));
         s->strategy = s->own;

@@ -148,7 +148,7 @@ static void test_pipeline_config__defaults_shown(void **state) {
     struct msc_config *c = parse(plain, ".");
     cJSON *shown = NULL, *header = NULL;
     assert_ok(msc_config_to_json(c, &shown, "."));
-    assert_ok(msc_config_entry_to_json(c, 0, &header, "."));
+    assert_ok(msc_config_entry_to_json(c, &c->entries[0], &header, "."));
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         assert_true(has_key(shown, keys[i]));
         assert_false(has_key(header, keys[i]));
@@ -166,7 +166,7 @@ static void test_pipeline_config__header(void **state) {
     cJSON *json = NULL;
     const char *text = NULL;
     const cJSON *object = NULL;
-    assert_ok(msc_config_entry_to_json(c, 1, &json, "w"));
+    assert_ok(msc_config_entry_to_json(c, &c->entries[1], &json, "w"));
     assert_ok(msc_json_get_text(&text, json, "workspace", "header"));
     assert_string_equal(text, ".");
     assert_ok(msc_json_get_text(&text, json, "model", "header"));

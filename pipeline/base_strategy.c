@@ -1,0 +1,92 @@
+#include "pipeline/base_strategy.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "pipeline/record_files.h"
+#include "pipeline/strategies.h"
+#include "tools/strategy.h"
+
+#include <string.h>
+
+static enum msc_status dup_strategy(struct msc_strategy **out, const struct msc_strategy *from) {
+    MSC_TRY(msc_strategy_create(out, NULL));
+    return msc_strategy_merge(*out, from);
+}
+
+// If the searches before a record now have another winner, it is the record of another problem.
+static enum msc_status check_base(const struct msc_config_entry *e, const struct msc_strategy *base,
+                                  const char *path) {
+    struct msc_strategy *stored = NULL;
+    bool is_there = msc_file_exists(path);
+    if (is_there) {
+        MSC_TRY(msc_strategy_load(&stored, path));
+    }
+    bool is_equal = base && stored
+                        ? msc_hash_equal(msc_strategy_hash(stored), msc_strategy_hash(base))
+                        : !base && !stored;
+    msc_strategy_destroy(stored);
+    return is_equal
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_STATE,
+                          "%s: what the searches before %s found has changed since this record "
+                          "was begun; --restart --entry %s searches anew from it",
+                          e->record, e->name, e->name);
+}
+
+// A named file must have the content that the record began with.
+static enum msc_status check_hash(const struct msc_config_entry *e, const struct msc_strategy *base,
+                                  const struct msc_record *record) {
+    const cJSON *env = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "env");
+    const cJSON *old = cJSON_GetObjectItemCaseSensitive(env, "base_strategy");
+    char now[MSC_HASH_TEXT_BYTES];
+    msc_hash_format(now, msc_strategy_hash(base));
+    return !cJSON_IsString(old) || strcmp(old->valuestring, now) == 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_STATE,
+                          "%s: the strategy that it starts from, %s, is another now; put the right "
+                          "one back, name another record, or start afresh with --restart",
+                          msc_record_path(record), e->base);
+}
+
+enum msc_status msc_base_strategy_open(struct msc_strategy **out, struct msc_setup *setup,
+                                       struct msc_config_entry *e, const struct msc_record *record,
+                                       enum msc_setup_mode mode) {
+    const struct msc_model *model = setup->model;
+    if (e->base) {
+        MSC_TRY(msc_strategy_load(out, e->base));
+        if (model) {
+            MSC_TRY(msc_strategy_check_weights(*out, model->graph));
+        }
+        return record ? check_hash(e, *out, record) : MSC_OK;
+    }
+    if (setup->found && model) {
+        MSC_TRY(dup_strategy(out, setup->found));
+    }
+    const char *path = msc_record_file(&setup->arena, e->record, MSC_RECORD_FILE_BASE);
+    MSC_TRY(path ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    if (record) {
+        MSC_TRY(check_base(e, *out, path));
+    } else if (mode == MSC_SETUP_RUN && !*out) {
+        MSC_TRY(msc_file_remove(path));
+    } else if (mode == MSC_SETUP_RUN) {
+        MSC_TRY(msc_strategy_save(*out, model->graph, path));
+    }
+    e->base = *out ? path : NULL;
+    return MSC_OK;
+}
+
+enum msc_status msc_base_strategy_copy(struct msc_setup *setup, struct msc_config_entry *e,
+                                       const struct msc_strategy *base, const char *from) {
+    const char *old = msc_record_file(&setup->arena, from, MSC_RECORD_FILE_BASE);
+    const char *own = msc_record_file(&setup->arena, e->record, MSC_RECORD_FILE_BASE);
+    if (!old || !own) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    }
+    if (!setup->model || !e->base || strcmp(e->base, old) != 0) {
+        return MSC_OK;
+    }
+    e->base = own;
+    return msc_file_exists(e->record) && msc_file_exists(own)
+               ? MSC_OK
+               : msc_strategy_save(base, setup->model->graph, own);
+}

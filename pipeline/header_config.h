@@ -1,0 +1,31 @@
+// The configuration in the header of a record: written when a search begins, read to open a record
+// without its configuration file, and compared when the search continues.
+#ifndef MSC_PIPELINE_HEADER_CONFIG_H
+#define MSC_PIPELINE_HEADER_CONFIG_H
+
+#include "pipeline/config.h"
+#include "pipeline/processor_options.h"
+#include "records/record.h"
+
+// The configuration of one entry, with paths relative to the folder of its record. *out is owned by
+// the caller.
+enum msc_status msc_header_config_make(struct cJSON **out, const struct msc_config *config,
+                                       const struct msc_config_entry *e);
+
+// Reads the configuration back: its one entry names the record as it was named when it was made. Of
+// the options only those count that say which code may run, and where it is. *out is owned by the
+// caller. MSC_E_UNSUPPORTED: the header holds no configuration.
+enum msc_status msc_header_config_open(struct msc_config **out, const char *path,
+                                       const struct msc_processor_options *options);
+
+// Compares the configuration of an entry with its record's, before anything is computed. The entry
+// keeps the defaults of the record, and its words for equal environments. Fails and names the key
+// that differs.
+enum msc_status msc_header_config_check(struct msc_config *config, struct msc_config_entry *e,
+                                        const struct msc_record *record);
+// The entry takes the agent of `config`, a record's: all of it if the entry names no agent, as
+// another agent may have been the default then; else the parameters that the entry leaves open.
+enum msc_status msc_header_config_keep_agent(struct msc_config_entry *e,
+                                             const struct cJSON *config);
+
+#endif

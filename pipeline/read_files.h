@@ -1,0 +1,20 @@
+// What a configuration reads: model, samples, code, tables, strategies. No output may replace these
+// files, and stages are done again when their contents change.
+#ifndef MSC_PIPELINE_READ_FILES_H
+#define MSC_PIPELINE_READ_FILES_H
+
+#include "base/file_set.h"
+#include "pipeline/config.h"
+#include "pipeline/processor_options.h"
+
+// Does one of the first `end` entries need the model, and is there one?
+bool msc_read_files_has_model(const struct msc_config *config, size_t end);
+
+// Adds the files that the first `end` entries and the options read.
+enum msc_status msc_read_files_add(struct msc_file_set *files, const struct msc_config *config,
+                                   size_t end, const struct msc_processor_options *options);
+// Adds the files that measuring a trial reads: of a record's configuration, all but the record.
+enum msc_status msc_read_files_add_measured(struct msc_file_set *files,
+                                            const struct msc_config *config);
+
+#endif

@@ -1,0 +1,200 @@
+#include "pipeline/session.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "pipeline/base_strategy.h"
+#include "pipeline/header_config.h"
+#include "pipeline/record_files.h"
+#include "pipeline/sameness.h"
+#include "records/race.h"
+#include "search/supervise.h"
+#include "tools/strategy.h"
+
+#include <string.h>
+
+// Was the record, and with it its parameters, made under other numerics?
+static bool is_foreign(const struct msc_session *s, const struct msc_record *record) {
+    const cJSON *made_by = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "numerics");
+    return strcmp(made_by->valuestring, msc_setup_numerics(s->setup)) != 0; // every record has it
+}
+
+// Do its parameters include latencies, which would not be measured the same again?
+static bool is_measured(const struct msc_record *record) {
+    const cJSON *env = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "env");
+    return cJSON_GetObjectItemCaseSensitive(env, "latency_of") != NULL;
+}
+
+// Parameters that were lost and made again must be the same; else they are not kept.
+static enum msc_status check_parameters(const struct msc_session *s, const char *path,
+                                        const struct msc_record *record, bool was_there) {
+    static const char key[] = "params_hash";
+    const cJSON *header = msc_record_header(record);
+    const cJSON *old =
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(header, "env"), key);
+    cJSON *now = cJSON_CreateObject();
+    enum msc_status status =
+        now ? msc_env_describe(s->env, now) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    const cJSON *new = cJSON_GetObjectItemCaseSensitive(now, key);
+    if (status == MSC_OK && cJSON_IsString(old) && cJSON_IsString(new) &&
+        strcmp(old->valuestring, new->valuestring) != 0) {
+        if (!was_there && path) {
+            (void)msc_file_remove(path);
+        }
+        status = MSC_FAIL(MSC_E_STATE,
+                          was_there ? "%s.params: it is not that of this record; put the right one "
+                                      "back"
+                                    : "%s: its .params file is missing, and the scales made again "
+                                      "differ: the model, the samples or their order have changed",
+                          msc_record_path(record));
+    }
+    cJSON_Delete(now);
+    return status;
+}
+
+// Parameters are stored next to the record, so that they are computed only once.
+static enum msc_status set_parameters(struct msc_env_host *host, const char **prepared_path,
+                                      struct msc_session *s, const struct msc_record *record,
+                                      enum msc_setup_mode mode) {
+    struct msc_arena *arena = &s->setup->arena;
+    const char *record_path = s->entry->record;
+    *prepared_path = msc_record_file(arena, record_path, MSC_RECORD_FILE_PREPARED);
+    const char *path = msc_record_file(arena, record_path, MSC_RECORD_FILE_PARAMETERS);
+    if (!*prepared_path || !path) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    }
+    host->parameters_required = record && (is_foreign(s, record) || is_measured(record));
+    if (!record && mode == MSC_SETUP_RUN) {
+        // Parameters left by a record that is gone, or was never begun: the environment takes those
+        // that still fit.
+        MSC_TRY(msc_file_rename(path, *prepared_path));
+    }
+    bool is_there = record && msc_file_exists(path);
+    if (mode == MSC_SETUP_LOOK && !is_there && !host->parameters_required) {
+        path = NULL; // computed, but not kept
+    }
+    host->parameters_path = path;
+    return MSC_OK;
+}
+
+static void fill_host(struct msc_env_host *host, const struct msc_session *s) {
+    if (s->setup->model) {
+        host->graph = s->setup->model->graph;
+        host->dataset = s->setup->model->dataset;
+        host->validation = s->setup->model->validation;
+        host->backend = s->setup->model->dataset ? s->setup->model->backend : NULL;
+        host->n_threads = s->setup->model->n_threads;
+        host->memory_bytes = s->setup->model->memory_bytes;
+    }
+    host->base = s->base;
+    host->folder = s->entry->folder;
+    host->log = s->setup->log;
+    host->cancel = s->setup->options.cancel;
+}
+
+// A record keeps its rungs, even if they were defaults that have changed since.
+static enum msc_status read_race(struct msc_session *s, const struct msc_config_entry *e,
+                                 const struct msc_record *record) {
+    size_t n_batches = msc_env_n_batches(s->env);
+    s->race = (struct msc_race){0};
+    if (!e->race) {
+        return MSC_OK;
+    }
+    if (n_batches == 0) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "race: environment %s measures a trial at once, and cannot race it; "
+                        "quantize, prune and joint can",
+                        msc_env_definition(s->env)->name);
+    }
+    if (!msc_goal_takes_bound(&s->goal, msc_env_space(s->env))) {
+        return MSC_FAIL(MSC_E_INVALID, "race: trials are raced by distill_loss; make it the only "
+                                       "objective, or leave the race out");
+    }
+    MSC_TRY(msc_race_read(&s->race, e->race, n_batches, "race"));
+    if (record) {
+        s->race = *msc_record_race(record);
+    }
+    return MSC_OK;
+}
+
+// `record` NULL: there is none yet.
+static enum msc_status make_env(struct msc_session *s, const struct msc_record *record,
+                                enum msc_setup_mode mode) {
+    const struct msc_config_entry *e = s->entry;
+    struct msc_env_host host = {.abi = MSC_ENV_ABI};
+    const char *prepared_path = NULL;
+    MSC_TRY(msc_base_strategy_open(&s->base, s->setup, s->entry, record, mode));
+    if (record) {
+        MSC_TRY(msc_header_config_check(s->setup->config, s->entry, record));
+    }
+    MSC_TRY(set_parameters(&host, &prepared_path, s, record, mode));
+    fill_host(&host, s);
+    bool was_there = host.parameters_path && msc_file_exists(host.parameters_path);
+    msc_worker_set_quiet(s->setup->options.worker, e->quiet_seconds);
+    enum msc_status status = msc_env_create(&s->env, e->env_def, e->env, &host);
+    if (status == MSC_OK) {
+        status = msc_env_read_goal(&s->goal, msc_env_space(s->env), e->env);
+    }
+    if (status == MSC_OK) {
+        status = read_race(s, e, record);
+    }
+    if (status != MSC_OK) {
+        return msc_status_prefix(status, "%s", e->place);
+    }
+    if (!record && mode == MSC_SETUP_RUN) {
+        MSC_TRY(msc_file_remove(prepared_path));
+    }
+    return record ? check_parameters(s, host.parameters_path, record, was_there) : MSC_OK;
+}
+
+static void close_record(struct msc_session *s) {
+    msc_record_close(s->record);
+    s->record = NULL;
+}
+
+// A record to continue is read in full before anything is computed for it, and stays open until the
+// search takes it over. For a look its header is enough.
+static enum msc_status open_record(struct msc_session *s, enum msc_setup_mode mode) {
+    const char *path = s->entry->record;
+    // With --restart a dry run ignores the old record.
+    bool is_passed_over = s->setup->options.restart && s->setup->options.is_dry_run;
+    if (is_passed_over || !msc_file_exists(path)) {
+        return MSC_OK;
+    }
+    enum msc_status status =
+        mode == MSC_SETUP_RUN ? msc_record_open(&s->record, path, MSC_RECORD_APPEND, s->setup->log)
+                              : msc_record_open(&s->record, path, MSC_RECORD_HEADER, NULL);
+    return status == MSC_E_NOT_FOUND ? MSC_OK : status;
+}
+
+enum msc_status msc_session_open(struct msc_session *s, struct msc_setup *setup, size_t entry,
+                                 enum msc_setup_mode mode) {
+    *s = (struct msc_session){.setup = setup, .entry = &setup->config->entries[entry]};
+    MSC_TRY(open_record(s, mode));
+    enum msc_status status = make_env(s, s->record, mode);
+    if (mode == MSC_SETUP_LOOK) {
+        close_record(s);
+    }
+    return status;
+}
+
+void msc_session_close(struct msc_session *s) {
+    cJSON_Delete(s->sameness);
+    msc_env_destroy(s->env);
+    msc_strategy_destroy(s->base);
+    close_record(s);
+    *s = (struct msc_session){0};
+}
+
+enum msc_status msc_session_look_at_samples(struct msc_session *s) {
+    cJSON *found = NULL;
+    cJSON_Delete(s->sameness);
+    s->sameness = NULL;
+    MSC_TRY(s->setup->model
+                ? msc_sameness_find(&found, s->setup->model, s->env, s->entry->name, s->setup->log)
+                : MSC_OK);
+    if (!found) {
+        return MSC_OK;
+    }
+    s->sameness = cJSON_CreateObject();
+    return msc_json_add(s->sameness, "sameness", found);
+}

@@ -1,0 +1,167 @@
+#include "pipeline/session_estimate.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "pipeline/cluster.h"
+#include "search/estimate.h"
+#include "search/pool.h"
+
+#include <math.h>
+#include <unistd.h>
+
+// The least memory that the search needs, in bytes; 0: the environment does not say. A margin
+// covers what the rest of the program will hold.
+static enum msc_status measure_memory(double *out, const struct msc_session *s) {
+    const struct msc_space *space = msc_env_space(s->env);
+    uint32_t *first = msc_alloc_zero(space->n_tasks + 1, sizeof *first);
+    cJSON *object = NULL;
+    *out = 0;
+    if (!first) {
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    }
+    const uint32_t *choices = space->n_baselines > 0 ? space->baselines[0].choices : first;
+    enum msc_status status = msc_env_reevaluate(s->env, choices, MSC_REEVALUATE_MEMORY, &object);
+    if (status == MSC_OK) {
+        const cJSON *n_bytes = cJSON_GetObjectItemCaseSensitive(object, "memory_bytes");
+        *out = cJSON_IsNumber(n_bytes) ? 1.15 * n_bytes->valuedouble : 0;
+    }
+    cJSON_Delete(object);
+    msc_free(first);
+    return status;
+}
+
+enum msc_status msc_session_check_memory(const struct msc_session *s) {
+    double least;
+    if (!s->setup->model || s->setup->options.memory_bytes == 0) {
+        return MSC_OK;
+    }
+    MSC_TRY(measure_memory(&least, s));
+    return least <= (double)s->setup->options.memory_bytes
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "--memory: %.0f MB are too few, this search needs at "
+                          "least %.0f MB",
+                          (double)s->setup->options.memory_bytes * 1e-6, ceil(least * 1e-6));
+}
+
+// The accuracy of the float model shows before the search starts if its inputs are not prepared as
+// in training.
+static enum msc_status estimate_accuracy(struct msc_str *text, cJSON *object,
+                                         const struct msc_session *s) {
+    double metrics[MSC_MAX_METRICS];
+    int metric = msc_space_find_metric(msc_env_space(s->env), "accuracy");
+    int64_t n = msc_dataset_n_samples(s->setup->model->dataset);
+    MSC_TRY(msc_json_add_number(object, "calibration_samples", (double)n));
+    if (!msc_dataset_has_labels(s->setup->model->dataset)) {
+        msc_str_append(text, "accuracy: not known, the samples have no labels (dataset.labels)\n");
+        return msc_json_add(object, "float_accuracy", cJSON_CreateNull());
+    }
+    if (metric < 0) { // this environment does not measure it
+        return MSC_OK;
+    }
+    MSC_TRY(msc_env_reference(s->env, metrics));
+    msc_str_printf(text, "accuracy: %.5g of the float model on %lld samples\n", metrics[metric],
+                   (long long)n);
+    return msc_json_add_number(object, "float_accuracy", metrics[metric]);
+}
+
+// Measured (docs/cluster.md): a pipe; Ray's calls; srun, which takes 92 ms for a message over a
+// kilobyte.
+static struct msc_pool_costs costs_of(enum msc_cluster_kind kind) {
+    static const double messages_s[] = {
+        [MSC_CLUSTER_LOCAL] = 0.1e-3, [MSC_CLUSTER_RAY] = 3e-3, [MSC_CLUSTER_SLURM] = 0.184};
+    static const double starts_s[] = {
+        [MSC_CLUSTER_LOCAL] = 0.5, [MSC_CLUSTER_RAY] = 6.0, [MSC_CLUSTER_SLURM] = 2.0};
+    long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return (struct msc_pool_costs){
+        .trial_s = 20e-6,
+        .worker_s = 0.8e-3,
+        .message_s = messages_s[kind],
+        .start_s = starts_s[kind],
+        .most = kind == MSC_CLUSTER_LOCAL && n_processors > 0 ? (size_t)n_processors : 0};
+}
+
+// With --cluster: how many workers are worth having, and the figures behind that.
+static enum msc_status estimate_workers(struct msc_str *text, cJSON *object,
+                                        const struct msc_session *s, const struct msc_estimate *e) {
+    size_t n_trials = s->entry->parallel;
+    double round_s = e->trial_s * (double)n_trials, worth_s;
+    struct msc_cluster c;
+    if (!s->setup->options.cluster || isnan(round_s)) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_cluster_read(&c, &s->setup->arena, s->setup->options.cluster));
+    if (c.kind == MSC_CLUSTER_LOCAL && s->setup->model) {
+        msc_str_printf(text,
+                       "workers: those of this machine share its %d threads, and measure no more "
+                       "than one process does: none are worth having\n",
+                       s->setup->model->n_threads);
+        return msc_json_add_number(object, "workers_worth_having", 0);
+    }
+    const struct msc_pool_costs costs = costs_of(c.kind);
+    double left_s = isfinite(e->left_s) ? e->left_s : INFINITY;
+    size_t n =
+        msc_pool_worth(&worth_s, &costs, round_s, left_s, n_trials, msc_env_n_batches(s->env));
+    msc_str_printf(text, "workers: a round of %zu trials takes ", n_trials);
+    msc_str_append_duration(text, round_s);
+    msc_str_printf(text, " on this machine, with %zu as fast as it ", n > 0 ? n : 2);
+    msc_str_append_duration(text, worth_s);
+    msc_str_append(text, ", of which messages take ");
+    msc_str_append_duration(text, costs.message_s);
+    msc_str_append(text, ", and they start in ");
+    msc_str_append_duration(text, costs.start_s);
+    if (n > 0) {
+        msc_str_printf(text, ": up to %zu are worth having\n", n);
+    } else {
+        msc_str_append(text, ": none are worth having\n");
+    }
+    return msc_json_add_number(object, "workers_worth_having", (double)n);
+}
+
+// The device may have less than was asked for.
+static double most_memory(const struct msc_model *m) {
+    uint64_t room = msc_backend_get_memory(m->backend).room_bytes;
+    return (double)(room < m->memory_bytes ? room : m->memory_bytes);
+}
+
+static enum msc_status make_estimate(struct msc_str *text, cJSON *object,
+                                     const struct msc_session *s,
+                                     const struct msc_search_options *o) {
+    struct msc_estimate e;
+    double least = 0;
+    MSC_TRY(msc_estimate_make(&e, o));
+    msc_estimate_text(text, &e);
+    MSC_TRY(msc_estimate_describe(&e, object));
+    MSC_TRY(estimate_workers(text, object, s, &e));
+    if (s->setup->model) {
+        MSC_TRY(measure_memory(&least, s));
+        double most = most_memory(s->setup->model);
+        msc_str_printf(text, "memory: up to %.3g GB, at least %.0f MB\n", most * 1e-9,
+                       ceil(least * 1e-6));
+        MSC_TRY(msc_json_add_number(object, "memory_bytes", most));
+        MSC_TRY(msc_json_add_number(object, "least_memory_bytes", least));
+        MSC_TRY(estimate_accuracy(text, object, s));
+    }
+    MSC_TRY(msc_str_status(text));
+    return msc_estimate_check(&e, o->record_path);
+}
+
+enum msc_status msc_session_add_estimate(cJSON *reports, const struct msc_session *s,
+                                         const struct msc_search_options *o) {
+    struct msc_str text = {0};
+    cJSON *report = cJSON_CreateObject(), *object = cJSON_CreateObject();
+    enum msc_status status = msc_json_push(reports, report);
+    if (status != MSC_OK) {
+        cJSON_Delete(object);
+        return status;
+    }
+    MSC_TRY(msc_json_add(report, "estimate", object));
+    MSC_TRY_OUT(msc_json_add_text(report, "entry", s->entry->name));
+    MSC_TRY_OUT(make_estimate(&text, object, s, o));
+    MSC_TRY_OUT(msc_str_status(&text));
+    MSC_TRY_OUT(msc_json_add_text(report, "estimate_text", msc_str_text(&text)));
+out:
+    msc_str_finish(&text);
+    return status;
+}

@@ -1,0 +1,74 @@
+#include "pipeline/session_runtime.h"
+
+#include "base/json.h"
+
+#include <math.h>
+
+static void tell_step(void *payload, const char *what) {
+    struct msc_news *n = payload;
+    n->measured_s = NAN; // how long the runtime takes is not known
+    msc_news_measuring(n, what);
+}
+
+enum msc_status msc_session_open_delivery(struct msc_delivery **out, const struct msc_session *s,
+                                          struct msc_news *news) {
+    const struct msc_config_entry *e = s->entry;
+    const struct msc_delivery_options o = {
+        .env = s->env,
+        .model = s->setup->model,
+        .target = e->target,
+        .n_threads = (int)e->runtime.threads,
+        .n_rounds = e->runtime.rounds,
+        .log = s->setup->log,
+        .cancel = s->setup->options.cancel,
+        .tell = tell_step,
+        .payload = news,
+    };
+    return msc_delivery_open(out, &o);
+}
+
+void msc_session_tell_refused(const struct msc_session *s, const struct msc_delivery_plan *plan) {
+    if (plan->failure) {
+        msc_log(s->setup->log, MSC_LOG_WARNING, "%s: %s is not measured: %s", s->entry->name,
+                plan->name, plan->failure);
+    }
+}
+
+bool msc_session_has_runtime(const struct msc_session *s) {
+    const struct msc_config_entry *e = s->entry;
+    return e->runtime.is_wanted && msc_delivery_has_runtime(e->target) && s->setup->model &&
+           s->setup->model->dataset && msc_env_has_edits(s->env);
+}
+
+enum msc_status msc_session_start_runtime(bool *is_there, cJSON *runtime,
+                                          const struct msc_session *s, struct msc_delivery *d) {
+    const char *missing = NULL;
+    *is_there = false;
+    MSC_TRY(msc_delivery_start(d, &missing));
+    if (!missing) {
+        *is_there = true;
+        return msc_delivery_describe(d, runtime);
+    }
+    MSC_TRY(msc_json_add_text(runtime, "name", s->entry->target));
+    return msc_json_add_text(runtime, "missing", missing);
+}
+
+enum msc_status msc_session_settle_measuring(const struct msc_session *s, enum msc_status status) {
+    if (status != MSC_OK && status != MSC_E_CANCELLED && status != MSC_E_LOST) {
+        msc_log(s->setup->log, MSC_LOG_WARNING, "%s: not measured to the end: %s", s->entry->name,
+                msc_status_message());
+        return MSC_OK;
+    }
+    return status;
+}
+
+enum msc_status msc_session_report_runtime(cJSON *report, cJSON *runtime,
+                                           const struct msc_delivery_plans *list) {
+    enum msc_status status = msc_delivery_plans_report(list, report);
+    if (status != MSC_OK || !runtime->child) { // nothing is known of the runtime
+        cJSON_Delete(runtime);
+        return status;
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(report, "runtime");
+    return msc_json_add(report, "runtime", runtime);
+}

@@ -1,0 +1,13 @@
+// The files that workers on other machines read: the record of the search, and all that its header
+// names.
+#ifndef MSC_PIPELINE_WORKER_FILES_H
+#define MSC_PIPELINE_WORKER_FILES_H
+
+#include "pipeline/session.h"
+
+struct msc_bridge;
+
+// Names them to a bridge, with the paths of the record's header, which workers use.
+enum msc_status msc_worker_files_name(const struct msc_session *s, struct msc_bridge *bridge);
+
+#endif
