@@ -18,7 +18,6 @@ struct msc_agent {
     const struct msc_space *space;
     const struct msc_goal *goal;
     uint64_t seed;
-    unsigned version;
     struct msc_rng rng;
     struct msc_arena arena;
     struct msc_agent_host host;
@@ -45,10 +44,6 @@ struct msc_rng *msc_agent_rng(struct msc_agent *agent) {
     return &agent->rng;
 }
 
-unsigned msc_agent_version(const struct msc_agent *agent) {
-    return agent->version;
-}
-
 const struct msc_agent_host *msc_agent__host(const struct msc_agent *agent) {
     return &agent->host;
 }
@@ -61,37 +56,12 @@ const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent) 
     return agent->def;
 }
 
-static enum msc_status read_version(struct msc_agent *agent, const struct cJSON *config) {
-    const struct msc_agent_def *def = agent->def;
-    const struct cJSON *item = cJSON_GetObjectItemCaseSensitive(config, "version");
-    double version = item ? item->valuedouble : def->version;
-    unsigned oldest = def->oldest ? def->oldest : def->version;
-    agent->version = def->version;
-    if (version != floor(version) || version < oldest || version > def->version) {
-        return MSC_FAIL(
-            MSC_E_UNSUPPORTED,
-            "agent %s: proposals of version %g, expected %u to %u; use the program that "
-            "began the search, or begin a new record",
-            def->name, version, oldest, def->version);
-    }
-    agent->version = (unsigned)version;
-    return MSC_OK;
-}
-
-// What an earlier version did not have is off.
 static enum msc_status read_params(struct msc_agent *agent, const struct msc_agent_setup *setup) {
-    static const char *const ignore[] = {"type", "version", "path", NULL};
-    static const char *const ignore_type[] = {"type", "version", NULL};
-    const struct msc_param *params = agent->def->params;
-    msc_param_defaults(params, agent->state);
-    MSC_TRY(msc_param_read(params, agent->state, setup->config, "agent",
-                           setup->library ? ignore : ignore_type, &agent->arena));
-    for (const struct msc_param *param = params; param && param->name; param++) {
-        if (param->since > agent->version) {
-            msc_param_clear(param, agent->state);
-        }
-    }
-    return MSC_OK;
+    static const char *const ignore[] = {"type", "path", NULL};
+    static const char *const ignore_type[] = {"type", NULL};
+    msc_param_defaults(agent->def->params, agent->state);
+    return msc_param_read(agent->def->params, agent->state, setup->config, "agent",
+                          setup->library ? ignore : ignore_type, &agent->arena);
 }
 
 static enum msc_status agent_start(struct msc_agent *agent, const struct msc_agent_setup *setup) {
@@ -111,7 +81,6 @@ static enum msc_status agent_start(struct msc_agent *agent, const struct msc_age
         return MSC_FAIL(MSC_E_NOMEM, "agent %s: out of memory for its state", def->name);
     }
     msc_rng_seed(&agent->rng, setup->seed, AGENT_STREAM);
-    MSC_TRY(read_version(agent, setup->config));
     MSC_TRY(read_params(agent, setup));
     return def->init(agent);
 }
@@ -233,12 +202,6 @@ enum msc_status msc_agent_assemble(struct msc_agent *agent, struct msc_proposal 
 
 enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object) {
     MSC_TRY(msc_json_add_text(object, "type", agent->def->name));
-    MSC_TRY(msc_json_add_number(object, "version", agent->version));
-    MSC_TRY(msc_param_write(agent->def->params, agent->state, object));
-    for (const struct msc_param *param = agent->def->params; param && param->name; param++) {
-        if (param->since > agent->version) {
-            cJSON_DeleteItemFromObjectCaseSensitive(object, param->name);
-        }
-    }
-    return MSC_OK;
+    MSC_TRY(msc_json_add_number(object, "version", agent->def->version));
+    return msc_param_write(agent->def->params, agent->state, object);
 }

@@ -29,11 +29,11 @@
 
 MSC_PUBLIC_BEGIN
 
-// What this number covers is told with MSC_ENV_ABI (env/api/env.h). Layout: msc_agent_def,
+// MSC_ENV_ABI (env/api/env.h) says what this number covers. Layout: msc_agent_def,
 // msc_agent_left, the space, the goal, proposals, trials and outcomes of env/api/, msc_param and
 // msc_rng. Functions: those below that are for the definition's, and those of env/api/ and of the
 // installed headers of base/. Agents need no others.
-#define MSC_AGENT_ABI 7u
+#define MSC_AGENT_ABI 1u
 
 struct cJSON;
 struct msc_agent;
@@ -63,7 +63,6 @@ struct msc_agent_def {
     const char *name;    // [a-z0-9_]
     const char *summary; // one line for `mscgym agents`
     unsigned version;    // changes when proposals change; part of the record's identity
-    unsigned oldest; // version whose proposals it still can make (msc_agent_version); 0: no other
     size_t state_size;
     const struct msc_param *params; // ends with {0}; offsets are into the state
 
@@ -96,14 +95,11 @@ struct msc_agent_def {
 void *msc_agent_state(const struct msc_agent *agent);
 const struct msc_space *msc_agent_space(const struct msc_agent *agent);
 const struct msc_goal *msc_agent_goal(const struct msc_agent *agent);
-// Whose proposals to make, `oldest` to `version`: that of the record that the search goes on with.
-unsigned msc_agent_version(const struct msc_agent *agent);
 struct msc_arena *msc_agent_arena(struct msc_agent *agent); // freed after finish
 struct msc_rng *msc_agent_rng(struct msc_agent *agent);     // seeded from the search's seed
 
 // For callers. `config` is the agent's JSON object ("type" is passed over), borrowed until destroy;
-// may be NULL. Its "version", if any, asks for an earlier version's proposals; MSC_E_UNSUPPORTED where
-// the agent cannot make them any more.
+// may be NULL.
 enum msc_status msc_agent_create(struct msc_agent **out, const struct msc_agent_def *def,
                                  const struct cJSON *config, const struct msc_space *space,
                                  const struct msc_goal *goal, uint64_t seed);

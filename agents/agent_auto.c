@@ -8,26 +8,24 @@
 //   hopes      the point that may be best by that model (agents/hope.h);
 //   children   of the best points told (agents/population.h), which trust no model.
 //
-// In a space of many tasks plans lie the farther from the best points, and draws are the wider, the more
-// of them turn out well: as many as a third are to be among the better half of the best points, after the
-// one-fifth rule (Rechenberg 1973). Far from what was told a model promises there what it cannot know.
-// Hopes take spreads for the narrower, by the same rule, and are tried less often there. (Version 1 did so in
-// any space, version 5 not with hopes.) In a space of few tasks plans are searched for from random points, too,
-// the more of them the more was told: what the best points have in common may be what keeps from better
-// ones. (Since version 3.)
+// In a space of many tasks the search radius of plans and the width of draws adapt: both grow when a
+// proposal lands among the better half of the best points, and shrink when it does not. They settle
+// where about a third succeed, after the one-fifth rule (Rechenberg 1973). Far from all observed points
+// the model only extrapolates. The spread that hopes assume adapts by the same rule, and hopes are
+// proposed less often there. In a space of few tasks plans are also searched for from random points,
+// more of them as more trials are observed: all of the best points may share a choice that keeps the
+// search from better ones.
 //
-// Of trials that were raced out losses are estimates: they count for less, and what choices lose alone by
-// them is a guess. (Since version 4; since version 7 also where a bound is on a metric that they do not
-// tell.) A choice that failed alone is kept out of plans until another point with it has come to a result.
-// (Since version 7: before, a model that was told of such a point lost others with it.)
+// The loss of a trial that was raced out is an estimate: it has less weight, and the loss of a single
+// choice that follows from it is a guess. A choice that failed alone is kept out of plans until another
+// point with it gives a result.
 //
 // What is proposed how often depends on the phase: at first mostly probes; while losses are found to
 // add up, still so until none is left, as the plan of least summed loss is then the optimum; else mostly
-// hopes (since version 5, which also learns how choices of one task are correlated; not in spaces of many
-// choices, nor where a bound is on a measured metric), and plans by the mean, plans by draws, and
-// children, each as often as its last ones turned out well (probability matching: Goldberg 1990). Hopes
-// are not judged by that: where choices act together few of them turn out well, but all of them teach.
-// (Version 5 hoped by the bound alone, less often, and searched anew for each hope.)
+// hopes (not in spaces of many choices, nor if a measured metric is bounded), and plans by the mean,
+// plans by draws, and children, each as often as its last ones turned out well (probability matching:
+// Goldberg 1990). How often hopes are proposed does not depend on that: if choices act together few of
+// them turn out well, but the model learns from all of them.
 //
 // The model is of the objective, and of each metric that a bound is on and that needs a run. Where
 // there are several objectives, or the most expensive plan cannot be measured, only children are
@@ -54,10 +52,9 @@
 #define FEW_TASKS 16.0
 // The standard error of estimates of trials that were raced out: races stop none for less than 0.25.
 #define ESTIMATE_ERROR 0.2
-// How often a hope is tried in a space of few tasks, and of many; and in any by version 5.
+// How often a hope is tried in a space of few tasks, and of many.
 #define HOPE_CHANCE 0.85
 #define HOPE_CHANCE_MANY 0.5
-#define HOPE_CHANCE_5 0.7
 // Up to so many members of the population stay as they were told: searches for a plan then begin at the
 // first, mostly the most expensive plan, from where they find more, while little is known, than from the
 // best so far.
@@ -76,6 +73,10 @@ static const struct msc_param auto_params[] = {
 
 // ---- Init -------------------------------------------------------------------------------------
 
+static bool is_large(const struct msc_auto *a) {
+    return a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
+}
+
 static enum msc_status add_part(struct msc_agent *agent, struct msc_auto *a, int metric,
                                 double sign, double max) {
     struct msc_auto_part *part = &a->parts[a->n_parts++];
@@ -84,7 +85,10 @@ static enum msc_status add_part(struct msc_agent *agent, struct msc_auto *a, int
     part->sign = sign;
     part->max = max;
     MSC_TRY(msc_sensitivity_init(&part->sensitivity, arena, &a->sampler.bounds));
-    return msc_pair_model_init(&part->model, arena, &a->sampler.bounds);
+    part->sensitivity.doubts_failures = true;
+    MSC_TRY(msc_pair_model_init(&part->model, arena, &a->sampler.bounds));
+    part->model.learns_correlation = !is_large(a);
+    return MSC_OK;
 }
 
 static enum msc_status add_parts(struct msc_agent *agent, struct msc_auto *a) {
@@ -158,45 +162,6 @@ static enum msc_status add_plans(struct msc_agent *agent, struct msc_auto *a) {
     return MSC_OK;
 }
 
-static bool is_large(const struct msc_auto *a) {
-    return a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
-}
-
-static void set_version_7(struct msc_auto *a) {
-    a->counts_probes = true;
-    a->takes_parts = true;
-    a->members.sorted_from = a->members.size < FIRST_MEMBERS ? a->members.size : FIRST_MEMBERS;
-    msc_knapsack_count_time(&a->knapsack);
-    for (size_t i = 0; i < a->n_parts; i++) {
-        struct msc_pair_model *model = &a->parts[i].model;
-        a->parts[i].sensitivity.doubts_failures = true;
-        model->avoids_unusable = true;
-        model->chooses_again = true;
-        // Points that are believed find a place behind those told.
-        model->max_points = model->max_points < MSC_PAIR_POINTS - MSC_PAIR_PENDING
-                                ? model->max_points
-                                : MSC_PAIR_POINTS - MSC_PAIR_PENDING;
-    }
-}
-
-static void set_version(struct msc_auto *a, unsigned version, size_t n_tasks) {
-    a->is_adaptive = (double)n_tasks > FEW_TASKS || version == 1;
-    a->has_random_starts = !is_large(a) && version >= 3;
-    a->knows_estimates = version >= 4;
-    a->has_hopes = !is_large(a) && version >= 5 && a->has_objective_part && a->n_parts == 1;
-    for (size_t i = 0; i < a->n_parts; i++) {
-        a->parts[i].model.learns_correlation = !is_large(a) && version >= 5;
-    }
-    a->keeps_hopes = version >= 6;
-    a->hope_width = a->keeps_hopes ? a->width : 1.0;
-    a->hope_chance = !a->keeps_hopes  ? HOPE_CHANCE_5
-                     : a->is_adaptive ? HOPE_CHANCE_MANY
-                                      : HOPE_CHANCE;
-    if (version >= 7) {
-        set_version_7(a);
-    }
-}
-
 static enum msc_status auto_init(struct msc_agent *agent) {
     struct msc_auto *a = msc_agent_state(agent);
     struct msc_arena *arena = msc_agent_arena(agent);
@@ -206,12 +171,14 @@ static enum msc_status auto_init(struct msc_agent *agent) {
         msc_sampler_init(&a->sampler, arena, space, msc_agent_goal(agent), msc_agent_rng(agent)));
     MSC_TRY(msc_population_init(&a->members, agent, &a->sampler, (size_t)a->population, 0.9,
                                 1.0 / (double)n_tasks));
+    a->members.sorted_from = a->members.size < FIRST_MEMBERS ? a->members.size : FIRST_MEMBERS;
     MSC_TRY(add_parts(agent, a));
     MSC_TRY(set_weights(agent, a));
     MSC_TRY(msc_plan_search_init(&a->search, arena, &a->sampler.bounds,
                                  a->n_parts - a->has_objective_part));
     a->search.cancel = msc_agent__host(agent)->cancel;
     MSC_TRY(msc_knapsack_init(&a->knapsack, arena, &a->sampler.bounds));
+    msc_knapsack_count_time(&a->knapsack);
     MSC_TRY(add_plans(agent, a));
     a->search.weights = a->weights;
     a->search.model = a->has_objective_part ? &a->parts[0].model : NULL;
@@ -220,12 +187,15 @@ static enum msc_status auto_init(struct msc_agent *agent) {
             .model = &a->parts[i].model, .min = -INFINITY, .max = a->parts[i].max};
     }
     a->n_probes_left = a->sampler.bounds.n_entries - n_tasks + 1;
+    a->is_adaptive = (double)n_tasks > FEW_TASKS;
     a->width = fmin(1.0, sqrt(FEW_TASKS / (double)n_tasks));
     a->radius = fmin(FEW_TASKS, (double)n_tasks);
+    a->has_hopes = !is_large(a) && a->has_objective_part && a->n_parts == 1;
+    a->hope_width = a->width;
+    a->hope_chance = a->is_adaptive ? HOPE_CHANCE_MANY : HOPE_CHANCE;
     for (int kind = 0; kind < MSC_AUTO_KINDS; kind++) {
         a->rates[kind] = kind == MSC_AUTO_CHILDREN ? LEAST_CHANCE : 0.5;
     }
-    set_version(a, msc_agent_version(agent), n_tasks);
     return MSC_OK;
 }
 
@@ -246,7 +216,7 @@ static void assemble(struct msc_auto *a) {
     msc_knapsack_solve(&a->knapsack, &isolated, a->assembled, NULL);
     memcpy(a->assembled_by, losses, n_bytes);
     a->has_plan = true;
-    a->is_assembled = is_large(a) && a->counts_probes;
+    a->is_assembled = is_large(a);
 }
 
 static bool is_due(const struct msc_auto *a) {
@@ -254,8 +224,7 @@ static bool is_due(const struct msc_auto *a) {
     for (size_t i = 0; i < a->n_parts; i++) {
         is_stale = is_stale || a->parts[i].model.is_stale;
     }
-    return !a->is_ready || a->n_told > a->n_fitted + a->n_told / 32 || is_stale ||
-           (a->counts_probes && lacks_plan(a));
+    return !a->is_ready || a->n_told > a->n_fitted + a->n_told / 32 || is_stale || lacks_plan(a);
 }
 
 // Fits the models to what was told, once there is enough of it that is new.
@@ -377,7 +346,7 @@ static bool propose(struct msc_auto *a, char turn, struct msc_proposal *out) {
     a->is_news = false;
     if (turn == 'H') {
         bool is_hope = msc_auto_hope(a, out);
-        if (is_hope && a->is_adaptive && a->keeps_hopes) {
+        if (is_hope && a->is_adaptive) {
             await(a, MSC_AUTO_HOPE, out->choices);
         }
         return is_hope;
@@ -399,7 +368,7 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
                                 size_t *n) {
     struct msc_auto *a = msc_agent_state(agent);
     msc_population_select(&a->members);
-    if (a->counts_probes && a->n_parts > 0) {
+    if (a->n_parts > 0) {
         a->n_probes_left = msc_auto_count_probes(a);
     }
     learn(a);
@@ -440,9 +409,7 @@ static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial
     const uint32_t *choices = trial->proposal.choices;
     const struct msc_outcome learnt = msc_goal_learn(goal, trial);
     bool is_usable = msc_trial_state_is_result(learnt.state);
-    bool is_estimate = a->takes_parts ? msc_goal_is_estimate(goal, trial)
-                                      : a->knows_estimates && is_usable &&
-                                            trial->outcome.state == MSC_TRIAL_PRUNED;
+    bool is_estimate = msc_goal_is_estimate(goal, trial);
     msc_sampler_note(&a->sampler, choices);
     judge(a, choices, &learnt);
     msc_population_tell(&a->members, trial);
@@ -475,8 +442,7 @@ const struct msc_agent_def msc_agent_auto = {
     .abi = MSC_AGENT_ABI,
     .name = "auto",
     .summary = "learns what choices lose alone and together, and tries what that promises most of",
-    .version = 7,
-    .oldest = 1,
+    .version = 1,
     .state_size = sizeof(struct msc_auto),
     .params = auto_params,
     .init = auto_init,

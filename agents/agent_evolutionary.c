@@ -12,9 +12,6 @@
 // Bounded, a proposal says above which loss it will not survive: the worst of a full population's,
 // all of it feasible. A trial that is stopped there would have been cut at the next ask, so that
 // but for ties of equal losses the search goes the same way.
-//
-// Before version 2 the population was of 32 points unless told otherwise, what failed of the first ones
-// was not made up for, and no plan was among them.
 #include "agents/agent.h"
 #include "agents/knapsack.h"
 #include "agents/population.h"
@@ -68,12 +65,8 @@ static const struct msc_param evolutionary_params[] = {
     {0},
 };
 
-static bool is_first_version(const struct msc_agent *agent) {
-    return msc_agent_version(agent) == 1;
-}
-
 static enum msc_status set_population(struct msc_agent *agent, struct evolution *e) {
-    bool is_large = is_first_version(agent) || msc_agent_goal(agent)->n_objectives > 1;
+    bool is_large = msc_agent_goal(agent)->n_objectives > 1;
     if (e->population == 1) {
         return MSC_FAIL(MSC_E_INVALID,
                         "agent evolutionary: population is 1, expected 0 or 2 to 4096");
@@ -93,7 +86,7 @@ static enum msc_status evolutionary_init(struct msc_agent *agent) {
     if (e->mutation == 0.0) {
         e->mutation = 1.0 / (double)msc_agent_space(agent)->n_tasks;
     }
-    e->has_begun = is_first_version(agent) || msc_agent_goal(agent)->n_objectives > 1;
+    e->has_begun = msc_agent_goal(agent)->n_objectives > 1;
     if (!e->has_begun) {
         MSC_TRY(msc_sensitivity_init(&e->sensitivity, arena, &e->sampler.bounds));
         MSC_TRY(msc_knapsack_init(&e->knapsack, arena, &e->sampler.bounds));
@@ -134,9 +127,7 @@ static enum msc_status evolutionary_ask(struct msc_agent *agent, struct msc_prop
                                         size_t max, size_t *n) {
     struct evolution *e = msc_agent_state(agent);
     msc_population_select(&e->members);
-    if (!is_first_version(agent)) {
-        e->n_begun = e->members.n_members; // what failed is made up for
-    }
+    e->n_begun = e->members.n_members; // points that failed are replaced by others
     double bound = e->bounded ? worst_loss(e) : INFINITY;
     if (max > 0 && propose_plan(e, out[0].choices)) {
         out[0].origin = "plan";
@@ -190,8 +181,7 @@ const struct msc_agent_def msc_agent_evolutionary = {
     .abi = MSC_AGENT_ABI,
     .name = "evolutionary",
     .summary = "crossover and mutation of the best points; several objectives by NSGA-II",
-    .version = 2,
-    .oldest = 1,
+    .version = 1,
     .state_size = sizeof(struct evolution),
     .params = evolutionary_params,
     .init = evolutionary_init,

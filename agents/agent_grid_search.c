@@ -45,8 +45,7 @@ static const struct msc_param grid_params[] = {
      .offset = offsetof(struct msc_grid, around),
      .type = MSC_PARAM_I64,
      .number = 100,
-     .max = 1e9,
-     .since = 3},
+     .max = 1e9},
     {0},
 };
 
@@ -89,7 +88,6 @@ size_t msc_grid_difference(size_t n_tasks, const uint32_t base[], const uint32_t
 static enum msc_status grid_search_init(struct msc_agent *agent) {
     struct msc_grid *grid = msc_agent_state(agent);
     grid->takes_bounds = msc_goal_takes_bound(msc_agent_goal(agent), msc_agent_space(agent));
-    grid->takes_parts = msc_agent_version(agent) >= 4;
     grid->best_loss = INFINITY;
     grid->least_violation = INFINITY;
     MSC_TRY(msc_exact_bounds_init(&grid->exact, msc_agent_arena(agent), msc_agent_space(agent),
@@ -155,8 +153,7 @@ const struct msc_agent_def msc_agent_grid_search = {
     .abi = MSC_AGENT_ABI,
     .name = "grid_search",
     .summary = "each task alone and a knapsack of them, greedy steps, or every point",
-    .version = 4,
-    .oldest = 2,
+    .version = 1,
     .state_size = sizeof(struct msc_grid),
     .params = grid_params,
     .init = grid_search_init,

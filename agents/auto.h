@@ -66,12 +66,7 @@ struct msc_auto {
     uint64_t n_awaited, n_drawn, n_hoped, hoped_at;
     bool is_ready, has_plan, is_done;
     bool is_adaptive; // of width and radius
-    bool has_random_starts, has_hopes;
-    bool keeps_hopes; // until the next fit, in two ways, by a width: since version 6
-    bool knows_estimates;
-    // Since version 7: the loss of a trial that was raced out, even where a bound is on what that does
-    // not tell; of probes how many are left, and, once none is, a plan of what they told.
-    bool takes_parts, counts_probes;
+    bool has_hopes;
     bool is_news;      // the models were fitted since a plan was proposed
     bool is_assembled; // the plan of a space of many choices, since a plan was proposed
 };

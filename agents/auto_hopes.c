@@ -11,23 +11,15 @@
 #define TEMPERATURE_STEP 0.3
 #define STARTS (MSC_AUTO_HOPES / DRAWS)
 
-// The unseen points that searches from the usual places end at, by the draw that the model holds; up to
-// version 5 the best of them.
+// Collects the unseen points at which searches from the usual places end, by the model's current draw.
 static void search_draw(struct msc_auto *a) {
     size_t n_tasks = a->sampler.bounds.space->n_tasks;
-    double best = INFINITY;
     for (size_t which = 0; which < STARTS; which++) {
         double value;
         if (msc_auto_search_from(a, which, &value) && msc_auto_is_unseen(a, a->start)) {
-            uint32_t *hope = a->hopes + a->n_hopes * n_tasks;
-            if (a->keeps_hopes || value < best) {
-                memcpy(hope, a->start, n_tasks * sizeof *hope);
-            }
-            best = fmin(best, value);
-            a->n_hopes += a->keeps_hopes;
+            memcpy(a->hopes + a->n_hopes++ * n_tasks, a->start, n_tasks * sizeof *a->hopes);
         }
     }
-    a->n_hopes += !a->keeps_hopes && !isinf(best);
 }
 
 static void gather(struct msc_auto *a, struct msc_pair_model *model) {
@@ -50,7 +42,7 @@ static struct msc_hope next_hope(struct msc_auto *a) {
         a->members.n_members > 0 ? msc_population_outcome(&a->members, 0) : NULL;
     struct msc_hope hope = {
         .model = &a->parts[0].model, .way = MSC_HOPE_BOUND, .width = a->hope_width};
-    if (a->keeps_hopes && best && best->state == MSC_TRIAL_COMPLETE && a->n_hoped % 2 == 1) {
+    if (best && best->state == MSC_TRIAL_COMPLETE && a->n_hoped % 2 == 1) {
         hope.way = MSC_HOPE_IMPROVEMENT;
         hope.best_loss = best->objectives[0];
     }
@@ -62,7 +54,7 @@ bool msc_auto_hope(struct msc_auto *a, struct msc_proposal *out) {
     const struct msc_hope hope = next_hope(a);
     size_t n_tasks = a->sampler.bounds.space->n_tasks;
     double best = INFINITY;
-    if (!a->keeps_hopes || a->hoped_at != a->n_fitted) {
+    if (a->hoped_at != a->n_fitted) {
         gather(a, hope.model);
     }
     msc_pair_model_draw(hope.model, a->sampler.rng, 0.0);

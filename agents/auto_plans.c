@@ -75,7 +75,8 @@ bool msc_auto_search_from(struct msc_auto *a, size_t which, double *value) {
 // How many local searches a plan is worth that may be anywhere.
 static size_t starts_anywhere(const struct msc_auto *a) {
     size_t n = a->parts[0].model.n_points / POINTS_PER_START;
-    return msc_auto_is_opening(a) || msc_auto_looks_additive(a) || !a->has_random_starts
+    bool is_large = a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
+    return msc_auto_is_opening(a) || msc_auto_looks_additive(a) || is_large
                ? 4
                : 4 + (n < MOST_STARTS ? n : MOST_STARTS);
 }

@@ -13,8 +13,6 @@
 //
 // What promises most by the steps before is tried first: the best of what was told so far bounds
 // the rest. Where a step has nothing yet to bound its plans with, its first ask is for a few only.
-//
-// Before version 3 a step towards the bounds tried the next cheaper choice of every task, and took one.
 #include "agents/grid_greedy.h"
 
 #include <float.h>
@@ -80,7 +78,6 @@ static enum msc_status greedy_init(struct msc_agent *agent, struct msc_grid *gri
     g->id = -1;
     g->loss = NAN;
     g->violation = msc_exact_bounds_violation(&grid->exact, g->choices);
-    g->is_hasty = msc_agent_version(agent) >= 3;
     g->quota = QUOTA * g->violation;
     g->n_tries = n_tasks / TRIED_PART > LEAST_TRIES ? n_tasks / TRIED_PART : LEAST_TRIES;
     g->best = msc_arena_array(arena, n_tasks, sizeof *g->best);
@@ -237,8 +234,8 @@ static void greedy_tell_plan(struct msc_grid_greedy *g, const struct msc_trial *
     const struct msc_outcome *outcome = &trial->outcome;
     double loss = msc_grid_loss(outcome);
     g->id = trial->id;
-    g->is_lost = g->is_hasty && g->is_asked && isnan(loss) && isnan(g->loss);
-    g->loss = g->is_hasty && isnan(loss) ? g->loss : loss;
+    g->is_lost = g->is_asked && isnan(loss) && isnan(g->loss);
+    g->loss = isnan(loss) ? g->loss : loss;
     g->violation = isfinite(outcome->violation) ? outcome->violation : g->violation;
     g->quota = fmax(g->quota, QUOTA * g->violation);
 }
@@ -258,7 +255,7 @@ static void greedy_tell(struct msc_agent *agent, struct msc_grid *grid,
         g->ids[entry] = trial->id;
         g->losses[entry] = msc_grid_loss(outcome);
         g->violations[entry] = outcome->violation;
-        if (g->is_hasty && outcome->state == MSC_TRIAL_FAILED) {
+        if (outcome->state == MSC_TRIAL_FAILED) {
             g->gains[entry] = INFINITY;
         }
         // Beyond its bound a loss is not made use of: a trial that is stopped does not tell it.

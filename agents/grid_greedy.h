@@ -9,7 +9,7 @@
 
 // Does a step try a part of what there is, and take several changes?
 static inline bool msc_grid_greedy_takes_several(const struct msc_grid_greedy *g) {
-    return g->is_hasty && g->violation > 0.0 && !g->is_wide;
+    return g->violation > 0.0 && !g->is_wide;
 }
 
 static inline size_t msc_grid_greedy_entry(const struct msc_grid *grid,

@@ -4,8 +4,8 @@
 // proposed as probes, so that they are measured all the same. Under bounds what comes last depends on
 // every loss. Where the goal has none the plan is made of each task's best choice, and a choice is of
 // no use above the least loss of its task so far, which is that of the most expensive plan to begin
-// with. What was raced out lost what is estimated; a metric that it did not tell, and that a bound is
-// on, is taken to be that of the most expensive plan. (Since version 4: before, it had failed.)
+// with. A trial that was raced out has its estimated loss; a bounded metric that it did not measure
+// is taken to be that of the most expensive plan.
 #include "agents/grid_search.h"
 
 #include <math.h>
@@ -129,7 +129,7 @@ static void per_task_note(struct msc_agent *agent, struct msc_grid *grid, size_t
                           const struct msc_trial *trial) {
     const struct msc_goal *goal = msc_agent_goal(agent);
     const struct msc_outcome *outcome = &trial->outcome;
-    bool is_part = grid->takes_parts && msc_goal_is_estimate(goal, trial);
+    bool is_part = msc_goal_is_estimate(goal, trial);
     grid->per_task.is_open[entry] = false;
     grid->per_task.losses[entry] = is_part ? outcome->objectives[0] : msc_grid_loss(outcome);
     for (size_t i = 0; i < goal->n_bounds; i++) {

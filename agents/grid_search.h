@@ -36,9 +36,8 @@ struct msc_grid_greedy {
     int64_t id;        // the trial that told of it, or -1
     double loss;       // NaN: not known
     double violation;
-    bool is_hasty;    // steps towards the bounds try a part of what there is, and take several
-    double quota;     // hasty: of the violation that a step removes
-    size_t n_tries;   // hasty: changes that a step tries
+    double quota;     // violation that a step towards the bounds removes
+    size_t n_tries;   // changes that a step towards the bounds tries, unless it is wide
     bool is_asked;    // the plan where it stands was proposed
     bool is_lost;     // it is the most expensive one, and failed
     uint32_t *best;   // [n_tasks], of the points told the one to begin with instead
@@ -79,9 +78,8 @@ struct msc_grid {
     bool goes_around;                  // there are bounds to go around within
     struct msc_grid_around neighbours; // of the best point, once the mode has its plan
     bool takes_bounds;                 // the goal is one whose trials can be stopped
-    bool takes_parts; // losses of raced-out trials, where a bound is on what these do not tell
-    double best_loss; // of the feasible trials told; +inf: none
-    double least_violation; // of all trials told that may win; +inf: none
+    double best_loss;                  // of the feasible trials told; +inf: none
+    double least_violation;            // of all trials told that may win; +inf: none
     struct msc_exact_bounds exact;
     struct msc_grid_per_task per_task;
     struct msc_grid_greedy greedy;

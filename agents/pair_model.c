@@ -35,11 +35,12 @@ static const double correlations[] = {CORRELATION, 0.0};
 enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *arena,
                                     const struct msc_exact_bounds *bounds) {
     enum { N = MSC_PAIR_POINTS, E = MSC_PAIR_ENTRIES, ALL = N + MSC_PAIR_PENDING };
+    enum { MOST = N - MSC_PAIR_PENDING };
     size_t n_tasks = bounds->space->n_tasks, n = bounds->n_entries;
     *m = (struct msc_pair_model){
         .bounds = bounds, .max_points = POINTS_TIMES_TASKS / n_tasks, .correlation = CORRELATION};
     m->max_points = m->max_points < LEAST_POINTS ? LEAST_POINTS
-                    : m->max_points > N          ? N
+                    : m->max_points > MOST       ? MOST
                                                  : m->max_points;
     const struct {
         void **array;
@@ -433,7 +434,7 @@ static void choose_strengths(struct msc_pair_model *m) {
 
 static bool is_due_to_choose(const struct msc_pair_model *m) {
     bool has_grown = (double)m->n_points >= CHOOSE_AGAIN * (double)m->n_chosen;
-    bool is_replaced = m->chooses_again && m->n_points == m->max_points &&
+    bool is_replaced = m->n_points == m->max_points &&
                        (double)(m->n_told - m->chosen_at) >= REPLACED * (double)m->max_points;
     return has_grown || is_replaced || m->n_points <= FEW_POINTS;
 }
@@ -470,9 +471,7 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
     m->has_mean = false;
     m->n_believed = 0;
     set_scales(m);
-    if (m->avoids_unusable) {
-        replace_unusable(m);
-    }
+    replace_unusable(m);
     choose_pairs(m);
     set_features(m);
     set_covariances(m);
@@ -484,6 +483,6 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
         (m->learns_correlation ? choose_correlation : choose_strengths)(m);
     }
     while (!isfinite(likelihood(m, m->strengths)) && m->n_points > 0) {
-        m->n_points--; // rounding left no positive definite matrix; or a mean is infinite
+        m->n_points--; // rounding left no positive definite matrix
     }
 }

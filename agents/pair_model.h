@@ -31,10 +31,10 @@
 struct msc_pair_model {
     const struct msc_exact_bounds *bounds; // borrowed
     // Told:
-    size_t max_points;
-    size_t n_points;  // that the posterior rests on
-    size_t n_pending; // told since: they are behind those
-    bool is_stale;    // points were replaced since the fit
+    size_t max_points; // leaves room for points that are believed
+    size_t n_points;   // that the posterior rests on
+    size_t n_pending;  // told since: they are behind those
+    bool is_stale;     // points were replaced since the fit
     uint64_t n_told;
     uint32_t *points; // [MSC_PAIR_POINTS + MSC_PAIR_PENDING, n_tasks]
     double *values;   // likewise
@@ -56,10 +56,7 @@ struct msc_pair_model {
     double *unknown;  // [n_tasks], of one point
     double *task_scales; // [n_tasks]
     double correlation;
-    // Set by whoever owns it: it learns the correlation, which else is 0.5; takes a mean that is not
-    // finite for a greater loss than all others together; chooses strengths anew once half of the
-    // points that they were chosen by may have been replaced.
-    bool learns_correlation, avoids_unusable, chooses_again;
+    bool learns_correlation; // set by the owner; if false it is 0.5
     // The posterior:
     int strengths[MSC_PAIR_STRENGTHS];  // places on the grid: of unknown, pairs, noise
     size_t n_chosen;                    // points when they were chosen

@@ -52,16 +52,6 @@ void msc_param_defaults(const struct msc_param params[], void *target) {
     }
 }
 
-void msc_param_clear(const struct msc_param *param, void *target) {
-    const struct msc_param zero[] = {{.name = param->name,
-                                      .offset = param->offset,
-                                      .type = param->type,
-                                      .text = param->type == MSC_PARAM_ENUM ? "0" : NULL,
-                                      .names = "0"},
-                                     {0}};
-    msc_param_defaults(zero, target);
-}
-
 static enum msc_status write_i64(cJSON *object, const char *key, int64_t value) {
     if (fabs((double)value) <= INTEGER_LIMIT) {
         return msc_json_add_number(object, key, (double)value);

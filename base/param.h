@@ -29,7 +29,7 @@ enum msc_param_type {
     MSC_PARAM_ENUM,     // int: index into names
     MSC_PARAM_DURATION, // double, seconds; JSON number of seconds or text such as "8h"
     MSC_PARAM_JSON,     // const struct cJSON *: any value, borrowed from the object that is read
-    MSC_PARAM_WORD,     // as TEXT, but not written where it is NULL: later than records without it
+    MSC_PARAM_WORD,     // as TEXT, but msc_param_write leaves it out if it is NULL
     MSC_PARAM_OBJECT,   // as JSON, with the same difference
 };
 
@@ -43,7 +43,6 @@ struct msc_param {
     double min, max;   // range of I64, F64, DURATION; both 0: no limit
     const char *names; // ENUM: "first|second"
     const char *unit;  // for help only; may be NULL
-    unsigned since;    // of an agent: the version that first had it; with an earlier one it is 0
 };
 
 // The index of `text` among the names "first|second|...", or -1.
@@ -51,9 +50,6 @@ int msc_param_index(const char *names, const char *text);
 
 // Writes every default into `target`. Text defaults are borrowed from the table.
 void msc_param_defaults(const struct msc_param params[], void *target);
-
-// Sets a member to 0, false, NULL or the first of its names.
-void msc_param_clear(const struct msc_param *param, void *target);
 
 // Reads a JSON object (NULL: nothing) over the present values. An unknown key, a wrong type or a
 // value out of range is MSC_E_INVALID; the message begins with `where` (such as "agent") and

@@ -59,11 +59,9 @@ def search(mscgym, folder, model, samples, target, batch, entry):
 
 def float_model(mscgym, model, folder):
     """The float model as mscgym exports it, whose names are those of its searches."""
-    path, strategy = os.path.join(folder, "float.onnx"), os.path.join(folder, "none.json")
-    with open(strategy, "w") as file:
-        file.write('{"schema":"mscgym.strategy.1","edits":[]}')
-    subprocess.run([mscgym, "export", "--model", model, "--strategy", strategy, "-o", path,
-                    "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    path = os.path.join(folder, "float.onnx")
+    subprocess.run([mscgym, "export", "--model", model, "-o", path, "--quiet"], check=True,
+                   stdout=subprocess.DEVNULL)
     return path
 
 

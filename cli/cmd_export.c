@@ -288,7 +288,7 @@ static enum msc_status export_strategy(const struct msc_cli_call *call,
     MSC_TRY_OUT(load_model(&loaded, call, v, v->weights ? &weights : NULL));
     MSC_TRY_OUT(msc_graph_split(&graph, loaded));
     if (v->strategy) {
-        MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->console->log));
+        MSC_TRY_OUT(msc_strategy_load(&strategy, v->strategy));
     }
     if (v->recalibrate) {
         MSC_TRY_OUT(cmd_export_recalibrate(strategy, call, v, v->weights ? &weights : NULL));

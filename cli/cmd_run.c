@@ -424,7 +424,7 @@ static enum msc_status run_model(const struct msc_cli_call *call, const struct r
         msc_model_take_whole(m, inputs);
     }
     if (v->strategy) {
-        MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->console->log));
+        MSC_TRY_OUT(msc_strategy_load(&strategy, v->strategy));
     }
     run.inputs = inputs;
     run.places = places;
@@ -527,7 +527,7 @@ static enum msc_status collect_model(const struct msc_cli_call *call, const stru
     MSC_TRY_OUT(msc_file_set_read(&files, "the inputs", v->dataset));
     MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_ANY, "--output", v->output));
     if (v->strategy) {
-        MSC_TRY_OUT(msc_strategy_open(&strategy, v->strategy, &call->console->log));
+        MSC_TRY_OUT(msc_strategy_load(&strategy, v->strategy));
     }
     MSC_TRY_OUT(msc_cli_fill_model_options(&o, call, &v->common));
     if (o.n_bindings == 0 && subject.config) {

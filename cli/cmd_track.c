@@ -230,7 +230,7 @@ static enum msc_status track_open_subjects(struct msc_subject subjects[2],
                             words[i][0], i == 0 ? "from" : "strategy", words[i][1]);
         }
         if (words[i][1]) {
-            MSC_TRY(msc_strategy_open(&subjects[i].own, words[i][1], o.log));
+            MSC_TRY(msc_strategy_load(&subjects[i].own, words[i][1]));
             subjects[i].strategy = subjects[i].own;
         }
     }

@@ -36,7 +36,6 @@ struct msc_distill_options {
     enum msc_loss_kind kind;
     int kl_axis; // of the whole output; negative counts from the end
     bool kl_is_logits;
-    bool kl_is_by_libm;         // as environments up to version 2 had it
     const char *const *tensors; // names or aliases of what is compared; n_tensors 0: the outputs
     size_t n_tensors;
     const double *weights;    // [n_tensors], or NULL: equal
@@ -45,9 +44,6 @@ struct msc_distill_options {
     const struct msc_sample_metric *metrics; // [n_metrics], borrowed until destroy
     size_t n_metrics;                        // at most MSC_MAX_METRICS
     const struct msc_target *target;         // of the evaluator's slots; may be NULL
-    // Means are added up sample by sample, as environments of version 1 had it. Else each batch is
-    // added up for itself, and then batch after batch.
-    bool is_by_sample;
 };
 
 struct msc_distill_run {
@@ -109,7 +105,7 @@ enum msc_status msc_distill_fold(struct msc_distill *d, struct msc_distill_run *
                                  size_t n_batches, size_t end);
 size_t msc_distill_n_batches(const struct msc_distill *d);
 size_t msc_distill_n_terms(const struct msc_distill *d); // of a run
-// Terms are of [these sums] batches each; 0: of samples (is_by_sample).
+// Terms are [n_sums][n_batches]: the sums of the losses, then of each metric, over a batch's samples.
 size_t msc_distill_n_sums(const struct msc_distill *d);
 // The losses of the samples of the first batches, over the number of all samples, by a run's terms.
 double msc_distill_partial_loss(const struct msc_distill *d, const double terms[],

@@ -67,11 +67,6 @@ struct msc_sample {
     int64_t sample; // of the dataset
 };
 
-// What a mean is the sum of, in this order: batches, or samples (is_by_sample).
-static inline size_t msc_distill__n_units(const struct msc_distill *d) {
-    return d->options.is_by_sample ? (size_t)d->n_samples : msc_dataset_n_batches(d->dataset);
-}
-
 // The reference of row `row` of a batch.
 static inline float *msc_distill__reference(const struct msc_distill_tensor *c, size_t batch,
                                             int64_t row) {

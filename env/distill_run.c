@@ -39,9 +39,7 @@ int64_t msc_sample_label(const struct msc_sample *s) {
 // Weighted mean over what is compared.
 static double sample_loss(const struct msc_sample *s) {
     const struct msc_distill *d = s->distill;
-    const struct msc_loss loss = {.kind = d->options.kind,
-                                  .is_logits = d->options.kl_is_logits,
-                                  .is_by_libm = d->options.kl_is_by_libm};
+    const struct msc_loss loss = {.kind = d->options.kind, .is_logits = d->options.kl_is_logits};
     double sum = 0;
     double weights = 0;
     for (size_t i = 0; i < d->n_compared; i++) {
@@ -54,24 +52,18 @@ static double sample_loss(const struct msc_sample *s) {
     return sum / weights;
 }
 
-// Terms of all sums of a run: of the losses first, then of each metric.
-size_t msc_distill_n_terms(const struct msc_distill *d) {
-    return (1 + d->options.n_metrics) * msc_distill__n_units(d);
-}
-
 size_t msc_distill_n_sums(const struct msc_distill *d) {
-    return d->options.is_by_sample ? 0 : 1 + d->options.n_metrics;
+    return 1 + d->options.n_metrics;
 }
 
-// The terms [n_units] of one sum of a run: 0: of the losses, then of the metrics.
+size_t msc_distill_n_terms(const struct msc_distill *d) {
+    return msc_distill_n_sums(d) * msc_distill_n_batches(d);
+}
+
+// The terms [n_batches] of one sum of a run: 0: of the losses, then of the metrics.
 static double *terms_of(const struct msc_distill *d, size_t run, size_t sum) {
     double *own = d->runs[run].terms;
-    return (own ? own : d->terms + run * msc_distill_n_terms(d)) + sum * msc_distill__n_units(d);
-}
-
-// The unit that the first sample of a batch is in.
-static size_t first_unit(const struct msc_distill *d, size_t batch) {
-    return d->options.is_by_sample ? (size_t)first_sample(d, batch) : batch;
+    return (own ? own : d->terms + run * msc_distill_n_terms(d)) + sum * msc_distill_n_batches(d);
 }
 
 static bool has_metric(const struct msc_distill *d, size_t metric) {
@@ -90,28 +82,22 @@ static void distill_begin_run(void *payload, size_t index) {
     }
 }
 
-static void clear_terms(struct msc_distill *d, size_t run, size_t batch) {
-    size_t first = first_unit(d, batch), n = first_unit(d, batch + 1) - first;
-    for (size_t sum = 0; sum <= d->options.n_metrics; sum++) {
-        memset(terms_of(d, run, sum) + first, 0, n * sizeof(d->terms[0]));
-    }
-}
-
 static void compare_samples(struct msc_distill *d, size_t trial, size_t batch,
                             const float *const values[]) {
     int64_t n = msc_dataset_batch_samples(d->dataset, batch);
-    clear_terms(d, trial, batch);
+    for (size_t sum = 0; sum < msc_distill_n_sums(d); sum++) {
+        terms_of(d, trial, sum)[batch] = 0;
+    }
     for (int64_t row = 0; row < n; row++) {
         const struct msc_sample s = {.distill = d,
                                      .values = values,
                                      .batch = batch,
                                      .row = row,
                                      .sample = first_sample(d, batch) + row};
-        size_t unit = first_unit(d, batch) + (d->options.is_by_sample ? (size_t)row : 0);
-        terms_of(d, trial, 0)[unit] += sample_loss(&s);
+        terms_of(d, trial, 0)[batch] += sample_loss(&s);
         for (size_t m = 0; m < d->options.n_metrics; m++) {
             if (has_metric(d, m)) {
-                terms_of(d, trial, 1 + m)[unit] += d->options.metrics[m].sample(&s);
+                terms_of(d, trial, 1 + m)[batch] += d->options.metrics[m].sample(&s);
             }
         }
     }
@@ -154,10 +140,11 @@ static enum msc_status distill_compare_batch(void *payload, size_t trial, size_t
     return status;
 }
 
-// Adds terms of a sum, in their order.
-static double add_units(double sum, const double terms[], size_t first, size_t end) {
-    for (size_t unit = first; unit < end; unit++) {
-        sum += terms[unit];
+// Adds the terms of a sum, batch by batch.
+static double add_terms(const double terms[], size_t n_batches) {
+    double sum = 0;
+    for (size_t batch = 0; batch < n_batches; batch++) {
+        sum += terms[batch];
     }
     return sum;
 }
@@ -170,9 +157,7 @@ static void add_up_losses(struct msc_distill *d, size_t index) {
     const bool *is_compared = d->is_compared + index * msc_dataset_n_batches(d->dataset);
     while (!sum->is_over && sum->n_batches < msc_dataset_n_batches(d->dataset) &&
            is_compared[sum->n_batches]) {
-        size_t first = first_unit(d, sum->n_batches++);
-        sum->losses =
-            add_units(sum->losses, terms_of(d, index, 0), first, first_unit(d, sum->n_batches));
+        sum->losses += terms_of(d, index, 0)[sum->n_batches++];
         sum->is_over = run->is_bounded && sum->losses / (double)d->n_samples > run->bound;
     }
 }
@@ -189,7 +174,7 @@ static void measure_run(struct msc_distill *d, size_t index) {
     for (size_t m = 0; m < d->options.n_metrics; m++) {
         run->metrics[m] = NAN;
         if (is_whole && has_metric(d, m)) {
-            double sum = add_units(0, terms_of(d, index, 1 + m), 0, msc_distill__n_units(d));
+            double sum = add_terms(terms_of(d, index, 1 + m), msc_distill_n_batches(d));
             run->metrics[m] = sum / (double)d->n_samples;
         }
     }
@@ -242,7 +227,7 @@ size_t msc_distill_n_batches(const struct msc_distill *d) {
 
 double msc_distill_partial_loss(const struct msc_distill *d, const double terms[],
                                 size_t n_batches) {
-    return add_units(0, terms, 0, first_unit(d, n_batches)) / (double)d->n_samples;
+    return add_terms(terms, n_batches) / (double)d->n_samples;
 }
 
 enum msc_status msc_distill_run_batches(struct msc_distill *d, struct msc_distill_run runs[],

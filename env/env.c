@@ -12,7 +12,6 @@
 
 struct msc_env {
     const struct msc_env_def *def;
-    unsigned version; // whose results it gives
     void *state;
     struct msc_env_host host, whole;
     struct msc_graph *pruned; // what `base` leaves of the graph; NULL: all of it
@@ -55,10 +54,6 @@ struct msc_arena *msc_env_arena(struct msc_env *env) {
 
 const struct msc_env_def *msc_env_definition(const struct msc_env *env) {
     return env->def;
-}
-
-unsigned msc_env_version(const struct msc_env *env) {
-    return env->version;
 }
 
 const struct msc_space *msc_env_space(const struct msc_env *env) {
@@ -113,12 +108,6 @@ static enum msc_status env_start(struct msc_env *env) {
 
 enum msc_status msc_env_create(struct msc_env **out, const struct msc_env_def *def,
                                const struct cJSON *config, const struct msc_env_host *host) {
-    return msc_env_create_version(out, def, 0, config, host);
-}
-
-enum msc_status msc_env_create_version(struct msc_env **out, const struct msc_env_def *def,
-                                       unsigned version, const struct cJSON *config,
-                                       const struct msc_env_host *host) {
     if (def->abi != MSC_ENV_ABI) {
         return MSC_FAIL(
             MSC_E_UNSUPPORTED,
@@ -131,7 +120,6 @@ enum msc_status msc_env_create_version(struct msc_env **out, const struct msc_en
         return MSC_FAIL(MSC_E_NOMEM, "environment %s: out of memory", def->name);
     }
     env->def = def;
-    env->version = msc_trial_runs_has(def) ? msc_trial_runs_version(version, config) : def->version;
     env->config = config;
     env->host = *host;
     env->host.abi = MSC_ENV_ABI;
@@ -409,7 +397,7 @@ enum msc_status msc_env_identity(struct msc_hash *out, const struct msc_env *env
     MSC_TRY(hash_params(&params, env));
     struct msc_hash h = msc_hash_bytes("msc_env", 7);
     h = msc_hash_add_text(h, env->def->name);
-    h = msc_hash_add_u64(h, env->version);
+    h = msc_hash_add_u64(h, env->def->version);
     h = msc_hash_combine(h, msc_space_hash(msc_env_space(env)));
     h = msc_hash_combine(h, params);
     *out = env->def->identity ? msc_hash_combine(h, env->def->identity(env)) : h;
@@ -418,7 +406,7 @@ enum msc_status msc_env_identity(struct msc_hash *out, const struct msc_env *env
 
 enum msc_status msc_env_describe(const struct msc_env *env, struct cJSON *object) {
     MSC_TRY(msc_json_add_text(object, "type", env->def->name));
-    MSC_TRY(msc_json_add_number(object, "version", env->version));
+    MSC_TRY(msc_json_add_number(object, "version", env->def->version));
     struct cJSON *params = cJSON_CreateObject();
     MSC_TRY(msc_json_add(object, "params", params));
     MSC_TRY(msc_param_write(env->def->params, env->state, params));

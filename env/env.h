@@ -40,12 +40,6 @@ enum msc_status msc_env_select(const struct msc_env_def **def, struct msc_env_li
 // the definition needs, or the space it built is not sound.
 enum msc_status msc_env_create(struct msc_env **out, const struct msc_env_def *def,
                                const struct cJSON *config, const struct msc_env_host *host);
-// The same in an older version, with the results of that, as a record of it goes on with. Where the
-// definition knows only its own version, or `version` is 0, it is made in that.
-enum msc_status msc_env_create_version(struct msc_env **out, const struct msc_env_def *def,
-                                       unsigned version, const struct cJSON *config,
-                                       const struct msc_env_host *host);
-unsigned msc_env_version(const struct msc_env *env);
 void msc_env_destroy(struct msc_env *env); // accepts NULL
 
 // The host as it was given: its graph is the model's, of which msc_env_host has what the strategy that

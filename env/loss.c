@@ -63,41 +63,35 @@ static double loss_cosine(const struct msc_loss *loss, const float y[], const fl
     return distance > 0 || isnan(distance) ? distance : 0.0;
 }
 
-struct maths {
-    double (*exp)(double x);
-    double (*log)(double x);
-};
-
 // log of the sum of exponentials of n values `stride` apart.
-static double log_sum_exp(const struct maths *m, const float x[], int64_t n, int64_t stride) {
+static double log_sum_exp(const float x[], int64_t n, int64_t stride) {
     double top = -INFINITY;
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
         top = (double)x[i * stride] > top ? (double)x[i * stride] : top;
     }
     for (int64_t i = 0; i < n; i++) {
-        sum += m->exp((double)x[i * stride] - top);
+        sum += msc_maths_exp((double)x[i * stride] - top);
     }
-    return top + m->log(sum);
+    return top + msc_maths_log(sum);
 }
 
-static double divergence_of_logits(const struct maths *m, const float y[], const float z[],
-                                   int64_t n, int64_t stride) {
-    double norm_y = log_sum_exp(m, y, n, stride);
-    double norm_z = log_sum_exp(m, z, n, stride);
+static double divergence_of_logits(const float y[], const float z[], int64_t n, int64_t stride) {
+    double norm_y = log_sum_exp(y, n, stride);
+    double norm_z = log_sum_exp(z, n, stride);
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
         double log_p = (double)y[i * stride] - norm_y;
         double log_q = (double)z[i * stride] - norm_z;
-        sum += m->exp(log_p) * (log_p - log_q);
+        sum += msc_maths_exp(log_p) * (log_p - log_q);
     }
     return sum;
 }
 
 // Probabilities below the smallest normal float count as it: a network that rounds one to 0 is far
 // off, not infinitely far.
-static double divergence_of_probabilities(const struct maths *m, const float y[], const float z[],
-                                          int64_t n, int64_t stride) {
+static double divergence_of_probabilities(const float y[], const float z[], int64_t n,
+                                          int64_t stride) {
     const double least = 1.1754943508222875e-38;
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -107,7 +101,7 @@ static double divergence_of_probabilities(const struct maths *m, const float y[]
             return NAN;
         }
         if (p > 0) {
-            sum += p * m->log(p / (q > least ? q : least));
+            sum += p * msc_maths_log(p / (q > least ? q : least));
         }
     }
     return sum;
@@ -115,16 +109,14 @@ static double divergence_of_probabilities(const struct maths *m, const float y[]
 
 static double loss_kl(const struct msc_loss *loss, const float y[], const float z[],
                       struct msc_loss_shape s, double mean_square) {
-    static const struct maths own = {msc_maths_exp, msc_maths_log}, libm = {exp, log};
-    const struct maths *m = loss->is_by_libm ? &libm : &own;
     double sum = 0;
     (void)mean_square;
     for (int64_t o = 0; o < s.outer; o++) {
         for (int64_t i = 0; i < s.inner; i++) {
             int64_t at = o * s.axis * s.inner + i;
             double d = loss->is_logits
-                           ? divergence_of_logits(m, y + at, z + at, s.axis, s.inner)
-                           : divergence_of_probabilities(m, y + at, z + at, s.axis, s.inner);
+                           ? divergence_of_logits(y + at, z + at, s.axis, s.inner)
+                           : divergence_of_probabilities(y + at, z + at, s.axis, s.inner);
             // Rounding can leave a hair below zero, which no divergence is.
             sum += d > 0 || isnan(d) ? d : 0;
         }

@@ -40,9 +40,7 @@ struct msc_loss_shape {
 
 struct msc_loss {
     enum msc_loss_kind kind;
-    // Of kl.
-    bool is_logits;
-    bool is_by_libm; // with the exponentials and logarithms of the C library, as once
+    bool is_logits; // of kl
 };
 
 double msc_loss_sample(const struct msc_loss *loss, const float y[], const float z[],

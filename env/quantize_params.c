@@ -47,7 +47,7 @@ static enum msc_status complete_scheme(cJSON *config, const char *key,
     cJSON *object = cJSON_CreateObject();
     cJSON_DeleteItemFromObjectCaseSensitive(config, key);
     MSC_TRY(msc_json_add(config, key, object));
-    // Of activations records of before know nothing of it.
+    // An activation's scheme names it only if it is true.
     if (is_weight || scheme->is_per_channel) {
         MSC_TRY(msc_json_add_bool(object, "per_channel", scheme->is_per_channel));
     }

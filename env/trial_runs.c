@@ -29,21 +29,12 @@ struct msc_trial_runs *msc_trial_runs_of(const struct msc_env *env) {
                : NULL;
 }
 
-unsigned msc_trial_runs_version(unsigned asked, const struct cJSON *config) {
-    const cJSON *loss = cJSON_GetObjectItemCaseSensitive(config, "loss");
-    bool is_kl = cJSON_IsString(loss) && strcmp(loss->valuestring, "kl") == 0;
-    unsigned last = is_kl ? MSC_TRIAL_RUNS_OWN_KL : MSC_TRIAL_RUNS_BY_BATCH;
-    return asked > 0 && asked < last ? asked : last;
-}
-
 enum msc_status msc_trial_runs_choose(struct msc_trial_runs *r, struct msc_distill_options *o,
                                       const struct msc_metric_row table[],
                                       const struct msc_env *env) {
     MSC_TRY(msc_metrics_choose(&r->metrics, table, msc_env_host(env), msc_env_config(env)));
     o->metrics = r->metrics.sampled;
     o->n_metrics = r->metrics.n_sampled;
-    o->is_by_sample = msc_env_version(env) < MSC_TRIAL_RUNS_BY_BATCH;
-    o->kl_is_by_libm = msc_env_version(env) < MSC_TRIAL_RUNS_OWN_KL;
     return MSC_OK;
 }
 

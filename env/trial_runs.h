@@ -42,14 +42,7 @@ struct msc_trial_runs {
     size_t capacity;
 };
 
-// Versions of environments that have runs: 1 adds means up sample by sample, 2 batch by batch, 3 has
-// exponentials and logarithms of its own in the loss kl. Records go on in theirs.
-enum { MSC_TRIAL_RUNS_BY_BATCH = 2, MSC_TRIAL_RUNS_OWN_KL = 3, MSC_TRIAL_RUNS_VERSION = 3 };
-
 bool msc_trial_runs_has(const struct msc_env_def *def);
-// The version that such an environment is made in: the one asked for, 0 or one that there is not for the
-// last that results differ in. Without kl that is 2.
-unsigned msc_trial_runs_version(unsigned asked, const struct cJSON *config);
 // The runs of an environment that has any, or NULL.
 struct msc_trial_runs *msc_trial_runs_of(const struct msc_env *env);
 // Chooses the metrics of a table, and has the loss measure them.

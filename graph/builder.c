@@ -76,7 +76,7 @@ const char *msc_builder_int(struct msc_builder *b, int64_t value) {
     return msc_arena_printf(&b->arena, "%lld", (long long)value);
 }
 
-// The operator's hint with the next number that is kept for nobody; NULL: out of memory.
+// The operator's hint with the next number that is not reserved; NULL: out of memory.
 static const char *hinted_name(struct msc_builder *b, enum msc_op op) {
     const char *hint = msc_op_info(op)->hint;
     for (;;) {
@@ -88,8 +88,8 @@ static const char *hinted_name(struct msc_builder *b, enum msc_op op) {
     }
 }
 
-// The wanted name when no joint has it, nor any weight the name of the joint's first output; else the
-// first hinted one of which that is true. NULL: out of memory.
+// The wanted name if no joint has it and no weight has the name of the joint's first output; else
+// the first hinted name that meets both conditions. NULL: out of memory.
 static const char *joint_name(struct msc_builder *b, const char *wanted, enum msc_op op) {
     const char *name = wanted != NULL && wanted[0] != '\0' ? wanted : hinted_name(b, op);
     for (;;) {
@@ -105,8 +105,8 @@ static const char *joint_name(struct msc_builder *b, const char *wanted, enum ms
     }
 }
 
-// TensorFlow's exporters call a value as we call a joint's output, "node:0". The elements that were
-// computed for it then take the joint's name, to leave the other to the output.
+// TensorFlow's exporters name a value as MSC names a joint's output, "node:0". Its elements then
+// take the joint's name, so that the output can have "node:0".
 static bool is_called_as_output(const struct msc_value *v) {
     size_t n = v->joint_name == NULL ? 0 : strlen(v->joint_name);
     return n > 0 && strncmp(v->name, v->joint_name, n) == 0 && strcmp(v->name + n, ":0") == 0;
@@ -116,7 +116,7 @@ static const char *builder_wanted_name(const struct msc_value *v) {
     return v->name[0] == '\0' ? "const" : is_called_as_output(v) ? v->joint_name : v->name;
 }
 
-// A name for a weight: the wanted one, or that with the first free number.
+// A name for a weight: the wanted name, or the wanted name with the first free number.
 static const char *weight_name(struct msc_builder *b, const struct msc_value *v) {
     const char *base = builder_wanted_name(v);
     const char *name = base;
@@ -128,7 +128,7 @@ static const char *weight_name(struct msc_builder *b, const struct msc_value *v)
     return name;
 }
 
-// The weight of this name when it has the same elements and letters: another value made it.
+// A weight of this name with the same elements and layout, which another value made.
 static int32_t find_weight(const struct msc_builder *b, const struct msc_value *v,
                            const char *layout) {
     int32_t id = msc_graph__live_tensor(b->graph, builder_wanted_name(v));
@@ -141,7 +141,7 @@ static int32_t find_weight(const struct msc_builder *b, const struct msc_value *
     return is_same ? id : MSC_NO_ID;
 }
 
-// Whether a weight can be read with these letters; one without any takes them.
+// Sets *is_shared if the weight can be read with this layout. A weight without a layout takes it.
 static enum msc_status share_weight(bool *is_shared, struct msc_builder *b, int32_t weight,
                                     const char *layout) {
     struct msc_tensor *t = &b->graph->tensors[weight]->tensor;
@@ -201,7 +201,7 @@ enum msc_status msc_builder_tensor(int32_t *out, struct msc_builder *b, struct m
     return MSC_OK;
 }
 
-// A joint's parts as they come together.
+// The parts of a joint while it is assembled.
 struct assembly {
     struct msc_builder *b;
     const struct msc_builder_joint *from;
@@ -231,7 +231,7 @@ static void set_attr(struct assembly *a, const char *key, const char *value) {
     a->n_attrs += i == a->n_attrs;
 }
 
-// The length of the axis that a joint works along, or -1: it is not known yet.
+// The length of the axis that the joint works along, or -1 if it is not known yet.
 static int64_t axis_length(const struct assembly *a) {
     const struct msc_value *x = a->from->operands[0];
     const struct msc_op_attr *row = msc_op_attr_find(a->from->op, "axis");
@@ -251,7 +251,7 @@ static int64_t axis_length(const struct assembly *a) {
     return x->constant != NULL ? msc_array_dim(x->constant, (int)axis) : t->dims[axis];
 }
 
-// Sizes of parts become the points between them.
+// Converts sizes of parts to the points between them.
 static enum msc_status cut_points(const char **out, const struct assembly *a,
                                   const struct msc_array *sizes) {
     int n = (int)msc_array_n_elements(sizes);
@@ -260,16 +260,17 @@ static enum msc_status cut_points(const char **out, const struct assembly *a,
     for (int i = 0; cuts != NULL && i < n; i++) {
         int64_t size = msc_array_get_i64(sizes, i);
         if (size < 0) {
-            return MSC_FAIL(MSC_E_INVALID, "part %d of the axis has length %lld", i,
+            return MSC_FAIL(MSC_E_INVALID,
+                            "part %d of the axis has length %lld, expected 0 or more", i,
                             (long long)size);
         }
         if (__builtin_add_overflow(total, size, &total)) {
-            return MSC_FAIL(MSC_E_INVALID, "parts add up to more than any axis is long");
+            return MSC_FAIL(MSC_E_INVALID, "the sizes of the parts add up to more than 2^63 - 1");
         }
         cuts[i] = total;
     }
     if (length >= 0 && total != length) {
-        return MSC_FAIL(MSC_E_INVALID, "parts add up to %lld, the axis is %lld long",
+        return MSC_FAIL(MSC_E_INVALID, "parts add up to %lld, but the axis has length %lld",
                         (long long)total, (long long)length);
     }
     *out = cuts == NULL ? NULL : msc_builder_ints(a->b, cuts, n > 0 ? n - 1 : 0);
@@ -294,7 +295,7 @@ static const char *floats_text(struct msc_builder *b, const struct msc_array *ar
     return values == NULL ? NULL : msc_builder_floats(b, values, n);
 }
 
-// "" where the limit is no limit.
+// "" if the bound is infinite or absent.
 static const char *float_text(struct msc_builder *b, const struct msc_array *array) {
     if (msc_array_n_elements(array) != 1) {
         return "";
@@ -317,7 +318,8 @@ static enum msc_status add_attribute(struct assembly *a, const struct msc_op_rol
         return msc_graph__no_memory(b->graph);
     }
     if (v->constant == NULL || msc_array_n_elements(v->constant) > 4096) {
-        return MSC_FAIL(MSC_E_INVALID, "parameter %s has no elements, or too many", key);
+        return MSC_FAIL(MSC_E_INVALID, "parameter %s must be a constant with at most 4096 elements",
+                        key);
     }
     const char *text = NULL;
     if (op == MSC_OP_SPLIT) {
@@ -343,7 +345,7 @@ static enum msc_status add_attribute(struct assembly *a, const struct msc_op_rol
     return MSC_OK;
 }
 
-// Letters that the role itself tells.
+// The axis letters that the role itself defines.
 static const char *role_layout(const struct assembly *a, const struct msc_op_role *role) {
     if (role->length == 6 && strncmp(role->name, "weight", 6) == 0) {
         const char *layout = find_attr(a, "kernel_layout");
@@ -364,7 +366,8 @@ static enum msc_status add_weight(struct assembly *a, const struct msc_op_role *
     return make_weight(&weight->tensor, a->b, v, layout);
 }
 
-// Attributes hold floats: a limit of integers or of doubles may be none, and stays an operand.
+// Attributes hold floats. A bound of integers or doubles may not fit one; it then remains an
+// operand.
 static bool fits_attribute(const struct assembly *a, const struct msc_op_role *role,
                            const struct msc_value *v) {
     char key[32];
@@ -374,7 +377,8 @@ static bool fits_attribute(const struct assembly *a, const struct msc_op_role *r
            msc_array_fits_float(v->constant, 0);
 }
 
-// What one operand becomes. Positions that take nothing else are filled with MSC_NO_ID.
+// Deals one operand to a weight, an attribute or an input. Positions that get nothing are filled
+// with MSC_NO_ID.
 static enum msc_status builder_deal(struct assembly *a, const struct msc_op_role *role,
                                     struct msc_value *v) {
     bool is_input = strncmp(role->name, "input", (size_t)role->length) == 0;
@@ -396,7 +400,7 @@ static enum msc_status builder_deal(struct assembly *a, const struct msc_op_role
 static enum msc_status builder_assemble(struct assembly *a) {
     const struct msc_builder_joint *from = a->from;
     size_t n = (size_t)from->n_operands;
-    // Every operand may add one attribute, and broadcasting them two.
+    // Every operand may add one attribute, and broadcasting two more.
     a->attrs = msc_arena_array(&a->b->arena, (size_t)from->n_attrs + n + 2, sizeof(a->attrs[0]));
     a->inputs = msc_arena_array(&a->b->arena, n, sizeof(a->inputs[0]));
     a->weights = msc_arena_array(&a->b->arena, n, sizeof(a->weights[0]));
@@ -425,7 +429,8 @@ static enum msc_status builder_assemble(struct assembly *a) {
     return MSC_OK;
 }
 
-// Which operands had no `constant` joint before, so that those made in vain can go again.
+// Records which operands had no `constant` joint before, so that those made in vain can be
+// removed.
 struct marks {
     int32_t hint;
     bool *had_tensor;
@@ -459,7 +464,7 @@ static enum msc_status remove_new_constants(struct msc_builder *b, const struct 
     return MSC_OK;
 }
 
-// The joint's outputs as constants, when they are; `arrays` [n_outputs] are handed over.
+// Makes the joint's outputs constants. Takes ownership of `arrays` [n_outputs].
 static enum msc_status builder_fold(struct msc_value *outputs[], struct msc_builder *b,
                                     int32_t joint, struct msc_array *arrays[]) {
     const struct msc_joint *j = &b->graph->joints[joint]->joint;
@@ -499,7 +504,7 @@ static enum msc_status make_outputs(struct msc_value *outputs[], bool *is_folded
     return status;
 }
 
-// A matrix that was turned, to be read as it was by those who can.
+// Records that a matrix is a transpose, so that consumers can read the original.
 static void mark_turned(struct msc_value *output, const struct msc_builder_joint *joint,
                         const struct msc_joint *j) {
     int64_t axes[MSC_MAX_DIMS];

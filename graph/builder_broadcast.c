@@ -1,8 +1,8 @@
-// Parameters that are given for some axes, broadcast to all: what kernels and backends read has one
-// number for every axis of the input.
+// Expands parameters that are given for some axes to all axes: kernels and backends read one
+// value for every axis of the input.
 //
-// Pad: widths for `axes`, 0 elsewhere. Resize: scales for `axes`, 1 elsewhere; sizes for `axes`,
-// the input's own elsewhere; and sizes that keep the aspect ratio worked out.
+// Pad: widths for `axes`, 0 for other axes. Resize: scales for `axes`, 1 for other axes; sizes
+// for `axes`, the input's length for other axes; and the sizes that keep the aspect ratio.
 #include "graph/builder_internal.h"
 #include "graph/op_attrs.h"
 
@@ -65,13 +65,14 @@ static enum msc_status builder_broadcast_read_axes(struct broadcast *s) {
         s->n_axes = s->rank;
     }
     if (s->n_axes < 0 || s->n_axes > s->rank) {
-        return MSC_FAIL(MSC_E_INVALID, "axes are '%s' of %d dimensions", attr_text(s, "axes"),
-                        s->rank);
+        return MSC_FAIL(MSC_E_INVALID, "axes are '%s', expected a list of at most %d axes",
+                        attr_text(s, "axes"), s->rank);
     }
     for (int i = 0; i < s->n_axes; i++) {
         int64_t axis = !is_given ? i : axes[i] < 0 ? axes[i] + s->rank : axes[i];
         if (axis < 0 || axis >= s->rank) {
-            return MSC_FAIL(MSC_E_INVALID, "axis %lld of a tensor with %d dimensions",
+            return MSC_FAIL(MSC_E_INVALID,
+                            "axis %lld is out of range for a tensor with %d dimensions",
                             (long long)axis, s->rank);
         }
         s->axes[i] = (int)axis;
@@ -87,7 +88,9 @@ static enum msc_status broadcast_pad(struct broadcast *s) {
     MSC_TRY(builder_broadcast_read_axes(s));
     int n = msc_attr_read_ints(given, 2 * MSC_MAX_DIMS, attr_text(s, "pad_width"));
     if (n != 2 * s->n_axes) {
-        return MSC_FAIL(MSC_E_INVALID, "%d widths for %d axes", n, s->n_axes);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "pad_width has %d numbers for %d axes, expected two for each", n,
+                        s->n_axes);
     }
     for (int i = 0; i < s->n_axes; i++) {
         widths[s->axes[i]] += given[i];
@@ -97,13 +100,14 @@ static enum msc_status broadcast_pad(struct broadcast *s) {
     return set_attr(s, "pad_width", msc_builder_ints(s->b, widths, 2 * s->rank));
 }
 
-// A list of floats for the axes; *is_there is false without it.
+// Reads a list of floats for the axes; *is_there is false if there is none.
 static enum msc_status read_floats(float out[], bool *is_there, const struct broadcast *s,
                                    const char *key, int per_axis) {
     int n = msc_attr_read_floats(out, 2 * MSC_MAX_DIMS, attr_text(s, key));
     *is_there = n > 0;
     if (n != 0 && n != per_axis * s->n_axes) {
-        return MSC_FAIL(MSC_E_INVALID, "%s has %d numbers for %d axes", key, n, s->n_axes);
+        return MSC_FAIL(MSC_E_INVALID, "attribute %s has %d numbers for %d axes", key, n,
+                        s->n_axes);
     }
     return MSC_OK;
 }
@@ -127,7 +131,7 @@ static enum msc_status broadcast_floats(struct broadcast *s, const char *key, in
     return set_attr(s, key, msc_builder_floats(s->b, all, per_axis * s->rank));
 }
 
-// One scale for all of the axes, such that none (or not every one) comes out longer than asked.
+// Uses one scale for all axes, so that no axis (or not every axis) becomes longer than requested.
 static enum msc_status keep_aspect(struct broadcast *s, int64_t sizes[], bool is_smaller) {
     float scale = 0, scales[MSC_MAX_DIMS];
     for (int i = 0; i < s->n_axes; i++) {
@@ -141,8 +145,8 @@ static enum msc_status keep_aspect(struct broadcast *s, int64_t sizes[], bool is
         int d = s->axes[i];
         float size = floorf(scale * (float)s->dims[d] + 0.5f);
         if (!(size < 1e12f)) {
-            return MSC_FAIL(MSC_E_INVALID, "axis %d of %lld would be %g times as long", d,
-                            (long long)s->dims[d], (double)scale);
+            return MSC_FAIL(MSC_E_INVALID, "axis %d of length %lld cannot become %g times as long",
+                            d, (long long)s->dims[d], (double)scale);
         }
         sizes[d] = (int64_t)size;
         scales[d] = scale;
@@ -159,7 +163,7 @@ static enum msc_status broadcast_sizes(bool *done, struct broadcast *s) {
         return MSC_OK;
     }
     if (n != s->n_axes) {
-        return MSC_FAIL(MSC_E_INVALID, "%d sizes for %d axes", n, s->n_axes);
+        return MSC_FAIL(MSC_E_INVALID, "attribute size has %d numbers for %d axes", n, s->n_axes);
     }
     for (int d = 0; d < s->rank; d++) {
         sizes[d] = s->dims[d];
@@ -171,7 +175,7 @@ static enum msc_status broadcast_sizes(bool *done, struct broadcast *s) {
     for (int d = 0; d < s->rank; d++) {
         *done = *done && sizes[d] >= 0;
     }
-    if (!*done) { // lengths of the input are not known yet
+    if (!*done) { // lengths of the input are still unknown
         return MSC_OK;
     }
     if (policy[0] != '\0') {

@@ -1,10 +1,10 @@
-// Building a graph from values of which some are constants: what import and binding share.
+// Building a graph from values, some of which are constants. Import and binding share this.
 //
-// A value is an activation or a constant. When a joint is added, each constant operand becomes what
-// the operator table says: an attribute, a weight of the joint, or the output of a `constant`
-// joint. Where the builder is given `evaluate`, a joint whose operands are all constants (or whose
-// result inference knows) is computed at once, and its outputs are constants. Nobody outside graph/
-// includes this.
+// A value is an activation or a constant. When a joint is added, each constant operand becomes,
+// as the operator table requires, an attribute, a weight of the joint, or the output of a
+// `constant` joint. If the builder has `evaluate`, a joint is computed at once when all its
+// operands are constant or when inference knows its result; its outputs are then constants. Only
+// graph/ includes this header.
 #ifndef MSC_GRAPH_BUILDER_INTERNAL_H
 #define MSC_GRAPH_BUILDER_INTERNAL_H
 
@@ -12,18 +12,18 @@
 #include "graph/graph_internal.h"
 
 struct msc_value {
-    const char *name;                 // of the weight it becomes; "" for none of its own
+    const char *name;                 // of the weight it becomes; "" if it has none
     const char *alias;                // the model's own name of the activation, or ""
     const char *joint_name;           // of its `constant` joint; NULL: made from the hint
-    const char *layout;               // axis letters of the weight; "": what the role says
+    const char *layout;               // axis letters of the weight; "": as the role defines
     const struct msc_array *constant; // NULL for an activation; held by the builder
-    struct msc_value *turned;         // the matrix that this constant is the transpose of, or NULL
-    const char *format; // of elements that stand in another type here: "int4", ...; else ""
-    int32_t tensor;     // the activation, or the `constant` joint's output once that is made
-    int32_t weight;     // the weight tensor once that is made; may be there without elements
+    struct msc_value *turned;         // the matrix whose transpose this constant is, or NULL
+    const char *format; // of elements that are stored in another type here: "int4", ...; else ""
+    int32_t tensor;     // the activation, or the output of the `constant` joint once it exists
+    int32_t weight;     // the weight tensor once it exists; may have no elements
 };
 
-// Computes a joint over constants at once, as msc_constant_evaluate of graph/passes/ does.
+// Computes a joint whose operands are constants, as msc_constant_evaluate (graph/passes/) does.
 typedef enum msc_status (*msc_builder_evaluate)(struct msc_array *out[], bool *done,
                                                 const struct msc_graph *g, int32_t joint);
 
@@ -33,30 +33,30 @@ struct msc_builder {
     struct msc_arena arena;        // values and attribute text
     struct msc_array **arrays;     // references to constants
     size_t n_arrays, arrays_capacity;
-    struct msc_graph_names reserved; // names kept for joints to come
+    struct msc_graph_names reserved; // names kept for later joints
     int32_t hints[MSC_OP_COUNT];     // next number to try for a name
     int32_t n_unnamed;               // last number tried for a weight without a name
 };
 
 struct msc_builder_joint {
     enum msc_op op;
-    const char *name;                  // NULL or taken: made from the hint
-    const char *scope;                 // NULL: the usual one
+    const char *name;                  // NULL or already taken: made from the hint
+    const char *scope;                 // NULL: the default scope
     int32_t n_operands;                // in the order of the operator's roles
     struct msc_value *const *operands; // NULL: absent
     int32_t n_attrs;
     const struct msc_attr *attrs;
     int32_t n_outputs;
     const char *const *aliases; // [n_outputs]
-    bool stays;                 // not computed at once, even over constants
+    bool stays;                 // never computed at once, even if all operands are constant
     int32_t n_graphs;
     const struct msc_graph *const *graphs;
 };
 
-// A joint that is added as another graph has it.
+// A joint that is copied from another graph.
 struct msc_builder_copy {
-    struct msc_builder_joint joint; // texts, attributes and graphs are borrowed from the other
-    struct msc_value **operands;    // of `joint`, all absent, for the caller to set
+    struct msc_builder_joint joint; // texts, attributes and graphs are borrowed from that graph
+    struct msc_value **operands;    // of `joint`, all absent; the caller sets them
     const char **aliases;           // of `joint`, all ""
     struct msc_value **outputs;     // room for msc_builder_add
 };
@@ -64,9 +64,9 @@ struct msc_builder_copy {
 // Zero-initialise, then set `graph` and, to compute at once, `evaluate`.
 void msc_builder_finish(struct msc_builder *b);
 
-// Keeps a name from being made for a joint without one.
+// Reserves a name: joints without a name do not get it.
 enum msc_status msc_builder_reserve(struct msc_builder *b, const char *name);
-// Texts are borrowed for the builder's life.
+// Texts are borrowed for the builder's lifetime.
 enum msc_status msc_builder_activation(struct msc_value **out, struct msc_builder *b,
                                        const char *name, int32_t tensor);
 enum msc_status msc_builder_constant(struct msc_value **out, struct msc_builder *b,
@@ -74,7 +74,8 @@ enum msc_status msc_builder_constant(struct msc_value **out, struct msc_builder 
 static inline bool msc_value_is_constant(const struct msc_value *v) {
     return v->constant != NULL || v->weight != MSC_NO_ID;
 }
-// The tensor that an activation input reads: for a constant its `constant` joint's output.
+// The tensor of a value as an activation input: for a constant, the output of its `constant`
+// joint.
 enum msc_status msc_builder_tensor(int32_t *out, struct msc_builder *b, struct msc_value *v);
 // Adds a joint; outputs[i] [n_outputs] are new values, borrowed from the builder.
 enum msc_status msc_builder_add(struct msc_value *outputs[], struct msc_builder *b,
@@ -83,13 +84,13 @@ enum msc_status msc_builder_add(struct msc_value *outputs[], struct msc_builder 
 enum msc_status msc_builder_copy_joint(struct msc_builder_copy *out, struct msc_builder *b,
                                        const struct msc_joint *from);
 
-// Replaces attributes that hold parameters for some axes by those for all axes of `x`, the first
-// operand, where it can. `attrs` has room for two more.
+// Expands attributes whose parameters cover only some axes of `x`, the first operand, to all its
+// axes, if it can. `attrs` has room for two more.
 enum msc_status msc_builder__broadcast(struct msc_builder *b, enum msc_op op,
                                        struct msc_attr attrs[], int32_t *n_attrs,
                                        const struct msc_value *x);
 
-// Attribute text in the builder's arena; NULL when memory is short.
+// Attribute text in the builder's arena; NULL if memory is short.
 const char *msc_builder_ints(struct msc_builder *b, const int64_t values[], int n);
 const char *msc_builder_floats(struct msc_builder *b, const float values[], int n);
 const char *msc_builder_float(struct msc_builder *b, float value);

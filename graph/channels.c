@@ -14,7 +14,7 @@ static int32_t find_root(struct msc_channels_finder *f, int32_t node) {
     return node;
 }
 
-// The smaller number stays the root, so that classes do not depend on the order of ties.
+// The smaller node remains the root, so that classes do not depend on the order of ties.
 static void unite(struct msc_channels_finder *f, int32_t a, int32_t b) {
     a = find_root(f, a);
     b = find_root(f, b);
@@ -33,7 +33,7 @@ static int32_t node_of(const struct msc_channels_call *c, struct msc_axis a, int
     return first + (int32_t)i;
 }
 
-// ---- What rules say ---------------------------------------------------------------------------
+// ---- Calls from rules -------------------------------------------------------------------------
 
 void msc_channels__tell(struct msc_channels_call *c, struct msc_axis a) {
     c->f->told[a.tensor * MSC_MAX_DIMS + a.axis] = c->j->id;
@@ -64,7 +64,7 @@ void msc_channels__freeze(struct msc_channels_call *c, struct msc_axis a) {
     }
 }
 
-// Once for each operand, whenever the rule is asked.
+// Adds each operand once, however often the rule is called.
 void msc_channels__follow(struct msc_channels_call *c, struct msc_axis a, struct msc_axis of) {
     struct msc_channels_finder *f = c->f;
     msc_channels__tell(c, a);
@@ -153,7 +153,7 @@ void msc_channels__freeze_all(struct msc_channels_call *c) {
     freeze_operands(c, true);
 }
 
-// ---- Weights and where they are read ----------------------------------------------------------
+// ---- Roles of weights, and slots for masks ----------------------------------------------------
 
 void msc_channels__set_role(struct msc_channels_call *c, int32_t operand, int axis,
                             enum msc_channel_role role) {
@@ -164,7 +164,7 @@ void msc_channels__set_role(struct msc_channels_call *c, int32_t operand, int ax
     }
 }
 
-// The slot where masks for an operand go, and whether that is a weight's.
+// The slot for masks of an operand, and whether it is a weight's.
 static int32_t find_slot(bool *is_weight, const struct msc_channels_call *c, int32_t operand) {
     int32_t slot = msc_sites_find_slot(c->f->sites, c->j->id, operand);
     bool is_float = slot != MSC_NO_ID && msc_channels__operand(c, operand)->dtype == MSC_DTYPE_F32;
@@ -179,7 +179,7 @@ void msc_channels__read(struct msc_channels_call *c, int32_t a, int axis, int32_
     msc_channels__set_role(c, a, axis, MSC_CHANNEL_READS);
     msc_channels__set_role(c, b, other, MSC_CHANNEL_READS);
     bool is_known = msc_channels__length(c, msc_channels__in(c, a, axis)) >= 0;
-    if (!is_known || (takes_other && other_slot == MSC_NO_ID)) { // no mask can be there
+    if (!is_known || (takes_other && other_slot == MSC_NO_ID)) { // no slot can be masked
         msc_channels__freeze(c, msc_channels__in(c, a, axis));
         msc_channels__freeze(c, msc_channels__in(c, b, other));
         return;
@@ -207,7 +207,7 @@ int msc_channels__choose(struct msc_channels_call *c, const struct msc_axis choi
     return MSC_NO_ID;
 }
 
-// Was all of what a choice left free frozen behind it?
+// True if everything that the choice left free was frozen later.
 static bool is_in_vain(struct msc_channels_finder *f, const struct msc_joint *j) {
     if (f->chosen[j->id] == MSC_NO_ID) {
         return false;
@@ -216,7 +216,7 @@ static bool is_in_vain(struct msc_channels_finder *f, const struct msc_joint *j)
     return !msc_channels__has_free(&call, f->freed[j->id]);
 }
 
-// ---- Going through the graph ------------------------------------------------------------------
+// ---- Walk over the graph ----------------------------------------------------------------------
 
 typedef bool (*rule_fn)(struct msc_channels_call *c);
 
@@ -240,7 +240,7 @@ static void begin(struct msc_channels_finder *f) {
     for (int32_t i = 0; i < msc_graph_n_joints(f->g); i++) {
         f->chosen[i] = MSC_NO_ID;
     }
-    // Of an axis of length 1 nothing can go, and what is shared stays.
+    // An axis of length 1 cannot lose its index, and shared parameters are not pruned.
     for (int32_t i = 0; i < n_axes; i++) {
         for (int32_t k = 0; k < f->periods[i]; k++) {
             f->is_frozen[f->first[i] + k] = f->periods[i] == 1 || f->is_shared[i / MSC_MAX_DIMS];
@@ -279,7 +279,7 @@ static int32_t root_of(struct msc_channels_finder *f, int32_t tensor, int axis, 
     return find_root(f, first_node(f, (struct msc_axis){tensor, axis}) + index);
 }
 
-// Do all that read the numbers go together anyway?
+// True if the axes of all joints that read the parameters are tied anyway.
 static bool is_tied_anyway(struct msc_channels_finder *f, int32_t tensor) {
     const struct msc_channel_follower *first = NULL;
     const int32_t *readers;
@@ -301,7 +301,7 @@ static bool is_tied_anyway(struct msc_channels_finder *f, int32_t tensor) {
     return n_same == msc_graph_consumers(f->g, tensor, &readers);
 }
 
-// Then they are one weight as others are.
+// Such parameters are then treated like any other weight.
 static bool tie_shared(struct msc_channels_finder *f) {
     bool is_any = false;
     for (int32_t i = 0; i < msc_graph_n_tensors(f->g); i++) {
@@ -313,7 +313,7 @@ static bool tie_shared(struct msc_channels_finder *f) {
     return is_any;
 }
 
-// Anew while choices turn out to be in vain; each time one choice less is offered.
+// Repeats while a choice turns out to be frozen later; each time, that choice is refused.
 static void find_classes(struct msc_channels_finder *f, bool *is_done) {
     bool is_again = true;
     while (is_again) {
@@ -330,7 +330,7 @@ static void find_classes(struct msc_channels_finder *f, bool *is_done) {
 }
 
 static enum msc_status fail_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for channels");
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory while finding channels");
 }
 
 static enum msc_status number_nodes(struct msc_channels_finder *f) {
@@ -349,8 +349,10 @@ static enum msc_status number_nodes(struct msc_channels_finder *f) {
             f->first[i * MSC_MAX_DIMS + k] = period > 0 ? (int32_t)n : MSC_NO_ID;
             n += period;
             if (n > INT32_MAX) {
-                return MSC_FAIL(MSC_E_UNSUPPORTED, "graph '%s': its axes have %lld indices in all",
-                                msc_graph_name(f->g), (long long)n);
+                return MSC_FAIL(
+                    MSC_E_UNSUPPORTED,
+                    "graph '%s': its axes have %lld indices, more than pruning supports",
+                    msc_graph_name(f->g), (long long)n);
             }
             f->periods[i * MSC_MAX_DIMS + k] = (int32_t)period;
         }
@@ -359,7 +361,7 @@ static enum msc_status number_nodes(struct msc_channels_finder *f) {
     return MSC_OK;
 }
 
-// Floats of one axis which joints read behind their first operand, more than one of them.
+// Marks 1-D float tensors that more than one joint reads, other than as the first operand.
 static enum msc_status find_shared(struct msc_channels_finder *f) {
     int32_t n_tensors = msc_graph_n_tensors(f->g);
     f->is_shared = msc_arena_array(f->arena, (size_t)n_tensors + 1, sizeof(bool));

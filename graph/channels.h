@@ -1,41 +1,42 @@
-// Channels that go together: what pruning can take away.
+// Coupled channels: the units that pruning can remove.
 //
-// Every axis of every tensor, of weights and activations alike, has indices. Where one of them goes,
-// others have to go with it: the filter of a convolution takes along its bias, what stands behind
-// it in normalisations, the channel of every tensor that it is added to, and the columns of the
-// weights that read it. A unit is such a class of (tensor, axis, index), the smallest thing that can
-// go: a channel, a head of an attention, a hidden unit of a recurrent layer. What is in no unit is
-// frozen: lengths of inputs and outputs of the network, what a normalisation or a softmax adds up,
-// and all that no rule knows. Units with as many indices of the same axes are a group: what one
-// decision is about.
+// Every axis of every tensor (weight or activation) has indices. Removing one index requires
+// removing others: removing a filter of a convolution also removes its bias element, its elements
+// in later normalisations, the same channel of every tensor that is added to the output, and the
+// columns of the weights that read it. A unit is such an equivalence class of (tensor, axis,
+// index). It is the smallest thing that can be pruned: a channel, an attention head, a hidden
+// unit of a recurrent layer. An index that belongs to no unit is frozen: indices of the network's
+// inputs and outputs, of axes that a normalisation or softmax sums over, and of everything
+// without a rule. A group consists of units that have equally many indices on the same axes. One
+// pruning decision is made for each group.
 //
-// Classes are found by union-find over all joints, each by the rule that the operator table names
-// (graph/ops.def, the column of channels). Where an axis is cut in factors (heads of an attention)
-// or a convolution has groups, one of two things can stay free:
-//   - of an axis of [heads, size] the outermost factor that nothing else freezes, so heads as a
-//     whole: a head takes its products and its softmax along, and the sizes that are left are those
-//     that kernels know. The next factor where the first is frozen. Axes that are put together and cut
-//     elsewhere at once ([samples, heads, size] from [samples, both] to [samples and heads, size]) have
-//     the factors of both sides.
-//   - of a convolution's groups whole groups, with all that they read and make; depthwise ones are
-//     groups of one. Where that is frozen, the same position of all groups.
-// Channel shuffles only change the order, and tie nothing that was not tied. Neither do numbers of one
-// axis (biases, shifts) that several joints share: each of these reads what is left for it.
+// Classes are found by union-find over all joints. The `channels` column of graph/ops.def names
+// the rule of each operator. If an axis is split into factors (attention heads) or a convolution
+// has groups, one of two things can remain free:
+//   - Factors: of an axis [heads, size], the outermost factor that nothing else freezes, so whole
+//     heads. A head takes its products and its softmax with it, and the remaining sizes are those
+//     that kernels support. If the first factor is frozen, the next one. Some reshapes merge axes
+//     and split others at once ([samples, heads, size] from [samples, both] to [samples and heads,
+//     size]); they have the factors of both sides.
+//   - Groups: whole groups of a convolution with all that they read and write; a depthwise
+//     convolution has groups of one channel. If that is frozen, the same position of all groups.
+// Channel shuffles only change the order and couple nothing else. Neither do 1-D parameters
+// (biases, shifts) that several joints share: each joint reads the elements that remain for it.
 //
-// An axis whose length is a symbol has no indices to speak of. One whose length is a symbol times a
-// number (the heads of all samples of a batch) has that number of them: each stands for all that are
-// as far behind a multiple of it.
+// An axis whose length is a symbol has no indices here. An axis whose length is a symbol times a
+// number n (the heads of all samples of a batch) has n indices: index i stands for all positions
+// that equal i modulo n.
 //
-// After: MSC's weight graph ("main" weights make, others "follow"), exact where that was not, and
-// G. Fang et al., DepGraph: Towards Any Structural Pruning, CVPR 2023 (groups of coupled
-// parameters).
+// The model is MSC's weight graph ("main" weights produce channels, others "follow"), but exact to
+// the index. Groups of coupled parameters are described in G. Fang et al., DepGraph: Towards Any
+// Structural Pruning, CVPR 2023.
 //
 //     struct msc_channels channels;
 //     MSC_TRY(msc_channels_find(&channels, split_graph, &sites));
 //     bool *is_gone = ...;                                // [channels.n_units]
 //     is_gone[channels.groups[0].first_unit] = true;
-//     MSC_TRY(msc_channels_mask(&masks, &channels, g, &sites, is_gone)); // run as if they were gone
-//     MSC_TRY(msc_graph_prune(&small, g, &channels, is_gone, NULL)); // graph/passes/prune.h: really gone
+//     MSC_TRY(msc_channels_mask(&masks, &channels, g, &sites, is_gone)); // runs as if pruned
+//     MSC_TRY(msc_graph_prune(&small, g, &channels, is_gone, NULL)); // graph/passes/prune.h
 //     msc_channels_finish(&channels);
 #ifndef MSC_GRAPH_CHANNELS_H
 #define MSC_GRAPH_CHANNELS_H
@@ -44,92 +45,96 @@
 
 MSC_PUBLIC_BEGIN
 
-// What a weight does along an axis for the units on it; one that does neither follows (a bias, the
-// numbers of a normalisation).
+// How a weight uses the units along one of its axes. A weight with neither role follows (a bias,
+// the parameters of a normalisation).
 enum msc_channel_role {
-    MSC_CHANNEL_MAKES = 1, // they are its outputs
-    MSC_CHANNEL_READS = 2, // it sums over them
+    MSC_CHANNEL_MAKES = 1, // the units are its outputs
+    MSC_CHANNEL_READS = 2, // it sums over the units
 };
 
 struct msc_channel_axis {
     int32_t tensor;
     int axis;
-    int32_t n;      // indices that each unit of the group has there
-    unsigned roles; // of enum msc_channel_role, joined; 0 for activations
+    int32_t n;      // indices on this axis for each unit of the group
+    unsigned roles; // flags of enum msc_channel_role; 0 for activations
 };
 
 struct msc_channel_group {
-    const char *name; // of the first weight that makes them; made unique with _1, _2, ...
+    const char *name; // of the first weight that produces them; made unique with _1, _2, ...
     int32_t first_unit, n_units;
     int32_t n_axes;
-    const struct msc_channel_axis *axes; // in order of tensors, then axes
+    const struct msc_channel_axis *axes; // ordered by tensor, then axis
 };
 
-// Where a joint sums over units: its slot, and the axis of the slot's tensor.
+// A joint that sums over units: the slot it reads them from, and the axis in the slot's tensor.
 struct msc_channel_read {
     int32_t slot;
     int axis;
 };
 
-// A joint reads an operand that stays whole without what goes of another axis: numbers that joints
-// share (exporters write equal ones once), and a state that a recurrent layer is given from outside.
+// An operand that is not pruned itself: the joint reads only the elements that remain on another
+// axis. Two cases: parameters that several joints share (exporters store equal ones once), and
+// the initial state of a recurrent layer if it is an input.
 struct msc_channel_follower {
     int32_t joint, tensor;
     int axis;
-    int32_t of_tensor; // whose indices, along of_axis, say which of the operand's are read
+    // Only the operand's elements whose indices remain on of_axis of this tensor are read.
+    int32_t of_tensor;
     int of_axis;
 };
 
 struct msc_channels {
     int32_t n_units;
     int32_t n_groups;
-    const struct msc_channel_group *groups; // in order of their first index; units are numbered so
+    const struct msc_channel_group *groups; // ordered by first index, as are the units
     int32_t n_reads;
     const struct msc_channel_read *reads;
     int32_t n_followers;
     const struct msc_channel_follower *followers;
     int32_t n_tensors;
-    // [n_tensors * MSC_MAX_DIMS]: the unit of each index of an axis, MSC_NO_ID where frozen; NULL
-    // where the whole axis is, or nothing is known of it.
+    // [n_tensors * MSC_MAX_DIMS]: the unit of each index of an axis, or MSC_NO_ID if frozen. NULL
+    // if the whole axis is frozen or unknown.
     const int32_t *const *units;
     void *storage;
 };
 
-// `sites` are those of `g` that the operator table marks (scheme NULL): where their slots cannot be
-// masked, nothing goes. Joints that hold others are read as if nothing were known of them: the graph
-// should be split (msc_graph_split). Both are needed again below. *out is owned by the caller.
+// `sites` are the sites of `g` that the operator table marks (scheme NULL): units are frozen if
+// the slots that read them cannot be masked. Joints that contain graphs are treated as unknown,
+// so split the graph first (msc_graph_split). The functions below need both again. *out is owned
+// by the caller.
 enum msc_status msc_channels_find(struct msc_channels *out, const struct msc_graph *g,
                                   const struct msc_sites *sites);
 void msc_channels_finish(struct msc_channels *channels); // accepts zeroed
 
 // The unit of an index, or MSC_NO_ID.
 int32_t msc_channels_unit(const struct msc_channels *c, int32_t tensor, int axis, int64_t index);
-// How many of the first `end` indices of an axis stay, where units with is_gone [n_units] go.
+// Counts the indices that remain among the first `end` of an axis when units with is_gone
+// [n_units] are removed.
 int64_t msc_channels_count(const struct msc_channels *c, int32_t tensor, int axis, int64_t end,
                            const bool is_gone[]);
-// MSC_E_INVALID where nothing would be left of a group: it names that.
+// MSC_E_INVALID if a group would lose all its units; the message names the group.
 enum msc_status msc_channels_check(const struct msc_channels *c, const bool is_gone[]);
 
-// What a network without these units would cost: elements of weights, and multiply-accumulates
-// (graph/cost.h). What is a symbol counts as 1.
+// Cost of the network without these units: elements of weights, and multiply-accumulates
+// (graph/cost.h). A symbolic length counts as 1.
 struct msc_channel_cost {
     double parameters, macs;
 };
 enum msc_status msc_channels_cost(struct msc_channel_cost *out, const struct msc_channels *c,
                                   const struct msc_graph *g, const bool is_gone[]);
 
-// Edits under which the network gives what it gives without the units: each joint that would sum
-// over one of them reads 0 there (of its weight, where that is constant), so that nothing which is
-// made for it on the way, such as a bias, a shift or the 1/2 of a sigmoid, reaches anything. Other
-// channels keep their values; the masked ones have whatever they have.
+// Edits that make the network compute what it would compute without the units. Each joint that
+// sums over a removed unit reads 0 there (in its weight, if that is constant). So values that
+// joints before it add for that unit (a bias, a shift, the 1/2 of a sigmoid) have no effect.
+// Remaining channels keep their values; values of masked channels are unspecified.
 struct msc_channel_masks {
     int32_t n;
     const int32_t *slots;                // [n], once each
-    struct msc_edit *masks;              // [n], sealed; others may go behind them
-    const struct msc_edit *const *edits; // [n_slots], NULL where nothing is masked
+    struct msc_edit *masks;              // [n], sealed; other edits may follow them
+    const struct msc_edit *const *edits; // [n_slots], NULL if nothing is masked
     void *storage;
 };
-// *out is owned by the caller, and borrows nothing.
+// *out is owned by the caller and borrows nothing.
 enum msc_status msc_channels_mask(struct msc_channel_masks *out, const struct msc_channels *c,
                                   const struct msc_graph *g, const struct msc_sites *sites,
                                   const bool is_gone[]);

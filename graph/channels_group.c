@@ -1,11 +1,11 @@
-// Classes of indices as units, and units alike as groups.
+// Makes units from classes of indices, and groups from similar units.
 #include "graph/channels_internal.h"
 
 #include <string.h>
 
 struct grouping {
     struct msc_channels_finder *f;
-    struct msc_arena *arena; // of what stays
+    struct msc_arena *arena; // of the result
     // [n_nodes], of roots
     bool *has_weight;
     struct msc_hash *signatures;
@@ -17,10 +17,10 @@ struct grouping {
 };
 
 static enum msc_status fail_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for channels");
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory while grouping channels");
 }
 
-// Calls visit for every node that may go, axis by axis.
+// Calls visit for every node that is not frozen, axis by axis.
 static void visit_nodes(struct grouping *g, void (*visit)(struct grouping *g, struct msc_axis axis,
                                                           int64_t index, int32_t root)) {
     struct msc_channels_finder *f = g->f;
@@ -48,7 +48,7 @@ static void sign(struct grouping *g, struct msc_axis axis, int64_t index, int32_
     g->signatures[root] = msc_hash_add_u64(g->signatures[root], place);
 }
 
-// The first index of a class finds its group.
+// Finds the group of a class at its first index.
 static void find_group(struct grouping *g, struct msc_axis axis, int64_t index, int32_t root) {
     (void)axis;
     (void)index;
@@ -74,7 +74,7 @@ static void number_unit(struct grouping *g, struct msc_axis axis, int64_t index,
     }
 }
 
-// Axes of a group are those of its first unit.
+// The axes of a group are those of its first unit.
 static bool is_new_axis(const struct msc_channel_group *group, struct msc_axis axis) {
     int32_t n = group->n_axes;
     return n == 0 || group->axes[n - 1].tensor != axis.tensor ||
@@ -110,7 +110,7 @@ static void add_room(struct grouping *g, struct msc_axis axis, int64_t index, in
 static enum msc_status make_room(struct grouping *g) {
     for (int32_t k = 0; k < g->n_groups; k++) {
         struct msc_channel_group *group = &g->groups[k];
-        size_t n = (size_t)group->n_axes; // nodes: as many axes at most
+        size_t n = (size_t)group->n_axes; // each node is on at most one axis
         group->axes = msc_arena_array(g->arena, n, sizeof(group->axes[0]));
         group->n_axes = 0;
         if (group->axes == NULL) {
@@ -146,7 +146,7 @@ static enum msc_status list_units(struct msc_channels *out, const struct groupin
     return MSC_OK;
 }
 
-// The first weight that makes the units, or the first at all.
+// The first weight that produces the units, or else the first weight.
 static const char *find_name(const struct msc_graph *g, const struct msc_channel_group *group) {
     const struct msc_channel_axis *named = NULL;
     for (int32_t i = 0; i < group->n_axes; i++) {
@@ -202,7 +202,7 @@ static enum msc_status list_reads(struct msc_channels *out, const struct groupin
     return MSC_OK;
 }
 
-// Those that lose something.
+// Keeps the followers that lose elements.
 static enum msc_status list_followers(struct msc_channels *out, const struct grouping *g) {
     const struct msc_channels_finder *f = g->f;
     struct msc_channel_follower *followers =
@@ -220,7 +220,7 @@ static enum msc_status list_followers(struct msc_channels *out, const struct gro
     return MSC_OK;
 }
 
-// ---- Going through them -----------------------------------------------------------------------
+// ---- Passes over the nodes --------------------------------------------------------------------
 
 static enum msc_status sign_classes(struct grouping *g) {
     size_t n = (size_t)g->f->n_nodes;
@@ -235,7 +235,7 @@ static enum msc_status sign_classes(struct grouping *g) {
     visit_nodes(g, note_weight);
     size_t n_classes = 0;
     for (size_t i = 0; i < n; i++) {
-        g->f->is_frozen[i] = g->f->is_frozen[i] || !g->has_weight[i]; // no weight gets smaller
+        g->f->is_frozen[i] = g->f->is_frozen[i] || !g->has_weight[i]; // it shrinks no weight
         g->group_of[i] = g->unit_of[i] = MSC_NO_ID;
         n_classes += g->f->parents[i] == (int32_t)i && !g->f->is_frozen[i];
     }

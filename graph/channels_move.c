@@ -1,4 +1,4 @@
-// Rules of operators that move elements, put them together, take them apart or repeat them.
+// Rules of operators that move, join, split or repeat elements.
 #include "graph/channels_internal.h"
 
 #include "graph/infer_internal.h"
@@ -7,23 +7,23 @@
 
 #include <string.h>
 
-// ---- Counted anew -----------------------------------------------------------------------------
+// ---- Reshape ----------------------------------------------------------------------------------
 
-// An axis of one side of a reshape, or a part of one: `inner` of its indices go by while the part's
-// stays.
+// A part of an axis of the input or output of a reshape. The part's index changes once every
+// `inner` indices of the axis.
 struct part {
     struct msc_axis axis;
     int64_t inner;
 };
 
-// The factors that axes on both sides are made of, as coarse as can be; the last one counts fastest.
+// The common factors of the axes on both sides, as coarse as possible; the last one is innermost.
 struct factors {
     int n;
     int64_t length[MSC_RESHAPE_PARTS];
     struct part in[MSC_RESHAPE_PARTS], out[MSC_RESHAPE_PARTS];
 };
 
-// Where factors are cut off one side, from the end.
+// State while factors are cut off one side, from the end.
 struct cutting {
     const struct msc_reshape_part *parts;
     int n; // left
@@ -36,7 +36,8 @@ static struct msc_axis cut_axis(const struct msc_channels_call *c, const struct 
     return is_in ? msc_channels__in(c, 0, axis) : msc_channels__out(c, 0, axis);
 }
 
-// The next axis where one is used up. False: there is none, or its length is a symbol.
+// Continues with the next axis if one is used up. False if there is none, or its length is a
+// symbol.
 static bool cut_next(struct cutting *at, const struct msc_channels_call *c, bool is_in) {
     if (at->left > 1) {
         return true;
@@ -83,7 +84,7 @@ static void tie_part(struct msc_channels_call *c, const struct part *p, int64_t 
     }
 }
 
-// Do indices that go together already have the same place along the factor?
+// True if indices that are tied already have the same position along the factor.
 static bool fits(struct msc_channels_call *c, const struct part *p, int64_t length) {
     int64_t n = msc_channels__period(c, p->axis);
     bool fits = true;
@@ -94,8 +95,8 @@ static bool fits(struct msc_channels_call *c, const struct part *p, int64_t leng
     return fits;
 }
 
-// The axes that factors leave free where they are chosen: of those that are free on both sides, the
-// ones that untie nothing, if there are any.
+// For each factor, lists the axis that it leaves free. If some factors that are free on both sides
+// fit the existing ties, only those are offered.
 static void list_choices(struct msc_axis choices[], struct msc_channels_call *c,
                          const struct factors *f) {
     bool is_fit[MSC_RESHAPE_PARTS], is_any = false;
@@ -110,7 +111,7 @@ static void list_choices(struct msc_axis choices[], struct msc_channels_call *c,
     }
 }
 
-// One factor stays free, the others may not change.
+// One factor remains free; the others are frozen.
 static void choose_factor(struct msc_channels_call *c, const struct factors *f) {
     struct msc_axis choices[MSC_RESHAPE_PARTS];
     list_choices(choices, c, f);
@@ -142,7 +143,7 @@ static bool tie_shuffle(struct msc_channels_call *c, const struct msc_shuffle *s
     return true;
 }
 
-// What lies inside a shuffle goes with it, if that changes.
+// The tensors inside a shuffle are pruned together with it, if at all.
 static bool skip_inside(struct msc_channels_call *c) {
     for (int i = 0; i < msc_channels__operand(c, 0)->n_dims; i++) {
         msc_channels__tell(c, msc_channels__in(c, 0, i));
@@ -155,7 +156,7 @@ static bool is_writable(const struct msc_channels_call *c) {
     return !has_shape || msc_reshape_is_writable(c->g, c->j);
 }
 
-// Of a symbol there is nothing to tie; what it multiplies is a part of its own.
+// There is nothing to tie on a symbol; the number that it is multiplied by is a separate part.
 static void tie_parts(struct msc_channels_call *c, const struct msc_reshape_part *in,
                       const struct msc_reshape_part *out) {
     struct msc_axis from = msc_channels__in(c, 0, in->axis);
@@ -210,7 +211,7 @@ bool msc_channels__permute(struct msc_channels_call *c) {
 
 // ---- Parts of an axis -------------------------------------------------------------------------
 
-// `n` indices of two axes, from these on.
+// Ties n indices of two axes, starting at `first` and `other`.
 static void tie_range(struct msc_channels_call *c, struct msc_axis a, int64_t first,
                       struct msc_axis b, int64_t other, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
@@ -265,7 +266,7 @@ bool msc_channels__split(struct msc_channels_call *c) {
     return true;
 }
 
-// Axis `axis` is cut by number `i` of the lists.
+// Axis `axis` is sliced by entry `i` of the lists.
 static void tie_slice(struct msc_channels_call *c, int axis, int i) {
     int64_t begin[MSC_MAX_DIMS], end[MSC_MAX_DIMS], strides[MSC_MAX_DIMS], count;
     int n_begin = msc_joint_attr_list(c->j, "begin", begin, MSC_MAX_DIMS);
@@ -311,7 +312,8 @@ bool msc_channels__slice(struct msc_channels_call *c) {
     return true;
 }
 
-// What is added has channels of its own where it is a number, and is made of others where it is not.
+// Constant padding adds new channels on an axis. Other modes copy existing channels, so the axis
+// is frozen.
 bool msc_channels__pad(struct msc_channels_call *c) {
     enum { WIDTHS = 1, AXES = 3 };
     int64_t widths[2 * MSC_MAX_DIMS];
@@ -335,9 +337,10 @@ bool msc_channels__pad(struct msc_channels_call *c) {
     return true;
 }
 
-// ---- By index ---------------------------------------------------------------------------------
+// ---- Indexing ---------------------------------------------------------------------------------
 
-// Indices that are constants: of one dimension, each takes one; a single one takes the axis away.
+// Indices are constant. A list of indices ties each of its elements to one channel; a scalar
+// removes the axis.
 static void take_indices(struct msc_channels_call *c, const struct msc_array *indices, int axis) {
     struct msc_axis in = msc_channels__in(c, 0, axis);
     int64_t length = msc_channels__length(c, in);
@@ -387,7 +390,7 @@ bool msc_channels__take(struct msc_channels_call *c) {
     return true;
 }
 
-// ---- Repeated ---------------------------------------------------------------------------------
+// ---- Repetition -------------------------------------------------------------------------------
 
 bool msc_channels__broadcast_to(struct msc_channels_call *c) {
     if (!is_writable(c)) {
@@ -397,7 +400,7 @@ bool msc_channels__broadcast_to(struct msc_channels_call *c) {
     msc_channels__broadcast(c, 0, 0, 0);
     for (int i = 0; i < y->n_dims; i++) {
         if (y->dims[i] >= 0) {
-            msc_channels__tell(c, msc_channels__out(c, 0, i)); // a new one may have any length
+            msc_channels__tell(c, msc_channels__out(c, 0, i)); // a new axis may have any length
         }
     }
     return true;
@@ -417,7 +420,7 @@ bool msc_channels__tile(struct msc_channels_call *c) {
     return true;
 }
 
-// A channel of the deep side is one place of a block of one channel of the other.
+// A channel on the deep side is one position within the block of one channel on the flat side.
 bool msc_channels__depth_space(struct msc_channels_call *c) {
     const char *mode = msc_joint_attr(c->j, "mode");
     bool is_to_space = c->j->op == MSC_OP_DEPTH_TO_SPACE;
@@ -434,7 +437,7 @@ bool msc_channels__depth_space(struct msc_channels_call *c) {
 
 // ---- Lengths ----------------------------------------------------------------------------------
 
-// The elements of the shape that a joint reads of it.
+// True if the joint reads this element of the shape.
 static bool is_read(const struct msc_graph *g, const struct msc_joint *reader, int64_t element,
                     int64_t n) {
     int32_t weight =
@@ -460,10 +463,10 @@ static bool is_read(const struct msc_graph *g, const struct msc_joint *reader, i
     return indices == NULL;
 }
 
-enum { MAX_MOVES = 16 }; // of lengths, from where they are read to where they are used
+enum { MAX_MOVES = 16 }; // of a length, from the shape_of joint to its use
 
-// Are lengths only moved from here on, until they are the shape of a joint that is written anew when
-// channels go?
+// True if the lengths are only moved from here on, until they are the shape of a joint that is
+// rewritten when channels are pruned.
 static bool is_rewritten(const struct msc_graph *g, int32_t tensor, int n_moves) {
     const int32_t *readers;
     int32_t n = msc_graph_consumers(g, tensor, &readers);
@@ -494,7 +497,8 @@ static bool is_rewritten(const struct msc_graph *g, int32_t tensor, int n_moves)
     return is_moved;
 }
 
-// Whoever reads a length may do anything with it; nobody reads most of them.
+// A joint that reads a length may do anything with it, so the axis is frozen. No joint reads most
+// lengths.
 bool msc_channels__shape_of(struct msc_channels_call *c) {
     const struct msc_tensor *x = msc_channels__operand(c, 0);
     const int32_t *readers;

@@ -1,10 +1,9 @@
-// Rules of operators whose axes stay what they are: element by element, broadcast, or with all
-// channels apart from each other.
+// Rules of operators that keep their axes: element-wise, broadcasting, or per channel.
 #include "graph/channels_internal.h"
 
 #include <string.h>
 
-// ---- Whole shapes -----------------------------------------------------------------------------
+// ---- All axes ---------------------------------------------------------------------------------
 
 void msc_channels__tie_tensors(struct msc_channels_call *c, int32_t operand, int32_t output) {
     msc_channels__tie_others(c, operand, output, MSC_NO_ID);
@@ -31,7 +30,7 @@ void msc_channels__broadcast(struct msc_channels_call *c, int32_t operand, int32
         if (x->dims[i] != 1) {
             msc_channels__tie_axes(c, msc_channels__in(c, operand, i), to);
         } else {
-            msc_channels__tell(c, to); // another operand says how long it is
+            msc_channels__tell(c, to); // another operand determines its length
         }
     }
 }
@@ -41,7 +40,7 @@ bool msc_channels__barrier(struct msc_channels_call *c) {
     return true;
 }
 
-// Operands behind the first are limits and such, that hold for all.
+// Operands after the first are parameters, such as clip bounds, that apply to all elements.
 bool msc_channels__pass(struct msc_channels_call *c) {
     for (int32_t i = 0; i < c->j->n_outputs; i++) {
         msc_channels__tie_tensors(c, 0, i);
@@ -65,9 +64,9 @@ bool msc_channels__constant(struct msc_channels_call *c) {
     return true;
 }
 
-// ---- One axis apart ---------------------------------------------------------------------------
+// ---- All axes except one ----------------------------------------------------------------------
 
-// Softmax, running sums, the greatest of many: what lies along the axis belongs together.
+// Softmax, cumulative sums, argmax: elements along the axis depend on each other.
 bool msc_channels__along_axis(struct msc_channels_call *c) {
     int64_t number;
     if (!msc_joint_attr_i64(c->j, "axis", &number)) {
@@ -96,20 +95,21 @@ bool msc_channels__layer_norm(struct msc_channels_call *c) {
     return true;
 }
 
-// Each channel is normalised by what neighbours hold.
+// Each channel is normalised by its neighbours.
 bool msc_channels__lrn(struct msc_channels_call *c) {
     msc_channels__tie_others(c, 0, 0, 1);
     return true;
 }
 
-// What is added up must be there; other axes stay, one further to the front for each that goes.
+// Reduced axes are frozen. Without keepdims, later axes move forward by one for each reduced
+// axis.
 bool msc_channels__reduce(struct msc_channels_call *c) {
     const struct msc_tensor *x = msc_channels__operand(c, 0);
     int64_t axes[MSC_MAX_DIMS];
     bool keeps = false, is_reduced[MSC_MAX_DIMS] = {false};
     int n = msc_joint_attr_list(c->j, "axis", axes, MSC_MAX_DIMS);
     if (n <= 0 || n > MSC_MAX_DIMS || msc_channels__has(c, 1)) {
-        return msc_channels__barrier(c); // all of them, or not known
+        return msc_channels__barrier(c); // all axes, or unknown axes
     }
     (void)msc_joint_attr_bool(c->j, "keepdims", &keeps);
     for (int k = 0; k < n; k++) {
@@ -127,9 +127,9 @@ bool msc_channels__reduce(struct msc_channels_call *c) {
     return true;
 }
 
-// ---- Channels apart from each other -----------------------------------------------------------
+// ---- Independent channels ---------------------------------------------------------------------
 
-// Axes of these letters in two layouts.
+// Ties the axes of samples and channels in two layouts.
 static void tie_letters(struct msc_channels_call *c, const char *from, const char *to) {
     for (const char *letter = "NC"; *letter != '\0'; letter++) {
         const char *a = strchr(from, *letter), *b = strchr(to, *letter);
@@ -149,7 +149,7 @@ bool msc_channels__pool(struct msc_channels_call *c) {
     return true;
 }
 
-// Sampled in space: images and channels stay apart, what is said of places is frozen.
+// Sampling in space keeps images and channels independent; coordinates are frozen.
 bool msc_channels__sample(struct msc_channels_call *c) {
     tie_letters(c, "NC", "NC");
     return true;
@@ -160,7 +160,7 @@ bool msc_channels__regions(struct msc_channels_call *c) {
     return true;
 }
 
-// An axis that is resized to its own length is left as it is.
+// An axis that is resized to its own length is unchanged.
 bool msc_channels__resize(struct msc_channels_call *c) {
     const struct msc_tensor *x = msc_channels__operand(c, 0);
     const struct msc_tensor *y = msc_graph_tensor(c->g, c->j->outputs[0]);
@@ -182,9 +182,9 @@ bool msc_channels__resize(struct msc_channels_call *c) {
     return true;
 }
 
-// ---- Numbers for each channel -----------------------------------------------------------------
+// ---- Per-channel parameters -------------------------------------------------------------------
 
-// Operands behind the first have one number for each index of the axis, or one for all.
+// Operands after the first have one element for each index of the axis, or one for all.
 static void tie_numbers(struct msc_channels_call *c, int axis) {
     for (int32_t i = 1; i < c->j->n_operands; i++) {
         bool is_list = msc_channels__has(c, i) && msc_channels__operand(c, i)->n_dims == 1 &&

@@ -8,10 +8,10 @@
 // ---- Convolutions -----------------------------------------------------------------------------
 
 struct conv {
-    int in, out;     // channels of input and output
-    int w_out, w_in; // of the weight, as it sums: of one group or of all
+    int in, out;     // channel axes of input and output
+    int w_out, w_in; // channel axes of the weight; one covers all groups, the other a single one
     int64_t n_in, n_out, groups;
-    bool is_turned; // transposed: all inputs, and the outputs of one group
+    bool is_turned; // transposed: the weight has all inputs, and the outputs of one group
 };
 
 static int letter_axis(const char *layout, char letter, int n_dims) {
@@ -40,7 +40,7 @@ static bool read_conv(struct conv *v, const struct msc_channels_call *c, bool is
     return v->n_in > 0 && v->n_out > 0 && v->n_in % v->groups == 0 && v->n_out % v->groups == 0;
 }
 
-// What goes with each channel of the output: the row of the weight and the number of the bias.
+// Ties to each output channel its row of the weight and its bias element.
 static void tie_outputs(struct msc_channels_call *c, const struct conv *v) {
     if (v->groups == 1 || !v->is_turned) {
         msc_channels__tie_axes(c, msc_channels__in(c, 1, v->w_out),
@@ -49,7 +49,8 @@ static void tie_outputs(struct msc_channels_call *c, const struct conv *v) {
     msc_channels__tie_axes(c, msc_channels__in(c, 2, 0), msc_channels__out(c, 0, v->out));
 }
 
-// All channels of a group, with all that it makes. Of a depthwise convolution each one is a group.
+// Ties all channels of a group to all its outputs. Each channel of a depthwise convolution is a
+// group.
 static void tie_groups(struct msc_channels_call *c, const struct conv *v) {
     struct msc_axis in = msc_channels__in(c, 0, v->in), out = msc_channels__out(c, 0, v->out);
     int64_t n_in = v->n_in / v->groups, n_out = v->n_out / v->groups;
@@ -65,7 +66,7 @@ static void tie_groups(struct msc_channels_call *c, const struct conv *v) {
     msc_channels__freeze(c, msc_channels__in(c, 1, v->is_turned ? v->w_out : v->w_in));
 }
 
-// The same position of all groups, of inputs and outputs each by itself.
+// Ties the same position of all groups, separately for inputs and outputs.
 static void tie_positions(struct msc_channels_call *c, const struct conv *v) {
     struct msc_axis in = msc_channels__in(c, 0, v->in), out = msc_channels__out(c, 0, v->out);
     int64_t n_in = v->n_in / v->groups, n_out = v->n_out / v->groups;
@@ -86,7 +87,7 @@ static void tie_positions(struct msc_channels_call *c, const struct conv *v) {
 static bool choose_groups(struct msc_channels_call *c, const struct conv *v) {
     const struct msc_axis out = msc_channels__out(c, 0, v->out);
     const struct msc_axis in = msc_channels__in(c, 0, v->in);
-    // Whole groups need both sides; positions are free on either.
+    // Whole groups need both sides free; positions can be free on either side.
     const struct msc_axis choices[] = {in, in, out};
     switch (msc_channels__choose(c, choices, 3)) {
     case 0:
@@ -178,7 +179,8 @@ bool msc_channels__gemm(struct msc_channels_call *c) {
     return true;
 }
 
-// Axes of one letter are one; those that are summed over stay, as no mask can be on operands.
+// Axes with the same letter are tied. Summed axes are frozen, because operands of einsum cannot
+// be masked.
 bool msc_channels__einsum(struct msc_channels_call *c) {
     struct msc_einsum e;
     int ranks[MSC_EINSUM_OPERANDS];
@@ -203,7 +205,7 @@ bool msc_channels__einsum(struct msc_channels_call *c) {
 
 // ---- Recurrent layers -------------------------------------------------------------------------
 
-// An axis that holds all hidden units, again and again.
+// Ties an axis that repeats all hidden units.
 static void tie_hidden(struct msc_channels_call *c, struct msc_axis a, struct msc_axis hidden) {
     if (a.tensor == MSC_NO_ID) {
         return;
@@ -214,9 +216,10 @@ static void tie_hidden(struct msc_channels_call *c, struct msc_axis a, struct ms
     }
 }
 
-enum { HIDDEN = 5, CELL = 6 }; // operands that hold states
+enum { HIDDEN = 5, CELL = 6 }; // operands for initial states
 
-// What a state is a part of, where that is a constant or one number that is spread; else MSC_NO_ID.
+// The tensor that a state is a part of, if that is a constant or a broadcast scalar; else
+// MSC_NO_ID.
 static int32_t find_start(const struct msc_graph *g, int32_t state) {
     while (state != MSC_NO_ID && msc_graph_tensor(g, state)->producer != MSC_NO_ID) {
         const struct msc_joint *j = msc_graph_joint(g, msc_graph_tensor(g, state)->producer);
@@ -237,7 +240,7 @@ static bool is_recurrent(const struct msc_joint *j) {
     return j->op == MSC_OP_RNN || j->op == MSC_OP_GRU || j->op == MSC_OP_LSTM;
 }
 
-// Do other layers begin with the same? Their units have nothing to do with each other.
+// True if another layer has the same initial state. The units of the two layers are independent.
 static bool shares_start(const struct msc_channels_call *c, int32_t state) {
     int32_t start = find_start(c->g, state);
     for (int32_t i = 0; start != MSC_NO_ID && i < msc_graph_n_joints(c->g); i++) {
@@ -251,7 +254,8 @@ static bool shares_start(const struct msc_channels_call *c, int32_t state) {
     return false;
 }
 
-// They go with the units where they can; else the layer reads what is left for it.
+// Prunes the initial states with the units if possible; otherwise the layer reads the elements
+// that remain.
 static bool choose_states(struct msc_channels_call *c, struct msc_axis hidden,
                           const struct msc_axis states[2]) {
     int32_t first = states[states[0].tensor == MSC_NO_ID].tensor;
@@ -270,8 +274,8 @@ static bool choose_states(struct msc_channels_call *c, struct msc_axis hidden,
     return true;
 }
 
-// A hidden unit: a row of every gate in both weights and biases, what reads it of the state, what
-// states begin with, the same one of both directions.
+// A hidden unit consists of a row of every gate in both weights and biases, the weight elements
+// that read it, and its initial states. Both directions share it.
 bool msc_channels__recurrent(struct msc_channels_call *c) {
     enum { X, W, R, BIAS, PEEPHOLE = CELL + 1 };
     struct msc_axis hidden = msc_channels__in(c, R, 2);

@@ -1,11 +1,11 @@
-// What units mean for a network: what stays of an axis, what it costs without them, and the masks
-// under which it computes as if they were gone.
+// Effects of removing units: what remains of an axis, what the network costs without them, and
+// the masks that make it compute as if they were removed.
 #include "base/alloc.h"
 #include "graph/channels.h"
 #include "graph/cost.h"
 #include "graph/reshape.h"
 
-// ---- Asking -----------------------------------------------------------------------------------
+// ---- Queries ----------------------------------------------------------------------------------
 
 static const int32_t *units_of(const struct msc_channels *c, int32_t tensor, int axis) {
     return c->units[tensor * MSC_MAX_DIMS + axis];
@@ -34,7 +34,8 @@ enum msc_status msc_channels_check(const struct msc_channels *c, const bool is_g
             n += !is_gone[group->first_unit + k];
         }
         if (n == 0) {
-            return MSC_FAIL(MSC_E_INVALID, "channels of %s: all %d would go; one must stay",
+            return MSC_FAIL(MSC_E_INVALID,
+                            "channels of %s: all %d would be pruned, at least one must remain",
                             group->name, (int)group->n_units);
         }
     }
@@ -43,7 +44,8 @@ enum msc_status msc_channels_check(const struct msc_channels *c, const bool is_g
 
 // ---- Costs ------------------------------------------------------------------------------------
 
-// What joints get of their own of a list that they share; the list goes where no joint reads it.
+// Elements of the copies that joints get of a shared list, minus the list if no joint reads it
+// any more.
 static double followers_cost(const struct msc_channels *c, const struct msc_graph *g,
                              int32_t tensor, const bool is_gone[]) {
     const int32_t *readers;
@@ -69,7 +71,7 @@ enum msc_status msc_channels_cost(struct msc_channel_cost *out, const struct msc
     int64_t(*dims)[MSC_MAX_DIMS] = msc_alloc_zero((size_t)c->n_tensors, sizeof(dims[0]));
     *out = (struct msc_channel_cost){0};
     if (dims == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for channels");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for costs of channels");
     }
     for (int32_t i = 0; i < c->n_tensors; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, i);

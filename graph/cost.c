@@ -1,6 +1,6 @@
 #include "graph/cost.h"
 
-// A tensor's shape, or what stands for it.
+// A tensor's shape, or the shape that replaces it.
 struct shape {
     int n_dims;
     const int64_t *dims;
@@ -15,13 +15,14 @@ static struct shape shape_of(const struct msc_graph *g, const int64_t (*dims)[MS
 static double dim_product(struct shape t, int first, int end) {
     double product = 1;
     for (int i = first; i < end; i++) {
-        product *= t.dims[i] < 0 ? 0 : (double)t.dims[i]; // its length is not known
+        product *= t.dims[i] < 0 ? 0 : (double)t.dims[i]; // the length is unknown
     }
     return product;
 }
 
-// Each output element of a convolution reads every input channel of its group under the kernel,
-// which is what the weight holds besides its output channels. A transposed one turns this round.
+// Each output element of a convolution reads every input channel of its group at every kernel
+// position, which is the size of the weight without its output channels. For a transposed
+// convolution, exchange input and output.
 static double conv_macs(const struct msc_graph *g, const struct msc_joint *j,
                         const int64_t (*dims)[MSC_MAX_DIMS]) {
     struct shape w = shape_of(g, dims, j->operands[1]);
@@ -43,7 +44,8 @@ static double product_macs(const struct msc_graph *g, const struct msc_joint *j,
     return dim_product(y, 0, y.n_dims) * (double)depth;
 }
 
-// Every sample of every time is multiplied with the one weight, and the state then with the other.
+// For each sample and time step, the input is multiplied by one weight and the state by the
+// other.
 static int recurrent_products(struct msc_product out[2], const struct msc_graph *g,
                               const struct msc_joint *j, const int64_t (*dims)[MSC_MAX_DIMS]) {
     double samples = dim_product(shape_of(g, dims, j->operands[0]), 0, 2);

@@ -1,4 +1,4 @@
-// What a joint costs, from its shapes alone.
+// Cost of a joint, computed from its shapes only.
 #ifndef MSC_GRAPH_COST_H
 #define MSC_GRAPH_COST_H
 
@@ -6,23 +6,23 @@
 
 MSC_PUBLIC_BEGIN
 
-// A product that a joint sums up. An operand is -1 where it is made on the way: the state of a
-// recurrent layer.
+// A product that a joint sums. An operand is -1 if it is computed inside the joint: the state of
+// a recurrent layer.
 struct msc_product {
     double macs;
     int32_t operands[2];
 };
 
-// The products of convolutions, linear layers, matrix products and recurrent layers; returns how
-// many, 0 for all else. A length that depends on data counts as 0.
+// The products of convolutions, linear layers, matrix products and recurrent layers. Returns
+// their number, 0 for other joints. A length that depends on data counts as 0.
 int msc_joint_products(struct msc_product out[2], const struct msc_graph *g,
                        const struct msc_joint *j);
-// The same if tensors, by id, had these lengths.
+// The same with other lengths: dims [n_tensors], by tensor id.
 int msc_joint_products_of(struct msc_product out[2], const struct msc_graph *g,
                           const struct msc_joint *j, const int64_t (*dims)[MSC_MAX_DIMS]);
-// Multiply-accumulates of all of them.
+// Multiply-accumulates of all products of the joint.
 double msc_joint_macs(const struct msc_graph *g, const struct msc_joint *j);
-// The same if tensors, by id, had these lengths.
+// The same with other lengths: dims [n_tensors], by tensor id.
 double msc_joint_macs_of(const struct msc_graph *g, const struct msc_joint *j,
                          const int64_t (*dims)[MSC_MAX_DIMS]);
 

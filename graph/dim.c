@@ -1,8 +1,9 @@
 // Arithmetic on dimensions that are numbers or symbolic expressions.
 //
-// Expressions are kept small as they are made: a chain of additions of numbers is one addition, a
-// chain of multiplications or divisions by numbers is one. So the length after fifty strided
-// convolutions is a short expression, and lengths that are equal mostly have equal prims.
+// Expressions are simplified when they are made: a chain of additions of numbers becomes one
+// addition; a chain of multiplications or of divisions by numbers becomes one. So the length
+// after fifty strided convolutions is a short expression, and equal lengths usually have equal
+// prims.
 #include "graph/graph_internal.h"
 #include "graph/infer.h"
 
@@ -49,7 +50,7 @@ static int64_t floor_div(int64_t a, int64_t b) {
     return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
-// False when the result does not fit, or a division is by zero.
+// False if the result overflows or divides by zero.
 static bool dim_compute(int64_t *out, enum dim_op op, int64_t a, int64_t b) {
     bool divides = op == DIM_FLOOR_DIV || op == DIM_CEIL_DIV || op == DIM_FLOOR_MOD;
     if (divides && (b == 0 || (a == INT64_MIN && b == -1))) {
@@ -116,8 +117,8 @@ static enum msc_status dim_make(struct msc_dim *out, struct msc_graph *g, enum d
     return msc_graph__add_prim(&out->prim, g, NULL, dim_op_names[op], 2, parents, 0, NULL);
 }
 
-// Splits `d` into a base and the number that `op` applies to it: x+3 -> x, 3. When it is no such
-// expression the base is `d` itself and the number `neutral`.
+// Splits `d` into a base and the number that `op` applies to it: x+3 -> x, 3. For any other
+// expression the base is `d` and the number is `neutral`.
 static void dim_split(struct msc_dim *base, int64_t *amount, const struct msc_graph *g,
                       struct msc_dim d, enum dim_op op, int64_t neutral) {
     *base = d;
@@ -201,7 +202,7 @@ static enum msc_status divide_number(struct msc_dim *out, struct msc_graph *g, s
     return dim_make(out, g, DIM_FLOOR_DIV, a, dim_number(b));
 }
 
-// One of the factors of a product, when it is `b`.
+// Divides a product by its factor `b`; false if `b` is not a factor.
 static bool cancel_factor(struct msc_dim *out, const struct msc_graph *g, struct msc_dim a,
                           struct msc_dim b) {
     const struct msc_prim *p = g->prims[a.prim];
@@ -265,8 +266,8 @@ enum msc_status msc_dim_binary(struct msc_dim *out, struct msc_graph *g, const c
                                struct msc_dim a, struct msc_dim b) {
     enum dim_op op;
     if (!find_op(&op, optype)) {
-        return MSC_FAIL(MSC_E_INVALID, "graph '%s': no arithmetic '%s' on dimensions", g->name,
-                        optype);
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s': '%s' is not an operation on dimensions",
+                        g->name, optype);
     }
     if (is_number(a) && is_number(b)) {
         *out = dim_number(0);
@@ -279,7 +280,7 @@ enum msc_status msc_dim_binary(struct msc_dim *out, struct msc_graph *g, const c
         return msc_dim_binary(out, g, "FloorDiv", a, b);
     }
     if (op == DIM_CEIL_DIV) {
-        // ceil(a / b) = -floor(-a / b), as there is no CeilDiv among the prims.
+        // ceil(a / b) = -floor(-a / b), because prims have no CeilDiv.
         MSC_TRY(msc_dim_binary(&a, g, "Sub", dim_number(0), a));
         MSC_TRY(msc_dim_binary(&a, g, "FloorDiv", a, b));
         return msc_dim_binary(out, g, "Sub", dim_number(0), a);
@@ -296,7 +297,7 @@ enum msc_status msc_dim_binary(struct msc_dim *out, struct msc_graph *g, const c
     return is_number(a) ? dim_make(out, g, op, a, b) : between_symbols(out, g, op, a, b);
 }
 
-// One prim from its parents' values in `values`; false when it cannot be known.
+// The value of one prim from its parents' values; false if a parent is unknown.
 static bool evaluate_prim(int64_t *out, const struct msc_graph *g, int32_t prim,
                           const int64_t values[], const bool known[]) {
     const struct msc_prim *p = g->prims[prim];
@@ -318,7 +319,7 @@ int64_t msc_dim_evaluate(const struct msc_graph *g, struct msc_dim dim, const in
     if (g->prims[dim.prim]->n_parents == 0 && symbols[dim.prim] >= 0) {
         return symbols[dim.prim];
     }
-    // A prim's parents have smaller ids, so one pass upwards does without recursion.
+    // Parents have smaller ids than their children, so one ascending pass suffices.
     size_t n = (size_t)dim.prim + 1;
     int64_t *values = msc_alloc_zero(n, sizeof(values[0]));
     bool *known = msc_alloc_zero(n, sizeof(known[0]));

@@ -6,16 +6,16 @@
 
 enum { NOT_ASKED, WANTED, DONE };
 
-// ---- Where operators make steps ---------------------------------------------------------------
+// ---- Discontinuities of operators -------------------------------------------------------------
 
-// Which outputs make a step when floats that are read change a little.
+// Which outputs make a step when floats that are read change slightly.
 enum steps { STEPS_NONE, STEPS_INTEGERS, STEPS_ALL };
 
-// One function for each name of the column in ops.def.
+// One function for each name in the `discontinuity` column of ops.def.
 typedef enum msc_status (*discontinuity_fn)(enum steps *out, const struct msc_joint *j);
 
-// It is continuous, or its steps are those of a quantisation (as small as the scale, and made
-// floats again behind it), or it reads no floats. Nor does a small change make a number infinite.
+// The operator is continuous, or reads no floats, or its steps are those of a quantisation, which
+// are as small as the scale. Overflow to infinity does not count as a step either.
 static enum msc_status discontinuity_none(enum steps *out, const struct msc_joint *j) {
     (void)j;
     *out = STEPS_NONE;
@@ -28,21 +28,21 @@ static enum msc_status discontinuity_all(enum steps *out, const struct msc_joint
     return MSC_OK;
 }
 
-// Answers, places, counts; floats beside them change as little as what they are taken from.
+// Comparisons, indices and counts make steps. Their float outputs, if any, are continuous.
 static enum msc_status discontinuity_integers(enum steps *out, const struct msc_joint *j) {
     (void)j;
     *out = STEPS_INTEGERS;
     return MSC_OK;
 }
 
-// The nearest element of a grid, where `mode` asks for it.
+// Selects the nearest element of a grid, if `mode` says so.
 static enum msc_status discontinuity_nearest(enum steps *out, const struct msc_joint *j) {
     const char *mode = msc_joint_attr(j, "mode");
     *out = mode && strcmp(mode, "nearest") == 0 ? STEPS_ALL : STEPS_NONE;
     return MSC_OK;
 }
 
-// From 0 to alpha.
+// Steps from 0 to alpha.
 static enum msc_status discontinuity_threshold(enum steps *out, const struct msc_joint *j) {
     float alpha = 0.0f;
     msc_joint_attr_float(j, "alpha", &alpha);
@@ -50,7 +50,7 @@ static enum msc_status discontinuity_threshold(enum steps *out, const struct msc
     return MSC_OK;
 }
 
-// From 0 to lambd - bias.
+// Steps from 0 to lambd - bias.
 static enum msc_status discontinuity_shrink(enum steps *out, const struct msc_joint *j) {
     float bias = 0.0f, lambd = 0.0f;
     msc_joint_attr_float(j, "bias", &bias);
@@ -59,8 +59,8 @@ static enum msc_status discontinuity_shrink(enum steps *out, const struct msc_jo
     return MSC_OK;
 }
 
-// Control flow: where an output of a body does. What one decides (a condition, a state) all may
-// hang on.
+// Control flow: all outputs may make a step if any output of a body does, because a body may
+// compute a condition or a state that decides everything.
 static enum msc_status discontinuity_bodies(enum steps *out, const struct msc_joint *j) {
     *out = STEPS_NONE;
     for (int32_t i = 0; i < j->n_graphs && *out == STEPS_NONE; i++) {
@@ -83,9 +83,9 @@ static const discontinuity_fn functions[MSC_OP_COUNT] = {
 #undef MSC_OP
 };
 
-// ---- Following tensors ------------------------------------------------------------------------
+// ---- Propagation through the graph ------------------------------------------------------------
 
-// Integers do not change a little, nor do sizes: only steps on other floats count.
+// Integers do not change slightly, and neither do lengths: only float inputs can cause a step.
 static bool reads_varying_floats(const struct msc_discontinuity *s, const struct msc_joint *j) {
     for (int32_t i = 0; i < j->n_inputs; i++) {
         if (s->varies[j->inputs[i]] &&
@@ -166,14 +166,15 @@ int32_t msc_discontinuity_above(const struct msc_discontinuity *s, int32_t tenso
     return s->behind[tensor];
 }
 
-// ---- What to compare instead ------------------------------------------------------------------
+// ---- Tensors to compare instead ---------------------------------------------------------------
 
 const char *msc_discontinuity_name(const struct msc_discontinuity *s, int32_t tensor) {
     const char *name = msc_tensor_label(msc_graph_tensor(s->g, tensor));
     return msc_graph_find_tensor(s->model, name) != MSC_NO_ID ? name : NULL;
 }
 
-// Can it be compared, sample by sample, and named? An input is the same in each trial.
+// True if the tensor can be compared for each sample, and has a name. Inputs are excluded: they
+// are the same in each trial.
 static bool is_steady(const struct msc_discontinuity *s, int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(s->g, tensor);
     return t->dtype == MSC_DTYPE_F32 && s->varies[tensor] && s->behind[tensor] == MSC_NO_ID &&
@@ -181,7 +182,7 @@ static bool is_steady(const struct msc_discontinuity *s, int32_t tensor) {
            (s->g == s->model || msc_tensor_n_elements(t) >= 0) && msc_discontinuity_name(s, tensor);
 }
 
-// The whole that a steady tensor is a part of.
+// The whole tensor of which a steady tensor is a part.
 static int32_t whole_of(const struct msc_discontinuity *s, int32_t tensor) {
     for (;;) {
         const struct msc_joint *j = msc_graph_joint(s->g, msc_graph_tensor(s->g, tensor)->producer);
@@ -205,7 +206,7 @@ static void add_found(struct msc_discontinuity *s, int32_t tensor) {
     }
 }
 
-// A tensor that is wanted, or, where it is behind a step, all that it is made of.
+// Takes a wanted tensor, or wants its inputs if it is downstream of a step.
 static void take_wanted(struct msc_discontinuity *s, const struct msc_joint *j, int32_t tensor) {
     if (is_steady(s, tensor)) {
         add_found(s, whole_of(s, tensor));

@@ -1,7 +1,7 @@
-// Where results are discontinuous: behind joints that turn the smallest change of their inputs
-// into a step (comparisons, rounding, the greatest of many: a column of ops.def), and where
-// lengths are as the data say. Two computations that differ by a rounding may differ there by
-// anything; what is to be compared lies before it.
+// Finds results that are discontinuous: those downstream of joints that turn the smallest change
+// of an input into a step (comparisons, rounding, argmax: a column of ops.def), and those whose
+// lengths depend on data. Two computations that differ only by rounding may differ arbitrarily
+// there, so tensors upstream of such joints are compared instead.
 //
 //     struct msc_discontinuity *d;
 //     MSC_TRY(msc_discontinuity_create(&d, model, bound));
@@ -15,14 +15,14 @@
 #include "graph/graph.h"
 
 struct msc_discontinuity {
-    const struct msc_graph *model; // the network whose tensors can be named
-    const struct msc_graph *g;     // the same, or made of it for given shapes: ids are of this one
+    const struct msc_graph *model; // the network, whose tensors can be named
+    const struct msc_graph *g; // the same, or a copy made for given shapes; ids refer to this graph
     size_t n_found;
     int32_t *found; // tensors, once each, in the order found
-    // Of each tensor.
-    bool *varies;    // does it depend on what inputs hold?
-    int32_t *behind; // the nearest joint above it that makes steps, or MSC_NO_ID
-    uint8_t *asked;  // how far it was followed
+    // For each tensor.
+    bool *varies;    // true if it depends on the values of inputs
+    int32_t *behind; // the nearest discontinuous joint upstream, or MSC_NO_ID
+    uint8_t *asked;  // state of the search for tensors to compare
 };
 
 // Both graphs are borrowed. *out is owned by the caller.
@@ -30,15 +30,15 @@ enum msc_status msc_discontinuity_create(struct msc_discontinuity **out,
                                          const struct msc_graph *model, const struct msc_graph *g);
 void msc_discontinuity_destroy(struct msc_discontinuity *d); // accepts NULL
 
-// The nearest joint above a tensor that makes a step when what inputs hold changes a little;
-// MSC_NO_ID when there is none. Arithmetic on lengths does not change.
+// The nearest joint upstream of a tensor that makes a step when the values of inputs change
+// slightly; MSC_NO_ID if there is none. Shape arithmetic does not depend on the values of inputs.
 int32_t msc_discontinuity_above(const struct msc_discontinuity *d, int32_t tensor);
-// Adds to `found` what comes before a tensor, or itself: the last tensors on each way up to it that
-// are float32, depend on inputs, lie behind no such joint, have a known number of elements where
-// `g` was made for given shapes, and can be named. Of several parts of one such tensor it is that
-// one.
+// Adds to `found` the tensors to compare in place of `tensor`, possibly `tensor` itself. On each
+// path upstream it takes the last tensor that is float32, depends on inputs, is not downstream of
+// a discontinuous joint, has a known number of elements (if `g` was made for given shapes), and
+// has a name. If only parts of a tensor are read, the whole tensor is added.
 void msc_discontinuity_collect(struct msc_discontinuity *d, int32_t tensor);
-// As the network's file has it. Of tensors found never NULL.
+// The tensor's name in the network's file. Never NULL for tensors found.
 const char *msc_discontinuity_name(const struct msc_discontinuity *d, int32_t tensor);
 
 #endif

@@ -22,7 +22,7 @@ static struct msc_hash hash_mask(const struct msc_channel_mask *m) {
     return h;
 }
 
-// Records and models carry the hash of quantisations since there are any: alone they keep it.
+// A quantisation without further edits has the hash of its quant, which records and models carry.
 void msc_edit_seal(struct msc_edit *e) {
     switch (e->kind) {
     case MSC_EDIT_QUANTIZE:
@@ -48,7 +48,7 @@ struct msc_edit msc_edit_quantize(struct msc_quant quant) {
     return e;
 }
 
-// ---- Asking -----------------------------------------------------------------------------------
+// ---- Queries ----------------------------------------------------------------------------------
 
 static const struct msc_edit *find_kind(const struct msc_edit *e, enum msc_edit_kind kind) {
     while (e != NULL && e->kind != kind) {
@@ -69,7 +69,7 @@ const struct msc_bias_rounding *msc_edit_rounding(const struct msc_edit *e) {
 
 // ---- Checking ---------------------------------------------------------------------------------
 
-// When each kind's turn is, and where it may be.
+// Position of each kind in the order of edits, and the kinds of slots it applies to.
 static const struct {
     const char *name;
     int turn;
@@ -106,12 +106,14 @@ static enum msc_status check_rounding(const struct msc_bias_rounding *r,
     }
     for (int32_t c = 0; c < r->n; c++) {
         if (!(r->steps[c] > 0) || isinf(r->steps[c])) {
-            return MSC_FAIL(MSC_E_INVALID, "bias %s: step %g of channel %d is no positive number",
-                            t->name, (double)r->steps[c], (int)c);
+            return MSC_FAIL(MSC_E_INVALID,
+                            "bias %s: step %g of channel %d is not a positive number", t->name,
+                            (double)r->steps[c], (int)c);
         }
     }
     if (!isfinite(r->shift)) {
-        return MSC_FAIL(MSC_E_INVALID, "bias %s: shift %g is no number", t->name, (double)r->shift);
+        return MSC_FAIL(MSC_E_INVALID, "bias %s: shift %g is not a finite number", t->name,
+                        (double)r->shift);
     }
     return MSC_OK;
 }
@@ -129,16 +131,16 @@ static enum msc_status check_elements(const struct msc_array *a, const struct ms
     return MSC_OK;
 }
 
-// Whether they lie in their range is checked where they come from.
+// Only the number of integers is checked here; their range is checked where they are made.
 static enum msc_status check_quant(const struct msc_quant *q, const struct msc_slot *slot,
                                    const struct msc_tensor *t) {
     int64_t n = q->integers ? msc_array_n_elements(q->integers) : 0;
     if (q->integers &&
         (slot->kind != MSC_SITE_WEIGHT || msc_dims_product(t->n_dims, t->dims) != n)) {
-        return MSC_FAIL(MSC_E_INVALID, "tensor %s: %lld integers are chosen for it, which %s",
+        return MSC_FAIL(MSC_E_INVALID, "tensor %s: %lld integers were chosen for it, but it %s",
                         t->name, (long long)n,
-                        slot->kind == MSC_SITE_WEIGHT ? "has not as many elements"
-                                                      : "is no weight");
+                        slot->kind == MSC_SITE_WEIGHT ? "has another number of elements"
+                                                      : "is not a weight");
     }
     return MSC_OK;
 }
@@ -172,25 +174,25 @@ enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph 
                                                        [MSC_SITE_BIAS] = "a bias"};
     const struct msc_tensor *t = msc_graph_tensor(g, slot->tensor);
     if (!has_known_kinds(e)) {
-        return MSC_FAIL(MSC_E_INVALID, "tensor %s: an edit of unknown kind", t->name);
+        return MSC_FAIL(MSC_E_INVALID, "tensor %s: the edit has an unknown kind", t->name);
     }
     for (; e != NULL; e = e->next) {
         if (!kinds[e->kind].is_for[slot->kind]) {
             return MSC_FAIL(MSC_E_INVALID, "tensor %s is %s, which cannot be %s", t->name,
                             places[slot->kind], kinds[e->kind].name);
         }
-        // Masks one behind the other leave what all of them keep.
+        // Several masks may follow each other; only channels that all of them keep remain.
         int step = e->next != NULL ? kinds[e->next->kind].turn - kinds[e->kind].turn : 1;
         if (step < 0 || (step == 0 && e->kind != MSC_EDIT_KEEP_CHANNELS)) {
             return MSC_FAIL(
                 MSC_E_INVALID,
-                "tensor %s: %s before it is %s; edits replace, then mask, then quantise "
+                "tensor %s: %s before it is %s; order edits as replace, mask, then quantise "
                 "or round",
                 t->name, kinds[e->kind].name, kinds[e->next->kind].name);
         }
         if (e->next != NULL && e->next->kind == MSC_EDIT_QUANTIZE && e->next->quant.integers) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "tensor %s is %s, but integers for it are chosen already", t->name,
+                            "tensor %s is %s, but its integers have already been chosen", t->name,
                             kinds[e->kind].name);
         }
         if (e->kind != MSC_EDIT_QUANTIZE && t->dtype != MSC_DTYPE_F32) {
@@ -209,7 +211,7 @@ int32_t msc_bias_round(float bias, float step) {
     if (isnan(q)) {
         return 0;
     }
-    // 2^31 is a float32, the greatest int32 is not.
+    // 2^31 is representable in float32, the largest int32 is not.
     return q >= 0x1p31f ? INT32_MAX : q <= -0x1p31f ? INT32_MIN : (int32_t)q;
 }
 
@@ -268,7 +270,7 @@ static enum msc_status apply_one(struct msc_array **out, const struct msc_array 
         *out = msc_array_retain(e->elements);
         return MSC_OK;
     }
-    return MSC_FAIL(MSC_E_INVALID, "an edit of unknown kind");
+    return MSC_FAIL(MSC_E_INVALID, "the edit has an unknown kind");
 }
 
 static bool is_at_end(const struct msc_edit *e) {

@@ -1,19 +1,20 @@
-// Edits: what a trial does at a slot (graph/site.h), as plain data.
+// Edits: the changes that a trial makes at slots (graph/site.h), as plain data.
 //
-// An edit is of a kind, and may have another one behind it, which is applied to what it gives:
-// first the elements are replaced, then channels are masked, at last what is left is quantised, or
-// rounded where it is a bias.
+// An edit has a kind and may have a next edit, which is applied to its result. The order is
+// fixed: replace the elements, mask channels, then quantise (a weight or activation) or round (a
+// bias).
 //
-//     kind             of                          gives
+//     kind             applies to                  result
 //     replace          weights, biases             other elements of the same shape
-//     keep channels    weights, biases,            x where the channel is kept, else 0
+//     keep channels    weights, biases,            x if the channel is kept, else 0
 //                      activations
-//     quantise         weights, activations        as graph/quant.h has it
+//     quantise         weights, activations        see graph/quant.h
 //     round a bias     biases                      b' = (float)q * step - shift,
 //                                                  q = clamp(rint((b + shift) / step)) to int32
 //
-// all of it in float32. Where a joint computes over integers, and a bias is rounded to just the step
-// of its sums without a shift, q itself is added to these (kernels/backend.h).
+// All arithmetic is in float32. If a joint computes in integer arithmetic, and the bias is
+// rounded without a shift to the scale of the joint's sums, q itself is added to the sums
+// (kernels/backend.h).
 //
 //     struct msc_edit quantise = msc_edit_quantize(quant);
 //     struct msc_edit mask = {.kind = MSC_EDIT_KEEP_CHANNELS,
@@ -37,10 +38,10 @@ enum msc_edit_kind {
 };
 
 struct msc_bias_rounding {
-    int32_t n;          // of steps: 1, or the length of the bias' last axis
+    int32_t n;          // number of steps: 1, or the length of the bias' last axis
     const float *steps; // [n], positive
-    // What a runtime makes part of the bias that is added behind it (graph/tail.h), in its units: the
-    // two of them together are whole steps.
+    // A summand downstream that a runtime folds into the bias (graph/tail.h), in units of the
+    // bias. Bias plus shift is rounded to whole steps.
     float shift;
 };
 
@@ -50,58 +51,58 @@ struct msc_channel_mask {
     const bool *is_kept; // [n]
 };
 
-// Constant once made, as are what it points to and `next`; equal content has equal `hash`. All of it
-// is borrowed for as long as the edit is in use, which is the call that it is handed to.
+// Constant once made, including everything that it points to; equal content has equal `hash`. All
+// of it is borrowed while the edit is in use, which is one call.
 struct msc_edit {
     enum msc_edit_kind kind;
     union {
         struct msc_quant quant;
         struct msc_bias_rounding rounding;
         struct msc_channel_mask mask;
-        // Of MSC_EDIT_REPLACE, told apart by its hash. References to it are kept beyond the call, so
-        // that it has elements of its own.
+        // MSC_EDIT_REPLACE: identified by its hash. References to the array are kept after the
+        // call, so it must own its elements.
         const struct msc_array *elements;
     };
-    const struct msc_edit *next; // applied behind this one; NULL: nothing is
-    struct msc_hash hash;        // of this one and all behind it
+    const struct msc_edit *next; // applied after this one; NULL: none
+    struct msc_hash hash;        // of this edit and all after it
 };
 
-// Fills `hash` from the other members; `next` is sealed already.
+// Fills `hash` from the other members; `next` must be sealed already.
 void msc_edit_seal(struct msc_edit *e);
-// Sealed, with nothing behind it; the parameters of `quant` are borrowed.
+// Returns a sealed edit without a next one; the parameters of `quant` are borrowed.
 struct msc_edit msc_edit_quantize(struct msc_quant quant);
 
-// Does the edit, with all behind it, fit the slot? MSC_E_INVALID names its tensor and what does not
-// fit. Lengths that are not known yet (-1) fit. The parameters of a quantisation are checked where
-// they are used.
+// Checks that the edit and all after it fit the slot. MSC_E_INVALID names the slot's tensor and
+// the mismatch. Unknown lengths (-1) fit. The parameters of a quantisation are checked when they
+// are used.
 enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph *g,
                                const struct msc_slot *slot);
 
-// A whole array under an edit and all behind it. *out is float32 of the same shape, owned by the
-// caller.
+// Applies an edit and all after it to a whole array. *out is float32 of the same shape, owned by
+// the caller.
 enum msc_status msc_edit_apply(struct msc_array **out, const struct msc_array *x,
                                const struct msc_edit *e);
-// The same without the quantisation or rounding at its end: what these start from. *out is a
-// reference, to x itself where that is left as it is (also where e is NULL).
+// The same without the quantisation or rounding at the end. *out is a reference, to x itself if
+// nothing changes it (also if e is NULL).
 enum msc_status msc_edit_elements(struct msc_array **out, const struct msc_array *x,
                                   const struct msc_edit *e);
-// What an edit ends in; NULL where it does not, or is NULL.
+// The quantisation or rounding at the end of an edit; NULL if there is none or e is NULL.
 const struct msc_quant *msc_edit_quant(const struct msc_edit *e);
 const struct msc_bias_rounding *msc_edit_rounding(const struct msc_edit *e);
 
-// q of one number of a bias, of which shift is 0; NaN gives 0.
+// q of one element of a bias without a shift; NaN gives 0.
 int32_t msc_bias_round(float bias, float step);
-// q of channel c.
+// q of an element of channel c.
 int32_t msc_bias_round_channel(const struct msc_bias_rounding *r, float bias, int64_t c);
 // The step of channel c.
 static inline float msc_bias_step(const struct msc_bias_rounding *r, int64_t c) {
     return r->steps[r->n > 1 ? c : 0];
 }
-// The number that its q stands for.
+// The value that q represents.
 static inline float msc_bias_value(const struct msc_bias_rounding *r, int32_t q, int64_t c) {
     return (float)q * msc_bias_step(r, c) - r->shift;
 }
-// Elements that lie as [outer, mask.n, inner]; out may equal x.
+// Masks elements laid out as [outer, mask.n, inner]; out may equal x.
 void msc_mask_run(float out[], const float x[], int64_t outer, int64_t inner,
                   const struct msc_channel_mask *mask);
 

@@ -4,19 +4,19 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Letters, and above them the axes that "..." stands for, counted from the last.
+// Symbols are letters and, from N_LETTERS on, the axes of "...", counted from the last.
 enum { N_LETTERS = 128, N_SYMBOLS = N_LETTERS + MSC_MAX_DIMS };
 
 struct parse {
     int symbols[MSC_EINSUM_OPERANDS][MSC_MAX_DIMS];
     int n_symbols[MSC_EINSUM_OPERANDS];
     int counts[N_SYMBOLS];
-    int n_hidden; // most axes behind "..."
+    int n_hidden; // largest number of axes of "..."
     int output[MSC_EINSUM_AXES];
     int n_output;
 };
 
-// Symbols of one term, up to ',' '-' or the end. `n_hidden` axes stand for "...".
+// Reads the symbols of one term, up to ',' '-' or the end. "..." stands for `n_hidden` axes.
 static const char *parse_term(int symbols[], int *n, int most, const char **text, int n_hidden) {
     const char *at = *text;
     *n = 0;
@@ -26,7 +26,7 @@ static const char *parse_term(int symbols[], int *n, int most, const char **text
         }
         if (*at == '.') {
             if (strncmp(at, "...", 3) != 0 || n_hidden < 0 || *n + n_hidden > most) {
-                return "has dots that fit no axes";
+                return "has '...' that fits no axes";
             }
             for (int i = n_hidden - 1; i >= 0; i--) {
                 symbols[(*n)++] = N_LETTERS + i;
@@ -42,7 +42,7 @@ static const char *parse_term(int symbols[], int *n, int most, const char **text
     return NULL;
 }
 
-// Letters of a term, so that the rest of the operand's axes are those of "...".
+// Counts the letters of a term; the operand's other axes are those of "...".
 static int count_letters(const char *text) {
     int n = 0;
     for (; *text != '\0' && *text != ',' && *text != '-'; text++) {
@@ -67,14 +67,14 @@ static const char *parse_operands(struct parse *p, const char **text, int n_oper
             return error;
         }
         if (p->n_symbols[k] != ranks[k]) {
-            return "names another number of axes than an operand has";
+            return "names a different number of axes than an operand has";
         }
         p->n_hidden = n_hidden > p->n_hidden ? n_hidden : p->n_hidden;
         for (int i = 0; i < ranks[k]; i++) {
             p->counts[p->symbols[k][i]]++;
         }
         if ((**text == ',') != (k + 1 < n_operands)) {
-            return "has another number of terms than there are operands";
+            return "has a different number of terms than operands";
         }
         *text += **text == ',';
     }
@@ -94,7 +94,7 @@ static const char *parse_output(struct parse *p, const char *text) {
         return NULL;
     }
     if (strncmp(text, "->", 2) != 0) {
-        return "lacks its arrow";
+        return "has '-' without '>'";
     }
     text += 2;
     const char *error = parse_term(p->output, &p->n_output, MSC_MAX_DIMS, &text, p->n_hidden);
@@ -104,7 +104,7 @@ static const char *parse_output(struct parse *p, const char *text) {
             error = p->output[k] == p->output[i] ? "has an output axis twice" : error;
         }
     }
-    return error != NULL || *text == '\0' ? error : "goes on behind its output";
+    return error != NULL || *text == '\0' ? error : "continues after its output";
 }
 
 const char *msc_einsum_parse(struct msc_einsum *out, const char *equation, int n_operands,

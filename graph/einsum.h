@@ -1,5 +1,5 @@
-// Equations of Einsum: "bij,bjk->bik". Axes are numbered: first those of the output, in its order,
-// then those that are summed over.
+// Equations of Einsum: "bij,bjk->bik". Axes are numbered: first the axes of the output, in its
+// order, then those that are summed over.
 //
 //     struct msc_einsum e;
 //     const char *error = msc_einsum_parse(&e, "ij,jk->ik", 2, (const int[]){2, 2});
@@ -17,8 +17,8 @@ struct msc_einsum {
     int axes[MSC_EINSUM_OPERANDS][MSC_MAX_DIMS]; // axis number of each dimension
 };
 
-// NULL, or what is wrong with the equation. Without "->" the output has the letters that stand
-// once, in alphabetical order, after the axes of "...".
+// Returns NULL, or what is wrong with the equation. Without "->", the output has the axes of
+// "..." followed by the letters that occur once, in alphabetical order.
 const char *msc_einsum_parse(struct msc_einsum *out, const char *equation, int n_operands,
                              const int ranks[]);
 

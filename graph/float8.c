@@ -39,10 +39,10 @@ float msc_float8_decode(const struct msc_float8 *f, uint8_t code) {
 }
 
 static uint8_t encode_magnitude(const struct msc_float8 *f, float x, bool saturates) {
-    int least = 1 - f->bias; // exponent of the least normal number
+    int least = 1 - f->bias; // exponent of the smallest normal number
     int exponent = x > 0 && isfinite(x) ? ilogbf(x) : least;
     exponent = exponent < least ? least : exponent;
-    // In steps of the last place; rounding up to the next power of two carries into the exponent.
+    // In units of the last place; rounding up to the next power of two carries into the exponent.
     float steps = rintf(ldexpf(x, f->fraction_bits - exponent));
     int normal = 1 << f->fraction_bits;
     float code = isfinite(x) ? steps + (float)((exponent - least) * normal) : INFINITY;

@@ -1,4 +1,4 @@
-// Floats of 8 bits, as ONNX has them: sign, exponent, fraction.
+// 8-bit floats of ONNX: sign, exponent, fraction.
 //
 //     const struct msc_float8 *f = msc_float8_find("float8e4m3fn");
 //     uint8_t code = msc_float8_encode(f, 0.3f, true);
@@ -11,16 +11,16 @@
 struct msc_float8 {
     const char *name;
     int fraction_bits, bias;
-    uint8_t greatest; // code of the greatest finite number
+    uint8_t greatest; // code of the largest finite number
     uint8_t nan;
-    uint8_t infinity;  // 0: there is none
-    bool has_one_zero; // the code of -0 is NaN
+    uint8_t infinity;  // 0: the format has none
+    bool has_one_zero; // the code of -0 represents NaN
 };
 
-// "float8e4m3fn", "float8e4m3fnuz", "float8e5m2" or "float8e5m2fnuz"; NULL for another name.
+// "float8e4m3fn", "float8e4m3fnuz", "float8e5m2" or "float8e5m2fnuz"; NULL for any other name.
 const struct msc_float8 *msc_float8_find(const char *name);
 float msc_float8_decode(const struct msc_float8 *f, uint8_t code);
-// The nearest, of two the even one. What lies beyond the greatest becomes that when `saturates`,
+// Rounds to nearest, ties to even. Numbers beyond the largest become the largest if `saturates`,
 // else infinity or NaN.
 uint8_t msc_float8_encode(const struct msc_float8 *f, float x, bool saturates);
 

@@ -2,10 +2,10 @@
 //
 // A joint has ordered activation inputs, weights by role ("weight", "bias", ...) and text
 // attributes. A tensor is an activation "joint:index", or a weight under its own name. Tensors,
-// joints and prims are referred to by id: an index that stays valid until msc_graph_finalize
-// removes what is dead. Shapes are outermost first, in the axis order that `layout` names
-// ("NCHW": dims[1] are channels); -1 is a dimension known only as a symbol, whose expression the
-// tensor's prims name. Weights keep the model's own shape and orientation ("OIHW", "OI", "IO").
+// joints and prims are referred to by id. An id is an index that remains valid until
+// msc_graph_finalize removes what is dead. Shapes are outermost first, in the axis order that
+// `layout` names ("NCHW": dims[1] are channels). -1 is a symbolic dimension, whose expression is
+// in the tensor's prims. Weights keep the model's own shape and orientation ("OIHW", "OI", "IO").
 //
 //     struct msc_graph *g;
 //     MSC_TRY(msc_graph_create(&g, "main"));
@@ -38,15 +38,15 @@ struct msc_array_list;
 
 #define MSC_NO_ID (-1)
 
-// Plain data, read through the getters below; text is owned by the graph and never NULL.
+// Plain data, read through the getters below; the graph owns all text, which is never NULL.
 struct msc_tensor {
     const char *name;   // "conv2d:0", or a weight's name
-    const char *alias;  // the model's own name of the value; "" when there is none
-    const char *layout; // axis letters, "" when unknown
+    const char *alias;  // the model's own name of the value; "" if it has none
+    const char *layout; // axis letters, "" if unknown
     enum msc_dtype dtype;
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];   // -1: symbolic
-    int32_t prims[MSC_MAX_DIMS];  // prim id of each dim, MSC_NO_ID where it is a number
+    int32_t prims[MSC_MAX_DIMS];  // prim id of each dim, MSC_NO_ID if it is a number
     int32_t producer;             // joint id; MSC_NO_ID for a weight
     int32_t output;               // which output of the producer; MSC_NO_ID for a weight
     const struct msc_array *data; // a weight's elements; NULL for activations
@@ -65,7 +65,7 @@ struct msc_attr {
 struct msc_joint {
     const char *name;
     const char *shared_ref; // first joint that owns one of these weights, or ""
-    const char *scope;      // components joined with '.', "" or "block" by default
+    const char *scope;      // components joined with '.'; default: "" or "block"
     enum msc_op op;
     int32_t id; // its index in topological order once finalized
     int32_t n_inputs;
@@ -77,21 +77,21 @@ struct msc_joint {
     int32_t n_attrs;
     const struct msc_attr *attrs; // sorted by key
     int32_t n_parents;
-    const int32_t *parents; // joint ids, once each, in order of first use
+    const int32_t *parents; // joint ids, each once, in order of first use
     int32_t n_children;
     const int32_t *children;
-    // Bodies of control flow, in the operator's order: then and else, or one. What they read of the
-    // graph around them are operands, and inputs of the body behind its own. Or what several joints
-    // were before they became this one.
+    // Bodies of control flow, in the operator's order: then and else, or one. A tensor that a
+    // body reads from the enclosing graph is an operand of the joint and an input of the body
+    // after its own inputs. For a fused joint: the joints that it replaces.
     int32_t n_graphs;
     const struct msc_graph *const *graphs;
-    // Operands in the operator's own order (of its roles, inputs and weights together);
-    // MSC_NO_ID where an optional one is absent. What kernels, inference and export read.
+    // All operands in the order of the operator's roles, inputs and weights together; MSC_NO_ID
+    // if an optional operand is absent. Kernels, inference and export read these.
     int32_t n_operands;
     const int32_t *operands;
 };
 
-struct msc_prim {     // a symbolic dimension or an expression over such
+struct msc_prim {     // a symbolic dimension, or an expression of symbolic dimensions
     const char *name; // "bz", "MUL_2"
     // "shape", "Int", "Add", "Sub", "Mul", "FloorDiv", "FloorMod", "Max", "Min"
     const char *optype;
@@ -108,39 +108,39 @@ struct msc_weight_spec {
 
 struct msc_joint_spec {
     enum msc_op op;
-    const char *name;  // NULL or taken: the operator's hint, made unique with _1, _2, ...
+    const char *name;  // NULL or already taken: the operator's hint, made unique with _1, _2, ...
     const char *scope; // NULL: "block"
     int32_t n_inputs;
-    // Dealt to the operator's roles in order, past those given as weights or attributes. MSC_NO_ID
-    // leaves an optional operand out.
+    // Assigned in order to the roles that are not given as weights or attributes. MSC_NO_ID omits
+    // an optional operand.
     const int32_t *inputs;
     int32_t n_weights;
     const struct msc_weight_spec *weights;
     int32_t n_attrs;
-    const struct msc_attr *attrs; // absent ones take the operator's defaults
-    int32_t n_outputs;            // 0: one
+    const struct msc_attr *attrs; // missing attributes take the operator's defaults
+    int32_t n_outputs;            // 0 means 1
     const char *const *aliases;   // [n_outputs], or NULL
     int32_t n_graphs;
     const struct msc_graph *const *graphs; // finalized bodies, retained
 };
 
-// Building. Every add checks its operands and infers types, shapes and layouts of its outputs;
-// MSC_E_INVALID names the joint and what does not fit.
+// Building. Each add function checks the operands and infers types, shapes and layouts of the
+// outputs. MSC_E_INVALID names the joint and the mismatch.
 enum msc_status msc_graph_create(struct msc_graph **out, const char *name);
 void msc_graph_destroy(struct msc_graph *g); // accepts NULL; drops one reference
 // One more reference to a finalized graph; safe from several threads. Returns `g`.
 struct msc_graph *msc_graph_retain(const struct msc_graph *g);
-// A name that is there already gives the same symbol.
+// Returns the existing symbol if the name is already in use.
 enum msc_status msc_graph_add_symbol(int32_t *prim, struct msc_graph *g, const char *name);
 enum msc_status msc_graph_add_input(int32_t *tensor, struct msc_graph *g, const char *name,
                                     const char *alias, enum msc_dtype dtype, const char *layout,
                                     int n_dims, const int64_t dims[]);
-// The same with a prim for every dim that is -1 (MSC_NO_ID elsewhere).
+// The same with a prim for every dim that is -1 (MSC_NO_ID for the others).
 enum msc_status msc_graph_add_symbolic_input(int32_t *tensor, struct msc_graph *g, const char *name,
                                              const char *alias, enum msc_dtype dtype,
                                              const char *layout, int n_dims, const int64_t dims[],
                                              const int32_t prims[]);
-// Retains `data`. A taken name is MSC_E_INVALID.
+// Retains `data`. MSC_E_INVALID if the name is taken.
 enum msc_status msc_graph_add_weight(int32_t *tensor, struct msc_graph *g, const char *name,
                                      const char *alias, const char *layout,
                                      const struct msc_array *data);
@@ -149,23 +149,25 @@ enum msc_status msc_graph_add_joint(int32_t *joint, struct msc_graph *g,
 enum msc_status msc_graph_set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]);
 enum msc_status msc_graph_set_alias(struct msc_graph *g, int32_t tensor, const char *alias);
 
-// Rewriting, between finalizes. Readers of `from` (and graph outputs) read `to` instead, but for
-// the joint that makes `to`. An output hands its alias on. Types and known dimensions must agree.
+// Rewriting, between two calls of msc_graph_finalize. Consumers of `from` (and graph outputs)
+// read `to` instead, except the joint that produces `to`. A graph output passes its alias on.
+// Types and known dimensions must agree.
 enum msc_status msc_graph_replace_tensor(struct msc_graph *g, int32_t from, int32_t to);
-// A removed joint's outputs must have no reader left when the graph is finalized.
+// The outputs of a removed joint must have no consumer left when the graph is finalized.
 enum msc_status msc_graph_remove_joint(struct msc_graph *g, int32_t joint);
 enum msc_status msc_graph_set_weight_data(struct msc_graph *g, int32_t tensor,
                                           const struct msc_array *data);
-// Drops dead joints, weights and prims that nothing reads (inputs stay), sorts topologically
-// (stable), renumbers, and rebuilds parents, children, consumers. Must be called before any query
-// of those. A graph whose joints form a cycle, or read a removed joint, is MSC_E_INVALID.
+// Removes dead joints, and weights and prims that nothing reads (inputs remain); sorts
+// topologically (stable), renumbers, and rebuilds parents, children and consumers. Call it before
+// any query of these. MSC_E_INVALID if joints form a cycle or read a removed joint.
 enum msc_status msc_graph_finalize(struct msc_graph *g);
 // A copy of a finalized graph that shares the weights' elements.
 enum msc_status msc_graph_clone(struct msc_graph **out, const struct msc_graph *g);
 
-// One joint as a graph of its own, which makes its outputs: operands that tell lengths are
-// constants, other activations are inputs. `arrays` [n_operands] hold the operands (NULL where
-// absent). Lengths that only computing tells stay symbols. *out is owned by the caller.
+// A graph that contains only this joint and makes its outputs. Operands that determine lengths
+// become constants, other activations become inputs. `arrays` [n_operands] are the operands (NULL
+// if absent). Lengths that are only known by computing remain symbols. *out is owned by the
+// caller.
 enum msc_status msc_graph_isolate(struct msc_graph **out, const struct msc_graph *g, int32_t joint,
                                   const struct msc_array *const arrays[]);
 
@@ -179,60 +181,62 @@ const struct msc_joint *msc_graph_joint(const struct msc_graph *g, int32_t id);
 const struct msc_tensor *msc_graph_tensor(const struct msc_graph *g, int32_t id);
 const struct msc_prim *msc_graph_prim(const struct msc_graph *g, int32_t id);
 int32_t msc_graph_n_inputs(const struct msc_graph *g);
-int32_t msc_graph_input(const struct msc_graph *g, int32_t i); // tensor id; negative from the end
+// Tensor ids of inputs and outputs; a negative `i` counts from the end.
+int32_t msc_graph_input(const struct msc_graph *g, int32_t i);
 int32_t msc_graph_n_outputs(const struct msc_graph *g);
 int32_t msc_graph_output(const struct msc_graph *g, int32_t i);
-// MSC_NO_ID when there is none. A tensor's own name comes before an alias.
+// MSC_NO_ID if not found. A tensor's own name takes precedence over an alias.
 int32_t msc_graph_find_joint(const struct msc_graph *g, const char *name);
 int32_t msc_graph_find_tensor(const struct msc_graph *g, const char *name_or_alias);
 int32_t msc_graph_find_prim(const struct msc_graph *g, const char *name);
-// Joints that read this tensor (weights: their holders), exactly those, in topological order.
+// Joints that read this tensor (for a weight: that hold it), in topological order.
 int32_t msc_graph_consumers(const struct msc_graph *g, int32_t tensor, const int32_t **joints);
-// The joint that makes it; for a weight the first joint that holds it.
+// The joint that produces the tensor; for a weight, the first joint that holds it.
 int32_t msc_graph_producer(const struct msc_graph *g, int32_t tensor);
-// The weight behind a tensor: itself, or what the `constant` joint that makes it holds; MSC_NO_ID:
-// its elements are not there before anything runs.
+// The weight that gives the tensor its elements: the tensor itself, or the weight of the
+// `constant` joint that produces it. MSC_NO_ID if the elements are not known before the graph
+// runs.
 int32_t msc_graph_weight_of(const struct msc_graph *g, int32_t tensor);
 bool msc_graph_is_output(const struct msc_graph *g, int32_t tensor);
 bool msc_graph_is_bound(const struct msc_graph *g); // no symbolic dims
-// Unique producers of inputs and of outputs.
+// Producers of inputs and of outputs, each once.
 int32_t msc_graph_entries(const struct msc_graph *g, const int32_t **joints);
 int32_t msc_graph_exits(const struct msc_graph *g, const int32_t **joints);
 
 // Tensors.
-const char *msc_tensor_label(const struct msc_tensor *t);     // its alias, else its name
-int64_t msc_tensor_n_elements(const struct msc_tensor *t);    // -1 when symbolic
+const char *msc_tensor_label(const struct msc_tensor *t);  // its alias if it has one, else its name
+int64_t msc_tensor_n_elements(const struct msc_tensor *t); // -1 if symbolic
 int msc_tensor_axis(const struct msc_tensor *t, char letter); // axis of a layout letter, or -1
-int64_t msc_tensor_dim(const struct msc_tensor *t, int axis); // negative counts from the end
+int64_t msc_tensor_dim(const struct msc_tensor *t, int axis); // a negative axis counts from the end
 bool msc_tensor_equal(const struct msc_graph *g, const struct msc_tensor *a,
                       const struct msc_graph *h, const struct msc_tensor *b);
 
-// Joints. Ids by position; a negative one counts from the end.
+// Joints. Ids by position; a negative position counts from the end.
 int32_t msc_joint_input(const struct msc_joint *j, int32_t i);  // tensor id
 int32_t msc_joint_output(const struct msc_joint *j, int32_t i); // tensor id
 int32_t msc_joint_parent(const struct msc_joint *j, int32_t i); // joint id
 int32_t msc_joint_child(const struct msc_joint *j, int32_t i);  // joint id
-// Attribute getters return false when the key is absent or not of that form.
-const char *msc_joint_attr(const struct msc_joint *j, const char *key); // NULL when absent
+// Attribute getters return false if the key is absent or its value does not have that form.
+const char *msc_joint_attr(const struct msc_joint *j, const char *key); // NULL if absent
 bool msc_joint_attr_i64(const struct msc_joint *j, const char *key, int64_t *out);
 bool msc_joint_attr_float(const struct msc_joint *j, const char *key, float *out);
 bool msc_joint_attr_bool(const struct msc_joint *j, const char *key, bool *out);
-// At most `max` numbers of a list ("1,2"); returns how many the list holds, or -1.
+// Reads at most `max` numbers of a list ("1,2"). Returns the length of the list, or -1.
 int msc_joint_attr_list(const struct msc_joint *j, const char *key, int64_t out[], int max);
 int msc_joint_attr_floats(const struct msc_joint *j, const char *key, float out[], int max);
 int32_t msc_joint_weight(const struct msc_joint *j, const char *role); // tensor id or MSC_NO_ID
-// Position of an operand by role ("weight"), or -1 when it is absent; the first where a role
+// Position of an operand by role ("weight"), or -1 if it is absent; the first if the role
 // repeats.
 int msc_joint_operand(const struct msc_joint *j, const char *role);
 
-// Equality of structure: names, types, shapes, attributes, wiring and (when asked) weight data.
+// Compares structure: names, types, shapes, attributes, wiring and, if requested, weight data.
 bool msc_graph_equal(const struct msc_graph *a, const struct msc_graph *b, bool with_data);
-struct msc_hash msc_graph_hash(const struct msc_graph *g);         // structure, without weight data
+struct msc_hash msc_graph_hash(const struct msc_graph *g);         // structure without weight data
 struct msc_hash msc_graph_weights_hash(const struct msc_graph *g); // names and elements
 
-// Forms (graph/print.c, graph/json_write.c, graph/prototxt.c), byte for byte as MSC wrote them but
-// for attributes, which are sorted by key. The printed form is safe to show, whatever names hold
-// (base/shown.h).
+// Text forms (graph/print.c, graph/json_write.c, graph/prototxt.c), byte for byte those of MSC
+// except that attributes are sorted by key. The printed form is safe to show whatever the names
+// contain (base/shown.h).
 void msc_graph_print(const struct msc_graph *g, struct msc_str *out);
 void msc_joint_print(const struct msc_graph *g, int32_t joint, struct msc_str *out);
 void msc_tensor_print(const struct msc_graph *g, int32_t tensor, struct msc_str *out);
@@ -241,22 +245,25 @@ void msc_graph_write_prototxt(const struct msc_graph *g, struct msc_str *out);
 // Counts by operator, inputs and outputs: {"inputs": [...], "outputs": [...], "nodes": {"total": n,
 // ...}}. *out is owned by the caller.
 enum msc_status msc_graph_inspect(const struct msc_graph *g, struct cJSON **out);
-// Reads the JSON form. `weights` (may be NULL) gives the elements by name. *out owned by caller.
+// Reads the JSON form. `weights` (may be NULL) provides the elements by name. *out is owned by
+// the caller.
 enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, size_t length,
                                     const char *name, const struct msc_array_list *weights);
 
-// A symbol, by name, and the length that it stands for (graph/passes/bind.h).
+// The length of a symbol, which is given by name (graph/passes/bind.h).
 struct msc_binding {
     const char *symbol;
     int64_t value;
 };
-// The symbol that counts samples: that of the first input whose leading length is one; MSC_NO_ID: none.
+// The symbol that counts samples: the leading length of the first input whose leading length is a
+// symbol; MSC_NO_ID if there is none.
 int32_t msc_graph_sample_symbol(const struct msc_graph *g);
-// Names that a binding may have: symbols that are lengths of inputs, and inputs of one integer.
-// Borrowed from the graph, the list from the arena.
+// Names that can be bound: symbols that are lengths of inputs, and inputs that hold one integer.
+// Borrowed from the graph; the list is in the arena.
 enum msc_status msc_graph_bindables(const char *const **out, size_t *n, const struct msc_graph *g,
                                     struct msc_arena *arena);
-// MSC_E_INVALID that `symbol` is none of them; suggests one, lists all. `place` begins the text.
+// Sets MSC_E_INVALID: `symbol` cannot be bound. The message begins with `place`, suggests a name
+// and lists all.
 enum msc_status msc_graph_fail_binding(const struct msc_graph *g, const char *place,
                                        const char *symbol);
 // Writes PATH.json and PATH.safetensors.

@@ -1,4 +1,4 @@
-// Creating a graph and adding what has no operands: symbols, inputs, weights, outputs.
+// Creates a graph and adds what has no operands: symbols, inputs, weights, outputs.
 #include "graph/graph_internal.h"
 
 #include <assert.h>
@@ -48,22 +48,23 @@ void msc_graph_destroy(struct msc_graph *g) {
     msc_free(g);
 }
 
-// No machine holds more. Below these, sums and small multiples of lengths, and bytes of elements,
-// fit 64 bits.
+// More than any machine can hold. Below these limits, sums and small multiples of lengths, and
+// byte counts, fit in 64 bits.
 #define MAX_LENGTH ((int64_t)1 << 40)
 #define MAX_ELEMENTS ((int64_t)1 << 48)
 
-// Symbols are taken for 1, and so is 0: strides must fit, too.
+// Symbols and lengths of 0 count as 1, so that strides fit as well.
 static enum msc_status check_size(const struct msc_tensor *t) {
     int64_t n_elements = 1;
     for (int i = 0; i < t->n_dims; i++) {
         int64_t length = t->dims[i] < 1 ? 1 : t->dims[i];
         if (length > MAX_LENGTH || n_elements > MAX_ELEMENTS / length) {
             char text[MSC_DIMS_TEXT_BYTES];
-            return MSC_FAIL(MSC_E_INVALID,
-                            "tensor '%s' of %s is too large: at most 2^40 along a dimension and "
-                            "2^48 elements are possible",
-                            t->name, msc_dims_format(text, t->n_dims, t->dims));
+            return MSC_FAIL(
+                MSC_E_INVALID,
+                "tensor '%s' of %s is too large: the limits are 2^40 along a dimension and "
+                "2^48 elements",
+                t->name, msc_dims_format(text, t->n_dims, t->dims));
         }
         n_elements *= length;
     }
@@ -80,7 +81,7 @@ static enum msc_status check_tensor(const struct msc_graph *g, const struct msc_
                         t->layout, t->n_dims);
     }
     if (t->dtype <= MSC_DTYPE_NONE || t->dtype >= MSC_DTYPE_COUNT) {
-        return MSC_FAIL(MSC_E_INVALID, "tensor '%s' has no element type", t->name);
+        return MSC_FAIL(MSC_E_INVALID, "tensor '%s' has an unknown element type", t->name);
     }
     for (int i = 0; i < t->n_dims; i++) {
         bool is_symbolic = t->prims[i] != MSC_NO_ID;
@@ -90,14 +91,14 @@ static enum msc_status check_tensor(const struct msc_graph *g, const struct msc_
         }
         if (t->dims[i] < -1 || is_symbolic != (t->dims[i] == -1)) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "tensor '%s': dimension %d is %lld%s, expected a number from 0 up, or "
+                            "tensor '%s': dimension %d is %lld%s, expected 0 or more, or "
                             "-1 with a symbol",
                             t->name, i, (long long)t->dims[i], is_symbolic ? " with a symbol" : "");
         }
     }
     MSC_TRY(check_size(t));
     if (msc_graph__live_tensor(g, t->name) != MSC_NO_ID) {
-        return MSC_FAIL(MSC_E_INVALID, "graph '%s' has a tensor '%s' already", g->name, t->name);
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s' already has a tensor '%s'", g->name, t->name);
     }
     return MSC_OK;
 }
@@ -152,7 +153,7 @@ enum msc_status msc_graph_add_input(int32_t *tensor, struct msc_graph *g, const 
     return msc_graph_add_symbolic_input(tensor, g, name, alias, dtype, layout, n_dims, dims, prims);
 }
 
-// A symbol remembers the first input dimension that it stands for.
+// Stores the first input dimension that a symbol is the length of.
 static enum msc_status set_symbol_source(struct msc_graph *g, int32_t prim, const char *input,
                                          int dim) {
     struct msc_prim *p = g->prims[prim];
@@ -182,7 +183,7 @@ enum msc_status msc_graph_add_symbolic_input(int32_t *tensor, struct msc_graph *
         return MSC_FAIL(MSC_E_INVALID, "graph '%s': an input has no name", g->name);
     }
     if (msc_graph__live_joint(g, name) != MSC_NO_ID) {
-        return MSC_FAIL(MSC_E_INVALID, "graph '%s' has a joint '%s' already", g->name, name);
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s' already has a joint '%s'", g->name, name);
     }
     struct msc_joint_spec spec = {.op = MSC_OP_INPUT, .name = name};
     struct msc_graph_joint *joint;
@@ -251,7 +252,8 @@ enum msc_status msc_graph__set_outputs(struct msc_graph *g, int32_t n, const int
     }
     for (int32_t i = 0; i < n; i++) {
         if (tensors[i] < 0 || tensors[i] >= g->n_tensors) {
-            return MSC_FAIL(MSC_E_INVALID, "graph '%s': output %d is no tensor of it", g->name, i);
+            return MSC_FAIL(MSC_E_INVALID, "graph '%s': output %d is not a tensor of the graph",
+                            g->name, i);
         }
         const struct msc_tensor *t = &g->tensors[tensors[i]]->tensor;
         if (t->producer == MSC_NO_ID) {
@@ -267,8 +269,8 @@ enum msc_status msc_graph__set_outputs(struct msc_graph *g, int32_t n, const int
     return MSC_OK;
 }
 
-// An output without a name of its own is called as its joint when that has no other output, else
-// as the tensor with '_' for ':'.
+// An output without a name takes the name of its joint if the joint has only one output, else the
+// tensor's name with '_' in place of ':'.
 static enum msc_status default_alias(struct msc_graph *g, int32_t tensor) {
     const struct msc_tensor *t = &g->tensors[tensor]->tensor;
     const struct msc_joint *j = &g->joints[t->producer]->joint;

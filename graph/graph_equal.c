@@ -1,5 +1,5 @@
-// Equality and content hashes. Both look at names, types, shapes, attributes and wiring; ids follow
-// from the structure, so that they can be compared as they are.
+// Equality and content hashes. Both use names, types, shapes, attributes and wiring. Ids depend
+// only on the structure, so they are compared directly.
 #include "graph/graph_internal.h"
 
 #include <string.h>

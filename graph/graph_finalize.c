@@ -1,8 +1,7 @@
-// Finalizing: what is dead goes, the rest is put in topological order and numbered anew, and the
-// links between joints are built.
+// Finalizing: removes what is dead, sorts and renumbers the rest, and links the joints.
 //
-// Tensors are numbered by joint: first its weights that no joint before holds, then its outputs.
-// So ids follow from the structure alone, and finalizing a finalized graph changes nothing.
+// Tensors are numbered by joint: first its weights that no earlier joint holds, then its outputs.
+// So ids depend only on the structure, and finalizing a finalized graph changes nothing.
 #include "graph/graph_internal.h"
 
 #include <string.h>
@@ -24,7 +23,7 @@ struct finalize {
     int32_t *new_tensor; // [n_tensors] old id to new id, or MSC_NO_ID
     int32_t *new_joint;  // [n_joints]
     int32_t *new_prim;   // [n_prims]
-    int32_t *seen;       // [max(n_joints, n_tensors)] the last joint that met this one
+    int32_t *seen;       // [max(n_joints, n_tensors)] the last joint that reached this item
     int32_t *list;       // [n_joints]
 };
 
@@ -49,7 +48,7 @@ static enum msc_status make_scratch(struct finalize *f) {
     return f->visits == NULL || f->is_needed == NULL ? msc_graph__no_memory(f->g) : MSC_OK;
 }
 
-// Looks at the operand whose turn it is; *next is the joint to visit first, or MSC_NO_ID.
+// Looks at the joint's next operand; *next is the joint to visit first, or MSC_NO_ID.
 static enum msc_status look_at_operand(int32_t *next, struct finalize *f, int32_t joint) {
     const struct msc_graph *g = f->g;
     const struct msc_graph_joint *j = g->joints[joint];
@@ -64,8 +63,9 @@ static enum msc_status look_at_operand(int32_t *next, struct finalize *f, int32_
     }
     int32_t producer = g->tensors[tensor]->tensor.producer;
     if (f->visits[producer] == VISIT_OPEN) {
-        return MSC_FAIL(MSC_E_INVALID, "graph '%s': joint '%s' reads its own result by way of '%s'",
-                        g->name, g->joints[producer]->joint.name, j->joint.name);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "graph '%s': joint '%s' depends on its own result through '%s'", g->name,
+                        g->joints[producer]->joint.name, j->joint.name);
     }
     if (f->visits[producer] == VISIT_NOT) {
         *next = producer;
@@ -73,7 +73,7 @@ static enum msc_status look_at_operand(int32_t *next, struct finalize *f, int32_
     return MSC_OK;
 }
 
-// Depth first from one joint, producers before readers, into f->order.
+// Visits depth first from one joint and appends producers before consumers to f->order.
 static enum msc_status graph_finalize_visit(struct finalize *f, int32_t root) {
     int32_t depth = 0;
     if (f->visits[root] != VISIT_NOT) {
@@ -101,8 +101,8 @@ static enum msc_status graph_finalize_visit(struct finalize *f, int32_t root) {
     return MSC_OK;
 }
 
-// First from the outputs alone, to see what is needed, then from every needed joint in the present
-// order, which leaves an order that is topological already as it is.
+// First visits from the outputs, to see which joints are needed. Then visits every needed joint
+// in the present order, so that an order that is already topological does not change.
 static enum msc_status order_joints(struct finalize *f) {
     struct msc_graph *g = f->g;
     if (g->n_outputs == 0) {
@@ -150,7 +150,8 @@ static void order_tensors(struct finalize *f) {
     }
 }
 
-// Prims keep their order. Parents come before children, so one pass backwards finds all in use.
+// Prims keep their order. Parents come before children, so one backward pass finds all that are
+// used.
 static void renumber_prims(struct finalize *f) {
     struct msc_graph *g = f->g;
     for (int32_t i = 0; i < f->n_tensor_order; i++) {
@@ -192,7 +193,7 @@ static void renumber_values(const struct finalize *f, struct msc_graph_tensor *t
     }
 }
 
-// Weights that nobody reads any more give back their elements here.
+// Frees the elements of weights that have no consumer left.
 static enum msc_status renumber_tensors(struct finalize *f) {
     struct msc_graph *g = f->g;
     size_t n = (size_t)f->n_tensor_order;
@@ -246,7 +247,7 @@ static enum msc_status renumber_joints(struct finalize *f) {
     return MSC_OK;
 }
 
-// An array of `n` ids in the graph's arena, NULL with n = 0.
+// Allocates an array of `n` ids in the graph's arena, NULL if n is 0.
 static enum msc_status new_ids(int32_t **out, struct msc_graph *g, int32_t n) {
     *out = n == 0 ? NULL : msc_arena_array(&g->arena, (size_t)n, sizeof(int32_t));
     return n > 0 && *out == NULL ? msc_graph__no_memory(g) : MSC_OK;
@@ -281,7 +282,7 @@ static enum msc_status link_consumers(struct finalize *f) {
     return MSC_OK;
 }
 
-// Adds `joint` to f->list unless the joint `by` did so before.
+// Adds `joint` to f->list unless it was already added for the joint `by`.
 static void list_once(struct finalize *f, int32_t *n, int32_t joint, int32_t by) {
     if (f->seen[joint] != by) {
         f->seen[joint] = by;

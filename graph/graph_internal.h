@@ -1,12 +1,12 @@
-// What graph/*.c share about struct msc_graph. Nobody outside graph/ includes this.
+// Internals of struct msc_graph, shared by graph/*.c. Only graph/ includes this header.
 //
-// Everything of a graph lives in its arena until the graph is destroyed, so pointers into it stay
-// valid while it is built and rewritten; only ids change, when it is finalized.
+// All data of a graph is in its arena until the graph is destroyed, so pointers into it remain
+// valid while the graph is built and rewritten. Only ids change, when the graph is finalized.
 //
-// To make a changed copy (binding, passes): create a graph, add symbols, inputs, weights and joints
-// anew through graph.h with the old names, aliases and scopes, in topological order, then finalize.
-// To put a joint in the place of another of the same name: remove the old one, add the new one,
-// replace the old one's tensors, finalize.
+// To make a changed copy (binding, passes): create a graph; add symbols, inputs, weights and
+// joints through graph.h with the old names, aliases and scopes, in topological order; then
+// finalize. To replace a joint by another of the same name: remove the old one, add the new one,
+// replace the tensors of the old one, finalize.
 #ifndef MSC_GRAPH_GRAPH_INTERNAL_H
 #define MSC_GRAPH_GRAPH_INTERNAL_H
 
@@ -15,7 +15,7 @@
 #include "graph/infer.h"
 #include "graph/notes.h"
 
-// Text to id. Keys are borrowed. A key may be put again with another id: find returns the latest.
+// Maps text to id. Keys are borrowed. A key may be added again with another id; the latest wins.
 struct msc_graph_names {
     struct msc_graph_name {
         const char *key; // NULL: free
@@ -29,9 +29,9 @@ int32_t msc_graph__names_find(const struct msc_graph_names *names, const char *k
 void msc_graph__names_finish(struct msc_graph_names *names);
 
 struct msc_graph_tensor {
-    struct msc_tensor tensor; // first member: what msc_graph_tensor hands out
+    struct msc_tensor tensor; // first member, so that msc_graph_tensor can return its address
     bool is_dead;
-    // Contents of a small integer tensor as inference follows them; n_values is -1 when unknown.
+    // Contents of a small integer tensor, as inference tracks them; n_values is -1 if unknown.
     int32_t n_values;
     struct msc_dim *values;
     int32_t n_consumers; // set by finalize
@@ -41,7 +41,7 @@ struct msc_graph_tensor {
 struct msc_graph_joint {
     struct msc_joint joint; // first member
     bool is_dead;
-    // The same arrays as in `joint`, writable; inputs and weights have room for n_operands.
+    // The same arrays as in `joint`, but writable; inputs and weights have room for n_operands.
     int32_t *operands;
     int32_t *inputs;
     int32_t *outputs;
@@ -72,7 +72,7 @@ struct msc_graph {
     struct msc_graph_notes notes; // texts in the arena
     bool is_final;
     int n_references;          // beyond the first; changed atomically
-    struct msc_graph **bodies; // of joints, dead ones too; a reference each
+    struct msc_graph **bodies; // of all joints, including dead ones; one reference each
     size_t n_bodies, bodies_capacity;
 };
 
@@ -80,69 +80,70 @@ static inline enum msc_status msc_graph__no_memory(const struct msc_graph *g) {
     return MSC_FAIL(MSC_E_NOMEM, "graph '%s': out of memory", g->name);
 }
 
-// MSC_E_INVALID that `symbol` is none of the names that can be bound. `place` may be NULL.
+// Sets MSC_E_INVALID: `symbol` is not one of the names that can be bound. `place` may be NULL.
 enum msc_status msc_graph__fail_binding(const char *place, const char *symbol,
                                         const char *const names[], size_t n);
 
-// Adds a prim, or finds the one of equal operator, parents and attributes. `name` NULL: made from
-// the operator, "MUL_2"; a name taken by a different one is MSC_E_INVALID. Attributes must be
-// sorted by key. Symbols ("shape") are told apart by their name alone.
+// Adds a prim, or finds the one with equal operator, parents and attributes. `name` NULL: made
+// from the operator, "MUL_2". MSC_E_INVALID if a different prim has the name. Attributes must be
+// sorted by key. Symbols ("shape") are distinguished only by name.
 enum msc_status msc_graph__add_prim(int32_t *out, struct msc_graph *g, const char *name,
                                     const char *optype, int n_parents, const int32_t parents[],
                                     int n_attrs, const struct msc_attr attrs[]);
 
-// Known contents of an activation: their number, or -1.
+// Known contents of an activation. Returns the number of elements, or -1.
 int32_t msc_graph__values(const struct msc_graph *g, int32_t tensor, const struct msc_dim **values);
 
-// Fills what inference reads about a tensor.
+// Fills the members of a tensor that inference reads.
 void msc_graph__infer_tensor(struct msc_infer_tensor *out, const struct msc_graph *g,
                              int32_t tensor);
 
-// Adds a tensor whose text is copied; checks its shape and that the name is free. Does not retain
+// Adds a tensor and copies its text; checks its shape and that the name is free. Does not retain
 // its data.
 enum msc_status msc_graph__add_tensor(int32_t *out, struct msc_graph *g,
                                       const struct msc_tensor *tensor);
-// A joint without operands yet: name made unique, attributes completed with the defaults, arrays
-// for `n_operands` operands and `n_outputs` outputs. Not yet part of the graph.
+// Makes a joint without operands: a unique name, attributes completed with defaults, arrays for
+// `n_operands` operands and `n_outputs` outputs. It is not part of the graph yet.
 enum msc_status msc_graph__new_joint(struct msc_graph_joint **out, struct msc_graph *g,
                                      const struct msc_joint_spec *spec, int n_operands,
                                      int n_outputs);
-// Number of operand positions: those of the roles; for a repeated role as many as there are inputs.
+// Number of operand positions: one for each role; a repeated role counts once for each of its
+// inputs.
 int msc_graph__count_operands(const struct msc_joint_spec *spec);
-// Fills the operands of a new joint, and drops attributes whose parameter comes as an input.
+// Fills the operands of a new joint, and drops attributes whose parameter is given as an input.
 enum msc_status msc_graph__deal_operands(struct msc_graph_joint *joint, struct msc_graph *g,
                                          const struct msc_joint_spec *spec);
-// The attribute whose key is `key` of so many characters, or NULL.
+// The attribute whose key is the `length` characters at `key`, or NULL.
 const struct msc_attr *msc_graph__find_attr(const struct msc_attr attrs[], int32_t n,
                                             const char *key, size_t length);
-// A parameter is given when its text is there. Where an optional one is empty, the next input may
-// stand for it.
+// A parameter is given if its attribute has text. If an optional one is empty, the next input may
+// provide it.
 bool msc_graph__is_given_as_attr(const struct msc_attr attrs[], int32_t n,
                                  const struct msc_op_role *role);
 enum msc_status msc_graph__push_joint(struct msc_graph *g, struct msc_graph_joint *joint);
 // Rebuilds inputs and weights of a joint from its operands.
 void msc_graph__refresh_joint(const struct msc_graph *g, struct msc_graph_joint *joint);
-// msc_graph_add_joint with the outputs as declared instead of inferred, when `declared` is given
-// ([n_outputs]).
+// msc_graph_add_joint, but if `declared` [n_outputs] is given, outputs are as declared there and
+// not inferred.
 enum msc_status msc_graph__add_joint(int32_t *out, struct msc_graph *g,
                                      const struct msc_joint_spec *spec,
                                      const struct msc_infer_tensor *declared);
-// A weight whose elements are not there.
+// Adds a weight without elements.
 enum msc_status msc_graph__add_empty_weight(int32_t *out, struct msc_graph *g,
                                             const struct msc_tensor *tensor);
 // msc_graph_set_outputs without default aliases.
 enum msc_status msc_graph__set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]);
-// The scope that needs no mention: "" for inputs and constants, else "block".
+// The scope that is not printed: "" for inputs and constants, else "block".
 const char *msc_graph__default_scope(enum msc_op op);
-// Of prototxt: a quoted text with C escapes, and a line `KEY: "TEXT"`.
+// Prototxt: a quoted text with C escapes, and a line `KEY: "TEXT"`.
 void msc_graph__prototxt_text(struct msc_str *out, const char *text);
 void msc_graph__prototxt_line(struct msc_str *out, const char *indent, const char *key,
                               const char *text);
-// Under what the weights of a body are stored beside those of the graph around, whose own is
-// `prefix`: "if_1/then/". NULL when memory is short.
+// Prefix of the names under which a body's weights are stored, next to those of the enclosing
+// graph, whose prefix is `prefix`: "if_1/then/". NULL if memory is short.
 const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,
                                    const char *joint, int32_t which);
-// The live joint of this name, or MSC_NO_ID; for tensors by name alone, without aliases.
+// The live joint of this name, or MSC_NO_ID. Tensors are found by name only, not by alias.
 int32_t msc_graph__live_joint(const struct msc_graph *g, const char *name);
 int32_t msc_graph__live_tensor(const struct msc_graph *g, const char *name);
 

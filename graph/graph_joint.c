@@ -1,4 +1,4 @@
-// Adding a joint: its name, its attributes, inference of its outputs.
+// Adds a joint: its name, its attributes, and inference of its outputs.
 #include "graph/graph_internal.h"
 #include "graph/op_attrs.h"
 
@@ -10,7 +10,7 @@ const char *msc_graph__default_scope(enum msc_op op) {
     return op == MSC_OP_INPUT || op == MSC_OP_CONSTANT ? "" : "block";
 }
 
-// A given name when it is free, else the operator's hint with the first free number.
+// Returns the given name if it is free, else the operator's hint with the first free number.
 static const char *make_name(struct msc_graph *g, const struct msc_joint_spec *spec) {
     const char *name = spec->name == NULL ? "" : spec->name;
     if (name[0] != '\0' && msc_graph__live_joint(g, name) == MSC_NO_ID) {
@@ -29,7 +29,7 @@ static int compare_attrs(const void *a, const void *b) {
     return strcmp(((const struct msc_attr *)a)->key, ((const struct msc_attr *)b)->key);
 }
 
-// Copies the given attributes, adds defaults of absent ones, sorts by key.
+// Copies the given attributes, adds defaults for missing ones, sorts by key.
 static enum msc_status complete_attrs(struct msc_joint *joint, struct msc_graph *g,
                                       const struct msc_joint_spec *spec) {
     int n_defaults;
@@ -149,13 +149,13 @@ void msc_graph__refresh_joint(const struct msc_graph *g, struct msc_graph_joint 
     }
 }
 
-// The elements of a weight, as far as they are few, whole and numbers here.
+// Reads the elements of a small weight of integers.
 static void read_values(struct msc_infer_tensor *out) {
     bool is_whole = msc_dtype_is_integer(out->dtype) || out->dtype == MSC_DTYPE_BOOL;
     int64_t n = msc_array_n_elements(out->data);
     for (int64_t i = 0; is_whole && n <= MSC_INFER_MAX_VALUES && i < n; i++) {
         int64_t value = msc_array_get_i64(out->data, i);
-        if (out->dtype == MSC_DTYPE_U64 && value == INT64_MAX) { // or more than that
+        if (out->dtype == MSC_DTYPE_U64 && value == INT64_MAX) { // may be larger than INT64_MAX
             return;
         }
         out->values[i] = (struct msc_dim){value, MSC_NO_ID};
@@ -244,8 +244,7 @@ static enum msc_status add_output(struct msc_graph *g, struct msc_graph_joint *j
     return MSC_OK;
 }
 
-// A failure leaves outputs without a joint behind; they are marked dead so that nothing finds
-// them.
+// A failure leaves outputs without a joint; they are marked dead so that no query finds them.
 static enum msc_status add_outputs(struct msc_graph *g, struct msc_graph_joint *j,
                                    const struct msc_joint_spec *spec,
                                    const struct msc_infer_tensor outputs[]) {
@@ -269,7 +268,8 @@ enum msc_status msc_graph__add_joint(int32_t *out, struct msc_graph *g,
                                      const struct msc_joint_spec *spec,
                                      const struct msc_infer_tensor *declared) {
     if ((unsigned)spec->op >= MSC_OP_COUNT || spec->op == MSC_OP_INPUT || spec->n_outputs < 0) {
-        return MSC_FAIL(MSC_E_INVALID, "graph '%s': joint '%s' has no operator that can be added",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "graph '%s': joint '%s' has an invalid operator or number of outputs",
                         g->name, spec->name == NULL ? "" : spec->name);
     }
     struct msc_arena scratch = {0};

@@ -1,11 +1,11 @@
-// Open addressing from text to id, for joints, tensors, aliases and prims.
+// Hash table with open addressing from text to id, for joints, tensors, aliases and prims.
 #include "graph/graph_internal.h"
 
 #include <string.h>
 
 #define FIRST_CAPACITY 64
 
-// The slot that holds `key`, or the free one where it belongs. The table is never full.
+// The slot that holds `key`, or the free slot where it belongs. The table always has a free slot.
 static struct msc_graph_name *find_slot(const struct msc_graph_names *names, const char *key) {
     size_t mask = names->capacity - 1;
     size_t i = (size_t)msc_hash_bytes(key, strlen(key)).low & mask;

@@ -1,4 +1,4 @@
-// Dealing a joint's inputs and weights out to the roles of its operator.
+// Assigns a joint's inputs and weights to the roles of its operator.
 #include "graph/graph_internal.h"
 #include "graph/op_attrs.h"
 
@@ -21,7 +21,7 @@ bool msc_graph__is_given_as_attr(const struct msc_attr attrs[], int32_t n,
     return role->is_attribute && attr != NULL && (!role->is_optional || attr->value[0] != '\0');
 }
 
-// Where the operands of a joint come from, while they are dealt out to its roles.
+// State while operands are assigned to the roles.
 struct deal {
     struct msc_graph *g;
     const struct msc_joint_spec *spec;
@@ -35,7 +35,7 @@ static enum msc_status check_operand(const struct deal *d, int32_t tensor, bool 
     const struct msc_graph *g = d->g;
     const char *name = d->joint->joint.name;
     if (tensor < 0 || tensor >= g->n_tensors) {
-        return MSC_FAIL(MSC_E_INVALID, "joint '%s': %s is no tensor of graph '%s'", name, what,
+        return MSC_FAIL(MSC_E_INVALID, "joint '%s': %s is not a tensor of graph '%s'", name, what,
                         g->name);
     }
     const struct msc_graph_tensor *t = g->tensors[tensor];
@@ -92,7 +92,7 @@ static enum msc_status deal_operand(struct deal *d, int position, const struct m
         }
     }
     if (d->joint->operands[position] == MSC_NO_ID && !role->is_optional && !is_given) {
-        return MSC_FAIL(MSC_E_INVALID, "joint '%s' (%s) lacks its operand '%.*s'",
+        return MSC_FAIL(MSC_E_INVALID, "joint '%s' (%s) lacks its required operand '%.*s'",
                         d->joint->joint.name, msc_op_info(d->spec->op)->name, role->length,
                         role->name);
     }
@@ -111,7 +111,7 @@ int msc_graph__count_operands(const struct msc_joint_spec *spec) {
     return n;
 }
 
-// An attribute whose parameter came as an input is no longer one.
+// Drops attributes whose parameter is given as an input.
 static void drop_attrs_given_as_inputs(struct msc_graph_joint *j) {
     struct msc_attr *attrs = (struct msc_attr *)j->joint.attrs;
     for (int32_t i = 0; i < j->joint.n_operands; i++) {
@@ -141,17 +141,18 @@ static enum msc_status deal_all(struct deal *d) {
     const char *name = d->joint->joint.name;
     const char *optype = msc_op_info(d->spec->op)->name;
     if (d->next_input != d->spec->n_inputs) {
-        return MSC_FAIL(MSC_E_INVALID, "joint '%s' (%s) takes %d inputs, found %d", name, optype,
+        return MSC_FAIL(MSC_E_INVALID, "joint '%s' (%s) expects %d inputs, found %d", name, optype,
                         (int)d->next_input, (int)d->spec->n_inputs);
     }
     if (d->n_weights != d->spec->n_weights) {
-        return MSC_FAIL(MSC_E_INVALID, "joint '%s' (%s) has %d weights, %d of them fit a role",
-                        name, optype, (int)d->spec->n_weights, (int)d->n_weights);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "joint '%s' (%s) has %d weights, but only %d of them fit a role", name,
+                        optype, (int)d->spec->n_weights, (int)d->n_weights);
     }
     return MSC_OK;
 }
 
-// Attributes without a default must be given, as an attribute or as an input.
+// Checks that attributes without a default are given, as an attribute or as an input.
 static enum msc_status check_required_attrs(const struct msc_graph_joint *j) {
     int n_rows;
     const struct msc_op_attr *rows = msc_op_attrs(j->joint.op, &n_rows);
@@ -159,8 +160,8 @@ static enum msc_status check_required_attrs(const struct msc_graph_joint *j) {
         bool is_there = msc_joint_attr(&j->joint, rows[i].key) != NULL ||
                         msc_joint_operand(&j->joint, rows[i].key) >= 0;
         if (rows[i].value == NULL && !is_there) {
-            return MSC_FAIL(MSC_E_INVALID, "joint '%s' (%s) lacks its attribute %s", j->joint.name,
-                            msc_op_info(j->joint.op)->name, rows[i].key);
+            return MSC_FAIL(MSC_E_INVALID, "joint '%s' (%s) lacks its required attribute %s",
+                            j->joint.name, msc_op_info(j->joint.op)->name, rows[i].key);
         }
     }
     return MSC_OK;

@@ -1,4 +1,4 @@
-// Prims: symbols and expressions over them. Equal expressions are one prim.
+// Prims: symbols and expressions of symbols. Equal expressions share one prim.
 #include "graph/graph_internal.h"
 
 #include <ctype.h>
@@ -98,7 +98,7 @@ enum msc_status msc_graph__add_prim(int32_t *out, struct msc_graph *g, const cha
                                     int n_attrs, const struct msc_attr attrs[]) {
     for (int i = 0; i < n_parents; i++) {
         if (n_parents > 3 || parents[i] < 0 || parents[i] >= g->n_prims) {
-            return MSC_FAIL(MSC_E_INVALID, "graph '%s': prim %s has a wrong operand", g->name,
+            return MSC_FAIL(MSC_E_INVALID, "graph '%s': prim %s has an invalid operand", g->name,
                             name == NULL ? optype : name);
         }
     }
@@ -110,7 +110,7 @@ enum msc_status msc_graph__add_prim(int32_t *out, struct msc_graph *g, const cha
         }
     }
     if (name != NULL && msc_graph__names_find(&g->prim_names, name) != MSC_NO_ID) {
-        return MSC_FAIL(MSC_E_INVALID, "graph '%s' has a prim '%s' already", g->name, name);
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s' already has a prim '%s'", g->name, name);
     }
     char *copy = name == NULL ? make_name(g, optype) : msc_arena_strdup(&g->arena, name);
     return push_prim(out, g, copy, optype, n_parents, parents, n_attrs, attrs);

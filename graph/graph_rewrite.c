@@ -1,4 +1,4 @@
-// Changing a graph that is built: replacing tensors, removing joints, copying.
+// Changes a graph: replaces tensors, removes joints, copies.
 #include "graph/graph_internal.h"
 
 #include <assert.h>
@@ -7,8 +7,8 @@
 static enum msc_status check_replacement(const struct msc_tensor *from,
                                          const struct msc_tensor *to) {
     if ((from->producer == MSC_NO_ID) != (to->producer == MSC_NO_ID)) {
-        return MSC_FAIL(MSC_E_INVALID, "tensor '%s' cannot stand for '%s': one is a weight",
-                        to->name, from->name);
+        return MSC_FAIL(MSC_E_INVALID, "tensor '%s' cannot replace '%s': one is a weight", to->name,
+                        from->name);
     }
     bool fits = from->dtype == to->dtype && from->n_dims == to->n_dims;
     for (int i = 0; fits && i < from->n_dims; i++) {
@@ -16,16 +16,15 @@ static enum msc_status check_replacement(const struct msc_tensor *from,
     }
     if (!fits) {
         char expected[MSC_DIMS_TEXT_BYTES], found[MSC_DIMS_TEXT_BYTES];
-        return MSC_FAIL(MSC_E_INVALID,
-                        "tensor '%s' cannot stand for '%s': expected %s%s, found %s%s", to->name,
-                        from->name, msc_dtype_name(from->dtype),
+        return MSC_FAIL(MSC_E_INVALID, "tensor '%s' cannot replace '%s': expected %s%s, found %s%s",
+                        to->name, from->name, msc_dtype_name(from->dtype),
                         msc_dims_format(expected, from->n_dims, from->dims),
                         msc_dtype_name(to->dtype), msc_dims_format(found, to->n_dims, to->dims));
     }
     return MSC_OK;
 }
 
-// The new output keeps the model's own name, unless it is an input or an output by itself.
+// The new output takes over the model's own name, unless it is itself an input or an output.
 static enum msc_status replace_output(struct msc_graph *g, int32_t from, int32_t to) {
     bool was_output = false, is_output = false;
     for (int32_t i = 0; i < g->n_outputs; i++) {
@@ -104,7 +103,7 @@ enum msc_status msc_graph_set_weight_data(struct msc_graph *g, int32_t tensor,
     }
     if (!fits) {
         char expected[MSC_DIMS_TEXT_BYTES], found[MSC_DIMS_TEXT_BYTES];
-        return MSC_FAIL(MSC_E_INVALID, "%s '%s' is %s%s, found elements of %s%s",
+        return MSC_FAIL(MSC_E_INVALID, "%s '%s' is %s%s, but its new elements are %s%s",
                         t->producer == MSC_NO_ID ? "weight" : "activation", t->name,
                         msc_dtype_name(t->dtype), msc_dims_format(expected, t->n_dims, t->dims),
                         msc_dtype_name(msc_array_dtype(data)),
@@ -137,7 +136,7 @@ static enum msc_status clone_joint(struct msc_graph *copy, const struct msc_grap
             return msc_graph__no_memory(copy);
         }
     }
-    // A default whose parameter comes as an input must not come back.
+    // The default of a parameter that is given as an input must not be added again.
     to->joint.n_attrs = 0;
     struct msc_attr *attrs = (struct msc_attr *)to->joint.attrs;
     for (int32_t i = 0; i < j->joint.n_attrs; i++) {

@@ -1,4 +1,4 @@
-// The JSON form on disk, beside the weights.
+// Writes the JSON form and the weights to disk.
 #include "graph/graph_internal.h"
 
 #include "base/file.h"

@@ -9,7 +9,7 @@
 
 typedef enum msc_status (*infer_function)(const struct msc_infer *call);
 
-// The functions that ops.def names; sources have none.
+// The functions named in ops.def; sources have none.
 #define msc_infer__none NULL
 static const infer_function functions[MSC_OP_COUNT] = {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)       \
@@ -23,11 +23,12 @@ enum msc_status msc_infer(const struct msc_infer *call) {
     const struct msc_joint *j = call->joint;
     infer_function function = functions[j->op];
     if (function == NULL) {
-        return msc_infer__fail(call, "this operator has no operands to infer from");
+        return msc_infer__fail(call,
+                               "cannot infer outputs of this operator, which has no operands");
     }
     int n_outputs = msc_op_n_outputs(j->op);
     if (call->n_outputs > n_outputs) {
-        return msc_infer__fail(call, "has %d output%s, found %d", n_outputs,
+        return msc_infer__fail(call, "expected at most %d output%s, found %d", n_outputs,
                                n_outputs == 1 ? "" : "s", call->n_outputs);
     }
     return function(call);
@@ -78,7 +79,7 @@ const char *msc_infer__shape_text(char text[MSC_INFER_TEXT_BYTES], const struct 
 enum msc_status msc_infer__int(int64_t *out, const struct msc_infer *call, const char *key) {
     if (!msc_joint_attr_i64(call->joint, key, out)) {
         const char *value = msc_joint_attr(call->joint, key);
-        return msc_infer__fail(call, "attribute %s is '%s', expected a whole number", key,
+        return msc_infer__fail(call, "attribute %s is '%s', expected an integer", key,
                                value == NULL ? "" : value);
     }
     return MSC_OK;
@@ -87,8 +88,8 @@ enum msc_status msc_infer__int(int64_t *out, const struct msc_infer *call, const
 enum msc_status msc_infer__check_axis(int *out, const struct msc_infer *call, int64_t axis,
                                       int rank) {
     if (axis < -rank || axis >= rank) {
-        return msc_infer__fail(call, "axis %lld is outside a shape of %d dimensions",
-                               (long long)axis, rank);
+        return msc_infer__fail(call, "axis %lld is out of range for %d dimensions", (long long)axis,
+                               rank);
     }
     *out = (int)(axis < 0 ? axis + rank : axis);
     return MSC_OK;
@@ -110,7 +111,7 @@ enum msc_status msc_infer__ints(int64_t out[], const struct msc_infer *call, con
     int found = msc_joint_attr_list(call->joint, key, out, n);
     if (found != n) {
         const char *value = msc_joint_attr(call->joint, key);
-        return msc_infer__fail(call, "attribute %s is '%s', expected %d whole numbers", key,
+        return msc_infer__fail(call, "attribute %s is '%s', expected %d integers", key,
                                value == NULL ? "" : value, n);
     }
     return MSC_OK;
@@ -142,7 +143,7 @@ static enum msc_status list_from_operand(struct msc_infer_list *out, const struc
     return MSC_OK;
 }
 
-// Where the operand of this role stands, or -1. (The joint is not wired yet.)
+// Position of the operand with this role, or -1. (The joint has no operands yet.)
 static int find_role(const struct msc_infer *call, const char *key) {
     struct msc_op_role role;
     for (int i = 0; i < call->n_operands && msc_op_role(call->joint->op, i, &role); i++) {
@@ -168,8 +169,8 @@ enum msc_status msc_infer__list(struct msc_infer_list *out, const struct msc_inf
     int64_t numbers[MSC_INFER_MAX_VALUES];
     int n = msc_joint_attr_list(call->joint, key, numbers, MSC_INFER_MAX_VALUES);
     if (n < 0 || n > MSC_INFER_MAX_VALUES) {
-        return msc_infer__fail(call, "attribute %s is '%.64s', expected up to %d whole numbers",
-                               key, value, MSC_INFER_MAX_VALUES);
+        return msc_infer__fail(call, "attribute %s is '%.64s', expected up to %d integers", key,
+                               value, MSC_INFER_MAX_VALUES);
     }
     out->state = MSC_INFER_KNOWN;
     out->n = n;
@@ -184,7 +185,7 @@ enum msc_status msc_infer__axes(bool is_axis[MSC_MAX_DIMS], bool *is_given,
     struct msc_infer_list axes;
     MSC_TRY(msc_infer__list(&axes, call, "axis"));
     if (axes.state == MSC_INFER_UNKNOWN) {
-        return msc_infer__fail(call, "its axes are computed, expected constants");
+        return msc_infer__fail(call, "its axes are computed at run time, expected constants");
     }
     *is_given = axes.state == MSC_INFER_KNOWN && axes.n > 0;
     memset(is_axis, 0, MSC_MAX_DIMS * sizeof(is_axis[0]));
@@ -253,7 +254,7 @@ enum msc_status msc_infer__require_count(const struct msc_infer *call, int opera
     return msc_infer__fail(
         call, "operand %d is %s, expected one element%s", operand,
         msc_infer__shape_text(text, call, t),
-        msc_infer__is_number(many) && many.value == 1 ? "" : ", or one for each row or channel");
+        msc_infer__is_number(many) && many.value == 1 ? "" : " or one for each row or channel");
 }
 
 enum msc_status msc_infer__require_float(const struct msc_infer *call, int operand) {
@@ -265,7 +266,8 @@ enum msc_status msc_infer__require_float(const struct msc_infer *call, int opera
     return MSC_OK;
 }
 
-// A weight's letters say nothing of an activation: elements shared with a linear layer are "OI".
+// A weight's layout does not apply to an activation: elements shared with a linear layer are
+// "OI".
 enum msc_status msc_infer__constant(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
     msc_infer__copy_all(out, call->operands[0]);

@@ -1,5 +1,5 @@
-// What comes out of bodies. With control flow, their lengths are numbers only where the body says
-// so whatever it is fed.
+// Outputs of bodies. For control flow, a length is a number only if the body always gives that
+// length, whatever its inputs.
 #include "graph/infer_internal.h"
 
 #include <stdio.h>
@@ -9,7 +9,8 @@ static const struct msc_tensor *body_output(const struct msc_graph *body, int i)
     return msc_graph_tensor(body, msc_graph_output(body, i));
 }
 
-// A dimension of a body's output, or a new symbol of the joint.
+// Copies a dimension of a body's output; an unknown one becomes a new symbol named after the
+// joint.
 static enum msc_status copy_dim(struct msc_dim *out, const struct msc_infer *call, int output,
                                 int dim, int64_t length) {
     *out = msc_infer__number(length);
@@ -20,7 +21,8 @@ enum msc_status msc_infer__if(const struct msc_infer *call) {
     const struct msc_joint *j = call->joint;
     if (j->n_graphs != 2 || msc_graph_n_outputs(j->graphs[0]) != call->n_outputs ||
         msc_graph_n_outputs(j->graphs[1]) != call->n_outputs) {
-        return msc_infer__fail(call, "%d outputs of two bodies with others", call->n_outputs);
+        return msc_infer__fail(call, "%d outputs, but a body has a different number",
+                               call->n_outputs);
     }
     for (int i = 0; i < call->n_outputs; i++) {
         const struct msc_tensor *a = body_output(j->graphs[0], i);
@@ -51,7 +53,8 @@ static enum msc_status copy_state(const struct msc_infer *call, int output,
     out->dtype = t->dtype;
     out->n_dims = t->n_dims + shift;
     if (out->n_dims > MSC_MAX_DIMS) {
-        return msc_infer__fail(call, "output %d has %d dimensions", output, out->n_dims);
+        return msc_infer__fail(call, "output %d has %d dimensions, which is too many", output,
+                               out->n_dims);
     }
     if (batch != NULL) {
         out->dims[0] = *batch;
@@ -62,7 +65,7 @@ static enum msc_status copy_state(const struct msc_infer *call, int output,
     return MSC_OK;
 }
 
-// The same with one axis more, as long as there are turns.
+// The same with one more axis, whose length is the number of iterations.
 static enum msc_status copy_scanned(const struct msc_infer *call, int output,
                                     const struct msc_tensor *t, int64_t axis,
                                     const struct msc_dim *turns, const struct msc_dim *batch) {
@@ -72,8 +75,9 @@ static enum msc_status copy_scanned(const struct msc_infer *call, int output,
     out->n_dims = t->n_dims + 1 + shift;
     axis = axis < 0 ? axis + t->n_dims + 1 : axis;
     if (out->n_dims > MSC_MAX_DIMS || axis < 0 || axis > t->n_dims) {
-        return msc_infer__fail(call, "output %d is gathered along axis %lld of %d dimensions",
-                               output, (long long)axis, out->n_dims);
+        return msc_infer__fail(
+            call, "output %d is scanned along axis %lld, which is out of range for %d dimensions",
+            output, (long long)axis, out->n_dims);
     }
     if (batch != NULL) {
         out->dims[0] = *batch;
@@ -94,14 +98,16 @@ enum msc_status msc_infer__loop(const struct msc_infer *call) {
     int64_t n_states;
     MSC_TRY(msc_infer__int(&n_states, call, "n_states"));
     if (j->n_graphs != 1 || msc_graph_n_outputs(j->graphs[0]) != call->n_outputs + 1) {
-        return msc_infer__fail(call, "%d outputs of a body with others", call->n_outputs);
+        return msc_infer__fail(call, "%d outputs, expected one less than its body has",
+                               call->n_outputs);
     }
     for (int i = 0; i < call->n_outputs; i++) {
         const struct msc_tensor *t = body_output(j->graphs[0], i + 1);
         MSC_TRY(i < n_states ? copy_state(call, i, t, NULL)
                              : copy_scanned(call, i, t, 0, NULL, NULL));
     }
-    // Without a turn a state is what it began as: its lengths are those of both or nothing.
+    // With zero iterations a state keeps its initial value, so a length is known only if both
+    // agree.
     for (int i = 0; i < n_states && i < call->n_outputs; i++) {
         const struct msc_infer_tensor *in = call->operands[i + 2];
         struct msc_infer_tensor *out = &call->outputs[i];
@@ -115,7 +121,7 @@ enum msc_status msc_infer__loop(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// All have as many batches, and what is scanned as many turns.
+// All operands need the same batch size, and all scanned operands the same number of iterations.
 static enum msc_status check_scanned(const struct msc_infer *call, int64_t n_states,
                                      int64_t n_scans, const int64_t axes[], bool has_batch) {
     const struct msc_infer_tensor *first = call->operands[n_states];
@@ -134,8 +140,10 @@ static enum msc_status check_scanned(const struct msc_infer *call, int64_t n_sta
             fits = fits && msc_infer__agree(t->dims[axis + shift], turns);
         }
         if (!fits) {
-            return msc_infer__fail(call, "operand %d has other batches or turns than operand %d", i,
-                                   (int)n_states);
+            return msc_infer__fail(
+                call,
+                "operand %d has a different batch size or number of iterations than operand %d", i,
+                (int)n_states);
         }
     }
     return MSC_OK;
@@ -152,14 +160,15 @@ enum msc_status msc_infer__scan(const struct msc_infer *call) {
     if (j->n_graphs != 1 || msc_graph_n_outputs(j->graphs[0]) != call->n_outputs || n_states < 0 ||
         n_scans < 1 || n_scans > call->n_operands || n_states > call->n_operands - n_scans ||
         n_scans > 64 || call->n_outputs - n_states > 64) {
-        return msc_infer__fail(call, "%d outputs of a body with others", call->n_outputs);
+        return msc_infer__fail(call, "%d outputs do not match the states and scans of its body",
+                               call->n_outputs);
     }
     const struct msc_infer_tensor *first = call->operands[n_states];
     int shift = has_batch ? 1 : 0;
     int64_t axis = in_axes[0] < 0 ? in_axes[0] + first->n_dims - shift : in_axes[0];
     if (axis < 0 || axis + shift >= first->n_dims) {
-        return msc_infer__fail(call, "it scans axis %lld of %d dimensions", (long long)axis,
-                               first->n_dims);
+        return msc_infer__fail(call, "scan axis %lld is out of range for %d dimensions",
+                               (long long)axis, first->n_dims);
     }
     MSC_TRY(check_scanned(call, n_states, n_scans, in_axes, has_batch));
     struct msc_dim turns = first->dims[axis + shift];
@@ -172,7 +181,7 @@ enum msc_status msc_infer__scan(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// ---- One body, once ---------------------------------------------------------------------------
+// ---- A body that runs once --------------------------------------------------------------------
 
 static bool infer_control_takes(const struct msc_infer *call, const struct msc_graph *body,
                                 int operand) {
@@ -185,7 +194,7 @@ static bool infer_control_takes(const struct msc_infer *call, const struct msc_g
     return fits;
 }
 
-// The length of an operand that the body has under this symbol.
+// The length of the operand dimension that has this symbol in the body.
 static bool find_symbol(struct msc_dim *out, const struct msc_infer *call,
                         const struct msc_graph *body, int32_t prim) {
     for (int i = 0; i < call->n_operands; i++) {
@@ -205,12 +214,12 @@ enum msc_status msc_infer__attention(const struct msc_infer *call) {
     const struct msc_graph *body = j->n_graphs == 1 ? j->graphs[0] : NULL;
     if (body == NULL || msc_graph_n_inputs(body) != call->n_operands ||
         msc_graph_n_outputs(body) != 1) {
-        return msc_infer__fail(call, "%d operands and one output of a body with others",
+        return msc_infer__fail(call, "%d operands and one output do not match its body",
                                call->n_operands);
     }
     for (int i = 0; i < call->n_operands; i++) {
         if (!infer_control_takes(call, body, i)) {
-            return msc_infer__fail(call, "operand %d is not what its body takes", i);
+            return msc_infer__fail(call, "operand %d does not match the input of its body", i);
         }
     }
     const struct msc_tensor *t = body_output(body, 0);

@@ -5,7 +5,7 @@
 
 #define MAX_SPATIAL 3
 
-// The layout attribute `key` taken apart: where each letter stands.
+// The layout attribute `key`, parsed to the axis of each letter.
 struct axes {
     int first, second;        // axes of the two letters that are not spatial
     int spatial[MAX_SPATIAL]; // in the order D, H, W
@@ -62,7 +62,7 @@ static enum msc_status check_window(const struct msc_infer *call, const struct w
     return MSC_OK;
 }
 
-// floor((in + padding - extent) / stride) + 1, written with one division.
+// floor((in + padding - extent) / stride) + 1, rewritten to use one division.
 static enum msc_status window_output(struct msc_dim *out, const struct msc_infer *call,
                                      struct msc_dim in, const struct window *w, bool ceil_mode) {
     MSC_TRY(check_window(call, w));
@@ -73,14 +73,14 @@ static enum msc_status window_output(struct msc_dim *out, const struct msc_infer
     MSC_TRY(msc_dim_binary(&length, g, "Add", in, msc_infer__number(shift)));
     MSC_TRY(msc_dim_binary(out, g, "FloorDiv", length, msc_infer__number(w->stride)));
     if (ceil_mode) {
-        // No window may begin behind the data and its first padding.
+        // No window may begin after the data and its leading padding.
         struct msc_dim most;
         MSC_TRY(msc_dim_binary(&most, g, "Add", in, msc_infer__number(w->begin)));
         MSC_TRY(msc_dim_binary(&most, g, "CeilDiv", most, msc_infer__number(w->stride)));
         MSC_TRY(msc_dim_binary(out, g, "Min", *out, most));
     }
     if (msc_infer__is_number(*out) && out->value < 1) {
-        return msc_infer__fail(call, "a window of %lld does not fit a length of %lld",
+        return msc_infer__fail(call, "a window of %lld does not fit in a length of %lld",
                                (long long)extent, (long long)in.value);
     }
     return MSC_OK;
@@ -106,11 +106,11 @@ static enum msc_status check_channels(const struct msc_infer *call, struct msc_d
     }
     if (msc_infer__is_number(per_group) && groups <= INT32_MAX &&
         !msc_infer__agree(in, msc_infer__number(per_group.value * groups))) {
-        return msc_infer__fail(call, "input has %lld channels, the weight is for %lld",
+        return msc_infer__fail(call, "input has %lld channels, but the weight expects %lld",
                                (long long)in.value, (long long)(per_group.value * groups));
     }
     if (msc_infer__is_number(out) && out.value % groups != 0) {
-        return msc_infer__fail(call, "%lld channels do not divide into %lld groups",
+        return msc_infer__fail(call, "%lld channels are not divisible into %lld groups",
                                (long long)out.value, (long long)groups);
     }
     return MSC_OK;
@@ -138,7 +138,7 @@ struct conv {
     int n;
 };
 
-// Of convolutions that have a number of axes in their name; 0 for others.
+// Number of axes in the name of a convolution; 0 for others.
 static int spatial_axes(enum msc_op op) {
     static const struct {
         enum msc_op op;
@@ -172,7 +172,7 @@ static enum msc_status read_conv(struct conv *c, const struct msc_infer *call) {
     int n = spatial_axes(call->joint->op);
     n = n == 0 ? c->n : n;
     if (n < 1 || n > MAX_SPATIAL) {
-        return msc_infer__fail(call, "over %d spatial axes, expected 1 to %d", n, MAX_SPATIAL);
+        return msc_infer__fail(call, "has %d spatial axes, expected 1 to %d", n, MAX_SPATIAL);
     }
     c->n = n;
     MSC_TRY(msc_infer__require_rank(call, 0, n + 2));
@@ -187,7 +187,8 @@ static enum msc_status read_conv(struct conv *c, const struct msc_infer *call) {
     for (int i = 0; i < n; i++) {
         struct msc_dim k = c->w->dims[c->kernel.spatial[i]];
         if (!msc_infer__is_number(k)) {
-            return msc_infer__fail(call, "the weight's window is symbolic, expected numbers");
+            return msc_infer__fail(
+                call, "the window of the weight has a symbolic length, expected a number");
         }
         c->windows[i].kernel = k.value;
     }
@@ -228,7 +229,7 @@ enum msc_status msc_infer__conv(const struct msc_infer *call) {
     return check_bias(call, 2, call->outputs[0].dims[result.second]);
 }
 
-// The input and the weight, wherever they stand.
+// Infers a convolution from operand 0 and operand `weight`.
 static enum msc_status infer_conv_of(const struct msc_infer *call, int weight,
                                      enum msc_dtype dtype) {
     const struct msc_infer_tensor *pair[2] = {call->operands[0], call->operands[weight]};
@@ -249,7 +250,7 @@ enum msc_status msc_infer__conv_integer(const struct msc_infer *call) {
 enum msc_status msc_infer__qlinear_conv(const struct msc_infer *call) {
     MSC_TRY(infer_conv_of(call, 3, call->operands[7]->dtype));
     for (int i = 1; i < 8; i++) {
-        if (i != 3) { // scales and zero points: of channels those of the weight alone
+        if (i != 3) { // scales and zero points: only those of the weight may be per channel
             MSC_TRY(msc_infer__require_count(
                 call, i, i == 4 || i == 5 ? call->operands[3]->dims[0] : msc_infer__number(1)));
         }
@@ -272,7 +273,7 @@ static enum msc_status transposed_output(struct msc_dim *out, const struct msc_i
     MSC_TRY(msc_dim_binary(&length, call->graph, "Mul", in, msc_infer__number(w->stride)));
     MSC_TRY(msc_dim_binary(out, call->graph, "Add", length, msc_infer__number(shift)));
     if (msc_infer__is_number(*out) && out->value < 1) {
-        return msc_infer__fail(call, "padding %lld leaves nothing of a length of %lld",
+        return msc_infer__fail(call, "padding %lld leaves no elements of a length of %lld",
                                (long long)(w->begin + w->end), (long long)in.value);
     }
     return MSC_OK;
@@ -284,12 +285,12 @@ enum msc_status msc_infer__conv_transpose(const struct msc_infer *call) {
     MSC_TRY(check_conv_types(call));
     MSC_TRY(read_conv(&c, call));
     MSC_TRY(msc_infer__ints(output_padding, call, "output_padding", c.n));
-    // The kernel's O axis counts the channels of one group, I all input channels.
+    // The kernel's O axis counts the output channels of one group, its I axis all input channels.
     struct msc_dim inputs = c.w->dims[c.kernel.second];
     struct msc_dim channels;
     MSC_TRY(check_channels(call, c.x->dims[c.data.second], inputs, inputs, 1));
     if (c.groups < 1 || (msc_infer__is_number(inputs) && inputs.value % c.groups != 0)) {
-        return msc_infer__fail(call, "%lld channels do not divide into %lld groups",
+        return msc_infer__fail(call, "%lld channels are not divisible into %lld groups",
                                (long long)inputs.value, (long long)c.groups);
     }
     MSC_TRY(msc_dim_binary(&channels, call->graph, "Mul", c.w->dims[c.kernel.first],
@@ -303,7 +304,7 @@ enum msc_status msc_infer__conv_transpose(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Of pools that have a number of axes in their name; else as many as the input has.
+// Number of axes in the name of a pool; for others, the number of spatial axes of the input.
 static int pool_axes(const struct msc_infer *call) {
     switch (call->joint->op) {
     case MSC_OP_MAX_POOL1D:
@@ -328,7 +329,7 @@ enum msc_status msc_infer__pool(const struct msc_infer *call) {
     int64_t sizes[MAX_SPATIAL];
     int n = pool_axes(call);
     if (n < 1 || n > MAX_SPATIAL) {
-        return msc_infer__fail(call, "over %d spatial axes, expected 1 to %d", n, MAX_SPATIAL);
+        return msc_infer__fail(call, "has %d spatial axes, expected 1 to %d", n, MAX_SPATIAL);
     }
     MSC_TRY(msc_infer__require_rank(call, 0, n + 2));
     MSC_TRY(infer_conv_read_axes(&data, call, "layout", "NC", n));
@@ -361,7 +362,7 @@ enum msc_status msc_infer__global_pool(const struct msc_infer *call) {
     if (x->n_dims < 3) {
         return msc_infer__fail(call, "input has %d dimensions, expected 3 or more", x->n_dims);
     }
-    // Layouts of another rank are not written: then the usual order N, C, spatial holds.
+    // If no layout of the input's rank is given, the order is N, C, spatial axes.
     const char *layout = msc_infer__text(call, "layout");
     bool is_named = strlen(layout) == (size_t)x->n_dims;
     msc_infer__copy(out, x);

@@ -1,4 +1,4 @@
-// Unary and binary arithmetic, with contents of small integer tensors followed through.
+// Unary and binary arithmetic, which also tracks contents of small integer tensors.
 #include "graph/infer_internal.h"
 
 #include <inttypes.h>
@@ -8,7 +8,8 @@ static bool is_one(struct msc_dim d) {
     return msc_infer__is_number(d) && d.value == 1;
 }
 
-// One axis of two broadcast shapes. A symbol beside a number above 1 must be that number or 1.
+// Broadcasts one axis of two shapes. A symbol and a number above 1: the symbol must be that
+// number or 1.
 static bool broadcast_dim(struct msc_dim *out, bool *needs_max, struct msc_dim a,
                           struct msc_dim b) {
     *needs_max = false;
@@ -43,7 +44,7 @@ enum msc_status msc_infer__broadcast(struct msc_infer_tensor *out, const struct 
         bool needs_max;
         if (!broadcast_dim(&out->dims[i], &needs_max, x, y)) {
             char text_a[MSC_INFER_TEXT_BYTES], text_b[MSC_INFER_TEXT_BYTES];
-            return msc_infer__fail(call, "shapes %s and %s do not broadcast",
+            return msc_infer__fail(call, "shapes %s and %s cannot be broadcast",
                                    msc_infer__shape_text(text_a, call, a),
                                    msc_infer__shape_text(text_b, call, b));
         }
@@ -54,7 +55,7 @@ enum msc_status msc_infer__broadcast(struct msc_infer_tensor *out, const struct 
     return MSC_OK;
 }
 
-// Number of elements when it is known and small enough to follow; else -1.
+// Number of elements if it is known and small enough to track; else -1.
 static int count_values(const struct msc_infer_tensor *t) {
     int64_t n = 1;
     for (int i = 0; i < t->n_dims; i++) {
@@ -87,7 +88,7 @@ static struct msc_dim broadcast_value(const struct msc_infer_tensor *in,
     return in->values[position];
 }
 
-// The ranges that integers survive a cast in.
+// Ranges of integers that a cast to the type preserves.
 static bool survives(int64_t value, enum msc_dtype dtype) {
     switch (dtype) {
     case MSC_DTYPE_I64:
@@ -104,7 +105,7 @@ static bool survives(int64_t value, enum msc_dtype dtype) {
     }
 }
 
-// Integers that arithmetic in a type gives as they are, without wrapping or rounding.
+// True if arithmetic in the type gives this integer without wrapping or rounding.
 static bool fits(int64_t value, enum msc_dtype dtype) {
     return dtype == MSC_DTYPE_I64 || survives(value, dtype);
 }
@@ -137,7 +138,7 @@ static bool power(int64_t *out, int64_t a, int64_t b) {
     return b >= 0;
 }
 
-// False where the result is no integer, or one that does not fit.
+// False if the result is not an integer, or does not fit.
 static bool binary_numbers(int64_t *out, enum msc_op op, int64_t a, int64_t b, bool is_float) {
     switch (op) {
     case MSC_OP_ADD:
@@ -184,7 +185,7 @@ static bool binary_numbers(int64_t *out, enum msc_op op, int64_t a, int64_t b, b
     }
 }
 
-// What msc_dim_binary calls the operator; NULL when symbols cannot go through it.
+// The operator's name in msc_dim_binary; NULL if it does not support symbols.
 static const char *dim_operator(enum msc_op op, bool is_float) {
     switch (op) {
     case MSC_OP_ADD:
@@ -206,7 +207,7 @@ static const char *dim_operator(enum msc_op op, bool is_float) {
     }
 }
 
-// *known is false when the result cannot be followed.
+// *known is false if the result cannot be tracked.
 static enum msc_status binary_value(struct msc_dim *out, bool *known, const struct msc_infer *call,
                                     struct msc_dim a, struct msc_dim b, enum msc_dtype dtype) {
     enum msc_op op = call->joint->op;
@@ -311,7 +312,7 @@ enum msc_status msc_infer__where(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Contents go through operators that leave integers alone, and through a change of sign.
+// Contents pass through operators that leave integers unchanged, and through negation.
 enum msc_status msc_infer__unary(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_tensor *out = &call->outputs[0];
@@ -352,20 +353,21 @@ enum msc_status msc_infer__test(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// The slope broadcasts to the input, which keeps its shape.
+// The slope is broadcast to the input, which keeps its shape.
 enum msc_status msc_infer__prelu(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
     MSC_TRY(check_types(call, 0));
     MSC_TRY(msc_infer__broadcast(out, call, call->operands[0], call->operands[1]));
     if (out->n_dims != call->operands[0]->n_dims) {
-        return msc_infer__fail(call, "its slope has %d dimensions, the input %d",
+        return msc_infer__fail(call, "the slope has %d dimensions, but the input only %d",
                                call->operands[1]->n_dims, call->operands[0]->n_dims);
     }
     for (int i = 0; i < out->n_dims; i++) {
         struct msc_dim in = call->operands[0]->dims[i], both = out->dims[i];
         if (!msc_infer__agree(in, both)) {
-            return msc_infer__fail(call, "its slope is %lld long along axis %d, the input %lld",
-                                   (long long)both.value, i, (long long)in.value);
+            return msc_infer__fail(
+                call, "the slope has length %lld along axis %d, but the input has %lld",
+                (long long)both.value, i, (long long)in.value);
         }
     }
     msc_infer__copy(out, call->operands[0]);
@@ -376,7 +378,7 @@ enum msc_status msc_infer__clip(const struct msc_infer *call) {
     for (int i = 1; i < call->n_operands; i++) {
         if (call->operands[i] != NULL && call->operands[i]->n_dims != 0 &&
             !(call->operands[i]->n_dims == 1 && is_one(call->operands[i]->dims[0]))) {
-            return msc_infer__fail(call, "a limit has %d dimensions, expected a scalar",
+            return msc_infer__fail(call, "a clip bound has %d dimensions, expected a scalar",
                                    call->operands[i]->n_dims);
         }
     }
@@ -391,7 +393,7 @@ enum msc_status msc_infer__cast(const struct msc_infer *call) {
     msc_infer__copy(out, x);
     out->dtype = msc_dtype_find(name);
     if (out->dtype == MSC_DTYPE_NONE) {
-        return msc_infer__fail(call, "there is no element type '%s'", name);
+        return msc_infer__fail(call, "unknown element type '%s'", name);
     }
     for (int i = 0; i < x->n_values; i++) {
         struct msc_dim v = x->values[i];

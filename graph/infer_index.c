@@ -1,4 +1,4 @@
-// Operators that pick, place, sort or make elements.
+// Operators that select, place, sort or generate elements.
 #include "graph/infer_internal.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ enum msc_status msc_infer__same(const struct msc_infer *call) {
 static enum msc_status require_integers(const struct msc_infer *call, int operand) {
     enum msc_dtype dtype = call->operands[operand]->dtype;
     if (!msc_dtype_is_integer(dtype)) {
-        return msc_infer__fail(call, "operand %d is %s, expected whole numbers", operand,
+        return msc_infer__fail(call, "operand %d is %s, expected integers", operand,
                                msc_dtype_name(dtype));
     }
     return MSC_OK;
@@ -28,9 +28,9 @@ enum msc_status msc_infer__gather_elements(const struct msc_infer *call) {
     for (int i = 0; i < x->n_dims; i++) {
         bool are_known = msc_infer__is_number(x->dims[i]) && msc_infer__is_number(indices->dims[i]);
         if (i != axis && are_known && indices->dims[i].value > x->dims[i].value) {
-            return msc_infer__fail(call, "axis %d of its indices has length %lld, its input %lld",
-                                   i, (long long)indices->dims[i].value,
-                                   (long long)x->dims[i].value);
+            return msc_infer__fail(
+                call, "axis %d of the indices has length %lld, but only %lld in the input", i,
+                (long long)indices->dims[i].value, (long long)x->dims[i].value);
         }
     }
     msc_infer__copy(&call->outputs[0], indices);
@@ -60,8 +60,10 @@ enum msc_status msc_infer__scatter_elements(const struct msc_infer *call) {
         bool are_known = msc_infer__is_number(x->dims[i]) && msc_infer__is_number(indices->dims[i]);
         bool is_longer = are_known && indices->dims[i].value > x->dims[i].value && i != axis;
         if (is_longer || !msc_infer__agree(indices->dims[i], call->operands[2]->dims[i])) {
-            return msc_infer__fail(call, "axis %d of its indices has length %lld", i,
-                                   (long long)indices->dims[i].value);
+            return msc_infer__fail(
+                call,
+                "axis %d of the indices has length %lld, which fits neither input nor updates", i,
+                (long long)indices->dims[i].value);
         }
     }
     return msc_infer__same(call);
@@ -73,18 +75,20 @@ static enum msc_status tuple_length(int *out, const struct msc_infer *call, int6
     MSC_TRY(require_integers(call, 1));
     if (indices->n_dims < 1 || n_batch_dims < 0 || n_batch_dims >= indices->n_dims ||
         n_batch_dims > x->n_dims) {
-        return msc_infer__fail(call, "%lld batch dimensions of indices with %d",
+        return msc_infer__fail(call,
+                               "%lld batch dimensions are too many for indices with %d dimensions",
                                (long long)n_batch_dims, indices->n_dims);
     }
     for (int i = 0; i < (int)n_batch_dims; i++) {
         if (!msc_infer__agree(x->dims[i], indices->dims[i])) {
-            return msc_infer__fail(call, "batch dimension %d is %lld long, of the indices %lld", i,
+            return msc_infer__fail(call,
+                                   "batch dimension %d has length %lld, but %lld in the indices", i,
                                    (long long)x->dims[i].value, (long long)indices->dims[i].value);
         }
     }
     struct msc_dim depth = indices->dims[indices->n_dims - 1];
     if (!msc_infer__is_number(depth) || depth.value + n_batch_dims > x->n_dims) {
-        return msc_infer__fail(call, "tuples of %lld indices into %d dimensions",
+        return msc_infer__fail(call, "tuples of %lld indices do not fit %d dimensions",
                                (long long)depth.value, x->n_dims - (int)n_batch_dims);
     }
     *out = (int)depth.value;
@@ -102,7 +106,7 @@ enum msc_status msc_infer__gather_nd(const struct msc_infer *call) {
     out->dtype = x->dtype;
     out->n_dims = indices->n_dims - 1 + x->n_dims - behind;
     if (out->n_dims > MSC_MAX_DIMS) {
-        return msc_infer__fail(call, "its result has %d dimensions, at most %d are possible",
+        return msc_infer__fail(call, "the result has %d dimensions, expected at most %d",
                                out->n_dims, MSC_MAX_DIMS);
     }
     for (int i = 0; i < out->n_dims; i++) {
@@ -126,14 +130,14 @@ enum msc_status msc_infer__scatter_nd(const struct msc_infer *call) {
     }
     if (!fits) {
         char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "updates of %s for indices of %s",
+        return msc_infer__fail(call, "updates of %s do not match indices of %s",
                                msc_infer__shape_text(a, call, updates),
                                msc_infer__shape_text(b, call, indices));
     }
     return msc_infer__same(call);
 }
 
-// The number that the list parameter `key` holds, or a new symbol for it.
+// The number in the list parameter `key`, or a new symbol if it is unknown.
 static enum msc_status length_param(struct msc_dim *out, const struct msc_infer *call,
                                     const char *key, int output, int dim) {
     struct msc_infer_list list;
@@ -141,7 +145,8 @@ static enum msc_status length_param(struct msc_dim *out, const struct msc_infer 
     if (list.state == MSC_INFER_KNOWN && list.n == 1) {
         *out = list.values[0];
         if (msc_infer__is_number(*out) && out->value < 0) {
-            return msc_infer__fail(call, "%s is %lld", key, (long long)out->value);
+            return msc_infer__fail(call, "%s is %lld, expected 0 or more", key,
+                                   (long long)out->value);
         }
         return MSC_OK;
     }
@@ -158,13 +163,14 @@ enum msc_status msc_infer__one_hot(const struct msc_infer *call) {
     int axis;
     if (values->n_dims != 1 || !msc_infer__agree(values->dims[0], msc_infer__number(2))) {
         char text[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "its values are %s, expected [2]",
+        return msc_infer__fail(call, "values are %s, expected [2]",
                                msc_infer__shape_text(text, call, values));
     }
     out->dtype = values->dtype;
     out->n_dims = indices->n_dims + 1;
     if (out->n_dims > MSC_MAX_DIMS) {
-        return msc_infer__fail(call, "its result has %d dimensions", out->n_dims);
+        return msc_infer__fail(call, "the result has %d dimensions, which is too many",
+                               out->n_dims);
     }
     MSC_TRY(msc_infer__axis(&axis, call, "axis", out->n_dims));
     for (int i = 0; i < out->n_dims; i++) {
@@ -181,8 +187,8 @@ enum msc_status msc_infer__topk(const struct msc_infer *call) {
     MSC_TRY(length_param(&k, call, "k", 0, axis));
     if (msc_infer__is_number(k) && msc_infer__is_number(x->dims[axis]) &&
         k.value > x->dims[axis].value) {
-        return msc_infer__fail(call, "the first %lld of %lld elements", (long long)k.value,
-                               (long long)x->dims[axis].value);
+        return msc_infer__fail(call, "k is %lld, but the axis has only %lld elements",
+                               (long long)k.value, (long long)x->dims[axis].value);
     }
     for (int i = 0; i < call->n_outputs; i++) {
         msc_infer__copy(&call->outputs[i], x);
@@ -198,7 +204,7 @@ enum msc_status msc_infer__reverse_sequence(const struct msc_infer *call) {
     MSC_TRY(msc_infer__axis(&time_axis, call, "time_axis", call->operands[0]->n_dims));
     MSC_TRY(msc_infer__require_rank(call, 1, 1));
     if (!msc_infer__agree(call->operands[0]->dims[batch_axis], call->operands[1]->dims[0])) {
-        return msc_infer__fail(call, "%lld lengths for %lld sequences",
+        return msc_infer__fail(call, "%lld lengths, but %lld sequences",
                                (long long)call->operands[1]->dims[0].value,
                                (long long)call->operands[0]->dims[batch_axis].value);
     }
@@ -207,7 +213,7 @@ enum msc_status msc_infer__reverse_sequence(const struct msc_infer *call) {
 
 enum msc_status msc_infer__triangle(const struct msc_infer *call) {
     if (call->operands[0]->n_dims < 2) {
-        return msc_infer__fail(call, "its input has %d dimensions, expected 2 or more",
+        return msc_infer__fail(call, "input has %d dimensions, expected 2 or more",
                                call->operands[0]->n_dims);
     }
     return msc_infer__same(call);
@@ -222,7 +228,7 @@ enum msc_status msc_infer__depth_space(const struct msc_infer *call) {
     MSC_TRY(msc_infer__require_rank(call, 0, 4));
     MSC_TRY(msc_infer__int(&block, call, "blocksize"));
     if (block < 1 || block > INT32_MAX) {
-        return msc_infer__fail(call, "blocks of %lld", (long long)block);
+        return msc_infer__fail(call, "blocksize is %lld, expected 1 or more", (long long)block);
     }
     msc_infer__copy(out, x);
     struct msc_dim area = msc_infer__number(block * block), side = msc_infer__number(block);
@@ -239,13 +245,13 @@ enum msc_status msc_infer__depth_space(const struct msc_infer *call) {
     }
     if (!divides) {
         char text[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "%s does not divide into blocks of %lld",
+        return msc_infer__fail(call, "%s is not divisible into blocks of %lld",
                                msc_infer__shape_text(text, call, x), (long long)block);
     }
     return MSC_OK;
 }
 
-// ---- Made from nothing ------------------------------------------------------------------------
+// ---- Generators -------------------------------------------------------------------------------
 
 enum msc_status msc_infer__size(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
@@ -265,7 +271,7 @@ enum msc_status msc_infer__eye_like(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// The single number that an operand holds; false when that is not known.
+// The scalar value of an operand; false if it is unknown.
 static bool scalar_value(double *out, const struct msc_infer_tensor *t) {
     if (t->data != NULL && msc_array_n_elements(t->data) == 1) {
         *out = msc_array_get_double(t->data, 0);
@@ -276,14 +282,14 @@ static bool scalar_value(double *out, const struct msc_infer_tensor *t) {
     return is_number;
 }
 
-// Numbers from 0 up to a symbol, one by one, are as many as it says.
+// True for a range from 0 to a symbol in steps of 1, whose length is that symbol.
 static bool is_count(const struct msc_infer_tensor *const operands[]) {
     double start, delta;
     return operands[1]->n_values == 1 && scalar_value(&start, operands[0]) && start == 0 &&
            scalar_value(&delta, operands[2]) && delta == 1;
 }
 
-// Start, limit and delta are single numbers of one type.
+// Start, limit and delta must be scalars of the same type.
 static enum msc_status check_range(const struct msc_infer *call) {
     for (int i = 0; i < 3; i++) {
         const struct msc_infer_tensor *t = call->operands[i];
@@ -317,7 +323,8 @@ enum msc_status msc_infer__range(const struct msc_infer *call) {
     }
     double n = delta == 0 ? -1 : ceil((limit - start) / delta);
     if (delta == 0 || n > INT32_MAX) {
-        return msc_infer__fail(call, "from %g to %g in steps of %g", start, limit, delta);
+        return msc_infer__fail(call, "a range from %g to %g in steps of %g has no valid length",
+                               start, limit, delta);
     }
     out->dims[0] = msc_infer__number(n > 0 ? (int64_t)n : 0);
     bool is_exact = fabs(start) < 0x1p53 && fabs(limit) < 0x1p53 && fabs(delta) < 0x1p53;
@@ -331,7 +338,7 @@ enum msc_status msc_infer__range(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// ---- As many as the data say ------------------------------------------------------------------
+// ---- Lengths that depend on data --------------------------------------------------------------
 
 enum msc_status msc_infer__nonzero(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
@@ -375,7 +382,7 @@ enum msc_status msc_infer__unique(const struct msc_infer *call) {
         call->outputs[0].dims[axis] = n;
     }
     if (call->n_outputs > 2) {
-        // The third tells of every element which unique one it is.
+        // The third output maps each element to its unique value.
         MSC_TRY(is_flat ? msc_infer__product(&call->outputs[2].dims[0], call, x->dims, 0, x->n_dims)
                         : MSC_OK);
         call->outputs[2].dims[0] = is_flat ? call->outputs[2].dims[0] : x->dims[axis];
@@ -392,7 +399,7 @@ enum msc_status msc_infer__non_max_suppression(const struct msc_infer *call) {
         !msc_infer__agree(boxes->dims[1], scores->dims[2]) ||
         !msc_infer__agree(boxes->dims[2], msc_infer__number(4))) {
         char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "boxes of %s with scores of %s",
+        return msc_infer__fail(call, "boxes of %s do not match scores of %s",
                                msc_infer__shape_text(a, call, boxes),
                                msc_infer__shape_text(b, call, scores));
     }
@@ -411,7 +418,7 @@ enum msc_status msc_infer__nll_loss(const struct msc_infer *call) {
     }
     if (!fits) {
         char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "targets of %s for %s",
+        return msc_infer__fail(call, "targets of %s do not match predictions of %s",
                                msc_infer__shape_text(a, call, targets),
                                msc_infer__shape_text(b, call, x));
     }

@@ -1,4 +1,4 @@
-// Recurrent layers, sampling, sums over named axes: operators with shapes of their own.
+// Recurrent layers, sampling, normalisation, einsum: operators with shapes of their own.
 #include "graph/infer_internal.h"
 
 #include "graph/einsum.h"
@@ -11,7 +11,7 @@ static int n_gates(enum msc_op op) {
     return op == MSC_OP_LSTM ? 4 : op == MSC_OP_GRU ? 3 : 1;
 }
 
-// An operand that is there has these dims.
+// Checks that an operand, if present, has these dims.
 static enum msc_status check_dims(const struct msc_infer *call, int operand, int n_dims,
                                   const struct msc_dim dims[]) {
     const struct msc_infer_tensor *t = operand < call->n_operands ? call->operands[operand] : NULL;
@@ -21,8 +21,8 @@ static enum msc_status check_dims(const struct msc_infer *call, int operand, int
     }
     if (!fits) {
         char text[MSC_INFER_TEXT_BYTES], other[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "operand %d of %s for recurrent weights of %s", operand,
-                               msc_infer__shape_text(text, call, t),
+        return msc_infer__fail(call, "operand %d of %s does not match recurrent weights of %s",
+                               operand, msc_infer__shape_text(text, call, t),
                                msc_infer__shape_text(other, call, call->operands[2]));
     }
     return MSC_OK;
@@ -35,12 +35,12 @@ static enum msc_status check_recurrent(const struct msc_infer *call, struct msc_
     bool is_both = strcmp(msc_infer__text(call, "direction"), "bidirectional") == 0;
     if (!msc_infer__agree(directions, msc_infer__number(is_both ? 2 : 1))) {
         char text[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "recurrent weights of %s in %s",
+        return msc_infer__fail(call, "recurrent weights of %s do not match %s",
                                msc_infer__shape_text(text, call, r),
                                is_both ? "two directions" : "one direction");
     }
     if (!msc_infer__is_number(hidden)) {
-        return MSC_OK; // checked when it is bound
+        return MSC_OK; // checked again when bound
     }
     const struct msc_dim rows = msc_infer__number(n_gates(call->joint->op) * hidden.value);
     const struct msc_dim weights[] = {directions, rows, hidden};
@@ -67,7 +67,7 @@ enum msc_status msc_infer__recurrent(const struct msc_infer *call) {
     if (!msc_infer__agree(x->dims[2], w->dims[2]) || !msc_infer__agree(w->dims[1], r->dims[1]) ||
         !msc_infer__agree(w->dims[0], r->dims[0])) {
         char text[MSC_INFER_TEXT_BYTES], other[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "weights of %s for an input of %s",
+        return msc_infer__fail(call, "weights of %s do not match an input of %s",
                                msc_infer__shape_text(text, call, w),
                                msc_infer__shape_text(other, call, x));
     }
@@ -101,7 +101,7 @@ enum msc_status msc_infer__grid_sample(const struct msc_infer *call) {
     if (n < 3 || n > 5 || grid->n_dims != n || !msc_infer__agree(grid->dims[0], x->dims[0]) ||
         !msc_infer__agree(grid->dims[n - 1], msc_infer__number(n - 2))) {
         char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "a grid of %s for an input of %s",
+        return msc_infer__fail(call, "a grid of %s does not match an input of %s",
                                msc_infer__shape_text(a, call, grid),
                                msc_infer__shape_text(b, call, x));
     }
@@ -126,17 +126,17 @@ enum msc_status msc_infer__roi_align(const struct msc_infer *call) {
     if (!msc_infer__agree(rois->dims[1], msc_infer__number(4)) || call->operands[2]->n_dims != 1 ||
         !msc_infer__agree(call->operands[2]->dims[0], rois->dims[0])) {
         char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "regions of %s with batches of %s",
+        return msc_infer__fail(call, "regions of %s do not match batch indices of %s",
                                msc_infer__shape_text(a, call, rois),
                                msc_infer__shape_text(b, call, call->operands[2]));
     }
     if (sampling > MAX_SAMPLING) {
-        return msc_infer__fail(call, "%lld samples of a bin along an axis, expected at most %d",
+        return msc_infer__fail(call, "%lld samples per bin and axis, expected at most %d",
                                (long long)sampling, MAX_SAMPLING);
     }
     if (height < 1 || width < 1) {
-        return msc_infer__fail(call, "regions of %lld rows and %lld columns", (long long)height,
-                               (long long)width);
+        return msc_infer__fail(call, "output has %lld rows and %lld columns, expected 1 or more",
+                               (long long)height, (long long)width);
     }
     msc_infer__copy(out, x);
     out->dims[0] = rois->dims[0];
@@ -153,14 +153,14 @@ enum msc_status msc_infer__max_unpool(const struct msc_infer *call) {
     int64_t kernel[3], strides[3], padding[6];
     msc_infer__copy(out, x);
     if (n < 1 || n > 3) {
-        return msc_infer__fail(call, "over %d spatial axes, expected 1 to 3", n);
+        return msc_infer__fail(call, "has %d spatial axes, expected 1 to 3", n);
     }
     MSC_TRY(msc_infer__require_rank(call, 1, x->n_dims));
     for (int i = 0; i < x->n_dims; i++) {
         if (!msc_infer__agree(call->operands[1]->dims[i], x->dims[i])) {
-            return msc_infer__fail(call, "axis %d of its indices is %lld long, of its input %lld",
-                                   i, (long long)call->operands[1]->dims[i].value,
-                                   (long long)x->dims[i].value);
+            return msc_infer__fail(
+                call, "axis %d of the indices has length %lld, but %lld in the input", i,
+                (long long)call->operands[1]->dims[i].value, (long long)x->dims[i].value);
         }
     }
     MSC_TRY(msc_infer__ints(kernel, call, "kernel_shape", n));
@@ -171,7 +171,8 @@ enum msc_status msc_infer__max_unpool(const struct msc_infer *call) {
         const int64_t limit = INT32_MAX;
         if (kernel[i] < 1 || kernel[i] > limit || strides[i] < 1 || strides[i] > limit ||
             padding[i] < 0 || padding[i] > limit || padding[n + i] < 0 || padding[n + i] > limit) {
-            return msc_infer__fail(call, "a window, stride or padding is not from 1 to 2^31");
+            return msc_infer__fail(
+                call, "windows and strides must be from 1 to 2^31 - 1, padding from 0");
         }
     }
     MSC_TRY(msc_infer__list(&shape, call, "output_shape"));
@@ -179,7 +180,8 @@ enum msc_status msc_infer__max_unpool(const struct msc_infer *call) {
         if (shape.state == MSC_INFER_UNKNOWN) {
             MSC_TRY(msc_infer__fresh(&out->dims[i], call, 0, i));
         } else if (shape.n != x->n_dims) {
-            return msc_infer__fail(call, "an output shape of %d numbers", shape.n);
+            return msc_infer__fail(
+                call, "output_shape has %d numbers, expected one for each dimension", shape.n);
         } else {
             out->dims[i] = shape.values[i];
         }
@@ -217,8 +219,8 @@ enum msc_status msc_infer__group_norm(const struct msc_infer *call) {
     }
     if (!fits) {
         char text[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "%lld groups of the channels of %s", (long long)n_groups,
-                               msc_infer__shape_text(text, call, x));
+        return msc_infer__fail(call, "%lld groups do not fit the channels of %s",
+                               (long long)n_groups, msc_infer__shape_text(text, call, x));
     }
     msc_infer__copy(&call->outputs[0], x);
     return MSC_OK;
@@ -231,14 +233,14 @@ enum msc_status msc_infer__lrn(const struct msc_infer *call) {
     MSC_TRY(msc_infer__int(&size, call, "size"));
     if (x->n_dims < 2 || size < 1) {
         char text[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "windows of %lld channels in %s", (long long)size,
+        return msc_infer__fail(call, "windows of %lld channels do not fit %s", (long long)size,
                                msc_infer__shape_text(text, call, x));
     }
     msc_infer__copy(&call->outputs[0], x);
     return MSC_OK;
 }
 
-// Over the last axes; gamma and beta are of their shape.
+// Normalises over the last axes; gamma and beta have their shape.
 enum msc_status msc_infer__layer_norm(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_list axes;
@@ -259,7 +261,7 @@ enum msc_status msc_infer__layer_norm(const struct msc_infer *call) {
     }
     if (!fits) {
         char text[MSC_INFER_TEXT_BYTES], gamma[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "axes %s and gamma of %s for an input of %s",
+        return msc_infer__fail(call, "axes %s and gamma of %s do not match an input of %s",
                                msc_infer__text(call, "axes"),
                                msc_infer__shape_text(gamma, call, call->operands[1]),
                                msc_infer__shape_text(text, call, x));
@@ -268,7 +270,7 @@ enum msc_status msc_infer__layer_norm(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// ---- Named axes -------------------------------------------------------------------------------
+// ---- Einsum and matrices ----------------------------------------------------------------------
 
 enum msc_status msc_infer__einsum(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
@@ -281,7 +283,7 @@ enum msc_status msc_infer__einsum(const struct msc_infer *call) {
     const char *error =
         msc_einsum_parse(&e, msc_infer__text(call, "equation"), call->n_operands, ranks);
     if (error != NULL) {
-        return msc_infer__fail(call, "its equation %s", error);
+        return msc_infer__fail(call, "the equation %s", error);
     }
     for (int a = 0; a < e.n_axes; a++) {
         lengths[a] = msc_infer__number(1);
@@ -292,8 +294,9 @@ enum msc_status msc_infer__einsum(const struct msc_infer *call) {
             bool is_one = msc_infer__is_number(*length) && length->value == 1;
             if (is_one || !msc_infer__agree(*length, own)) {
                 if (!is_one && own.value != 1) {
-                    return msc_infer__fail(call, "an axis is %lld and %lld long",
-                                           (long long)length->value, (long long)own.value);
+                    return msc_infer__fail(
+                        call, "an axis has length %lld in one operand, %lld in another",
+                        (long long)length->value, (long long)own.value);
                 }
                 *length = is_one ? own : *length;
             }
@@ -312,7 +315,7 @@ enum msc_status msc_infer__det(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
     if (x->n_dims < 2 || !msc_infer__agree(x->dims[x->n_dims - 1], x->dims[x->n_dims - 2])) {
         char text[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "%s holds no square matrices",
+        return msc_infer__fail(call, "%s has no square matrices in its last two dimensions",
                                msc_infer__shape_text(text, call, x));
     }
     out->dtype = x->dtype;

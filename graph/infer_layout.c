@@ -1,4 +1,4 @@
-// Letters of axes as shapes change.
+// Axis letters of a tensor whose shape changes.
 #include "graph/infer_internal.h"
 
 #include <string.h>
@@ -26,8 +26,8 @@ void msc_infer__permute_layout(char out[MSC_MAX_DIMS + 4], const char *in, const
     out[in[0] == '\0' ? 0 : n] = '\0';
 }
 
-// The letter of a merged group [first, last) of axes: the first that is longer than 1, but the
-// batch axis whenever it is among them.
+// The letter of a merged group [first, last) of axes: N if the batch axis is in the group, else
+// the letter of the first axis that is longer than 1.
 static char group_letter(const struct msc_infer_tensor *in, int first, int last) {
     char letter = '\0';
     for (int i = first; i < last; i++) {
@@ -55,8 +55,8 @@ static bool is_suffix_equal(const struct msc_infer_tensor *a, int first_a,
     return true;
 }
 
-// Takes axes from both sides until their products agree. False when they never do, or when a
-// symbolic dimension stands in the way.
+// Takes axes from both sides until their products agree. False if they never do, or if a symbolic
+// dimension prevents it.
 static bool match_group(int *last_in, int *last_out, const struct msc_infer_tensor *in, int i,
                         const struct msc_infer_tensor *out, int o) {
     if (msc_infer__same_dim(in->dims[i], out->dims[o])) {
@@ -85,7 +85,7 @@ static bool match_group(int *last_in, int *last_out, const struct msc_infer_tens
     return true;
 }
 
-// Equal rank, and no axis whose length is known to change.
+// True if the ranks are equal and no length is known to change.
 static bool may_be_same(const struct msc_infer_tensor *in, const struct msc_infer_tensor *out) {
     bool is_same = in->n_dims == out->n_dims;
     for (int i = 0; is_same && i < in->n_dims; i++) {
@@ -95,8 +95,8 @@ static bool may_be_same(const struct msc_infer_tensor *in, const struct msc_infe
     return is_same;
 }
 
-// The letter of an output axis that no input axis became. One of length 1 takes a letter that was
-// lost on the way: [1,C=1,H,W] reshaped to [1,H,W,1] is NHWC.
+// The letter of an output axis that comes from no input axis. An axis of length 1 takes the
+// letter of an input axis that disappeared: [1,C=1,H,W] reshaped to [1,H,W,1] is NHWC.
 static void add_new_letter(char layout[], const struct msc_infer_tensor *in, struct msc_dim dim) {
     for (int i = 0; msc_infer__is_number(dim) && dim.value == 1 && i < in->n_dims; i++) {
         bool is_one = msc_infer__is_number(in->dims[i]) && in->dims[i].value == 1;

@@ -1,4 +1,4 @@
-// Matrix products and resizing, normalisation and other operators that keep most of a shape.
+// Matrix products, resizing, normalisation, and other operators that keep most of a shape.
 #include "graph/infer_internal.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ enum msc_status msc_infer__linear(const struct msc_infer *call) {
     if (x->n_dims < 1) {
         return fail_product(call);
     }
-    // MSC's own orientation holds where the weight's layout does not say.
+    // If the weight's layout does not tell the orientation, it is MSC's own.
     int out_axis = strcmp(w->layout, "IO") == 0 ? 1 : 0;
     if (!msc_infer__agree(x->dims[x->n_dims - 1], w->dims[1 - out_axis])) {
         return fail_product(call);
@@ -37,7 +37,7 @@ enum msc_status msc_infer__linear(const struct msc_infer *call) {
         MSC_TRY(msc_infer__require_float(call, 2));
         if (!msc_infer__agree(call->operands[2]->dims[0], w->dims[out_axis])) {
             char text[MSC_INFER_TEXT_BYTES];
-            return msc_infer__fail(call, "bias is %s, expected one element for each of the outputs",
+            return msc_infer__fail(call, "bias is %s, expected one element for each output",
                                    msc_infer__shape_text(text, call, call->operands[2]));
         }
     }
@@ -53,9 +53,8 @@ static enum msc_status check_types(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Operands of one dimension are a row on the left and a column on the right; the axis added so is
-// taken away from the result.
-// The product of operand 0 and operand `second`.
+// Product of operand 0 and operand `second`. An operand of one dimension is a row on the left and
+// a column on the right; the axis added for it is removed from the result.
 static enum msc_status infer_product(const struct msc_infer *call, int second) {
     struct msc_infer_tensor a = *call->operands[0], b = *call->operands[second];
     struct msc_infer_tensor *out = &call->outputs[0];
@@ -78,7 +77,7 @@ static enum msc_status infer_product(const struct msc_infer *call, int second) {
     if (!msc_infer__agree(a.dims[a.n_dims - 1], b.dims[b.n_dims - 2])) {
         return fail_product(call);
     }
-    // Broadcast what is before the matrices.
+    // Broadcast the axes before the matrices.
     for (int i = 1; i <= 2; i++) {
         a.dims[a.n_dims - i] = msc_infer__number(1);
         b.dims[b.n_dims - i] = msc_infer__number(1);
@@ -162,7 +161,7 @@ enum msc_status msc_infer__gemm(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// As ONNX Runtime does: the product in float32, its fraction cut off.
+// As in ONNX Runtime: the product in float32, truncated.
 static enum msc_status scale_dim(struct msc_dim *out, const struct msc_infer *call,
                                  struct msc_dim in, float scale, int axis) {
     if (!(scale >= 1e-6f && scale <= 1e6f)) {
@@ -171,8 +170,8 @@ static enum msc_status scale_dim(struct msc_dim *out, const struct msc_infer *ca
     if (msc_infer__is_number(in)) {
         float length = scale * (float)in.value;
         if (!(length < 1e12f)) {
-            return msc_infer__fail(call, "length %lld times %g is too long", (long long)in.value,
-                                   (double)scale);
+            return msc_infer__fail(call, "length %lld scaled by %g is too large",
+                                   (long long)in.value, (double)scale);
         }
         *out = msc_infer__number((int64_t)length);
         return MSC_OK;
@@ -200,7 +199,7 @@ static enum msc_status resize_by_scales(const struct msc_infer *call) {
         return MSC_OK;
     }
     if (n != x->n_dims) {
-        return msc_infer__fail(call, "%d scales, expected %d", n, x->n_dims);
+        return msc_infer__fail(call, "scales has %d numbers, expected %d", n, x->n_dims);
     }
     for (int i = 0; i < n; i++) {
         MSC_TRY(scale_dim(&out->dims[i], call, x->dims[i], scales[i], i));
@@ -208,7 +207,8 @@ static enum msc_status resize_by_scales(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Sizes of some axes, or of a ratio, that are not known: those lengths are new.
+// Sizes of only some axes, or sizes that keep the aspect ratio, are unknown here: those lengths
+// are new symbols.
 static enum msc_status resize_some_axes(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
     int64_t axes[MSC_MAX_DIMS];

@@ -1,4 +1,4 @@
-// Operators that put elements together, take them apart or repeat them.
+// Operators that join, split or repeat elements.
 #include "graph/infer_internal.h"
 
 #include <stdlib.h>
@@ -20,14 +20,14 @@ enum msc_status msc_infer__concat(const struct msc_infer *call) {
         for (int d = 0; fits && d < x->n_dims; d++) {
             fits = d == axis || !msc_infer__is_number(x->dims[d]) ||
                    !msc_infer__is_number(out->dims[d]) || x->dims[d].value == out->dims[d].value;
-            // A number says more than a symbol.
+            // A number is more specific than a symbol.
             out->dims[d] =
                 fits && d != axis && msc_infer__is_number(x->dims[d]) ? x->dims[d] : out->dims[d];
         }
         if (!fits) {
             char a[MSC_INFER_TEXT_BYTES], b[MSC_INFER_TEXT_BYTES];
-            return msc_infer__fail(call, "operand %d is %s%s, which does not join %s%s", i,
-                                   msc_dtype_name(x->dtype), msc_infer__shape_text(a, call, x),
+            return msc_infer__fail(call, "operand %d is %s%s, which cannot be concatenated to %s%s",
+                                   i, msc_dtype_name(x->dtype), msc_infer__shape_text(a, call, x),
                                    msc_dtype_name(first->dtype),
                                    msc_infer__shape_text(b, call, first));
         }
@@ -46,7 +46,8 @@ enum msc_status msc_infer__concat(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Sizes of the parts from the attribute: cut points, a number of sections, or one part an output.
+// Sizes of the parts from the attribute: cut points, a number of sections, or equal parts, one
+// for each output.
 static enum msc_status split_sizes(struct msc_dim sizes[], const struct msc_infer *call,
                                    struct msc_dim length) {
     int n = call->n_outputs;
@@ -60,7 +61,8 @@ static enum msc_status split_sizes(struct msc_dim sizes[], const struct msc_infe
         return msc_infer__fail(call, "%d cut points '%.64s' for %d outputs", n_cuts, text, n);
     }
     if (!is_list && text[0] != '\0' && (n_cuts != 1 || cuts[0] != n)) {
-        return msc_infer__fail(call, "'%.64s' sections for %d outputs", text, n);
+        return msc_infer__fail(call, "indices_or_sections is '%.64s', but there are %d outputs",
+                               text, n);
     }
     struct msc_dim part;
     MSC_TRY(msc_dim_binary(&part, call->graph, "CeilDiv", length, msc_infer__number(n)));
@@ -85,7 +87,7 @@ static enum msc_status split_sizes_from_operand(struct msc_dim sizes[],
                                                 const struct msc_infer *call,
                                                 const struct msc_infer_list *list, int axis) {
     if (list->n >= 0 && list->n != call->n_outputs) {
-        return msc_infer__fail(call, "%d sizes for %d outputs", list->n, call->n_outputs);
+        return msc_infer__fail(call, "%d sizes of parts, but %d outputs", list->n, call->n_outputs);
     }
     for (int i = 0; i < call->n_outputs; i++) {
         if (list->state == MSC_INFER_KNOWN) {
@@ -135,12 +137,13 @@ enum msc_status msc_infer__split(const struct msc_infer *call) {
         call->outputs[i].dims[axis] = sizes[i];
         MSC_TRY(msc_dim_binary(&total, call->graph, "Add", total, sizes[i]));
         if (msc_infer__is_number(sizes[i]) && sizes[i].value < 0) {
-            return msc_infer__fail(call, "part %d has length %lld", i, (long long)sizes[i].value);
+            return msc_infer__fail(call, "part %d has length %lld, expected 0 or more", i,
+                                   (long long)sizes[i].value);
         }
     }
     if (msc_infer__is_number(total) && msc_infer__is_number(x->dims[axis]) &&
         total.value != x->dims[axis].value) {
-        return msc_infer__fail(call, "parts add up to %lld, the axis is %lld long",
+        return msc_infer__fail(call, "parts add up to %lld, but the axis has length %lld",
                                (long long)total.value, (long long)x->dims[axis].value);
     }
     split_values(call->outputs, call->n_outputs, x);
@@ -164,7 +167,7 @@ void msc_infer__slice_range(int64_t *begin, int64_t *count, int64_t length, int6
     }
 }
 
-// An end point of a slice of a symbolic length, taken to lie inside it.
+// A begin or end of a slice of a symbolic length, assumed to be within that length.
 static enum msc_status slice_point(struct msc_dim *out, const struct msc_infer *call,
                                    struct msc_dim length, struct msc_dim point) {
     *out = point;
@@ -214,7 +217,7 @@ struct slice {
     int n;
 };
 
-// Without an operand, no numbers are an empty list.
+// If there is no operand, a missing attribute is an empty list.
 static enum msc_status read_ends(struct msc_infer_list *out, const struct msc_infer *call,
                                  const char *key) {
     MSC_TRY(msc_infer__list(out, call, key));
@@ -235,8 +238,9 @@ static enum msc_status read_slice(struct slice *s, const struct msc_infer *call)
                 (s->axes.state == MSC_INFER_ABSENT || s->axes.n == s->n) &&
                 (s->strides.state == MSC_INFER_ABSENT || s->strides.n == s->n);
     if (!fits) {
-        return msc_infer__fail(call, "%d begins, %d ends, %d axes, %d strides for %d dimensions",
-                               s->begin.n, s->end.n, s->axes.n, s->strides.n, rank);
+        return msc_infer__fail(
+            call, "begin has %d numbers, end %d, axes %d and strides %d, for %d dimensions",
+            s->begin.n, s->end.n, s->axes.n, s->strides.n, rank);
     }
     for (int i = 0; s->axes.state == MSC_INFER_KNOWN && i < s->axes.n; i++) {
         if (!msc_infer__is_number(s->axes.values[i])) {
@@ -246,7 +250,7 @@ static enum msc_status read_slice(struct slice *s, const struct msc_infer *call)
     return MSC_OK;
 }
 
-// Each axis is cut once.
+// Checks that each axis is sliced only once.
 static enum msc_status check_slice_axes(const struct msc_infer *call, const struct slice *s) {
     bool is_cut[MSC_MAX_DIMS] = {false};
     for (int i = 0; s->axes.state == MSC_INFER_KNOWN && i < s->n; i++) {
@@ -287,7 +291,7 @@ static enum msc_status slice_axis(const struct msc_infer *call, const struct sli
         return msc_infer__fresh(&out->dims[axis], call, 0, axis);
     }
     if (stride.value == 0) {
-        return msc_infer__fail(call, "stride 0");
+        return msc_infer__fail(call, "a stride is 0, expected any other number");
     }
     struct msc_dim begin = s->begin.values[i], end = s->end.values[i];
     if (msc_infer__is_number(length) && msc_infer__is_number(begin) && msc_infer__is_number(end)) {
@@ -331,11 +335,12 @@ enum msc_status msc_infer__pad(const struct msc_infer *call) {
     for (int i = 0; is_for_some && i < x->n_dims; i++) {
         MSC_TRY(msc_infer__fresh(&out->dims[i], call, 0, i));
     }
-    if (is_for_some) { // not broadcast to all axes: something is not known yet
+    if (is_for_some) { // not expanded to all axes, because something is still unknown
         return MSC_OK;
     }
     if (width.n >= 0 && width.n != 2 * x->n_dims) {
-        return msc_infer__fail(call, "%d widths, expected %d", width.n, 2 * x->n_dims);
+        return msc_infer__fail(call, "pad_width has %d numbers, expected %d", width.n,
+                               2 * x->n_dims);
     }
     for (int i = 0; i < x->n_dims; i++) {
         if (width.state != MSC_INFER_KNOWN) {
@@ -346,7 +351,8 @@ enum msc_status msc_infer__pad(const struct msc_infer *call) {
         MSC_TRY(msc_dim_binary(d, call->graph, "Add", *d, width.values[i]));
         MSC_TRY(msc_dim_binary(d, call->graph, "Add", *d, width.values[x->n_dims + i]));
         if (msc_infer__is_number(*d) && d->value < 0) {
-            return msc_infer__fail(call, "axis %d would have length %lld", i, (long long)d->value);
+            return msc_infer__fail(call, "axis %d would have length %lld, expected 0 or more", i,
+                                   (long long)d->value);
         }
     }
     return MSC_OK;
@@ -379,7 +385,8 @@ enum msc_status msc_infer__take(const struct msc_infer *call) {
     }
     int rank = x->n_dims - 1 + indices->n_dims;
     if (rank > MSC_MAX_DIMS) {
-        return msc_infer__fail(call, "%d dimensions, expected at most %d", rank, MSC_MAX_DIMS);
+        return msc_infer__fail(call, "the result has %d dimensions, expected at most %d", rank,
+                               MSC_MAX_DIMS);
     }
     out->dtype = x->dtype;
     out->n_dims = rank;
@@ -408,8 +415,8 @@ enum msc_status msc_infer__broadcast_to(const struct msc_infer *call) {
     MSC_TRY(msc_infer__list(&shape, call, "shape"));
     to.n_dims = shape.state == MSC_INFER_ABSENT ? 0 : shape.n;
     if (to.n_dims < 0 || to.n_dims > MSC_MAX_DIMS) {
-        return msc_infer__fail(call, "the number of its dimensions is %d, expected 0 to %d",
-                               shape.n, MSC_MAX_DIMS);
+        return msc_infer__fail(call, "the result has %d dimensions, expected 0 to %d", shape.n,
+                               MSC_MAX_DIMS);
     }
     for (int i = 0; i < to.n_dims; i++) {
         if (shape.state == MSC_INFER_KNOWN) {
@@ -418,7 +425,8 @@ enum msc_status msc_infer__broadcast_to(const struct msc_infer *call) {
             MSC_TRY(msc_infer__fresh(&to.dims[i], call, 0, i));
         }
         if (msc_infer__is_number(to.dims[i]) && to.dims[i].value < 0) {
-            return msc_infer__fail(call, "dimension %d is %lld", i, (long long)to.dims[i].value);
+            return msc_infer__fail(call, "dimension %d is %lld, expected 0 or more", i,
+                                   (long long)to.dims[i].value);
         }
     }
     MSC_TRY(msc_infer__broadcast(out, call, x, &to));
@@ -439,7 +447,7 @@ enum msc_status msc_infer__tile(const struct msc_infer *call) {
     msc_infer__copy(out, x);
     MSC_TRY(msc_infer__list(&repeats, call, "repeats"));
     if (repeats.n >= 0 && repeats.n != x->n_dims) {
-        return msc_infer__fail(call, "%d repeats, expected %d", repeats.n, x->n_dims);
+        return msc_infer__fail(call, "repeats has %d numbers, expected %d", repeats.n, x->n_dims);
     }
     for (int i = 0; i < x->n_dims; i++) {
         if (repeats.state != MSC_INFER_KNOWN) {
@@ -447,7 +455,8 @@ enum msc_status msc_infer__tile(const struct msc_infer *call) {
             continue;
         }
         if (msc_infer__is_number(repeats.values[i]) && repeats.values[i].value < 0) {
-            return msc_infer__fail(call, "repeats %lld times", (long long)repeats.values[i].value);
+            return msc_infer__fail(call, "repeats has %lld, expected 0 or more",
+                                   (long long)repeats.values[i].value);
         }
         MSC_TRY(msc_dim_binary(&out->dims[i], call->graph, "Mul", x->dims[i], repeats.values[i]));
     }

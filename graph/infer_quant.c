@@ -1,4 +1,4 @@
-// Operators between floats and their quantised integers.
+// Operators that convert between floats and quantised integers.
 #include "graph/infer_internal.h"
 #include "graph/linear_quant.h"
 
@@ -18,7 +18,7 @@ static enum msc_status fail_type(const struct msc_infer *call, int operand, cons
                            msc_dtype_name(call->operands[operand]->dtype), expected);
 }
 
-// Dims as numbers; false where a symbol is among them.
+// Dims as numbers; false if any is a symbol.
 static bool read_dims(int64_t dims[], const struct msc_infer_tensor *t) {
     bool are_numbers = true;
     for (int i = 0; i < t->n_dims; i++) {
@@ -28,13 +28,13 @@ static bool read_dims(int64_t dims[], const struct msc_infer_tensor *t) {
     return are_numbers;
 }
 
-// Equal, or of one element each.
+// True if the shapes are equal or both have one element.
 static bool are_alike(int n_a, const int64_t a[], int n_b, const int64_t b[]) {
     bool are_single = msc_dims_product(n_a, a) == 1 && msc_dims_product(n_b, b) == 1;
     return are_single || (n_a == n_b && memcmp(a, b, (size_t)n_a * sizeof(a[0])) == 0);
 }
 
-// Scales and zero points fit each other and, as far as lengths are known, the tensor.
+// Checks that scales and zero points fit each other and, as far as lengths are known, the tensor.
 static enum msc_status check_scales(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *scale = call->operands[1];
     const struct msc_infer_tensor *zero = call->n_operands > 2 ? call->operands[2] : NULL;
@@ -47,7 +47,7 @@ static enum msc_status check_scales(const struct msc_infer *call) {
     if (zero != NULL && read_dims(zero_dims, zero) && is_known &&
         !are_alike(zero->n_dims, zero_dims, scale->n_dims, scale_dims)) {
         char text[MSC_INFER_TEXT_BYTES], scale_text[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "zero points %s, expected as many as scales, %s",
+        return msc_infer__fail(call, "zero points are %s, expected the shape of the scales, %s",
                                msc_infer__shape_text(text, call, zero),
                                msc_infer__shape_text(scale_text, call, scale));
     }
@@ -66,7 +66,7 @@ enum msc_status msc_infer__quantize(const struct msc_infer *call) {
         return fail_type(call, 0, "float32, float16, bfloat16 or int32");
     }
     if (!is_quantised_type(dtype)) {
-        return msc_infer__fail(call, "its result is %s, expected integers of 8 or 16 bits",
+        return msc_infer__fail(call, "the result is %s, expected integers of 8 or 16 bits",
                                msc_dtype_name(dtype));
     }
     MSC_TRY(check_scales(call));
@@ -90,7 +90,7 @@ enum msc_status msc_infer__dequantize(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// The quantised tensor, its scale and its zero point.
+// Outputs: the quantised tensor, its scale and its zero point.
 enum msc_status msc_infer__dynamic_quantize(const struct msc_infer *call) {
     MSC_TRY(msc_infer__require_float(call, 0));
     for (int i = 0; i < call->n_outputs; i++) {

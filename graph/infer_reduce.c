@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Takes away or shortens to 1 the marked axes.
+// Removes the marked axes, or shortens them to 1.
 static void reduce_shape(struct msc_infer_tensor *out, const struct msc_infer_tensor *in,
                          const bool is_axis[], bool keepdims) {
     bool has_layout = in->layout[0] != '\0';
@@ -18,13 +18,14 @@ static void reduce_shape(struct msc_infer_tensor *out, const struct msc_infer_te
     out->layout[out->n_dims] = '\0';
 }
 
-// The axes are not known yet: neither are the lengths, but how many there are.
+// The axes are unknown, so the lengths are too; only the number of dimensions is known.
 static enum msc_status reduce_unknown(const struct msc_infer *call, int n_axes) {
     const struct msc_infer_tensor *x = call->operands[0];
     struct msc_infer_tensor *out = &call->outputs[0];
     bool keepdims = msc_infer__bool(call, "keepdims");
     if (!keepdims && (n_axes < 0 || n_axes > x->n_dims)) {
-        return msc_infer__fail(call, "the number of its axes is computed, expected a constant");
+        return msc_infer__fail(call,
+                               "the number of axes is computed at run time, expected a constant");
     }
     out->dtype = x->dtype;
     out->n_dims = keepdims ? x->n_dims : x->n_dims - n_axes;

@@ -1,4 +1,4 @@
-// Operators that change a shape and keep every element where it is.
+// Operators that change a shape but not the order of elements.
 #include "graph/infer_internal.h"
 
 #include <string.h>
@@ -34,8 +34,8 @@ enum msc_status msc_infer__shape_of(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// The dimension marked -1: the elements of the input over those of the other dimensions. Equal
-// symbols are crossed out first, so that [N,8,W] to [N,-1] gives 8*W and no division.
+// The dimension given as -1: the number of input elements divided by the product of the other
+// dimensions. Equal symbols cancel first, so that [N,8,W] to [N,-1] gives 8*W without a division.
 static enum msc_status infer_rest(struct msc_dim *out, const struct msc_infer *call,
                                   const struct msc_infer_tensor *x,
                                   const struct msc_infer_tensor *to, int rest) {
@@ -68,7 +68,7 @@ static enum msc_status infer_rest(struct msc_dim *out, const struct msc_infer *c
     }
     if (are_numbers && above.value % below.value != 0) {
         char text[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "%s does not divide into the other dimensions",
+        return msc_infer__fail(call, "the elements of %s are not divisible by the other dimensions",
                                msc_infer__shape_text(text, call, x));
     }
     return msc_dim_binary(out, call->graph, "FloorDiv", above, below);
@@ -82,7 +82,8 @@ static enum msc_status check_elements(const struct msc_infer *call,
     MSC_TRY(msc_infer__product(&b, call, to->dims, 0, to->n_dims));
     if (msc_infer__is_number(a) && msc_infer__is_number(b) && a.value != b.value) {
         char from[MSC_INFER_TEXT_BYTES], into[MSC_INFER_TEXT_BYTES];
-        return msc_infer__fail(call, "%s cannot become %s", msc_infer__shape_text(from, call, x),
+        return msc_infer__fail(call, "%s cannot be reshaped to %s",
+                               msc_infer__shape_text(from, call, x),
                                msc_infer__shape_text(into, call, to));
     }
     return MSC_OK;
@@ -99,7 +100,8 @@ static enum msc_status reshape_to_known(const struct msc_infer *call,
         bool is_number = msc_infer__is_number(d);
         if (is_number && d.value == 0 && !allows_zero) {
             if (i >= x->n_dims) {
-                return msc_infer__fail(call, "dimension %d copies an axis that is not there", i);
+                return msc_infer__fail(
+                    call, "dimension %d is 0, but the input has no such axis to copy", i);
             }
             d = x->dims[i];
         } else if (is_number && d.value == -1 && rest < 0) {
@@ -122,11 +124,11 @@ enum msc_status msc_infer__reshape(const struct msc_infer *call) {
     struct msc_infer_list shape;
     MSC_TRY(msc_infer__list(&shape, call, "shape"));
     if (shape.state == MSC_INFER_ABSENT) {
-        shape.n = 0; // "" is the shape of a scalar
+        shape.n = 0; // "" is a scalar's shape
     }
     if (shape.n < 0 || shape.n > MSC_MAX_DIMS) {
-        return msc_infer__fail(call, "the number of its dimensions is %d, expected 0 to %d",
-                               shape.n, MSC_MAX_DIMS);
+        return msc_infer__fail(call, "the result has %d dimensions, expected 0 to %d", shape.n,
+                               MSC_MAX_DIMS);
     }
     out->dtype = x->dtype;
     out->n_dims = shape.n;
@@ -148,8 +150,8 @@ enum msc_status msc_infer__flatten(const struct msc_infer *call) {
     int64_t axis;
     MSC_TRY(msc_infer__int(&axis, call, "axis"));
     if (axis < -x->n_dims || axis > x->n_dims) {
-        return msc_infer__fail(call, "axis %lld is outside a shape of %d dimensions",
-                               (long long)axis, x->n_dims);
+        return msc_infer__fail(call, "axis %lld is out of range for %d dimensions", (long long)axis,
+                               x->n_dims);
     }
     axis = axis < 0 ? axis + x->n_dims : axis;
     out->dtype = x->dtype;
@@ -193,11 +195,11 @@ enum msc_status msc_infer__permute(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// The axes are computed: of the result only the number of dimensions is known.
+// The axes are computed at run time: only the number of dimensions of the result is known.
 static enum msc_status unknown_axes(const struct msc_infer *call, int rank) {
     struct msc_infer_tensor *out = &call->outputs[0];
     if (rank < 0 || rank > MSC_MAX_DIMS) {
-        return msc_infer__fail(call, "its axes give %d dimensions, expected 0 to %d", rank,
+        return msc_infer__fail(call, "the result has %d dimensions, expected 0 to %d", rank,
                                MSC_MAX_DIMS);
     }
     out->dtype = call->operands[0]->dtype;

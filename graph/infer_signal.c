@@ -1,15 +1,15 @@
-// Windows, Fourier transforms, mel filters, counts of n-grams.
+// Window functions, Fourier transforms, mel filters, counts of n-grams.
 #include "graph/infer_internal.h"
 
 #include <string.h>
 
-// The type that the attribute names, float32 when it names none.
+// The type that the attribute names; float32 by default.
 static enum msc_dtype named_type(const struct msc_infer *call) {
     enum msc_dtype dtype = msc_dtype_find(msc_infer__text(call, "output_datatype"));
     return dtype == MSC_DTYPE_NONE ? MSC_DTYPE_F32 : dtype;
 }
 
-// The integer that an operand holds, as a dimension; a new symbol when it is not known.
+// The integer value of an operand as a dimension; a new symbol if it is unknown.
 static enum msc_status count_operand(struct msc_dim *out, const struct msc_infer *call, int operand,
                                      int dim) {
     const struct msc_infer_tensor *t = call->operands[operand];
@@ -40,7 +40,7 @@ enum msc_status msc_infer__mel_weight_matrix(const struct msc_infer *call) {
     return msc_dim_binary(&out->dims[0], call->graph, "Add", out->dims[0], msc_infer__number(1));
 }
 
-// Half of the bins and the middle one, where the others only mirror them.
+// If the spectrum is one-sided, n / 2 + 1 bins; the others mirror them.
 static enum msc_status count_bins(struct msc_dim *out, const struct msc_infer *call,
                                   struct msc_dim n) {
     *out = n;
@@ -60,7 +60,7 @@ enum msc_status msc_infer__dft(const struct msc_infer *call) {
     MSC_TRY(msc_infer__list(&axes, call, "axis"));
     MSC_TRY(msc_infer__list(&length, call, "dft_length"));
     if (x->n_dims < 2) {
-        return msc_infer__fail(call, "its signal has %d dimensions", x->n_dims);
+        return msc_infer__fail(call, "the signal has %d dimensions, expected 2 or more", x->n_dims);
     }
     out->dims[x->n_dims - 1] = msc_infer__number(2);
     if (axes.state != MSC_INFER_KNOWN || axes.n != 1 || !msc_infer__is_number(axes.values[0])) {
@@ -90,11 +90,10 @@ enum msc_status msc_infer__stft(const struct msc_infer *call) {
         (step.n != 1 || (msc_infer__is_number(step.values[0]) && step.values[0].value < 1));
     is_wrong |= length.state == MSC_INFER_KNOWN && length.n != 1;
     if (x->n_dims < 2 || x->n_dims > 3 || is_wrong) {
-        return msc_infer__fail(
-            call,
-            "a signal of %d dimensions, %d steps from frame to frame, %d lengths "
-            "of them; expected 2 or 3 dimensions, and one of each, from 1 up",
-            x->n_dims, step.n, length.n);
+        return msc_infer__fail(call,
+                               "signal has %d dimensions, frame_step %d numbers, frame_length %d; "
+                               "expected 2 or 3 dimensions and one positive number each",
+                               x->n_dims, step.n, length.n);
     }
     out->dtype = x->dtype;
     out->n_dims = 4;
@@ -113,7 +112,7 @@ enum msc_status msc_infer__stft(const struct msc_infer *call) {
         struct msc_dim window = call->operands[2]->dims[0];
         MSC_TRY(msc_infer__require_rank(call, 2, 1));
         if (!msc_infer__agree(n, window)) {
-            return msc_infer__fail(call, "a window of %lld for frames of %lld",
+            return msc_infer__fail(call, "the window has length %lld, but frames have length %lld",
                                    (long long)window.value, (long long)n.value);
         }
     }
@@ -131,11 +130,15 @@ enum msc_status msc_infer__tf_idf(const struct msc_infer *call) {
     int64_t indexes[MOST], width = 0;
     int n = msc_joint_attr_list(call->joint, "ngram_indexes", indexes, MOST);
     if (n < 1 || n > MOST || x->n_dims < 1 || x->n_dims > 2) {
-        return msc_infer__fail(call, "%d n-grams of an input of %d dimensions", n, x->n_dims);
+        return msc_infer__fail(call,
+                               "%d n-grams and an input of %d dimensions, expected 1 to 4096 "
+                               "n-grams and 1 or 2 dimensions",
+                               n, x->n_dims);
     }
     for (int i = 0; i < n; i++) {
         if (indexes[i] < 0 || indexes[i] >= INT32_MAX) {
-            return msc_infer__fail(call, "its n-gram %d counts at %lld", i, (long long)indexes[i]);
+            return msc_infer__fail(call, "n-gram %d has output index %lld, which is out of range",
+                                   i, (long long)indexes[i]);
         }
         width = indexes[i] >= width ? indexes[i] + 1 : width;
     }
@@ -153,7 +156,8 @@ enum msc_status msc_infer__random(const struct msc_infer *call) {
     out->dtype = msc_dtype_find(msc_infer__text(call, "dtype"));
     out->n_dims = shape.state == MSC_INFER_ABSENT ? 0 : shape.n;
     if (out->n_dims < 0 || out->n_dims > MSC_MAX_DIMS) {
-        return msc_infer__fail(call, "a shape of %d dimensions", out->n_dims);
+        return msc_infer__fail(call, "the result has %d dimensions, which is not supported",
+                               out->n_dims);
     }
     for (int i = 0; i < out->n_dims; i++) {
         if (shape.state == MSC_INFER_KNOWN) {

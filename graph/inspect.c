@@ -36,7 +36,7 @@ static enum msc_status add_tensors(cJSON *root, const char *key, const struct ms
     return MSC_OK;
 }
 
-// Raises the count of `key` by one; new keys go to the end, in order of first appearance.
+// Increments the count of `key`; new keys are appended, in order of first appearance.
 static enum msc_status inspect_count(cJSON *counts, const char *key) {
     cJSON *number = cJSON_GetObjectItemCaseSensitive(counts, key);
     if (number == NULL) {

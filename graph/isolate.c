@@ -1,5 +1,5 @@
-// One joint as a graph of its own, with given operands: what inference says of it when everything
-// it reads is there.
+// Makes a graph of one joint with given operands, to infer its outputs when all its operands are
+// known.
 #include "graph/builder_internal.h"
 
 struct isolate {
@@ -7,7 +7,7 @@ struct isolate {
     struct msc_builder builder;
 };
 
-// A parameter or shaping operand is a constant; others are inputs of the graph.
+// A parameter or shaping operand becomes a constant, any other an input of the graph.
 static enum msc_status make_operand(struct msc_value **out, struct isolate *s,
                                     const struct msc_joint *j, int32_t i,
                                     const struct msc_array *array) {

@@ -1,6 +1,6 @@
-// Reading the JSON form. Nodes stand parents first; unknown keys are passed over. With weights at
-// hand every joint is inferred anew and has to agree with what the file says; without, the file's
-// word is taken, for such a graph has nothing to compute with.
+// Reads the JSON form. Parents come before their children; unknown keys are ignored. If weights
+// are given, every joint is inferred again and must agree with the file. Otherwise the shapes in
+// the file are used as they are: such a graph cannot be computed anyway.
 #include "graph/json_reader.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ enum msc_status msc_graph__read_array(const cJSON **out, const cJSON *object, co
 enum msc_status msc_graph__read_element(const char **out, const cJSON *element, const char *key,
                                         const char *where) {
     if (!cJSON_IsString(element)) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: %s holds something that is no text", where, key);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: %s has an element that is not a string", where, key);
     }
     *out = element->valuestring;
     return MSC_OK;
@@ -73,12 +73,12 @@ static enum msc_status check_prim(const char *optype, int n_parents, const char 
             continue;
         }
         if (prim_kinds[i].n_parents != n_parents) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: %s takes %d parents, found %d", where, optype,
+            return MSC_FAIL(MSC_E_FORMAT, "%s: %s expects %d parents, found %d", where, optype,
                             prim_kinds[i].n_parents, n_parents);
         }
         return MSC_OK;
     }
-    return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: unknown operator '%s' of a prim", where, optype);
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: a prim has the unknown operator '%s'", where, optype);
 }
 
 static enum msc_status read_prim(struct msc_graph_reader *r, const cJSON *object,
@@ -105,12 +105,12 @@ static enum msc_status read_prim(struct msc_graph_reader *r, const cJSON *object
     MSC_TRY(msc_graph__read_attrs(&attrs, &n_attrs, r, object, where));
     int32_t prim;
     if (msc_graph_find_prim(r->g, name) != MSC_NO_ID) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: the prim '%s' is there twice", where, name);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: the prim '%s' occurs twice", where, name);
     }
     MSC_TRY(msc_graph__add_prim(&prim, r->g, name, optype, n_parents, parents, n_attrs, attrs));
     if (strcmp(r->g->prims[prim]->name, name) != 0) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: the prim '%s' says the same as '%s'", where, name,
-                        r->g->prims[prim]->name);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: the prim '%s' is the same expression as '%s'", where,
+                        name, r->g->prims[prim]->name);
     }
     return MSC_OK;
 }
@@ -150,7 +150,7 @@ static enum msc_status read_names(int32_t **out, int32_t *n, struct msc_graph_re
     return MSC_OK;
 }
 
-// The file's order of inputs stands; they have to be those that its nodes are.
+// Inputs keep the file's order; they must be exactly the input nodes.
 static enum msc_status order_inputs(struct msc_graph_reader *r, const cJSON *root) {
     int32_t *inputs;
     int32_t n;
@@ -164,7 +164,7 @@ static enum msc_status order_inputs(struct msc_graph_reader *r, const cJSON *roo
         }
     }
     if (!fits) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: inputs does not list the %d input nodes once each",
+        return MSC_FAIL(MSC_E_FORMAT, "%s: inputs must list each of the %d input nodes once",
                         r->name, (int)r->g->n_inputs);
     }
     for (int32_t i = 0; i < n; i++) {
@@ -173,7 +173,7 @@ static enum msc_status order_inputs(struct msc_graph_reader *r, const cJSON *roo
     return MSC_OK;
 }
 
-// The pairs of a map of texts, which may be absent.
+// Reads the pairs of a map of strings, which may be absent.
 static enum msc_status read_pairs(const struct msc_attr **out, size_t *n,
                                   struct msc_graph_reader *r, const cJSON *notes, const char *key,
                                   const char *where) {
@@ -262,7 +262,7 @@ enum msc_status msc_graph__read_body(struct msc_graph **out, struct msc_graph_re
         return msc_graph__no_memory(around->g);
     }
     if (!cJSON_IsObject(object)) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: the bodies of '%s' are no objects", r.name, name);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: the bodies of '%s' are not objects", r.name, name);
     }
     MSC_TRY_OUT(msc_json_get_text(&graph_name, object, "name", r.name));
     MSC_TRY_OUT(msc_graph_create(&r.g, graph_name));

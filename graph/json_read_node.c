@@ -1,9 +1,9 @@
-// Reading one node of the JSON form: its tensors, operands and attributes.
+// Reads one node of the JSON form: its tensors, operands and attributes.
 #include "graph/json_reader.h"
 
 #include <string.h>
 
-// What the file says about a tensor.
+// The file's description of a tensor.
 struct entry {
     const char *name;
     const char *alias;
@@ -22,15 +22,16 @@ static enum msc_status read_shape(struct entry *entry, const cJSON *object, cons
         bool is_whole = cJSON_IsNumber(item) && value >= -1 && value <= 9007199254740992.0 &&
                         value == (double)(int64_t)value;
         if (!is_whole) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: shape of '%s' holds something that is no dimension",
-                            where, entry->name);
+            return MSC_FAIL(MSC_E_FORMAT,
+                            "%s: shape of '%s' has an element that is not a dimension", where,
+                            entry->name);
         }
         entry->type.dims[entry->type.n_dims++] = (struct msc_dim){(int64_t)value, MSC_NO_ID};
     }
     return MSC_OK;
 }
 
-// Names the dimensions that are -1.
+// Reads the prims of the dimensions that are -1.
 static enum msc_status read_dim_prims(struct entry *entry, const struct msc_graph_reader *r,
                                       const cJSON *object, const char *where) {
     const cJSON *list;
@@ -51,7 +52,7 @@ static enum msc_status read_dim_prims(struct entry *entry, const struct msc_grap
         }
         dim->prim = msc_graph_find_prim(r->g, prim);
         if (dim->prim == MSC_NO_ID) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: dimension %d of '%s' is the unknown prim '%s'",
+            return MSC_FAIL(MSC_E_FORMAT, "%s: dimension %d of '%s' names the unknown prim '%s'",
                             where, i, entry->name, prim);
         }
     }
@@ -80,7 +81,7 @@ static enum msc_status read_tensor(struct entry *entry, const struct msc_graph_r
     return read_dim_prims(entry, r, object, where);
 }
 
-// True when both have one type and shape; a symbolic dimension agrees with any other symbolic one.
+// True if both have the same type and shape; all symbolic dimensions are considered equal.
 static bool is_same_type(const struct msc_infer_tensor *a, const struct msc_tensor *b) {
     bool is_same = a->dtype == b->dtype && a->n_dims == b->n_dims;
     for (int i = 0; is_same && i < a->n_dims; i++) {
@@ -96,8 +97,8 @@ static enum msc_status fail_type(const struct entry *entry, const struct msc_ten
         dims[i] = entry->type.dims[i].value;
     }
     char here[MSC_DIMS_TEXT_BYTES], there[MSC_DIMS_TEXT_BYTES];
-    return MSC_FAIL(MSC_E_FORMAT, "%s: '%s' is %s%s, but %s%s by its %s", where, entry->name,
-                    msc_dtype_name(entry->type.dtype),
+    return MSC_FAIL(MSC_E_FORMAT, "%s: '%s' is %s%s, but %s%s according to its %s", where,
+                    entry->name, msc_dtype_name(entry->type.dtype),
                     msc_dims_format(here, entry->type.n_dims, dims), msc_dtype_name(t->dtype),
                     msc_dims_format(there, t->n_dims, t->dims), source);
 }
@@ -134,8 +135,8 @@ static enum msc_status read_weight(int32_t *out, struct msc_graph_reader *r, con
         }
         const struct msc_array *data = msc_array_list_find(r->weights, stored);
         if (data == NULL) {
-            return MSC_FAIL(MSC_E_NOT_FOUND, "%s: no elements are given for weight '%s'", where,
-                            entry.name);
+            return MSC_FAIL(MSC_E_NOT_FOUND, "%s: the weights file has no elements for weight '%s'",
+                            where, entry.name);
         }
         return msc_graph_set_weight_data(r->g, *out, data);
     }
@@ -146,7 +147,7 @@ static enum msc_status read_weight(int32_t *out, struct msc_graph_reader *r, con
     return MSC_OK;
 }
 
-// One node while it is read.
+// A node while it is being read.
 #define MAX_BODIES 2
 
 struct node {
@@ -169,7 +170,7 @@ static enum msc_status read_inputs(struct node *node, struct msc_graph_reader *r
         MSC_TRY(msc_graph__read_element(&name, item, "inputs", node->where));
         int32_t tensor = msc_graph__live_tensor(r->g, name);
         if (tensor == MSC_NO_ID && name[0] != '\0') {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: cannot find input '%s' before its reader",
+            return MSC_FAIL(MSC_E_FORMAT, "%s: input '%s' must come before the node that reads it",
                             node->where, name);
         }
         inputs[node->spec.n_inputs++] = tensor;
@@ -248,7 +249,7 @@ static enum msc_status read_node(struct node *node, struct msc_graph_reader *r,
                         node->spec.name, optype);
     }
     if (node->spec.name[0] == '\0' || msc_graph_find_joint(r->g, node->spec.name) != MSC_NO_ID) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: the name '%s' is empty or there twice", node->where,
+        return MSC_FAIL(MSC_E_FORMAT, "%s: the name '%s' is empty or occurs twice", node->where,
                         node->spec.name);
     }
     if (cJSON_GetObjectItemCaseSensitive(object, "scope")) {
@@ -274,7 +275,7 @@ static enum msc_status add_input(struct msc_graph_reader *r, const struct node *
                                         t.n_dims, t.dims, t.prims);
 }
 
-// The layout and the symbols are the file's own: they may say more than inference does.
+// The layout and the symbols come from the file: they may be more specific than those inferred.
 static enum msc_status check_output(struct msc_graph_reader *r, struct msc_tensor *t,
                                     const struct node *node, int32_t index) {
     const struct entry *entry = &node->outputs[index];
@@ -321,7 +322,7 @@ static enum msc_status json_read_node_add_node(struct msc_graph_reader *r,
     return MSC_OK;
 }
 
-// Bodies of control flow.
+// Reads the bodies of control flow.
 static enum msc_status read_bodies(struct node *node, struct msc_graph_reader *r,
                                    const cJSON *object, struct msc_graph *bodies[MAX_BODIES]) {
     const cJSON *list, *item;

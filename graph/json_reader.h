@@ -1,4 +1,4 @@
-// What the files that read the JSON form share.
+// Shared by the files that read the JSON form.
 #ifndef MSC_GRAPH_JSON_READER_H
 #define MSC_GRAPH_JSON_READER_H
 
@@ -10,22 +10,22 @@ struct msc_graph_reader {
     struct msc_graph *g;
     struct msc_arena scratch;
     const char *name;                     // of the file, for error texts
-    const struct msc_array_list *weights; // NULL: none are at hand
-    const char *prefix;                   // of the names under which weights of a body are stored
+    const struct msc_array_list *weights; // NULL: no elements are available
+    const char *prefix;                   // of the names under which a body's weights are stored
 };
 
-// Members that may be absent: "" or NULL then.
+// Members that may be absent; the result is then "" or NULL.
 enum msc_status msc_graph__read_text(const char **out, const cJSON *object, const char *key,
                                      const char *where);
 enum msc_status msc_graph__read_array(const cJSON **out, const cJSON *object, const char *key,
                                       const char *where);
-// The text of a list's element; `key` is the list's.
+// The text of a list's element; `key` names the list.
 enum msc_status msc_graph__read_element(const char **out, const cJSON *element, const char *key,
                                         const char *where);
-// The member "attrs", in the reader's scratch.
+// Reads the member "attrs" into the reader's scratch memory.
 enum msc_status msc_graph__read_attrs(struct msc_attr **out, int32_t *n, struct msc_graph_reader *r,
                                       const cJSON *object, const char *where);
-// Reads body `which` of the joint `name` of operator `op`; owned by the caller.
+// Reads body `which` of the joint `name`, whose operator is `op`. *out is owned by the caller.
 enum msc_status msc_graph__read_body(struct msc_graph **out, struct msc_graph_reader *r,
                                      const cJSON *object, enum msc_op op, const char *name,
                                      int32_t which);

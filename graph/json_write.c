@@ -1,6 +1,6 @@
-// The JSON form. Its line breaks are those of the writer that MSC used: members and elements stand
-// on lines of their own, with ", " before the break, except for lists of numbers and for maps of at
-// most one entry, which stay on one line.
+// Writes the JSON form. Line breaks are those of MSC's writer: each member and element is on its
+// own line, with ", " before the break. Lists of numbers and maps of at most one entry are on one
+// line.
 #include "graph/graph_internal.h"
 
 #include "base/json.h"
@@ -122,8 +122,8 @@ static void write_tensor(struct writer *w, const struct msc_graph *g, int32_t te
     json_write_end(w, '}');
 }
 
-// Inputs are dealt to roles in order when they are read back, so that an absent operand before a
-// present one is written as an empty name.
+// A reader assigns inputs to roles in order, so an absent operand before a present one is written
+// as an empty name.
 static void inputs_member(struct writer *w, const struct msc_graph *g, const struct msc_joint *j) {
     json_write_key(w, "inputs");
     json_write_begin(w, '[', true);
@@ -216,7 +216,7 @@ static void tensor_names_member(struct writer *w, const char *name, const struct
     json_write_end(w, ']');
 }
 
-// JSON is UTF-8; texts that are not are left out.
+// JSON is UTF-8; strings that are not valid UTF-8 are omitted.
 static bool is_utf8(const char *text) {
     return msc_utf8_length(text, strlen(text)) == strlen(text);
 }
@@ -245,7 +245,7 @@ static void pairs_member(struct writer *w, const char *name, const struct msc_at
     }
 }
 
-// MSC has none of these, and its reader passes over them.
+// MSC does not write these members, and its reader ignores them.
 static void write_notes(struct writer *w, const struct msc_graph *g) {
     const struct msc_graph_notes *notes = &g->notes;
     json_write_key(w, "notes");

@@ -9,7 +9,7 @@ static bool is_one(int n_dims, const int64_t dims[]) {
 static enum msc_status fail_shape(const struct msc_joint *joint, int n_dims, const int64_t dims[],
                                   int n_scale_dims, const int64_t scale_dims[]) {
     char text[MSC_DIMS_TEXT_BYTES], scale_text[MSC_DIMS_TEXT_BYTES];
-    return MSC_FAIL(MSC_E_INVALID, "joint '%s' (%s): scales %s do not go with %s along axis %s",
+    return MSC_FAIL(MSC_E_INVALID, "joint '%s' (%s): scales %s do not fit %s along axis %s",
                     joint->name, msc_op_info(joint->op)->name,
                     msc_dims_format(scale_text, n_scale_dims, scale_dims),
                     msc_dims_format(text, n_dims, dims), msc_joint_attr(joint, "axis"));
@@ -32,7 +32,7 @@ enum msc_status msc_linear_quant_init(struct msc_linear_quant *out, const struct
     }
     out->length = dims[axis];
     out->inner = msc_dims_product(n_dims - (int)axis - 1, dims + axis + 1);
-    block = block > dims[axis] && dims[axis] > 0 ? dims[axis] : block; // one block is all there is
+    block = block > dims[axis] && dims[axis] > 0 ? dims[axis] : block; // there is only one block
     out->block = block;
     out->n_blocks = is_blocked ? dims[axis] / block + (dims[axis] % block != 0) : dims[axis];
     bool fits = is_blocked || n_scale_dims == 1;

@@ -21,7 +21,7 @@ static const char *notes_copy_text(struct msc_graph *g, const char *text) {
     return msc_arena_strdup(&g->arena, text == NULL ? "" : text);
 }
 
-// The index of a key's pair: `n` where it is new.
+// The index of the pair with this key; `n` if the key is new.
 static enum msc_status place_of(size_t *out, struct msc_graph_names *places, const char *key,
                                 size_t n) {
     int32_t found = msc_graph__names_find(places, key);

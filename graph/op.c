@@ -12,7 +12,7 @@ static const struct msc_op_info infos[MSC_OP_COUNT] = {
 #undef MSC_OP
 };
 
-// Where it is not one.
+// For operators with more than one output.
 static const int most_outputs[MSC_OP_COUNT] = {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)
 #define MSC_OUTPUTS(id, n) [MSC_OP_##id] = n,
@@ -50,7 +50,7 @@ bool msc_op_find(enum msc_op *out, const char *name) {
     return false;
 }
 
-// Splits the word at `text` into name and marks.
+// Splits the word at `text` into a name and marks.
 static struct msc_op_role parse_role(const char *text, size_t length) {
     struct msc_op_role role = {.name = text};
     while (length > 0 && strchr("?*=!+#~", text[length - 1]) != NULL) {

@@ -1,4 +1,4 @@
-// The operator table: one row of ops.def for each operator that a joint can have.
+// The operator table: ops.def has one row for each operator that a joint can have.
 #ifndef MSC_GRAPH_OP_H
 #define MSC_GRAPH_OP_H
 
@@ -16,40 +16,42 @@ enum msc_op {
     MSC_OP_COUNT
 };
 
-// Whether the operator is computed at once where all operands are constant.
+// Whether the operator is computed at once if all operands are constant.
 enum msc_folding {
     MSC_FOLDING_KEPT,   // never: its result differs from run to run, or no kernel runs it
     MSC_FOLDING_ONCE,   // by an importer
-    MSC_FOLDING_FOLDED, // when a graph is bound, too: arithmetic of shapes
-    MSC_FOLDING_GROWN,  // the same; its output is often larger than its operands: a lower limit
+    MSC_FOLDING_FOLDED, // also when a graph is bound: shape arithmetic
+    MSC_FOLDING_GROWN,  // as FOLDED with a lower size limit: the output often outgrows the operands
 };
 
 enum msc_op_trait {
-    // The kernel makes outputs whose lengths nobody knows before it runs.
+    // The lengths of outputs are unknown before the kernel runs.
     MSC_TRAIT_LATE = 1,
-    // Of its operands it reads the shape alone.
+    // It reads only the shapes of its operands.
     MSC_TRAIT_SHAPE = 2,
-    // Outputs that are floats hold elements of the first input: some, or all in other places.
+    // Float outputs consist of elements of the first input: some of them, or all at other
+    // positions.
     MSC_TRAIT_PART = 4,
-    // The axes of inputs and outputs are the same ones (beside what msc_op_is_elementwise says).
+    // Inputs and outputs have the same axes (in addition to the operators of
+    // msc_op_is_elementwise).
     MSC_TRAIT_AXES = 8,
-    // What readers know of the axes of its output holds for inputs of as many dimensions.
+    // Axis names inferred from consumers of its output also hold for inputs of the same rank.
     MSC_TRAIT_AXES_BACK = 16,
 };
 
 struct msc_op_info {
     const char *name; // MSC's: "nn.conv2d"
-    const char *onnx; // ONNX operator it is exported as; "" for none
-    const char *hint; // joint names begin with it when the model gives none
+    const char *onnx; // ONNX operator it is exported as; "" if none
+    const char *hint; // prefix of a joint's name if the model gives none
     const char *roles;
     enum msc_folding folding;
 };
 
 const struct msc_op_info *msc_op_info(enum msc_op op);
-// How many outputs it can have at most.
+// Maximum number of outputs.
 int msc_op_n_outputs(enum msc_op op);
 bool msc_op_has_trait(enum msc_op op, enum msc_op_trait trait);
-// By MSC name; false when there is none.
+// By MSC name; false if not found.
 bool msc_op_find(enum msc_op *out, const char *name);
 
 // One operand position, parsed from the roles.
@@ -59,21 +61,21 @@ struct msc_op_role {
     bool is_optional;
     bool is_repeated;
     bool is_attribute;   // becomes an attribute when constant
-    bool is_shaping;     // lengths of outputs hang on what it holds
+    bool is_shaping;     // its contents determine lengths of outputs
     bool is_slot;        // may be quantised
-    bool is_weight_slot; // ... where it is constant
-    bool is_bias_slot;   // a bias that edits may be for where it is constant
+    bool is_weight_slot; // ... if it is constant
+    bool is_bias_slot;   // a bias that edits may change if it is constant
 };
-// The role of operand `position` (repeated roles go on for ever); false past the last.
+// The role of operand `position` (a repeated role has no end); false past the last.
 bool msc_op_role(enum msc_op op, int position, struct msc_op_role *out);
-// Is the attribute a parameter, which may be an operand as well?
+// True if the attribute is a parameter that can also be an operand.
 bool msc_op_is_parameter(enum msc_op op, const char *key);
 
-// Kinds that many places ask for.
-bool msc_op_is_conv(enum msc_op op); // all convolutions, not transposed
+// Kinds that several modules ask for.
+bool msc_op_is_conv(enum msc_op op); // all convolutions, except transposed ones
 bool msc_op_is_conv_transpose(enum msc_op op);
-bool msc_op_is_elementwise(enum msc_op op); // arithmetic on one shape or on broadcast ones
-bool msc_op_is_comparison(enum msc_op op);  // equal, greater, ...: of two operands, to bool
+bool msc_op_is_elementwise(enum msc_op op); // operands of one shape, or broadcast
+bool msc_op_is_comparison(enum msc_op op);  // equal, greater, ...: two operands, result bool
 
 MSC_PUBLIC_END
 

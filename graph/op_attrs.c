@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Rows of one operator stand together.
+// The rows of one operator are contiguous.
 static const struct msc_op_attr rows[] = {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)
 #define MSC_ATTR_ROW(id, key, type, value, onnx, onnx_value)                                       \
@@ -38,7 +38,7 @@ const struct msc_op_attr *msc_op_attr_find(enum msc_op op, const char *key) {
     return NULL;
 }
 
-// A list of one keeps its comma, which tells it from a number.
+// A list of one element keeps its comma, which distinguishes it from a number.
 static void write_comma(struct msc_str *out, size_t i, size_t n) {
     if (i + 1 < n || n == 1) {
         msc_str_char(out, ',');
@@ -63,7 +63,7 @@ bool msc_attr_read_int(int64_t *out, const char *value) {
     return msc_parse_i64(out, value);
 }
 
-// As msc_str_float writes it.
+// In the form of msc_str_float.
 static bool read_infinity(float *out, const char *value) {
     bool is_negative = value[0] == '-';
     if (strcmp(value + is_negative, "inf") != 0) {
@@ -77,8 +77,8 @@ bool msc_attr_read_float(float *out, const char *value) {
     if (read_infinity(out, value)) {
         return true;
     }
-    // Rounding to double first and then to float could be off by one unit; strtof rounds once.
-    // Its dependence on the locale is ruled out by the first check, which reads the same text.
+    // Rounding to double and then to float could be off by one unit; strtof rounds once. Its
+    // dependence on the locale does no harm, because the check above reads the same text.
     double wide;
     if (!msc_parse_double(&wide, value)) {
         return false;
@@ -106,7 +106,7 @@ static bool read_int_element(void *out, const char *element) {
     return msc_parse_i64(out, element);
 }
 
-// Scales and regions of a resize are finite.
+// Elements of lists (scales and regions of a resize) are finite.
 static bool read_float_element(void *out, const char *element) {
     float number;
     if (!msc_attr_read_float(&number, element) || isinf(number)) {
@@ -116,8 +116,8 @@ static bool read_float_element(void *out, const char *element) {
     return true;
 }
 
-// Writes the first `max` elements, each of `size` bytes, and returns how many there are; -1 when
-// one is not a number.
+// Writes the first `max` elements, each of `size` bytes. Returns the length of the list, or -1 if
+// an element is not a number.
 static int op_attrs_read_list(void *out, size_t size, int max, const char *value,
                               read_element_fn read) {
     char element[ELEMENT_BYTES];
@@ -180,15 +180,15 @@ bool msc_attr_is_valid(enum msc_attr_type type, const char *value) {
 const char *msc_attr_type_name(enum msc_attr_type type) {
     switch (type) {
     case MSC_ATTR_INT:
-        return "a whole number";
+        return "an integer";
     case MSC_ATTR_FLOAT:
         return "a number";
     case MSC_ATTR_BOOL:
         return "0 or 1";
     case MSC_ATTR_INTS:
-        return "whole numbers with commas";
+        return "integers separated by commas";
     case MSC_ATTR_FLOATS:
-        return "numbers with commas";
+        return "numbers separated by commas";
     case MSC_ATTR_TEXT:
     case MSC_ATTR_TEXTS:
     case MSC_ATTR_DTYPE:

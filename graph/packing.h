@@ -1,17 +1,19 @@
-// How many bits an integer of a weight takes in an exported file (graph/onnx/onnx_export_pack.c).
+// How many bits one integer of a weight takes in an exported file
+// (graph/onnx/onnx_export_pack.c).
 //
-// Files have types of 4, 8 and 16 bits. Integers of 2, 3, 5, 6 and 7 bits lie there in as many, with
-// nodes that unpack them when the file is loaded. Where sites are all that a target requantises, weights
-// for which these nodes take more bytes than they save are of the next type, and searches count so; else
-// searches count packed bits, and all are packed.
+// Files have types of 4, 8 and 16 bits. Integers of 2, 3, 5, 6 and 7 bits are stored in exactly
+// that many, with nodes that unpack them when the file is loaded. Usually all such weights are
+// packed, and searches count packed bits. Exception: the sites are those of a target that
+// requantises (msc_site_scheme.target). Then a weight whose nodes would take more bytes than
+// packing saves is stored in the next larger type, and searches count that.
 #ifndef MSC_GRAPH_PACKING_H
 #define MSC_GRAPH_PACKING_H
 
 #include <stdint.h>
 
-// Of each of n integers of 2 to 16 bits, where sites are all that a target requantises.
+// Bits for each of n integers of 2 to 16 bits, with the sites of a target that requantises.
 int32_t msc_packed_bits(int64_t n, int32_t bits);
-// Of all of them together.
+// Bytes for all n of them.
 int64_t msc_packed_bytes(int64_t n, int32_t bits);
 
 #endif

@@ -3,7 +3,7 @@
 #include "base/shown.h"
 #include "base/str.h"
 
-// One dimension: its prim's name, or the number.
+// Prints one dimension: the name of its prim, or the number.
 static void print_dim(const struct msc_graph *g, const struct msc_tensor *t, int i,
                       struct msc_str *out) {
     if (t->prims[i] != MSC_NO_ID) {
@@ -58,7 +58,7 @@ static void print_tensors(const struct msc_graph *g, const int32_t tensors[], in
     }
 }
 
-// The blank behind the last attribute is part of the form.
+// The form has a space after the last attribute.
 static void print_attrs(const struct msc_attr attrs[], int32_t n, struct msc_str *out) {
     if (n == 0) {
         return;
@@ -121,7 +121,7 @@ void msc_joint_print(const struct msc_graph *g, int32_t joint, struct msc_str *o
     print_weights(g, j, out);
 }
 
-// "P_2 MUL_2 <PARENTS: a,b| CHILDERN: c>" and its operator.
+// Prints "P_2 MUL_2 <PARENTS: a,b| CHILDERN: c>" and the operator.
 static void print_prim(const struct msc_graph *g, int32_t prim, struct msc_str *out) {
     const struct msc_prim *p = g->prims[prim];
     msc_str_printf(out, "P_%d ", (int)prim);

@@ -8,23 +8,22 @@
 #include <stddef.h>
 #include <string.h>
 
-// Everything between the division and the result is exact in float32: q and the zero point have at
-// most 16 bits, and what lies outside of that is clamped away. A NaN passes every comparison
-// untouched, so that fake quantisation hands it on.
+// All steps after the division are exact in float32: q and the zero point have at most 16 bits,
+// and anything beyond is clamped. NaN passes all comparisons, so fake quantisation returns it.
 static inline float quant_code(float x, float scale, float zero_point, float low, float high) {
     float q = rintf(x / scale) + zero_point;
     q = q < low ? low : q;
     return q > high ? high : q;
 }
 
-// Drops the low `n` bits of a finite float32, to nearest, half to even: in the bits a carry runs on
-// into the exponent, as it should.
+// Rounds away the low `n` bits of a finite float32, to nearest, half to even. A carry runs into
+// the exponent, which is correct.
 static inline uint32_t drop_bits(uint32_t bits, int n) {
     uint32_t last = bits >> n & 1;
     return (bits + ((1u << (n - 1)) - 1) + last) >> n << n;
 }
 
-// The nearest float16. Below 2^-14 its numbers lie 2^-24 apart, where both products are exact.
+// The nearest float16. Below 2^-14 its numbers are 2^-24 apart; both products are exact there.
 static inline float round_to_f16(float x) {
     const float most = MSC_F16_MAX;
     float normal = msc_float_of_bits(drop_bits(msc_float_bits(x), 13));
@@ -159,7 +158,7 @@ void msc_quant_apply_run(float out[], const float x[], int64_t n, const struct m
     }
 }
 
-// One row whose elements are of different channels: element i has scales[i].
+// Quantises one row with a scale for each element.
 MSC_SIMD static void quantize_row(int32_t out[], const float x[], int64_t n, const float scales[],
                                   const int32_t zero_points[], int32_t low, int32_t high) {
     for (int64_t i = 0; i < n; i++) {
@@ -178,7 +177,7 @@ MSC_SIMD static void fake_quantize_row(float out[], const float x[], int64_t n,
     }
 }
 
-// The same as bytes, and of one channel.
+// The same to bytes, for one row.
 MSC_SIMD static void quantize_row_to_bytes(uint8_t out[], const float x[], int64_t n,
                                            const float scales[], const int32_t zero_points[],
                                            int32_t low, int32_t high) {
@@ -235,7 +234,7 @@ void msc_quantize_channels(void *out, enum msc_dtype dtype, const float x[], int
     }
 }
 
-// Bytes that are signed are moved up by 128, and the zero points with them.
+// Signed bytes are shifted up by 128, and so are the zero points.
 MSC_SIMD static void dequantize_row(float out[], const uint8_t q[], int64_t n, uint8_t flip,
                                     const float scales[], const int32_t zero_points[]) {
     for (int64_t i = 0; i < n; i++) {
@@ -279,7 +278,7 @@ static void split_channels(struct msc_quant_split *s, const struct msc_quant *q,
     s->length = dims[q->axis];
     s->size = 1;
     s->block_step = 1;
-    if (s->inner == 1) { // rows in which every element has the next scale
+    if (s->inner == 1) { // rows in which each element has the next scale
         s->inner = s->length;
         s->length = 1;
         s->block_step = 0;
@@ -336,7 +335,7 @@ static enum msc_status split_array(struct msc_quant_split *out, const struct msc
     return MSC_OK;
 }
 
-// A piece of an array whose scales lie side by side, or are one.
+// A contiguous piece of an array, with one scale or with consecutive scales.
 struct piece {
     int64_t at, n;
     int64_t scale; // index of the first
@@ -374,7 +373,7 @@ static void for_pieces(const struct msc_quant_split *s, const struct msc_quant *
     for (int64_t o = 0; o < s->outer; o++) {
         for (int64_t begin = 0; begin < s->length; begin += s->size) {
             int64_t count = s->length - begin < s->size ? s->length - begin : s->size;
-            // One run where a block has one scale, else row by row.
+            // One run if the block has one scale, else row by row.
             int64_t rows = s->inner_step == 0 ? 1 : count;
             struct piece p = {.at = (o * s->length + begin) * s->inner,
                               .n = count * s->inner / rows,
@@ -393,7 +392,7 @@ enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n) {
         return MSC_OK;
     }
     if (msc_array_dtype(q->integers) != dtype || msc_array_n_elements(q->integers) != n) {
-        return MSC_FAIL(MSC_E_INVALID, "%lld integers of %s, expected %lld of %s",
+        return MSC_FAIL(MSC_E_INVALID, "%lld chosen integers of %s, expected %lld of %s",
                         (long long)msc_array_n_elements(q->integers),
                         msc_dtype_name(msc_array_dtype(q->integers)), (long long)n,
                         msc_dtype_name(dtype));
@@ -401,14 +400,14 @@ enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         int64_t integer = msc_array_get_i64(q->integers, i);
         if (integer < q->low || integer > q->high) {
-            return MSC_FAIL(MSC_E_INVALID, "integer %lld is %lld, expected %d to %d", (long long)i,
-                            (long long)integer, (int)q->low, (int)q->high);
+            return MSC_FAIL(MSC_E_INVALID, "chosen integer %lld is %lld, expected %d to %d",
+                            (long long)i, (long long)integer, (int)q->low, (int)q->high);
         }
     }
     return MSC_OK;
 }
 
-// (q - zero point) * scale of a piece of integers that were chosen.
+// Dequantises a piece of the chosen integers.
 static void dequantize_chosen_piece(const struct piece *p, const struct msc_quant_split *s,
                                     const struct msc_quant *q, const float x[], void *out) {
     const uint8_t *bytes = (const uint8_t *)msc_array_data(q->integers) + p->at;
@@ -444,7 +443,7 @@ enum msc_status msc_quantize_array(struct msc_array **out, const struct msc_arra
                                    const struct msc_quant *q) {
     struct msc_quant_split split;
     if (q->type != MSC_DTYPE_NONE) {
-        return MSC_FAIL(MSC_E_INVALID, "%s is no integer type", msc_dtype_name(q->type));
+        return MSC_FAIL(MSC_E_INVALID, "%s is not an integer type", msc_dtype_name(q->type));
     }
     MSC_TRY(split_array(&split, x, q));
     MSC_TRY(msc_array_create(out, MSC_DTYPE_I32, msc_array_n_dims(x), msc_array_dims(x)));

@@ -6,9 +6,9 @@
 struct finder {
     const struct msc_graph *g;
     const struct msc_target *target;
-    int32_t *parent;  // [n_tensors] union-find; the root is the least id
-    bool *is_inside;  // [n_tensors] between a joint and the end of its tail
-    bool *is_integer; // [n_tensors] made by, or read by, a joint that computes over integers
+    int32_t *parent;  // [n_tensors] union-find; the root has the lowest id
+    bool *is_inside;  // [n_tensors] inside a tail
+    bool *is_integer; // [n_tensors] produced or read by a joint that computes in integer arithmetic
 };
 
 static bool is_float_activation(const struct msc_graph *g, int32_t tensor) {
@@ -28,7 +28,7 @@ static void join(struct finder *f, int32_t a, int32_t b) {
     f->parent[x > y ? x : y] = x > y ? y : x;
 }
 
-// Does a joint move this operand's elements, beside what says how?
+// True if the joint moves the elements of this operand. Other operands are parameters.
 static bool is_moved(const struct msc_joint *j, int32_t operand) {
     struct msc_op_role role;
     return operand == 0 || (msc_op_role(j->op, operand, &role) && role.is_repeated);
@@ -81,7 +81,7 @@ enum msc_status msc_graph__find_requantised(int32_t class_of[], const struct msc
     f.is_integer = msc_arena_array(scratch, n + 1, sizeof(bool));
     bool *is_live = msc_arena_array(scratch, n + 1, sizeof(bool)); // of roots
     if (f.parent == NULL || f.is_inside == NULL || f.is_integer == NULL || is_live == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for sites");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while finding requantised tensors");
     }
     for (size_t t = 0; t < n; t++) {
         f.parent[t] = (int32_t)t;

@@ -7,7 +7,7 @@
 
 // ---- Symbols ----------------------------------------------------------------------------------
 
-// The number that a prim multiplies something by, and that; false where it is no such product.
+// Splits a product of something and a number; false for any other expression.
 static bool split_product(int64_t *number, int32_t *rest, const struct msc_graph *g, int32_t prim) {
     const struct msc_prim *p = msc_graph_prim(g, prim);
     if (strcmp(p->optype, "Mul") != 0 || p->n_parents != 2) {
@@ -32,7 +32,7 @@ int64_t msc_reshape_period(const struct msc_graph *g, const struct msc_tensor *t
 
 // ---- Blocks -----------------------------------------------------------------------------------
 
-// The parts of a shape that are not 1 long.
+// The parts of a shape that are longer than 1.
 struct parts {
     int n;
     struct msc_reshape_part part[MSC_RESHAPE_PARTS];
@@ -72,8 +72,8 @@ static bool is_same(const struct parts *a, int i, const struct parts *b, int k) 
            (a->length[i].number >= 0 || a->length[i].prim != MSC_NO_ID);
 }
 
-// The parts i, i + step, ... of x and o, o + step, ... of y whose products are the same number: as few
-// as can be, of those that are left. False where a symbol, or the end, is in the way.
+// Finds the fewest parts i, i + step, ... of x and o, o + step, ... of y whose products are the
+// same number. False if a symbol or the end is reached first.
 static bool match(int *n_in, int *n_out, const struct parts *x, int i, int in_left,
                   const struct parts *y, int o, int out_left, int step) {
     int64_t in = 1, out = 1;
@@ -107,7 +107,7 @@ static void set_block(struct msc_reshape_block *b, const struct parts *x, int in
     memcpy(b->out, y->part + out, (size_t)n_out * sizeof(b->out[0]));
 }
 
-// From the left as far as it goes, then from the right; what is left between is one block.
+// Matches from the left as far as possible, then from the right; the rest is one block.
 int msc_reshape_blocks(struct msc_reshape_block blocks[MSC_RESHAPE_PARTS + 1],
                        const struct msc_graph *g, const struct msc_tensor *x,
                        const struct msc_tensor *y) {
@@ -131,15 +131,16 @@ int msc_reshape_blocks(struct msc_reshape_block blocks[MSC_RESHAPE_PARTS + 1],
 
 // ---- Shapes -----------------------------------------------------------------------------------
 
-// The axis of x that lies where axis i of y does: counted from the front for a reshape, from the end
-// where it is broadcast. -1: there is none.
+// The axis of x at the position of axis i of y, counted from the front for a reshape and from the
+// end for a broadcast. -1 if there is none.
 static int axis_beside(const struct msc_joint *j, const struct msc_tensor *x,
                        const struct msc_tensor *y, int i) {
     int axis = j->op == MSC_OP_RESHAPE ? i : i - (y->n_dims - x->n_dims);
     return axis >= 0 && axis < x->n_dims ? axis : -1;
 }
 
-// A length that only a symbol tells is as long as the input's beside it, or what is left.
+// Writes a symbolic length: the same as the input's length at that position, or else -1, which is
+// inferred.
 static bool write_symbol(int64_t *out, bool *has_rest, const struct msc_joint *j,
                          const struct msc_tensor *x, const struct msc_tensor *y, int i) {
     int axis = axis_beside(j, x, y, i);
@@ -163,7 +164,7 @@ int msc_reshape_shape(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
     int64_t old[MSC_MAX_DIMS];
     int n = msc_joint_attr_list(j, "shape", old, MSC_MAX_DIMS);
     bool has_attr = n >= 0 && n <= y->n_dims, has_rest = false;
-    int first = has_attr ? y->n_dims - n : 0; // a shape that is broadcast to may have fewer
+    int first = has_attr ? y->n_dims - n : 0; // broadcast_to accepts a shape with fewer axes
     if (has_attr && first > 0 && j->op == MSC_OP_RESHAPE) {
         return -1;
     }
@@ -180,8 +181,8 @@ int msc_reshape_shape(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
     return y->n_dims - first;
 }
 
-// Lengths that are numbers are put in; of others the operand tells symbols, and a symbol times a number
-// is what is left of a reshape.
+// Known lengths are set. The operand already gives the symbols. A symbol times a number becomes
+// the -1 of a reshape.
 int msc_reshape_elements(int64_t out[MSC_MAX_DIMS], const struct msc_graph *g,
                          const struct msc_joint *j, const int64_t dims[]) {
     const struct msc_tensor *y = msc_graph_tensor(g, j->outputs[0]);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// The joint of that kind that makes a tensor for one reader alone; NULL: none does.
+// The joint of this operator that makes a tensor with a single consumer; NULL if there is none.
 static const struct msc_joint *sole_maker(const struct msc_graph *g, int32_t tensor,
                                           enum msc_op op) {
     const int32_t *readers;
@@ -30,8 +30,8 @@ static bool has_same_shape(const struct msc_tensor *a, const struct msc_tensor *
     return is_same;
 }
 
-// Which axis of the outer tensor each of the inner one is a factor of: -1 for those of length 1.
-// False where axes are joined, or nothing can be said.
+// For each axis of the inner tensor, the axis of the outer tensor that it is a factor of; -1 if
+// its length is 1. False if axes are merged, or their relation is unknown.
 static bool find_owners(int owners[MSC_MAX_DIMS], const struct msc_graph *g,
                         const struct msc_tensor *outer, const struct msc_tensor *inner) {
     struct msc_reshape_block blocks[MSC_RESHAPE_PARTS + 1];
@@ -46,7 +46,7 @@ static bool find_owners(int owners[MSC_MAX_DIMS], const struct msc_graph *g,
         for (int k = 0; k < blocks[b].n_out; k++) {
             int axis = blocks[b].out[k].axis;
             if (owners[axis] >= 0) {
-                return false; // its parts go different ways
+                return false; // its parts belong to different axes
             }
             owners[axis] = blocks[b].in[0].axis;
         }
@@ -54,7 +54,7 @@ static bool find_owners(int owners[MSC_MAX_DIMS], const struct msc_graph *g,
     return true;
 }
 
-// Factors of `axis`, and the order they come out in. *is_turned: another than they go in.
+// Reads the factors of `axis` and their order in the output. *is_turned: the order changes.
 static void read_factors(struct msc_shuffle *s, bool *is_turned, const struct msc_tensor *parts,
                          const int owners[], const int64_t axes[], int axis) {
     int position[MSC_MAX_DIMS] = {0};

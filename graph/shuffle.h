@@ -1,25 +1,25 @@
 // Channel shuffles: reshape, permute_dims, reshape that together only change the order along one
-// axis, [groups, size] to [size, groups]. What lies between them is read by them alone.
+// axis, from [groups, size] to [size, groups]. Only these joints read the tensors between them.
 #ifndef MSC_GRAPH_SHUFFLE_H
 #define MSC_GRAPH_SHUFFLE_H
 
 #include "graph/graph.h"
 
 struct msc_shuffle {
-    const struct msc_joint *split, *turn, *merge; // in the order they come
-    int axis;                                     // of what goes in and of what comes out
-    int n_factors;                                // that the axis is cut in
-    int64_t factors[MSC_MAX_DIMS];                // as they go in
-    int order[MSC_MAX_DIMS];                      // factor k of what comes out is factor order[k]
+    const struct msc_joint *split, *turn, *merge; // in topological order
+    int axis;                                     // of the input and the output
+    int n_factors;                                // number of factors of the axis
+    int64_t factors[MSC_MAX_DIMS];                // in the order of the input
+    int order[MSC_MAX_DIMS];                      // factor k of the output is factor order[k]
 };
 
-// Is `merge` the last of three? False where they do more than that.
+// True if `merge` is the last of the three joints and they form a channel shuffle.
 bool msc_shuffle_find(struct msc_shuffle *out, const struct msc_graph *g,
                       const struct msc_joint *merge);
-// Is `j` one of the two before?
+// True if `j` is one of the first two joints of a channel shuffle.
 bool msc_shuffle_around(struct msc_shuffle *out, const struct msc_graph *g,
                         const struct msc_joint *j);
-// The index that index `c` of what comes out has in what goes in.
+// The input index of output index `c`.
 int64_t msc_shuffle_from(const struct msc_shuffle *s, int64_t c);
 
 #endif

@@ -8,14 +8,14 @@
 struct finder {
     const struct msc_graph *g;
     const struct msc_target *target;
-    int32_t *class_of; // [n_tensors] what the target requantises; NULL without one
+    int32_t *class_of; // [n_tensors] classes that the target requantises; NULL without a target
 };
 
 static bool is_recurrent(enum msc_op op) {
     return op == MSC_OP_RNN || op == MSC_OP_GRU || op == MSC_OP_LSTM;
 }
 
-// The axis that rows are taken along, or -1.
+// The axis that rows of a table are taken along, or -1.
 static int table_axis(const struct msc_joint *j, const struct msc_tensor *table) {
     int64_t axis = 0;
     (void)msc_joint_attr_i64(j, "axis", &axis);
@@ -23,16 +23,16 @@ static int table_axis(const struct msc_joint *j, const struct msc_tensor *table)
     return axis >= 0 && axis < table->n_dims ? (int)axis : -1;
 }
 
-// A product of two constants is one itself: nothing is gained from either.
+// A product of two constants is itself constant, so quantising its operands gains nothing.
 static bool is_constant_product(const struct msc_graph *g, const struct msc_joint *j) {
     return (j->op == MSC_OP_MATMUL || j->op == MSC_OP_GEMM) &&
            msc_graph_weight_of(g, j->operands[0]) != MSC_NO_ID &&
            msc_graph_weight_of(g, j->operands[1]) != MSC_NO_ID;
 }
 
-// Weights of recurrent layers are [directions, gates * hidden, in], tables have a row for each
-// index. With groups, axis O of a transposed convolution's weight counts the channels of one group
-// only, and the scales of the others would be needed along I as well: such a weight has one scale.
+// Weights of recurrent layers are [directions, gates * hidden, in]; tables have a row for each
+// index. In a transposed convolution with groups, axis O of the weight has only the channels of
+// one group. Its scales would have to vary along I as well, so such a weight has a single scale.
 static int32_t site_channel_axis(const struct msc_joint *j, const struct msc_tensor *weight) {
     int64_t groups = 1;
     if (is_recurrent(j->op)) {
@@ -48,7 +48,8 @@ static int32_t site_channel_axis(const struct msc_joint *j, const struct msc_ten
     return msc_tensor_axis(weight, 'O');
 }
 
-// Of activations: that of a depthwise convolution's input. What a target requantises has one scale.
+// For an activation, the channel axis of a depthwise convolution's input. A tensor that a target
+// requantises has a single scale.
 static int32_t activation_channel_axis(const struct finder *f, const struct msc_joint *j,
                                        int32_t operand) {
     const struct msc_graph *g = f->g;
@@ -61,8 +62,8 @@ static int32_t activation_channel_axis(const struct finder *f, const struct msc_
     return is_depthwise ? 1 : -1;
 }
 
-// Behind the output channels lie the axes that are summed over; before them, one does. Factors of
-// matrix products have no letters.
+// If the output channels come first, all axes after them are summed over; if they come after axis
+// 0, only axis 0 is. Factors of matrix products have no layout.
 static void find_group(struct msc_slot *slot, const struct msc_joint *j,
                        const struct msc_tensor *weight) {
     int out = msc_tensor_axis(weight, 'O');
@@ -83,7 +84,7 @@ static void find_group(struct msc_slot *slot, const struct msc_joint *j,
     }
 }
 
-// An output that repeats an input has the input's own values.
+// An output that repeats an input equals that input, so it is not a slot.
 static bool is_repeated_input(const struct msc_graph *g, const struct msc_joint *j) {
     if (j->op != MSC_OP_IDENTITY || !msc_graph_is_output(g, j->outputs[0])) {
         return false;
@@ -92,7 +93,7 @@ static bool is_repeated_input(const struct msc_graph *g, const struct msc_joint 
     return producer != MSC_NO_ID && msc_graph_joint(g, producer)->op == MSC_OP_INPUT;
 }
 
-// What the operator table says of an operand, or, of activations, the target.
+// True if the operand is a slot. A target decides for activations, else the operator table does.
 static bool is_slot(const struct finder *f, const struct msc_joint *j,
                     const struct msc_op_role *role, int32_t tensor, bool is_weight) {
     if (f->class_of != NULL && !is_weight) {
@@ -156,7 +157,7 @@ static bool make_bias_slot(struct msc_slot *slot, const struct finder *f, const 
 typedef bool (*make_slot_fn)(struct msc_slot *slot, const struct finder *f,
                              const struct msc_joint *j, int32_t operand);
 
-// Counts the slots that `make` makes, or (with `slots`) lists them.
+// Counts the slots that `make` produces, and lists them if `slots` is not NULL.
 static int32_t list_slots(struct msc_slot *slots, const struct finder *f, make_slot_fn make) {
     int32_t n = 0;
     for (int32_t i = 0; i < msc_graph_n_joints(f->g); i++) {
@@ -196,7 +197,8 @@ static int32_t list_outputs(struct msc_slot *slots, const struct finder *f) {
     return n;
 }
 
-// True when both slots belong to one site. The uses by one joint always do, as they have one name.
+// True if both slots belong to one site. All uses by one joint do, because they have the same
+// name.
 static bool is_same_site(const struct finder *f, const struct msc_slot *a, const struct msc_slot *b,
                          bool by_use) {
     if (f->class_of != NULL && a->kind == MSC_SITE_ACTIVATION && b->kind == a->kind) {
@@ -249,7 +251,7 @@ static enum msc_status group_slots(struct msc_sites *sites, const struct finder 
             is_taken[k] = true;
             *indices++ = k;
             site->n_slots++;
-            // Uses that see the channels on different axes leave no axis for all.
+            // If the uses have different channel axes, the site has none.
             site->channel_axis = slot->channel_axis == site->channel_axis ? site->channel_axis : -1;
         }
     }
@@ -322,14 +324,14 @@ int32_t msc_sites_find_name(const struct msc_sites *sites, const char *name) {
     return MSC_NO_ID;
 }
 
-// Among slots low ... end - 1.
+// Binary search among the slots low ... end - 1.
 static int32_t find_between(const struct msc_sites *sites, int32_t joint, int32_t operand,
                             int32_t low, int32_t end) {
     int32_t high = end;
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
         const struct msc_slot *slot = &sites->slots[middle];
-        // MSC_NO_ID, of outputs, comes last.
+        // MSC_NO_ID, the joint of outputs, comes last.
         uint32_t here = (uint32_t)slot->joint, wanted = (uint32_t)joint;
         bool is_before = here < wanted || (here == wanted && slot->operand < operand);
         low = is_before ? middle + 1 : low;

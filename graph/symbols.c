@@ -1,5 +1,5 @@
-// What of a graph can be bound: symbols that are lengths of its inputs, and inputs of one
-// integer, which may decide a branch.
+// Names that can be bound: symbols that are lengths of inputs, and inputs of one integer, which
+// may decide a branch.
 #include "graph/graph_internal.h"
 
 #include "base/str.h"
@@ -69,8 +69,8 @@ enum msc_status msc_graph__fail_binding(const char *place, const char *symbol,
             ? MSC_FAIL(MSC_E_INVALID, "bind: nothing is called \"%s\", did you mean \"%s\"?",
                        symbol, near)
             : MSC_FAIL(MSC_E_INVALID,
-                       "bind: no input has a dimension \"%s\", or is it; there %s %s", symbol,
-                       n == 1 ? "is" : "are", n > 0 ? msc_str_text(&all) : "none");
+                       "bind: no input or input dimension is called \"%s\"; possible %s: %s",
+                       symbol, n == 1 ? "name" : "names", n > 0 ? msc_str_text(&all) : "none");
     if (place != NULL) {
         status = msc_status_prefix(status, "%s", place);
     }

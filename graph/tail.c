@@ -9,7 +9,7 @@ bool msc_graph__is_between(const struct msc_graph *g, int32_t tensor) {
            msc_graph_consumers(g, tensor, &readers) == 1 && !msc_graph_is_output(g, tensor);
 }
 
-// The number that a tensor holds; false where it is none.
+// Reads the finite scalar constant in a tensor; false if it is none.
 static bool read_number(double *out, const struct msc_graph *g, int32_t tensor) {
     int32_t weight = tensor == MSC_NO_ID ? MSC_NO_ID : msc_graph_weight_of(g, tensor);
     const struct msc_tensor *t = weight == MSC_NO_ID ? NULL : msc_graph_tensor(g, weight);
@@ -54,7 +54,7 @@ int32_t msc_graph__passed_on(const struct msc_graph *g, const struct msc_joint *
                                             : MSC_NO_ID;
 }
 
-// Of a joint that saturates; false where they are operands that are computed.
+// Reads the bounds of a joint that saturates; false if a bound is computed at run time.
 static bool read_limits(double *low, double *high, const struct msc_graph *g,
                         const struct msc_joint *j) {
     float value;
@@ -77,7 +77,7 @@ static bool read_limits(double *low, double *high, const struct msc_graph *g,
     return true;
 }
 
-// Behind what the tail does so far.
+// Appends a joint to the tail.
 static void add_joint(struct msc_tail *tail, const struct msc_graph *g, const struct msc_joint *j) {
     struct msc_affine a;
     double low, high;

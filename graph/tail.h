@@ -1,6 +1,6 @@
-// Tails: joints behind one that computes over integers which a target makes one with it. Limits are
-// those of the integers behind, a factor changes nothing but their scale, and what is added is part of
-// the bias. Nothing is quantised between.
+// Tails: joints after a joint in integer arithmetic that a target fuses with it. Clip bounds
+// become those of the requantised integers, a factor only changes their scale, and a summand
+// becomes part of the bias. Nothing is quantised in between.
 //
 //     conv ─ * 0.9 ─ + 0.5 ─ relu ─ pair          y = clip(0.9 x + 0.5, 0, inf)
 #ifndef MSC_GRAPH_TAIL_H
@@ -8,38 +8,39 @@
 
 #include "graph/target.h"
 
-// y = clip(factor * x + shift, low, high) of what `maker` gives.
+// y = clip(factor * x + shift, low, high), where x is the output of `maker`.
 struct msc_tail {
     const struct msc_joint *maker;
     double factor, shift; // the factor is positive
     double low, high;
-    bool has_known_limits; // none of them is computed
+    bool has_known_limits; // false if a bound is computed at run time
 };
 
-// The shift as part of the bias of `maker`, in the units of that.
+// The shift as part of the bias of `maker`, in the units of that bias.
 static inline float msc_tail_bias(const struct msc_tail *tail) {
     return (float)(tail->shift / tail->factor);
 }
 
 enum { MSC_TAIL_MOST_JOINTS = 8 };
 
-// The tail that ends in the tensor; false where there is none.
+// Finds the tail that ends in the tensor; false if there is none.
 bool msc_graph__find_tail(struct msc_tail *out, const struct msc_graph *g,
                           const struct msc_target *target, int32_t tensor);
-// The end of what may be a tail of the joint that makes a tensor: that itself where it has none.
+// The last tensor of the possible tail of the joint that produces `tensor`; `tensor` itself if
+// there is no tail.
 int32_t msc_graph__end_of_tail(const struct msc_graph *g, const struct msc_target *target,
                                int32_t tensor);
-// Is it a float activation that one joint alone reads?
+// True if it is a float activation that exactly one joint reads.
 bool msc_graph__is_between(const struct msc_graph *g, int32_t tensor);
 
-// A sum or product of an activation with one number for all elements.
+// A sum or product of an activation and a scalar constant.
 struct msc_affine {
     int32_t activation; // the tensor
     double factor, shift;
 };
 bool msc_graph__read_affine(struct msc_affine *out, const struct msc_graph *g,
                             const struct msc_joint *j);
-// The operand whose elements a joint moves, limits or computes with a number; MSC_NO_ID: it has none.
+// The operand whose elements a joint moves, clips, or combines with a scalar; MSC_NO_ID if none.
 int32_t msc_graph__passed_on(const struct msc_graph *g, const struct msc_joint *j);
 
 #endif

@@ -9,8 +9,8 @@ enum { MIN_BITS = 2, MAX_BITS = 16 };
 enum { COLUMN_ONNXRUNTIME, COLUMN_OPENVINO, COLUMN_TENSORRT, COLUMN_TFLITE, N_COLUMNS };
 
 static const struct msc_target targets[] = {
-    // int8 weights, unsigned activations with a zero point; 4-bit and grouped weights between
-    // floats.
+    // int8 weights, unsigned activations with a zero point. Between floats also 4-bit and grouped
+    // weights.
     {.name = "onnxruntime",
      .column = COLUMN_ONNXRUNTIME,
      .runtime = "onnxruntime",
@@ -22,9 +22,10 @@ static const struct msc_target targets[] = {
      .rounds_biases = true,
      .pairs_moves = true,
      .requantises = true},
-    // The same without VNNI: there its kernels add up two products of a signed and an unsigned byte in 16
-    // bits, which saturate from 8 bits on. Products of unsigned bytes are added in 32, and those of
-    // signed ones of 7 bits fit (measured with version 1.32 on an emulated Haswell).
+    // The same without VNNI. There, kernels sum two products of a signed and an unsigned byte in
+    // 16 bits, which saturates for 8-bit weights. Products of unsigned bytes are summed in 32
+    // bits, and signed 7-bit weights do not saturate (measured with version 1.32 on an emulated
+    // Haswell).
     {.name = "onnxruntime_avx2",
      .column = COLUMN_ONNXRUNTIME,
      .runtime = "onnxruntime",
@@ -37,8 +38,8 @@ static const struct msc_target targets[] = {
      .rounds_biases = true,
      .pairs_moves = true,
      .requantises = true},
-    // Low-precision transformations: u8 or i8 activations, i8 weights without zero point; fewer
-    // bits are for weights of float joints alone.
+    // Low-precision transformations: u8 or i8 activations, i8 weights without a zero point. Fewer
+    // bits are possible only for weights of float joints.
     {.name = "openvino",
      .column = COLUMN_OPENVINO,
      .runtime = "openvino",
@@ -48,7 +49,7 @@ static const struct msc_target targets[] = {
      .narrow_weights = true,
      .takes = "8 bits and symmetric weights",
      .requantises = true},
-    // Signed int8 without zero points; int4 is for weights of float joints alone.
+    // Signed int8 without zero points. int4 is possible only for weights of float joints.
     {.name = "tensorrt",
      .column = COLUMN_TENSORRT,
      .min_bits = 8,
@@ -60,7 +61,8 @@ static const struct msc_target targets[] = {
      .takes = "8 bits, symmetric weights per channel and symmetric activations",
      .pairs_moves = true,
      .requantises = true},
-    // The 8-bit specification: int8 activations with a zero point, weights in [-127, 127] without.
+    // The 8-bit specification: int8 activations with a zero point, weights in [-127, 127] without
+    // a zero point.
     {.name = "tflite",
      .column = COLUMN_TFLITE,
      .min_bits = 8,
@@ -71,10 +73,10 @@ static const struct msc_target targets[] = {
      .rounds_biases = true,
      .pairs_moves = true,
      .requantises = true},
-    // No runtime: what a search asks for is what is exported.
+    // No specific runtime: exactly what a search chooses is exported.
     {.name = "generic",
      .alias = "onnx",
-     .column = COLUMN_ONNXRUNTIME, // for meanings only
+     .column = COLUMN_ONNXRUNTIME, // only for meanings
      .min_bits = MIN_BITS,
      .max_bits = MAX_BITS,
      .takes_groups = true,
@@ -95,7 +97,7 @@ static const unsigned char roles[MSC_OP_COUNT][N_COLUMNS] = {
 #undef MSC_TARGET_MEANING
 };
 
-// ONNX's text has the last column.
+// The last column is ONNX's specification.
 static const unsigned char meanings[MSC_TARGET_QUESTION_COUNT][N_COLUMNS + 1] = {
 #define MSC_TARGET_ROW(op, onnxruntime, openvino, tensorrt, tflite)
 #define MSC_TARGET_MEANING(question, text, onnxruntime, openvino, tensorrt, tflite)                \
@@ -137,8 +139,9 @@ enum msc_status msc_target_get(const struct msc_target **out, const char *name, 
     for (size_t i = 0; i < N_TARGETS; i++) {
         msc_str_item(&known, targets[i].name);
     }
-    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "%s: \"%s\" is not known; there are %s", where,
-                                      name, msc_str_text(&known));
+    enum msc_status status =
+        MSC_FAIL(MSC_E_INVALID, "%s: \"%s\" is not known; there are %s", where, name,
+                 msc_str_text(&known));
     msc_str_finish(&known);
     return status;
 }
@@ -163,7 +166,7 @@ static bool is_nearest(const struct msc_joint *j) {
 
 enum { IMAGE_DIMS = 4 };
 
-// What a depthwise convolution of ones computes (graph/onnx/onnx_export_form.h).
+// Can be computed as a depthwise convolution of ones (graph/onnx/onnx_export_form.h).
 static bool is_even_pool(const struct msc_joint *j) {
     int64_t padding[IMAGE_DIMS] = {0}, dilation[2] = {1, 1};
     bool is_counted = false, is_ceil = false;
@@ -186,7 +189,7 @@ static bool is_over_image(const struct msc_joint *j) {
     return (axes[0] == 2 && axes[1] == 3) || (axes[0] == 3 && axes[1] == 2);
 }
 
-// A constant is a byte when it is 0.
+// A constant can be padded as a byte only if it is 0.
 static bool pads_bytes(const struct msc_joint *j) {
     const char *mode = msc_joint_attr(j, "pad_mode");
     bool is_constant = mode == NULL || strcmp(mode, "constant") == 0;
@@ -209,13 +212,14 @@ static bool is_constant_limit(const struct msc_graph *g, const struct msc_joint 
            msc_array_n_elements(t->data) == 1;
 }
 
-// Does the joint read images, whose channels are counted?
+// True if the joint reads images with a known number of channels.
 static bool reads_images(const struct msc_graph *g, const struct msc_joint *j) {
     const struct msc_tensor *x = msc_graph_tensor(g, j->operands[0]);
     return x->n_dims == IMAGE_DIMS && x->dims[1] > 0;
 }
 
-// Is it a joint that a target with forms has an integer kernel for, though none of its own?
+// True if the joint has an integer kernel of a target with forms, possibly through a node
+// pattern.
 static bool has_form(const struct msc_graph *g, const struct msc_joint *j) {
     switch (j->op) {
     case MSC_OP_AVG_POOL2D:
@@ -241,7 +245,8 @@ static enum msc_target_role in_table(const struct msc_target *t, const struct ms
 static const struct msc_joint *find_root(const struct msc_target *t, const struct msc_graph *g,
                                          const struct msc_joint *j, int n_before);
 
-// What makes a tensor that its one reader alone reads, but for tails; NULL where others do, too.
+// The joint that produces a tensor with a single consumer, before any tail; NULL if there is
+// another consumer.
 static const struct msc_joint *root_behind(const struct msc_target *t, const struct msc_graph *g,
                                            int32_t tensor, int n_before) {
     for (; n_before < MSC_TAIL_MOST_JOINTS && msc_graph__is_between(g, tensor); n_before++) {
@@ -255,8 +260,8 @@ static const struct msc_joint *root_behind(const struct msc_target *t, const str
     return NULL;
 }
 
-// The joint whose tail an affine one is part of; NULL: of none. What is multiplied needs a positive
-// factor, what is added a bias to be added to.
+// The joint whose tail contains the affine joint `j`; NULL if there is none. A factor must be
+// positive, and a summand needs a joint with a bias.
 static const struct msc_joint *find_root(const struct msc_target *t, const struct msc_graph *g,
                                          const struct msc_joint *j, int n_before) {
     struct msc_affine a;
@@ -271,7 +276,8 @@ static const struct msc_joint *find_root(const struct msc_target *t, const struc
     return is_integer && (!is_sum || msc_op_is_conv(root->op)) ? root : NULL;
 }
 
-// Inputs of the model are what those who read them want: numbers that they are changed by stay float.
+// True for an input of the model, moved or not. Sums and products of it with a scalar remain
+// float.
 static bool is_moved_input(const struct msc_target *t, const struct msc_graph *g, int32_t tensor) {
     const struct msc_joint *j = msc_graph_joint(g, msc_graph_producer(g, tensor));
     while (in_table(t, j) == MSC_TARGET_MOVES && j->operands[0] != MSC_NO_ID &&
@@ -293,7 +299,7 @@ static enum msc_target_role role_of_sum(const struct msc_target *t, const struct
     return is_float ? MSC_TARGET_FLOAT : in_table(t, j);
 }
 
-// What the table says, where the joint is one that it speaks of.
+// The role in the table, unless the target does not requantise or has no kernel for the joint.
 static enum msc_target_role row_of(const struct msc_target *t, const struct msc_graph *g,
                                    const struct msc_joint *j) {
     if (!t->requantises || (t->has_forms && !has_form(g, j))) {
@@ -314,7 +320,7 @@ static enum msc_target_role row_of(const struct msc_target *t, const struct msc_
     }
 }
 
-// Sums of sums are followed back so far: what lies before is nothing to what reads them.
+// Limit for following sums of sums upstream; joints beyond it have no effect.
 enum { MOST_FOLLOWED = 6 };
 
 static bool passes_on(enum msc_target_role role) {
@@ -324,7 +330,7 @@ static bool passes_on(enum msc_target_role role) {
 static bool reads_integers(const struct msc_target *t, const struct msc_graph *g,
                            const struct msc_joint *j, int n_followed);
 
-// Inputs of the model are what those who read them want.
+// Inputs of the model count as integers, because they have the type that their consumers read.
 static bool is_written_as_integers(const struct msc_target *t, const struct msc_graph *g,
                                    int32_t tensor, int n_followed) {
     const struct msc_joint *j;
@@ -343,7 +349,7 @@ static bool is_written_as_integers(const struct msc_target *t, const struct msc_
     return reads_integers(t, g, j, n_followed + 1);
 }
 
-// Are all operands of a joint written as integers, but for a number beside one?
+// True if all operands of the joint are written as integers. A scalar constant is ignored.
 static bool reads_integers(const struct msc_target *t, const struct msc_graph *g,
                            const struct msc_joint *j, int n_followed) {
     struct msc_affine a = {.activation = MSC_NO_ID};

@@ -9,25 +9,25 @@ struct builder {
     struct msc_weight_graph *out;
     struct msc_arena *arena;
     int32_t *node_of_weight; // [n_tensors] or MSC_NO_ID
-    int32_t *made_by; // [n_joints] the node that a joint's output is of, MSC_NO_ID: look further up
-    bool *is_seen;    // [n_joints] of the walk at hand
-    int32_t *waiting; // [n_joints] whose parents are to be looked at
-    int32_t *leader;  // of friends, by union-find
+    int32_t *made_by; // [n_joints] node of the joint's output; MSC_NO_ID: look further upstream
+    bool *is_seen;    // [n_joints] in the current walk
+    int32_t *waiting; // [n_joints] joints whose parents are still to be visited
+    int32_t *leader;  // leader of a node's friends, by union-find
 };
 
 static enum msc_status weight_graph_no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a weight graph");
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory while building a weight graph");
 }
 
-// ---- What joints are --------------------------------------------------------------------------
+// ---- Kinds of joints --------------------------------------------------------------------------
 
-// The weight of these operators makes channels.
+// True if the weight of the operator produces channels.
 static bool is_main(enum msc_op op) {
     return msc_op_is_conv(op) || op == MSC_OP_CONV1D_TRANSPOSE || op == MSC_OP_CONV2D_TRANSPOSE ||
            op == MSC_OP_LINEAR || op == MSC_OP_LINEAR_BIAS || op == MSC_OP_CONSTANT;
 }
 
-// What a joint is between weights; NULL: nothing.
+// The relation between weights that the operator is; NULL if it is none.
 static const char *relation_of(enum msc_op op) {
     switch (op) {
     case MSC_OP_CONCAT:
@@ -94,7 +94,7 @@ static void add_sorted(int32_t list[], int32_t *n, int32_t node) {
     (*n)++;
 }
 
-// The nodes that a joint's inputs come from.
+// Walks upstream from a joint to the nearest nodes.
 static void walk_up(int32_t parents[], int32_t *n, struct builder *b, const struct msc_joint *j) {
     int32_t n_waiting = 0;
     for (;;) {
@@ -164,12 +164,12 @@ static enum msc_status add_joint(struct builder *b, const struct msc_joint *j, i
         .tensor = j->outputs[0], .type = "output", .strategy = relation};
     MSC_TRY(add_node(&b->made_by[j->id], b, &model, parents, n_parents));
     if (!joins && n_parents > 1) {
-        b->leader[b->made_by[j->id]] = find_leader(b, parents[0]); // it has what they have
+        b->leader[b->made_by[j->id]] = find_leader(b, parents[0]); // same channels
     }
     return MSC_OK;
 }
 
-// Of every node that is not alone.
+// Lists the friends of every node that has any.
 static enum msc_status list_friends(struct builder *b) {
     for (int32_t i = 0; i < b->out->n; i++) {
         struct msc_weight_node *node = &b->out->nodes[i];
@@ -213,7 +213,8 @@ static enum msc_status build(struct builder *b, struct msc_arena *work) {
     for (size_t i = 0; i < n_joints; i++) {
         const struct msc_joint *j = msc_graph_joint(b->g, (int32_t)i);
         MSC_TRY(add_joint(b, j, parents));
-        // A weight that another joint has used before makes its channels here, too.
+        // If another joint has used the weight before, the weight also produces the channels
+        // here.
         for (int32_t k = 0; is_main(j->op) && k < j->n_weights; k++) {
             if (is_main_role(j->weights[k].role)) {
                 b->made_by[i] = b->node_of_weight[j->weights[k].tensor];

@@ -1,17 +1,17 @@
-// MSC's weight graph: the weights of a network, and what is between them, as pruning sees it: who makes
-// channels, who follows, who has to keep the same ones.
+// MSC's weight graph: the weights of a network and their relations, as pruning sees them: which
+// weights produce channels, which follow, and which must keep the same channels.
 //
-// A node is a weight, or the output of a joint that is a relation:
+// A node is a weight, or the output of a joint that relates weights:
 //
-//     main       the weight of a convolution or linear layer, or a constant: makes channels
-//     follow     a weight that has those of its parents: biases, normalisations
-//     passby     the output of an addition, product or reshape
-//     multi_inputs   that of a concatenation, which puts channels of its parents one behind the other
+//     main           the weight of a convolution or linear layer, or a constant: produces channels
+//     follow         a weight with the channels of its parents: biases, normalisations
+//     passby         the output of an addition, product or reshape
+//     multi_inputs   the output of a concatenation: the channels of its parents, one after another
 //
-// Its parents are the next such nodes upwards; main nodes read what they give. Nodes that meet in one
-// that does not put them one behind the other are friends: they lose the same channels. What goes
-// together to the index is graph/channels.h; this is its outline, in the forms that MSC had. Other than
-// there, friends of friends are friends.
+// The parents of a node are the nearest such nodes upstream; a main node reads their output.
+// Nodes that share a consumer other than a concatenation are friends: they lose the same
+// channels, and friends of friends are friends. This is an outline in MSC's forms;
+// graph/channels.h has the exact coupling of indices.
 //
 //     struct msc_weight_graph w;
 //     MSC_TRY(msc_weight_graph_build(&w, g));
@@ -24,13 +24,13 @@
 
 struct msc_weight_node {
     int32_t tensor;
-    const char *type;     // "weight", "bias", ... as its joint calls it, or "output"
-    const char *producer; // operator of a main node; NULL
-    const char *strategy; // as above
+    const char *type;     // "weight", "bias", ... as its joint names it, or "output"
+    const char *producer; // operator of a main node, else NULL
+    const char *strategy; // one of the kinds above
     int32_t n_parents;
-    int32_t *parents; // indices of nodes, once each, rising
+    int32_t *parents; // indices of nodes, each once, ascending
     int32_t n_friends;
-    int32_t *friends; // this one among them, the first of all leads; none: 0
+    int32_t *friends; // includes this node; the first one leads; none: 0
 };
 
 struct msc_weight_graph {
@@ -43,12 +43,12 @@ struct msc_weight_graph {
 enum msc_status msc_weight_graph_build(struct msc_weight_graph *out, const struct msc_graph *g);
 void msc_weight_graph_finish(struct msc_weight_graph *w); // accepts zeroed
 
-// Forms, as those of graphs (graph/graph.h).
+// Text forms, as for graphs (graph/graph.h).
 void msc_weight_graph_print(const struct msc_weight_graph *w, const struct msc_graph *g,
                             struct msc_str *out);
 void msc_weight_graph_write_prototxt(const struct msc_weight_graph *w, const struct msc_graph *g,
                                      struct msc_str *out);
-// *out is the caller's (cJSON_Delete).
+// *out is owned by the caller (cJSON_Delete).
 enum msc_status msc_weight_graph_to_json(struct cJSON **out, const struct msc_weight_graph *w,
                                          const struct msc_graph *g);
 

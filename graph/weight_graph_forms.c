@@ -1,4 +1,4 @@
-// A weight graph as text, JSON and prototxt.
+// Writes a weight graph as text, JSON and prototxt.
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
@@ -206,7 +206,8 @@ enum msc_status msc_weight_graph_to_json(struct cJSON **out, const struct msc_we
                                          const struct msc_graph *g) {
     cJSON *root = cJSON_CreateObject();
     enum msc_status status =
-        root ? fill_json(root, w, g) : MSC_FAIL(MSC_E_NOMEM, "out of memory for a weight graph");
+        root ? fill_json(root, w, g)
+             : MSC_FAIL(MSC_E_NOMEM, "out of memory while writing a weight graph");
     if (status != MSC_OK) {
         cJSON_Delete(root);
         return status;

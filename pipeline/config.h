@@ -135,7 +135,7 @@ enum msc_status msc_config_load(struct msc_config **out, const char *path,
 // From a tree, whose ownership is taken (also on failure). `path` begins error texts.
 enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, const char *path,
                                   const char *folder, enum msc_config_code code);
-// The same of a record's header: what it does not say is as it was before one could say it.
+// The same of a record's header, which is complete: it gets no default sites.
 enum msc_status msc_config_create_stored(struct msc_config **out, struct cJSON *json,
                                          const char *path, const char *folder,
                                          enum msc_config_code code);
@@ -156,7 +156,7 @@ enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *
 enum msc_status msc_config_to_json(const struct msc_config *config, struct cJSON **out,
                                    const char *folder);
 // The same for one entry alone: what its record's header holds. Here the environment has only what
-// was given and what its parameters' table fills in, as ever since there are records.
+// was given and what its parameters' table fills in.
 enum msc_status msc_config_entry_to_json(const struct msc_config *config, size_t entry,
                                          struct cJSON **out, const char *folder);
 // Members of that which may change between launches of one search, for msc_search_options: what

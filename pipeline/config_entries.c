@@ -119,7 +119,7 @@ static enum msc_status set_target(struct place *p) {
     return e->target ? MSC_OK : msc_config__no_memory(p->config);
 }
 
-// All that the target requantises, unless the configuration is one of before that could be said.
+// By default all that the target requantises. A record's configuration is complete.
 static enum msc_status set_sites(const struct place *p, cJSON *given) {
     const cJSON *target = cJSON_GetObjectItemCaseSensitive(given, "target");
     const struct msc_target *t =
@@ -131,10 +131,9 @@ static enum msc_status set_sites(const struct place *p, cJSON *given) {
     return t->requantises ? msc_json_add_text(given, "sites", "all") : MSC_OK;
 }
 
-// What finds ranges where a choice does not say, unless the configuration is one of before that
-// could be said.
+// The observers of choices that name none: "auto" by default.
 static enum msc_status set_observers(const struct place *p, cJSON *given) {
-    if (p->config->is_stored || cJSON_GetObjectItemCaseSensitive(given, "observers")) {
+    if (cJSON_GetObjectItemCaseSensitive(given, "observers")) {
         return MSC_OK;
     }
     p->entry->are_observers_default = true;

@@ -161,7 +161,7 @@ static enum msc_status config_write_entry(struct writer *w, cJSON *list,
     MSC_TRY(msc_json_add_number(object, "trial_time", e->trial_seconds));
     MSC_TRY(msc_json_add_number(object, "quiet_time", e->quiet_seconds));
     MSC_TRY(msc_json_add_text(object, "baseline", baselines[e->baseline]));
-    if (w->is_full || !e->is_delivered) { // records of before it could be said do not have it
+    if (w->is_full || !e->is_delivered) { // a record's header has it only if it is false
         MSC_TRY(msc_json_add_bool(object, "deliver", e->is_delivered));
     }
     MSC_TRY(config_add_path(w, object, "base", e->base, w->folder));

@@ -88,8 +88,7 @@ enum msc_status msc_processor__set_base(struct msc_processor *p, const struct ms
     struct msc_config_entry *e = &p->config->entries[p->index];
     const char *path = NULL;
     if (e->base) {
-        // What an old record began with is known by the record.
-        MSC_TRY(msc_strategy_open(&p->base, e->base, record ? NULL : p->log));
+        MSC_TRY(msc_strategy_load(&p->base, e->base));
         if (p->model) {
             MSC_TRY(msc_strategy_check_weights(p->base, p->model->graph));
         }

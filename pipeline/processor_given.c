@@ -121,10 +121,9 @@ static enum msc_status add_to_found(struct msc_strategy **out, const struct msc_
     return status;
 }
 
-static enum msc_status take(struct msc_processor *p, const struct msc_config_entry *e,
-                            const struct msc_log *log) {
+static enum msc_status take(struct msc_processor *p, const struct msc_config_entry *e) {
     struct msc_strategy *s = NULL, *found = NULL;
-    MSC_TRY(msc_strategy_open(&s, e->strategy_file, log));
+    MSC_TRY(msc_strategy_load(&s, e->strategy_file));
     enum msc_status status = msc_strategy_check_weights(s, p->model->graph);
     if (status == MSC_OK) {
         status = check_target(e, s);
@@ -142,7 +141,7 @@ static enum msc_status take(struct msc_processor *p, const struct msc_config_ent
 }
 
 enum msc_status msc_processor__take_given(struct msc_processor *p, size_t entry) {
-    return take(p, &p->config->entries[entry], NULL);
+    return take(p, &p->config->entries[entry]);
 }
 
 // ---- What comes of it -------------------------------------------------------------------------
@@ -238,7 +237,7 @@ enum msc_status msc_processor__apply_given(struct msc_processor *p, size_t entry
                                            struct msc_processor_result *result) {
     p->index = entry;
     const struct msc_config_entry *e = msc_processor__entry(p);
-    MSC_TRY(take(p, e, p->log));
+    MSC_TRY(take(p, e));
     cJSON *report = cJSON_CreateObject();
     MSC_TRY(msc_json_push(result->reports, report));
     MSC_TRY(msc_json_add_text(report, "entry", e->name));

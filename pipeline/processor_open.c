@@ -247,8 +247,8 @@ static cJSON *find_env(const cJSON *config, const struct msc_config_entry *e) {
     return find_member(config, e, "env");
 }
 
-// A default may be written out or not: environments that differ are compared in full. What an old
-// record has and nothing completes any more is left as it is.
+// A default may be written out or not: environments that differ are compared in full. What
+// cannot be completed is left as it is.
 static enum msc_status complete_envs(const struct msc_config_entry *e, const cJSON *stored,
                                      const cJSON *wanted) {
     cJSON *envs[] = {find_env(stored, e), find_env(wanted, e)};
@@ -431,14 +431,6 @@ static void fill_host(struct msc_env_host *host, const struct msc_processor *p) 
     host->cancel = p->options.cancel;
 }
 
-// Of the environment; 0 where there is no record.
-static unsigned version_of(const struct msc_record *record) {
-    const cJSON *header = record ? msc_record_header(record) : NULL;
-    const cJSON *env = cJSON_GetObjectItemCaseSensitive(header, "env");
-    const cJSON *version = cJSON_GetObjectItemCaseSensitive(env, "version");
-    return cJSON_IsNumber(version) && version->valueint > 0 ? (unsigned)version->valueint : 0;
-}
-
 // A record keeps its rungs, also where they were those by default and these have changed since.
 static enum msc_status read_race(struct msc_processor *p, const struct msc_config_entry *e,
                                  const struct msc_record *record) {
@@ -477,8 +469,7 @@ static enum msc_status processor_enter(struct msc_processor *p, const struct msc
     fill_host(&host, p);
     bool was_there = host.parameters_path && msc_file_exists(host.parameters_path);
     msc_worker_set_quiet(p->options.worker, e->quiet_seconds);
-    enum msc_status status =
-        msc_env_create_version(&p->env, e->env_def, version_of(record), e->env, &host);
+    enum msc_status status = msc_env_create(&p->env, e->env_def, e->env, &host);
     if (status == MSC_OK) {
         status = msc_env_read_goal(&p->goal, msc_env_space(p->env), e->env);
     }

@@ -5,18 +5,6 @@
 #include "env/metrics.h"
 #include "tools/bias_edits.h"
 
-enum msc_status msc_strategy_open(struct msc_strategy **out, const char *path,
-                                  const struct msc_log *log) {
-    MSC_TRY(msc_strategy_load(out, path));
-    if (!msc_strategy_knows_weights(*out)) {
-        msc_log(log, MSC_LOG_WARNING,
-                "%s: a strategy of version 1: it does not say which weights it was found with, so "
-                "nobody can tell whether they are those of this model",
-                path);
-    }
-    return MSC_OK;
-}
-
 static enum msc_status measure_strategy(double *out, struct msc_distill *d,
                                         const struct msc_strategy *s, const struct msc_graph *g) {
     struct msc_sites sites = {0};

@@ -7,10 +7,6 @@
 
 MSC_PUBLIC_BEGIN
 
-// msc_strategy_load, with a warning where the file does not say which weights it is for.
-enum msc_status msc_strategy_open(struct msc_strategy **out, const char *path,
-                                  const struct msc_log *log);
-
 struct msc_recalibration {
     double loss_before, loss_after; // distill loss (mse) over the model's dataset
 };

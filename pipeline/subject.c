@@ -133,7 +133,7 @@ static enum msc_status subject_open_stage(struct msc_subject *s, const char *pat
     bool is_given = false;
     MSC_TRY(msc_processor__is_given(&is_given, s->processor, (size_t)(e - c->entries)));
     if (is_given) {
-        MSC_TRY(msc_strategy_open(&s->own, e->strategy_file, options->log));
+        MSC_TRY(msc_strategy_load(&s->own, e->strategy_file));
         s->strategy = s->own;
         return MSC_OK;
     }
@@ -155,7 +155,7 @@ enum msc_status msc_subject_open(struct msc_subject *s, const char *word,
     }
     switch (kind) {
     case KIND_STRATEGY:
-        MSC_TRY(msc_strategy_open(&s->own, path, options->log));
+        MSC_TRY(msc_strategy_load(&s->own, path));
         s->strategy = s->own;
         return MSC_OK;
     case KIND_RECORD:

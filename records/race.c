@@ -126,7 +126,7 @@ static enum msc_status check_members(const cJSON *value, bool is_header, const c
 enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, size_t n_batches,
                               const char *where) {
     const cJSON *rungs = cJSON_GetObjectItemCaseSensitive(value, "rungs");
-    *out = (struct msc_race){.n_batches = n_batches, .version = MSC_RACE_VERSION};
+    *out = (struct msc_race){.n_batches = n_batches};
     MSC_TRY(check_members(value, false, where));
     MSC_TRY(read_keep(out, cJSON_GetObjectItemCaseSensitive(value, "keep"), where));
     MSC_TRY(
@@ -144,13 +144,11 @@ enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, s
     return read_rungs(out, rungs, n_batches, where);
 }
 
-static enum msc_status read_version(struct msc_race *out, const cJSON *value, const char *where) {
-    double version = !value ? 1.0 : cJSON_IsNumber(value) ? value->valuedouble : 0.0;
-    bool is_known = version == 1.0 || version == MSC_RACE_VERSION;
-    out->version = is_known ? (unsigned)version : 0;
-    return is_known ? MSC_OK
-                    : MSC_FAIL(MSC_E_INVALID, "%s: a race of another version than 1 to %d", where,
-                               MSC_RACE_VERSION);
+static enum msc_status check_version(const cJSON *value, const char *where) {
+    return cJSON_IsNumber(value) && value->valuedouble == MSC_RACE_VERSION
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "%s: a race of another version than %d", where,
+                          MSC_RACE_VERSION);
 }
 
 enum msc_status msc_race_read_header(struct msc_race *out, const struct cJSON *value,
@@ -159,7 +157,7 @@ enum msc_status msc_race_read_header(struct msc_race *out, const struct cJSON *v
     double n = cJSON_IsNumber(batches) ? batches->valuedouble : 0.0;
     *out = (struct msc_race){.n_batches = n >= 2.0 && n <= UINT32_MAX ? (size_t)n : 0};
     MSC_TRY(check_members(value, true, where));
-    MSC_TRY(read_version(out, cJSON_GetObjectItemCaseSensitive(value, "version"), where));
+    MSC_TRY(check_version(cJSON_GetObjectItemCaseSensitive(value, "version"), where));
     MSC_TRY(read_keep(out, cJSON_GetObjectItemCaseSensitive(value, "keep"), where));
     MSC_TRY(read_margin(out, cJSON_GetObjectItemCaseSensitive(value, "margin"), 0.0, where));
     if (out->margin > 0.0 && (out->n_batches == 0 || (double)out->n_batches != n)) {
@@ -183,9 +181,7 @@ struct cJSON *msc_race_write(const struct msc_race *race) {
         is_written = cJSON_AddNumberToObject(object, "margin", race->margin) &&
                      cJSON_AddNumberToObject(object, "batches", (double)race->n_batches);
     }
-    if (is_written && race->version > 1) {
-        is_written = cJSON_AddNumberToObject(object, "version", race->version);
-    }
+    is_written = is_written && cJSON_AddNumberToObject(object, "version", MSC_RACE_VERSION);
     if (!is_written) {
         cJSON_Delete(object);
         return NULL;
@@ -194,14 +190,6 @@ struct cJSON *msc_race_write(const struct msc_race *race) {
 }
 
 // ---- Continuing ------------------------------------------------------------------------------
-
-static double race_exp(const struct msc_race *race, double x) {
-    return race->version > 1 ? msc_maths_exp(x) : exp(x);
-}
-
-static double race_log(const struct msc_race *race, double x) {
-    return race->version > 1 ? msc_maths_log(x) : log(x);
-}
 
 size_t msc_race_halves_from(const struct msc_race *race) {
     return race->margin > 0.0 ? telling_batches(race->n_batches) : 0;
@@ -243,7 +231,7 @@ static double most_sum(const struct msc_race *race, const struct msc_race_known 
                        size_t rung) {
     double best = known->has_best ? known->best[rung] : 0.0;
     double behind = race->margin * msc_race_error(race, known, rung, true);
-    return best > 0.0 ? best * race_exp(race, behind) : INFINITY;
+    return best > 0.0 ? best * msc_maths_exp(behind) : INFINITY;
 }
 
 size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
@@ -284,8 +272,8 @@ static size_t list_sums(double out[], const struct msc_race *race, double loss, 
 static void note_changes(struct msc_race_known *known, const struct msc_race *race,
                          const double sums[], size_t n, const double reference[], bool can_win) {
     for (size_t i = 0; i + 1 < n; i++) {
-        double before = race_log(race, sums[i] / reference[i]);
-        double change = race_log(race, sums[i + 1] / reference[i + 1]) - before;
+        double before = msc_maths_log(sums[i] / reference[i]);
+        double change = msc_maths_log(sums[i + 1] / reference[i + 1]) - before;
         double square = change * change / (variance_share(race, i) - variance_share(race, i + 1));
         if (isfinite(square)) {
             known->squares[can_win] += square;
@@ -296,13 +284,13 @@ static void note_changes(struct msc_race_known *known, const struct msc_race *ra
 
 // The sums of the best trial or of a baseline, whichever is nearest at a rung; NULL if there are
 // none.
-static const double *nearest_reference(const struct msc_race_known *known,
-                                       const struct msc_race *race, size_t rung, double sum) {
+static const double *nearest_reference(const struct msc_race_known *known, size_t rung,
+                                       double sum) {
     const double *nearest = NULL;
     double least = INFINITY;
     for (size_t i = 0; i < known->n_baselines + known->has_best; i++) {
         const double *reference = i < known->n_baselines ? known->baselines[i] : known->best;
-        double distance = fabs(race_log(race, sum / reference[rung]));
+        double distance = fabs(msc_maths_log(sum / reference[rung]));
         if (distance < least) {
             least = distance;
             nearest = reference;
@@ -345,7 +333,7 @@ void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
     }
     size_t n = list_sums(sums, race, loss, is_whole, line);
     bool can_win = outcome->violation <= 0.0;
-    const double *reference = !can_win          ? nearest_reference(known, race, n - 1, sums[n - 1])
+    const double *reference = !can_win          ? nearest_reference(known, n - 1, sums[n - 1])
                               : known->has_best ? known->best
                                                 : NULL;
     if (reference) {
@@ -360,7 +348,7 @@ void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
 // by the ratio estimate (Cochran 1977, chapter 6).
 static double whole_over_sum(const struct msc_race_known *known, const struct msc_race *race,
                              size_t rung, double sum) {
-    const double *reference = nearest_reference(known, race, rung, sum);
+    const double *reference = nearest_reference(known, rung, sum);
     if (reference) {
         return reference[race->n_rungs] / reference[rung];
     }
@@ -384,7 +372,7 @@ struct msc_trial msc_race_told_of(const struct msc_race_known *known,
                                   const struct msc_record_line *line) {
     const struct msc_race *race = msc_record_race(record);
     struct msc_record_line measured = *line;
-    if (line->repeat_of >= 0 && race->version > 1) {
+    if (line->repeat_of >= 0) {
         measured = msc_record_trial(record, (size_t)line->repeat_of);
     }
     return msc_race_told(known, race, msc_record_goal(record), line, &measured);

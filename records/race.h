@@ -22,12 +22,11 @@
 // left out. MSC_E_INVALID, with a message that begins with `where`.
 enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, size_t n_batches,
                               const char *where);
-// From version 2 on agents are told repeats of what was raced out as estimates, too, and not as what
-// the loss had come to; logarithms and exponentials are our own (base/maths.h), not the C library's.
-#define MSC_RACE_VERSION 2
+// The version of these rules, which a record's header states.
+#define MSC_RACE_VERSION 1
 
-// For a record: reads what msc_race_write made, owned by the caller (NULL: no memory). Where there is
-// no margin none is used, and where there is no version it is 1.
+// For a record: reads what msc_race_write made, owned by the caller (NULL: no memory). Without a
+// margin none is used.
 enum msc_status msc_race_read_header(struct msc_race *out, const struct cJSON *value,
                                      const char *where);
 struct cJSON *msc_race_write(const struct msc_race *race);

@@ -120,11 +120,12 @@ enum msc_status msc_record__take_header(struct msc_record *record, struct cJSON 
     const char *seed = NULL;
     record->header = header;
     MSC_TRY(msc_json_get_i64(&schema, header, "schema", path));
-    if (schema < 1 || schema > MSC_RECORD_SCHEMA) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: its schema is %lld, this program knows 1 to %d",
+    if (schema != MSC_RECORD_SCHEMA) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "%s: its schema is %lld, expected %d; read it with the "
+                        "program that wrote it",
                         path, (long long)schema, MSC_RECORD_SCHEMA);
     }
-    record->schema = (int)schema;
     MSC_TRY(msc_json_get_text(&record->numerics, header, "numerics", path));
     MSC_TRY(msc_json_get_text(&seed, header, "seed", path));
     MSC_TRY(msc_json_get_i64(&parallel, header, "parallel", path));
@@ -383,7 +384,7 @@ enum msc_status msc_record_append_segment(struct msc_record *record, const char 
         .is_warm_start = is_warm_start,
     };
     MSC_TRY(msc_record__add_segment(record, &segment));
-    msc_record__write_segment(&record->buffer, record->schema, &segment);
+    msc_record__write_segment(&record->buffer, &segment);
     return MSC_OK;
 }
 

@@ -27,8 +27,8 @@
 
 MSC_PUBLIC_BEGIN
 
-// Of new records. A record of schema 1 is read and gone on with as it is.
-#define MSC_RECORD_SCHEMA 2
+// Version of the record file's format (docs/record.md).
+#define MSC_RECORD_SCHEMA 1
 
 struct cJSON;
 struct msc_record;
@@ -51,7 +51,6 @@ struct msc_race {
     double keep;
     double margin;    // standard errors; 0: trials are compared only within their round
     size_t n_batches; // of the samples; 0: unknown
-    unsigned version; // of its rules (records/race.h)
 };
 
 // One trial line: the trial and what the line adds. A baseline is a probe, but its line does not
@@ -108,7 +107,7 @@ enum msc_status msc_record_open(struct msc_record **out, const char *path,
 // The same for reading, in memory that does not grow with the trials. Holds only the n_best best
 // trials, the Pareto front and the uniform plans. The queries of records/record_query.h answer as
 // if all were held (msc_record_top only up to n_best, minus those left out); msc_record_trial
-// works only if msc_record_holds. (Of schema 1 all is held.)
+// works only if msc_record_holds.
 enum msc_status msc_record_open_best(struct msc_record **out, const char *path, size_t n_best,
                                      const struct msc_log *log);
 // Reads all lines without holding them; errors as of msc_record_open. *n_bytes is the length of

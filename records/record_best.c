@@ -214,11 +214,6 @@ enum msc_status msc_record_open_best(struct msc_record **out, const char *path, 
     struct chosen c = {0};
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_record_scan_open(&c.scan, path, log));
-    if (msc_record_scan_record(c.scan)->schema < MSC_RECORD_SCHEMA_SUM) {
-        status =
-            msc_record_open(out, path, MSC_RECORD_READ, log); // which times are wrong, all tell
-        goto out;
-    }
     MSC_TRY_OUT(make_chosen(&c, n_best));
     MSC_TRY_OUT(choose_lines(&c));
     msc_record_scan_warn(c.scan);

@@ -24,7 +24,7 @@ static void write_whole(struct msc_str *out, const struct msc_record *record) {
     msc_str_append(out, record->header_line);
     for (size_t i = 0; i <= record->n_trials; i++) {
         while (next < record->n_segments && record->segments[next].first <= (int64_t)i) {
-            msc_record__write_segment(out, record->schema, &record->segments[next++]);
+            msc_record__write_segment(out, &record->segments[next++]);
         }
         if (i < record->n_trials) {
             const struct msc_record_line line = msc_record_trial(record, i);

@@ -6,8 +6,6 @@
 #include "base/str.h"
 #include "records/record.h"
 
-// The first schema whose lines have a sum over `measured`.
-#define MSC_RECORD_SCHEMA_SUM 2
 // Length of ,"checksum":"<32 digits>"
 #define MSC_RECORD_CHECKSUM_BYTES 46
 // The first line of every record begins with this.
@@ -33,8 +31,7 @@ struct msc_record {
                             // NULL
     struct cJSON *header;
     const char *header_line; // with its newline
-    int schema;
-    struct msc_arena arena; // memory of everything read from the header
+    struct msc_arena arena;  // memory of everything read from the header
     struct msc_space *space;
     struct msc_race race;
     struct msc_goal goal;
@@ -82,19 +79,18 @@ extern const char *const msc_record__warm_names[MSC_RECORD_WARM_COUNT];
 void msc_record__write_header(struct msc_str *out, const struct cJSON *header);
 void msc_record__write_trial(struct msc_str *out, const struct msc_record *record,
                              const struct msc_record_line *line);
-void msc_record__write_segment(struct msc_str *out, int schema,
-                               const struct msc_record_segment *segment);
+void msc_record__write_segment(struct msc_str *out, const struct msc_record_segment *segment);
 
 // record_sum.c. Appends the checksum of the bytes of `out` from `begin` on.
 void msc_record__write_checksum(struct msc_str *out, size_t begin);
-// Ends `measured` (with a sum if the schema has one) and the line.
-void msc_record__write_end(struct msc_str *out, size_t begin, int schema);
+// Ends `measured` with its sum, and the line.
+void msc_record__write_end(struct msc_str *out, size_t begin);
 
 // True if the checksum matches; *n_body is the length that it covers. `line` has no newline.
 bool msc_record__check_line(size_t *n_body, const char *line, size_t length);
-// True if the line ends correctly and its sum, if it has one, matches; *n_measured is the length
-// that the sum covers.
-bool msc_record__check_end(size_t *n_measured, int schema, const char *line, size_t length);
+// True if the line ends correctly and its sum matches; *n_measured is the length that the sum
+// covers.
+bool msc_record__check_end(size_t *n_measured, const char *line, size_t length);
 // Parses a header or segment, without checksum and `measured`. The lists of `warm`, taken from
 // other records, stay text (msc_json_parse_lists). *out is owned by the caller.
 enum msc_status msc_record__parse_body(struct cJSON **out, const char *line, size_t n_body,
@@ -147,7 +143,7 @@ struct msc_record *msc_record__scan_take(struct msc_record_scan *scan);
 // record_measured.c. Notes that `measured` is damaged in line number `line`.
 void msc_record__note_damage(struct msc_record *record, size_t line);
 // After all lines are read: fills in lost times, and warns.
-enum msc_status msc_record__settle_measured(struct msc_record *record);
+void msc_record__settle_measured(struct msc_record *record);
 void msc_record__warn_measured(const struct msc_record *record); // of damage, if any
 void msc_record__warn_cut(const struct msc_record *record);      // of a torn end
 

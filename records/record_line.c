@@ -87,7 +87,7 @@ static void line_write_thousandths(struct msc_str *out, double value) {
     msc_str_append_n(out, places, n % 1000 == 0 ? 0 : sizeof places);
 }
 
-static void line_write_measured(struct msc_str *out, size_t begin, int schema,
+static void line_write_measured(struct msc_str *out, size_t begin,
                                 const struct msc_record_line *line) {
     msc_str_append(out, ",\"measured\":{\"us\":");
     msc_str_u64(out, line->trial.outcome.time_us);
@@ -95,7 +95,7 @@ static void line_write_measured(struct msc_str *out, size_t begin, int schema,
     line_write_thousandths(out, line->trial.outcome.reuse_ratio);
     msc_str_append(out, ",\"elapsed_s\":");
     line_write_thousandths(out, line->elapsed_s);
-    msc_record__write_end(out, begin, schema);
+    msc_record__write_end(out, begin);
 }
 
 static void line_write_proposal(struct msc_str *out, const struct msc_record *record,
@@ -165,19 +165,18 @@ void msc_record__write_trial(struct msc_str *out, const struct msc_record *recor
     line_write_outcome(out, record, &line->trial.outcome);
     line_write_rungs(out, line);
     msc_record__write_checksum(out, begin);
-    line_write_measured(out, begin, record->schema, line);
+    line_write_measured(out, begin, line);
 }
 
-static void write_measured_time(struct msc_str *out, size_t begin, int schema) {
+static void write_measured_time(struct msc_str *out, size_t begin) {
     char text[MSC_CLOCK_TEXT_BYTES];
     msc_str_append(out, ",\"measured\":{\"time\":\"");
     msc_str_append(out, msc_clock_format(text, msc_clock_wall_seconds()));
     msc_str_char(out, '"');
-    msc_record__write_end(out, begin, schema);
+    msc_record__write_end(out, begin);
 }
 
-void msc_record__write_segment(struct msc_str *out, int schema,
-                               const struct msc_record_segment *segment) {
+void msc_record__write_segment(struct msc_str *out, const struct msc_record_segment *segment) {
     size_t begin = out->length;
     msc_str_append(out, "{\"kind\":\"segment\",\"first\":");
     msc_str_i64(out, segment->first);
@@ -185,11 +184,10 @@ void msc_record__write_segment(struct msc_str *out, int schema,
     msc_json_write_text(out, segment->numerics);
     msc_str_append(out, segment->is_warm_start ? ",\"warm_start\":true" : ",\"warm_start\":false");
     msc_record__write_checksum(out, begin);
-    write_measured_time(out, begin, schema);
+    write_measured_time(out, begin);
 }
 
 void msc_record__write_header(struct msc_str *out, const struct cJSON *header) {
-    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(header, "schema");
     size_t begin = out->length;
     msc_json_write(out, header);
     if (out->failed) {
@@ -198,7 +196,7 @@ void msc_record__write_header(struct msc_str *out, const struct cJSON *header) {
     assert(out->data[out->length - 1] == '}');
     out->length--; // the object stays open for its last two members
     msc_record__write_checksum(out, begin);
-    write_measured_time(out, begin, cJSON_IsNumber(schema) ? schema->valueint : MSC_RECORD_SCHEMA);
+    write_measured_time(out, begin);
 }
 
 enum msc_record_line_kind msc_record__line_kind(const char *line, size_t length) {

@@ -97,12 +97,12 @@ static size_t next_line_number(const struct msc_record *record) {
 }
 
 // If `measured` is damaged, the rest of the line is still valid, but its time is unknown.
-static bool line_read_measured(const struct msc_record *record, struct msc_record_line *out,
-                               const char *line, size_t n_body, size_t length) {
+static bool line_read_measured(struct msc_record_line *out, const char *line, size_t n_body,
+                               size_t length) {
     struct msc_outcome *outcome = &out->trial.outcome;
     size_t n_measured = 0;
     struct msc_record_cursor c = {.at = line + n_body + MSC_RECORD_CHECKSUM_BYTES, .is_good = true};
-    c.is_good = msc_record__check_end(&n_measured, record->schema, line, length);
+    c.is_good = msc_record__check_end(&n_measured, line, length);
     c.end = c.is_good ? line + n_measured : c.at;
     msc_record__expect(&c, ",\"measured\":{\"us\":");
     outcome->time_us = (uint64_t)msc_record__read_i64(&c);
@@ -201,7 +201,7 @@ enum msc_status msc_record__read_trial(struct msc_record *record, const char *li
                         (size_t)(c.at - line) + 1);
     }
     MSC_TRY(check_ids(record, read));
-    if (!line_read_measured(record, read, line, n_body, length)) {
+    if (!line_read_measured(read, line, n_body, length)) {
         msc_record__note_damage(record, next_line_number(record));
     }
     read->baseline = msc_record__baseline_of(record->space, read);
@@ -217,7 +217,7 @@ enum msc_status msc_record__read_segment(struct msc_record *record, const char *
     cJSON *object = NULL;
     size_t n_measured = 0;
     MSC_TRY(msc_record__parse_body(&object, line, n_body, "segment"));
-    if (!msc_record__check_end(&n_measured, record->schema, line, length)) {
+    if (!msc_record__check_end(&n_measured, line, length)) {
         msc_record__note_damage(record, next_line_number(record));
     }
     MSC_TRY_OUT(msc_json_get_i64(&segment.first, object, "first", "segment"));

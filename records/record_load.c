@@ -34,7 +34,7 @@ enum msc_status msc_record__read_header(struct msc_record *record, const char *l
     if (!record->header_line) {
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", record->path);
     }
-    bool is_good = msc_record__check_end(&n_measured, record->schema, line, length) &&
+    bool is_good = msc_record__check_end(&n_measured, line, length) &&
                    msc_json_parse_lists(&whole, line, length, record->path, "warm") == MSC_OK;
     cJSON *measured = cJSON_DetachItemFromObjectCaseSensitive(whole, "measured");
     cJSON_Delete(whole);
@@ -165,7 +165,7 @@ static enum msc_status load_lines(struct msc_record *record, struct msc_record_r
         MSC_TRY(msc_record__add_trial(record, line));
         MSC_TRY(msc_record__next_line(&line, record, reader));
     }
-    MSC_TRY(msc_record__settle_measured(record));
+    msc_record__settle_measured(record);
     record->n_committed = record->n_trials;
     record->n_committed_segments = record->n_segments;
     return MSC_OK;

@@ -38,14 +38,9 @@ static enum msc_status check_length(const struct msc_record_scan *scan) {
                : MSC_OK;
 }
 
-// Times never decrease from line to line.
+// A line whose `measured` is damaged takes the time of the line before it.
 static void settle_time(struct msc_record_scan *scan, struct msc_record_line *line) {
-    if (line->elapsed_s < scan->elapsed_s) {
-        msc_record__note_damage(scan->record, msc_record_line_number(scan->record, line->trial.id));
-    }
-    if (!(line->elapsed_s >= scan->elapsed_s)) { // unknown or decreasing
-        line->elapsed_s = scan->elapsed_s;
-    }
+    line->elapsed_s = isnan(line->elapsed_s) ? scan->elapsed_s : line->elapsed_s;
     scan->elapsed_s = line->elapsed_s;
 }
 

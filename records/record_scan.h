@@ -10,8 +10,7 @@
 //     } while (line);
 //     out: msc_record_scan_close(scan);
 //
-// Each line's checksums are checked; what counts is what counts for msc_record_open. (In schema 1,
-// which has no sum over `measured`, a line whose time goes back takes that of the line before it.)
+// Each line's checksums are checked. The same lines count as for msc_record_open.
 #ifndef MSC_RECORDS_RECORD_SCAN_H
 #define MSC_RECORDS_RECORD_SCAN_H
 

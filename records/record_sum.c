@@ -1,5 +1,5 @@
 // The end of every line: ,"checksum":"<32 digits>","measured":{...,"sum":"<32 digits>"}} and a
-// newline. Both are XXH3-128 of the bytes before the comma; schema 1 has no sum.
+// newline. Both are XXH3-128 of the bytes before the comma.
 // POSIX does not define memrchr.
 #define _GNU_SOURCE
 
@@ -54,10 +54,8 @@ void msc_record__write_checksum(struct msc_str *out, size_t begin) {
     write_hash(out, begin, checksum_key, CHECKSUM_KEY_LENGTH);
 }
 
-void msc_record__write_end(struct msc_str *out, size_t begin, int schema) {
-    if (schema >= MSC_RECORD_SCHEMA_SUM) {
-        write_hash(out, begin, sum_key, SUM_KEY_LENGTH);
-    }
+void msc_record__write_end(struct msc_str *out, size_t begin) {
+    write_hash(out, begin, sum_key, SUM_KEY_LENGTH);
     msc_str_append(out, "}}\n");
 }
 
@@ -97,16 +95,15 @@ bool msc_record__check_line(size_t *n_body, const char *line, size_t length) {
     return comma && is_hash(comma + CHECKSUM_KEY_LENGTH, line, *n_body);
 }
 
-bool msc_record__check_end(size_t *n_measured, int schema, const char *line, size_t length) {
+bool msc_record__check_end(size_t *n_measured, const char *line, size_t length) {
     static const char end[] = "}}";
-    size_t n_sum = schema >= MSC_RECORD_SCHEMA_SUM ? SUM_KEY_LENGTH + DIGITS + 1 : 0;
-    size_t n_end = n_sum + sizeof end - 1;
+    const size_t n_end = SUM_KEY_LENGTH + DIGITS + 1 + sizeof end - 1;
     if (length < n_end || memcmp(line + length - 2, end, sizeof end - 1) != 0) {
         return false;
     }
     *n_measured = length - n_end;
-    return n_sum == 0 || (memcmp(line + *n_measured, sum_key, SUM_KEY_LENGTH) == 0 &&
-                          is_hash(line + *n_measured + SUM_KEY_LENGTH, line, *n_measured));
+    return memcmp(line + *n_measured, sum_key, SUM_KEY_LENGTH) == 0 &&
+           is_hash(line + *n_measured + SUM_KEY_LENGTH, line, *n_measured);
 }
 
 enum msc_status msc_record__parse_body(struct cJSON **out, const char *line, size_t n_body,

@@ -18,7 +18,6 @@
 struct replay {
     const struct msc_phases_options *options;
     struct msc_agent *agent;
-    struct cJSON *config;
     struct msc_arena arena;
     struct msc_proposal *proposals; // [parallel]
     const char **origins;           // [n_trials]
@@ -55,20 +54,21 @@ static void note_line(struct replay *r, size_t i) {
     msc_race_note(&r->known, msc_record_race(record), msc_record_goal(record), &line);
 }
 
-// As the version that began the record.
+// Only an agent of the record's version proposes what the record's did.
 static enum msc_status open_replayed_agent(struct replay *r) {
     const struct msc_record *record = r->options->record;
     const cJSON *old = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "agent");
     const cJSON *version = cJSON_GetObjectItemCaseSensitive(old, "version");
-    r->config = cJSON_Duplicate(r->options->agent_config, true);
-    if (!r->config) {
-        return no_phases_memory();
-    }
-    cJSON_DeleteItemFromObjectCaseSensitive(r->config, "version");
-    MSC_TRY(version ? msc_json_add(r->config, "version", cJSON_Duplicate(version, true)) : MSC_OK);
     const struct msc_agent_host host = {.folder = r->options->agent_folder};
-    return msc_agent_open(&r->agent, r->config, r->options->space, msc_record_goal(record),
-                          msc_record_seed(record), &host);
+    MSC_TRY(msc_agent_open(&r->agent, r->options->agent_config, r->options->space,
+                           msc_record_goal(record), msc_record_seed(record), &host));
+    unsigned own = msc_agent_definition(r->agent)->version;
+    return cJSON_IsNumber(version) && version->valuedouble != own
+               ? MSC_FAIL(MSC_E_UNSUPPORTED,
+                          "%s: its agent is of version %g, expected %u; use the program that began "
+                          "the search",
+                          msc_record_path(record), version->valuedouble, own)
+               : MSC_OK;
 }
 
 static enum msc_status make_replay_room(struct replay *r) {
@@ -214,7 +214,6 @@ enum msc_status msc_phases_describe(struct cJSON **out, const struct msc_phases_
         status = list_phases(list, &r);
     }
     msc_agent_destroy(r.agent);
-    cJSON_Delete(r.config);
     msc_arena_finish(&r.arena);
     if (status != MSC_OK) {
         cJSON_Delete(list);

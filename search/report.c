@@ -48,7 +48,7 @@ static enum msc_status report_add_trial(cJSON *object, const struct msc_report_o
     }
     MSC_TRY(msc_json_add_number(object, "violation", outcome->violation));
     if (outcome->reason[0] != '\0') {
-        char reason[MSC_REASON_BYTES]; // in records of before it may be cut within a character
+        char reason[MSC_REASON_BYTES]; // of a forged record it may hold bytes that are not UTF-8
         msc_shown_copy(reason, sizeof reason, outcome->reason);
         MSC_TRY(msc_json_add_text(object, "reason", reason));
     }

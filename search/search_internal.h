@@ -30,7 +30,6 @@ struct msc_search {
     const struct msc_search_options *options;
     const struct msc_space *space;
     const struct msc_goal *goal;
-    struct cJSON *agent_config; // that of the options, with the version that the record has
     struct msc_agent *agent;
     struct msc_record *record;
     struct msc_attempt *attempt;

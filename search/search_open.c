@@ -88,32 +88,11 @@ out:
     return status;
 }
 
-// "version" of the record's agent, where a search goes on with it; else NULL.
-static const cJSON *find_version(const struct msc_search *s) {
-    const struct msc_search_options *o = s->options;
-    if (!s->record || o->warm_start) {
-        return NULL;
-    }
-    const cJSON *old = cJSON_GetObjectItemCaseSensitive(msc_record_header(s->record), "agent");
-    const cJSON *type = cJSON_GetObjectItemCaseSensitive(old, "type");
-    const cJSON *own = cJSON_GetObjectItemCaseSensitive(o->agent_config, "type");
-    return cJSON_Compare(type, own, true) ? cJSON_GetObjectItemCaseSensitive(old, "version") : NULL;
-}
-
-// The agent goes on as the version that began.
 static enum msc_status open_search_agent(struct msc_search *s) {
     const struct msc_search_options *o = s->options;
-    const cJSON *version = find_version(s);
-    s->agent_config = cJSON_Duplicate(o->agent_config, true);
-    if (!s->agent_config && o->agent_config) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the agent's parameters");
-    }
-    if (version) {
-        MSC_TRY(msc_json_add(s->agent_config, "version", cJSON_Duplicate(version, true)));
-    }
     const struct msc_agent_host host = {.folder = o->agent_folder, .cancel = o->cancel};
     enum msc_status status =
-        msc_agent_open(&s->agent, s->agent_config, s->space, o->goal, o->seed, &host);
+        msc_agent_open(&s->agent, o->agent_config, s->space, o->goal, o->seed, &host);
     return status == MSC_E_CANCELLED
                ? MSC_FAIL(MSC_E_CANCELLED,
                           "stopped on request before the agent was ready; the same "
@@ -188,7 +167,6 @@ enum msc_status msc_search__open(struct msc_search *s) {
 void msc_search__close(struct msc_search *s) {
     msc_attempt_close(s->attempt);
     msc_agent_destroy(s->agent);
-    cJSON_Delete(s->agent_config);
     msc_points_finish(&s->points);
     msc_free(s->proposals);
     msc_free(s->choices);

@@ -133,7 +133,6 @@ static enum msc_status quantizer_init(struct msc_quantizer *q,
     q->group = o->group;
     q->weights = o->weights;
     q->activations = o->activations;
-    q->ends_together = o->ends_together;
     q->has_lowest = !o->target || !o->target->narrow_weights;
     if (n_sites == 0) {
         return MSC_FAIL(MSC_E_INVALID,
@@ -299,7 +298,6 @@ struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q,
     enum msc_observer observer = c->observers[q->sites.sites[site].kind];
     bool is_hessian = observer == MSC_OBSERVER_HESSIAN;
     return (struct msc_observation){.observer = is_hessian ? MSC_OBSERVER_MINMAX : observer,
-                                    .ends_together = q->ends_together,
                                     .percentile = c->percentile,
                                     .scheme = {.bits = c->bits,
                                                .is_symmetric = scheme->is_symmetric,

@@ -78,7 +78,6 @@ struct msc_quantizer_options {
     size_t n_choices;
     const struct msc_choice *choices; // [n_choices], copied
     struct msc_operand_scheme weights, activations;
-    bool ends_together; // for `mse` (tools/range.h)
     // Name patterns with * and ?. A site is included if its name matches one of `include` (or
     // none is given) and none of `exclude`.
     const char *const *include, *const *exclude;
@@ -100,8 +99,8 @@ struct msc_quantizer_options {
 // "choices", "observers", "weights", "activations", "include", "exclude", "fix", "rules",
 // "outputs"); strings and lists are in the arena. A target refuses what its runtime cannot run
 // (graph/target.h). `target` is used if the object names none; without "sites" they are what
-// joints read. Without "observers", choices that name none take the smallest and largest value,
-// and the ends of `mse` move together.
+// joints read. A choice without an observer takes the one in "observers", or "auto" if that names
+// none; without "observers" it takes "minmax".
 enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
                                            const char *target, struct msc_arena *arena);
 

@@ -13,7 +13,6 @@ struct msc_quantizer {
     size_t n_choices;
     struct msc_choice *choices;
     struct msc_operand_scheme weights, activations;
-    bool ends_together;
     bool has_lowest;        // weights of observer hessian may use the lowest integer
     bool *included;         // [n_sites]
     bool *left;             // [n_sites] left float because of their values

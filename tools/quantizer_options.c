@@ -28,8 +28,6 @@ static const char *const group_names[] = {"tensor", "site", "joint"};
 struct defaults {
     enum msc_observer observers[2]; // [kind of site]
     bool are_auto[2];
-    bool are_given; // given in the configuration; an explicit `minmax` is not a different choice
-                    // then
 };
 
 // The better of minmax and mse on networks of many kinds (docs/quantize.md). With more bits,
@@ -120,7 +118,7 @@ static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON 
     return label_choice(c, false);
 }
 
-// Group sizes that runtimes support. kl needs more values than a group has.
+// Group sizes that runtimes support.
 static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object,
                                        const char *where) {
     double size = 0;
@@ -130,11 +128,6 @@ static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object
     MSC_TRY(msc_json_get_double(&size, object, "group_size", where));
     if (size != 32 && size != 64 && size != 128) {
         return MSC_FAIL(MSC_E_INVALID, "%s: group_size is %g, expected 32, 64 or 128", where, size);
-    }
-    if (c->observers[MSC_SITE_WEIGHT] == MSC_OBSERVER_KL) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "%s: kl needs more values than a group has; use minmax, percentile or mse",
-                        where);
     }
     c->group_size = (int32_t)size;
     return MSC_OK;
@@ -175,30 +168,22 @@ static enum msc_status read_correction(struct msc_choice *c, const cJSON *object
                           where, name, (int)c->bits);
 }
 
-// kl is only for old records: a divergence weighs clipped values by their frequency, not by their
-// error.
 static enum msc_status read_observer(enum msc_observer *out, const cJSON *object, const char *key,
-                                     const struct defaults *defaults, const char *where) {
+                                     const char *where) {
     const char *name;
     MSC_TRY(msc_json_get_text(&name, object, key, where));
-    bool is_known = msc_observer_find(out, name);
-    if (is_known && *out == MSC_OBSERVER_KL && defaults->are_given) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "%s: observer kl is no longer offered, because it clips too much; use mse",
-                        where);
-    }
-    return is_known ? MSC_OK
-                    : MSC_FAIL(MSC_E_INVALID,
-                               "%s: unknown observer \"%s\", expected minmax, percentile, mse or "
-                               "hessian",
-                               where, name);
+    return msc_observer_find(out, name)
+               ? MSC_OK
+               : MSC_FAIL(
+                     MSC_E_INVALID,
+                     "%s: unknown observer \"%s\", expected minmax, percentile, mse or hessian",
+                     where, name);
 }
 
 static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
                                    const struct defaults *defaults, const char *where) {
     double bits = 8;
     bool has_observer = cJSON_GetObjectItemCaseSensitive(object, "observer") != NULL;
-    bool is_named = has_observer;
     *c = (struct msc_choice){.percentile = DEFAULT_PERCENTILE, .range_scale = 1};
     if (!cJSON_IsObject(object)) {
         return MSC_FAIL(MSC_E_INVALID, "%s: expected an object such as {\"bits\": 8}", where);
@@ -221,11 +206,10 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
     }
     c->bits = (int32_t)bits;
     take_defaults(c, defaults);
-    if (is_named) {
-        MSC_TRY(read_observer(&c->observers[0], object, "observer", defaults, where));
+    if (has_observer) {
+        MSC_TRY(read_observer(&c->observers[0], object, "observer", where));
         bool is_hessian = c->observers[0] == MSC_OBSERVER_HESSIAN; // only for weights
         c->observers[1] = is_hessian ? MSC_OBSERVER_MSE : c->observers[0];
-        is_named = defaults->are_given || c->observers[0] != MSC_OBSERVER_MINMAX;
     }
     MSC_TRY(read_group_size(c, object, where));
     MSC_TRY(read_rounding(c, object, where));
@@ -233,7 +217,7 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
     if (c->rounding != MSC_ROUNDING_NEAREST && !has_observer) {
         c->observers[0] = MSC_OBSERVER_HESSIAN;
     }
-    return label_choice(c, is_named);
+    return label_choice(c, has_observer);
 }
 
 // The default choices: 8 bits with the range scaled by 0.8 to 1.2.
@@ -260,13 +244,12 @@ static enum msc_status read_defaults(struct defaults *out, const cJSON *config) 
     }
     MSC_TRY(msc_json_get_object(&object, config, "observers", "env"));
     MSC_TRY(msc_json_check_keys(object, keys, 2, "env.observers"));
-    out->are_given = true;
     for (int kind = 0; kind < 2; kind++) {
         const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, keys[kind]);
         out->are_auto[kind] =
             !item || (cJSON_IsString(item) && strcmp(item->valuestring, MSC_OBSERVER_AUTO) == 0);
         if (!out->are_auto[kind]) {
-            MSC_TRY(read_observer(&out->observers[kind], object, keys[kind], out,
+            MSC_TRY(read_observer(&out->observers[kind], object, keys[kind],
                                   "env.observers (besides auto)"));
         }
         if (kind == MSC_SITE_ACTIVATION && out->observers[kind] == MSC_OBSERVER_HESSIAN) {
@@ -286,7 +269,6 @@ static enum msc_status options_read_choices(struct msc_quantizer_options *out, c
     }
     out->choices = choices;
     MSC_TRY(read_defaults(&defaults, config));
-    out->ends_together = !defaults.are_given;
     if (!cJSON_GetObjectItemCaseSensitive(config, "choices")) {
         return default_choices(choices, &out->n_choices, &defaults);
     }

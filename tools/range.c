@@ -11,7 +11,7 @@ enum { CANDIDATES = 96 }; // ranges tried, or positions of an end
 
 // ---- Names ------------------------------------------------------------------------------------
 
-static const char *const observer_names[MSC_OBSERVER_COUNT] = {"minmax", "percentile", "kl", "mse",
+static const char *const observer_names[MSC_OBSERVER_COUNT] = {"minmax", "percentile", "mse",
                                                                "hessian"};
 static const char *const rounding_names[MSC_ROUNDING_COUNT] = {"nearest", "gptq", "descent"};
 static const char *const correction_names[MSC_CORRECTION_COUNT] = {"none", "affine"};
@@ -129,41 +129,16 @@ static double bin_centre(const struct msc_histogram *h, int bin) {
 // Non-empty bins, with what every candidate needs of them.
 struct work {
     int n_bins;
-    int bins[MSC_HISTOGRAM_BINS]; // ascending
-    double centres[MSC_HISTOGRAM_BINS];
+    double centres[MSC_HISTOGRAM_BINS]; // ascending
     double counts[MSC_HISTOGRAM_BINS];
-    double sums[MSC_HISTOGRAM_BINS + 1];      // prefix sums of counts
-    double entropies[MSC_HISTOGRAM_BINS + 1]; // prefix sums of x log x of counts
-    int32_t levels[MSC_HISTOGRAM_BINS];       // under the current candidate
 };
 
-static double x_log_x(double x) {
-    return x > 0 ? x * log(x) : 0;
-}
-
-// Zeros are exact under every range, and networks have many of them. For kl, the bin of 0
-// therefore counts like its neighbours, or it would dominate.
-static double smoothed_count(const struct msc_histogram *h, int zero_bin, int i) {
-    const double *c = h->counts;
-    if (i != zero_bin) {
-        return c[i];
-    }
-    return i == 0 ? c[1] : i == MSC_HISTOGRAM_BINS - 1 ? c[i - 1] : (c[i - 1] + c[i + 1]) / 2;
-}
-
-static void list_bins(struct work *w, const struct msc_histogram *h, bool is_smoothed) {
-    int zero_bin = is_smoothed ? bin_of(h, 0) : -1;
+static void list_bins(struct work *w, const struct msc_histogram *h) {
     w->n_bins = 0;
-    w->sums[0] = w->entropies[0] = 0;
     for (int i = 0; i < MSC_HISTOGRAM_BINS; i++) {
-        double count = smoothed_count(h, zero_bin, i);
-        if (count > 0) {
-            int n = w->n_bins++;
-            w->bins[n] = i;
-            w->centres[n] = bin_centre(h, i);
-            w->counts[n] = count;
-            w->sums[n + 1] = w->sums[n] + count;
-            w->entropies[n + 1] = w->entropies[n] + x_log_x(count);
+        if (h->counts[i] > 0) {
+            w->centres[w->n_bins] = bin_centre(h, i);
+            w->counts[w->n_bins++] = h->counts[i];
         }
     }
 }
@@ -178,99 +153,6 @@ MSC_SIMD static double histogram_error(const struct work *w, double scale, doubl
         error += w->counts[i] * d * d;
     }
     return error;
-}
-
-// The integer of each bin, relative to the lowest.
-MSC_SIMD static void find_levels(struct work *w, double scale, double zero_point, double low,
-                                 double high) {
-    for (int i = 0; i < w->n_bins; i++) {
-        double q = nearbyint(w->centres[i] / scale) + zero_point;
-        q = q < low ? low : q > high ? high : q;
-        w->levels[i] = (int32_t)(q - low);
-    }
-}
-
-// The first bin whose centre is not below `bottom`.
-static int first_inside(const struct msc_histogram *h, double bottom) {
-    double width = ((double)h->high - h->low) / MSC_HISTOGRAM_BINS;
-    int i = width > 0 ? (int)fmax((bottom - h->low) / width, 0) : 0;
-    i = i < MSC_HISTOGRAM_BINS ? i : MSC_HISTOGRAM_BINS - 1;
-    while (i > 0 && bin_centre(h, i - 1) >= bottom) {
-        i--;
-    }
-    while (i < MSC_HISTOGRAM_BINS && bin_centre(h, i) < bottom) {
-        i++;
-    }
-    return i;
-}
-
-// The first listed bin that is not below `bin`.
-static int find_listed(const struct work *w, int bin) {
-    int low = 0, high = w->n_bins;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        low = w->bins[middle] < bin ? middle + 1 : low;
-        high = w->bins[middle] < bin ? high : middle;
-    }
-    return low;
-}
-
-// Sum of p log q over the listed bins [begin, end): the mass of an integer is spread evenly over
-// its bins.
-static double log_q_sum(const struct work *w, int begin, int end) {
-    double sum = 0;
-    for (int i = begin; i < end;) {
-        int next = i + 1;
-        while (next < end && w->levels[next] == w->levels[i]) {
-            next++;
-        }
-        double mass = w->sums[next] - w->sums[i];
-        sum += mass * log(mass / (next - i));
-        i = next;
-    }
-    return sum;
-}
-
-// log q of one listed bin among [begin, end).
-static double log_q_of(const struct work *w, int begin, int end, int bin) {
-    int from = bin, to = bin + 1;
-    while (from > begin && w->levels[from - 1] == w->levels[bin]) {
-        from--;
-    }
-    while (to < end && w->levels[to] == w->levels[bin]) {
-        to++;
-    }
-    return log((w->sums[to] - w->sums[from]) / (to - from));
-}
-
-// D(P || Q) over the bins inside the range. P: their counts, with outside counts moved to the end
-// bins. Q: the counts inside, with the mass of each integer spread evenly over its non-empty
-// bins. An empty end bin that receives outside counts has no mass in Q, so a tiny one replaces
-// it.
-static double histogram_divergence(struct work *w, const struct msc_histogram *h,
-                                   const struct msc_scheme *scheme, struct msc_range range) {
-    const double vanishing = log(1e-6);
-    double reach = fmax(-(double)range.low, range.high);
-    int first = first_inside(h, scheme->is_symmetric ? -reach : range.low);
-    int past = first_inside(h, nextafter(scheme->is_symmetric ? reach : range.high, INFINITY));
-    int begin = find_listed(w, first), end = find_listed(w, past);
-    if (begin >= end) {
-        return INFINITY;
-    }
-    double before = w->sums[begin];
-    double after = w->sums[w->n_bins] - w->sums[end];
-    double inside = w->sums[end] - before;
-    double total = w->sums[w->n_bins];
-    double log_p = w->entropies[end] - w->entropies[begin]; // sums of p log p and p log q
-    double log_q = log_q_sum(w, begin, end);
-    double at_first = w->bins[begin] == first ? w->counts[begin] : 0;
-    double at_last = w->bins[end - 1] == past - 1 ? w->counts[end - 1] : 0;
-    log_q += before * (at_first > 0 ? log_q_of(w, begin, end, begin) : vanishing);
-    log_q += after * (at_last > 0 ? log_q_of(w, begin, end, end - 1) : vanishing);
-    log_p += x_log_x(at_first + before) - x_log_x(at_first);
-    at_last += first == past - 1 ? before : 0;
-    log_p += x_log_x(at_last + after) - x_log_x(at_last);
-    return (log_p - log_q) / total - log(total) + log(inside);
 }
 
 // ---- Search among shrunken ranges -------------------------------------------------------------
@@ -298,8 +180,7 @@ static double values_error(const float x[], int64_t n, const struct msc_scheme *
 struct searched {
     const struct msc_observation *o;
     struct msc_range whole;
-    const struct msc_histogram *h; // NULL: values
-    struct work *w;
+    const struct work *w; // of a histogram; NULL: values
     const float *x;
     int64_t n;
 };
@@ -307,16 +188,12 @@ struct searched {
 static double score_of(const struct searched *s, struct msc_range range) {
     int32_t low, high, zero_point;
     float scale;
-    if (!s->h) {
+    if (!s->w) {
         return values_error(s->x, s->n, &s->o->scheme, range);
     }
     msc_scheme_limits(&s->o->scheme, &low, &high);
     msc_scheme_fit(&s->o->scheme, range, &scale, &zero_point);
-    if (s->o->observer == MSC_OBSERVER_MSE) {
-        return histogram_error(s->w, scale, zero_point, low, high);
-    }
-    find_levels(s->w, scale, zero_point, low, high);
-    return histogram_divergence(s->w, s->h, &s->o->scheme, range);
+    return histogram_error(s->w, scale, zero_point, low, high);
 }
 
 static struct msc_range scale_ends(struct msc_range whole, double low, double high) {
@@ -325,15 +202,13 @@ static struct msc_range scale_ends(struct msc_range whole, double low, double hi
 
 // Shrinks both ends by one factor, down to a quarter.
 static struct msc_range best_together(const struct searched *s) {
-    // Divergences are differences of sums near 10, so smaller differences are rounding noise.
-    double margin = s->o->observer == MSC_OBSERVER_KL ? 1e-12 : 0;
     double least = INFINITY;
     struct msc_range best = s->whole;
     for (int c = 0; c < CANDIDATES; c++) {
         double factor = 1.0 - 0.75 * c / CANDIDATES;
         struct msc_range range = scale_ends(s->whole, factor, factor);
         double score = score_of(s, range);
-        if (score < least - margin) {
+        if (score < least) {
             least = score;
             best = range;
         }
@@ -375,9 +250,7 @@ static struct msc_range best_apart(const struct searched *s) {
 }
 
 static struct msc_range best_shrunken(const struct searched *s) {
-    bool is_apart =
-        s->o->observer == MSC_OBSERVER_MSE && !s->o->ends_together && !s->o->scheme.is_symmetric;
-    return is_apart ? best_apart(s) : best_together(s);
+    return s->o->scheme.is_symmetric ? best_together(s) : best_apart(s);
 }
 
 // ---- Histograms -------------------------------------------------------------------------------
@@ -404,14 +277,13 @@ static struct msc_range percentile_of_histogram(const struct msc_histogram *h, d
 
 static enum msc_status search_histogram(struct msc_range *out, const struct msc_histogram *h,
                                         const struct msc_observation *o) {
-    struct searched s = {.o = o, .whole = with_zero(h->low, h->high), .h = h};
-    s.w = msc_alloc(sizeof(*s.w));
-    if (!s.w) {
+    struct work *w = msc_alloc(sizeof(*w));
+    if (!w) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for the range of a histogram");
     }
-    list_bins(s.w, h, o->observer == MSC_OBSERVER_KL);
-    *out = best_shrunken(&s);
-    msc_free(s.w);
+    list_bins(w, h);
+    *out = best_shrunken(&(struct searched){.o = o, .whole = with_zero(h->low, h->high), .w = w});
+    msc_free(w);
     return MSC_OK;
 }
 
@@ -421,7 +293,6 @@ enum msc_status msc_range_of_histogram(struct msc_range *out, const struct msc_h
     case MSC_OBSERVER_PERCENTILE:
         *out = percentile_of_histogram(h, o->percentile);
         return MSC_OK;
-    case MSC_OBSERVER_KL:
     case MSC_OBSERVER_MSE:
         return search_histogram(out, h, o);
     default:
@@ -465,21 +336,6 @@ static struct msc_range min_max(const float x[], int64_t n) {
     return (struct msc_range){low, high};
 }
 
-static enum msc_status histogram_of_values(struct msc_range *out, const float x[], int64_t n,
-                                           const struct msc_observation *o) {
-    struct msc_histogram *h = msc_alloc_zero(1, sizeof(*h));
-    struct msc_range whole = min_max(x, n);
-    if (!h) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a histogram");
-    }
-    h->low = whole.low;
-    h->high = whole.high;
-    msc_histogram_add(h, x, n);
-    enum msc_status status = msc_range_of_histogram(out, h, o);
-    msc_free(h);
-    return status;
-}
-
 enum msc_status msc_range_of_values(struct msc_range *out, const float x[], int64_t n,
                                     const struct msc_observation *o) {
     *out = (struct msc_range){0, 0};
@@ -489,8 +345,6 @@ enum msc_status msc_range_of_values(struct msc_range *out, const float x[], int6
     switch (o->observer) {
     case MSC_OBSERVER_PERCENTILE:
         return percentile_of_values(out, x, n, o->percentile);
-    case MSC_OBSERVER_KL:
-        return histogram_of_values(out, x, n, o);
     case MSC_OBSERVER_MSE:
         *out = best_shrunken(&(struct searched){.o = o, .whole = min_max(x, n), .x = x, .n = n});
         return MSC_OK;

@@ -2,13 +2,9 @@
 //
 //   minmax      the smallest and largest value
 //   percentile  the central part of the values, `percentile` percent on either side
-//   mse         the range with the least squared rounding error. Symmetric integers, and
-//               observations with ends_together, try CANDIDATES ranges with both ends shrunk alike.
-//               Others then start from the best of these and move one end at a time over as many
-//               positions, until neither moves
-//   kl          the range whose rounded histogram diverges least from the histogram itself
-//               (S. Migacz, "8-bit Inference with TensorRT", GTC 2017); the bin of 0 counts like
-//               its neighbours
+//   mse         the range with the least squared rounding error. Symmetric integers try CANDIDATES
+//               ranges with both ends shrunk alike. Others then start from the best of these and
+//               move one end at a time over as many positions, until neither moves
 //   hessian     for weights, by the output error (tools/rounding.h); here it stands for mse of
 //               activations and minmax of other weights
 //
@@ -25,7 +21,6 @@ MSC_PUBLIC_BEGIN
 enum msc_observer {
     MSC_OBSERVER_MINMAX,
     MSC_OBSERVER_PERCENTILE,
-    MSC_OBSERVER_KL,
     MSC_OBSERVER_MSE,
     MSC_OBSERVER_HESSIAN,
     MSC_OBSERVER_COUNT
@@ -88,8 +83,7 @@ void msc_scheme_fit(const struct msc_scheme *scheme, struct msc_range range, flo
 
 struct msc_observation {
     enum msc_observer observer;
-    bool ends_together; // for MSC_OBSERVER_MSE
-    double percentile;  // for MSC_OBSERVER_PERCENTILE: 50 < p <= 100
+    double percentile; // for MSC_OBSERVER_PERCENTILE: 50 < p <= 100
     struct msc_scheme scheme;
 };
 

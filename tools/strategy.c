@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-// Part of the hash of a strategy, which records and models store; independent of the file's
-// schema.
 #define HASH_BEGIN "mscgym.strategy.1"
 
 enum msc_status msc_strategy_create(struct msc_strategy **out,
@@ -298,10 +296,6 @@ static enum msc_status apply_edit(const struct msc_strategy_edit *e, const struc
                             "the strategy quantises tensor %s, which no joint of the model reads "
                             "as such",
                             e->tensor);
-}
-
-bool msc_strategy_knows_weights(const struct msc_strategy *s) {
-    return s->has_weights;
 }
 
 // Scales are valid only for the weights that they were found with.

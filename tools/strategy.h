@@ -1,7 +1,7 @@
 // A strategy: the edits that a search found, by tensor name, as a JSON file that compresses the
 // model again without a search. docs/strategy.md describes the fields.
 //
-//     {"schema": "mscgym.strategy.2", "graph": "<hash>", "weights": "<hash>", "edits": [
+//     {"schema": "mscgym.strategy.1", "graph": "<hash>", "weights": "<hash>", "edits": [
 //        {"site": "conv1.weight", "tensor": "conv1.weight", "choice": "6 mse",
 //         "observer": "mse", "symmetric": true, "bits": 6, "low": -31, "high": 31, "axis": 0,
 //         "scales": [...], "zero_points": [...]},
@@ -11,8 +11,7 @@
 // "replace" list the channels to remove and the new elements of weights; edits then apply to the
 // pruned graph. "target" and "sites", "all", say that an edit of a tensor covers everything that
 // the target gives the tensor's scale, and that biases are rounded. "joints" limits an
-// activation's edit to the joints that read it. Version 1, which is also read, has neither the
-// hash of the weights nor the origin of scales.
+// activation's edit to the joints that read it.
 #ifndef MSC_TOOLS_STRATEGY_H
 #define MSC_TOOLS_STRATEGY_H
 
@@ -109,9 +108,7 @@ enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct ms
 enum msc_status msc_strategy_apply_to_any(const struct msc_strategy *s, const struct msc_graph *g,
                                           const struct msc_sites *sites,
                                           const struct msc_edit *edits[]);
-// Does it have the hash of the weights that it was found with? Version 1 does not.
-bool msc_strategy_knows_weights(const struct msc_strategy *s);
-// MSC_E_STATE if it has that hash and the graph has other weights.
+// MSC_E_STATE if it was found with other weights than the graph has.
 enum msc_status msc_strategy_check_weights(const struct msc_strategy *s, const struct msc_graph *g);
 // Recomputes every scale and zero point from the graph's weights and the float model over the
 // evaluator's dataset (of the same graph), by the observers that the edits name; choices are

@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SCHEMA "mscgym.strategy.2"
-#define SCHEMA_1 "mscgym.strategy.1" // has neither weights nor origins
+#define SCHEMA "mscgym.strategy.1"
 
 static enum msc_status numbers_to_json(cJSON *object, const struct msc_quant *q) {
     cJSON *scales = cJSON_CreateArray();
@@ -315,7 +314,7 @@ static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *obj
     MSC_TRY(msc_json_get_text(&name, object, "observer", where));
     if (!msc_observer_find(&o->observer, name)) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: unknown observer \"%s\", expected minmax, percentile, kl, mse or "
+                        "%s: unknown observer \"%s\", expected minmax, percentile, mse or "
                         "hessian",
                         where, name);
     }
@@ -424,9 +423,6 @@ static enum msc_status read_head(struct msc_strategy *s, const cJSON *json, cons
         return fail_no_strategy(name, "it has no \"schema\"");
     }
     MSC_TRY(msc_json_get_text(&schema, json, "schema", name));
-    if (strcmp(schema, SCHEMA_1) == 0) {
-        return msc_json_check_keys(json, keys, 3, name);
-    }
     if (strcmp(schema, SCHEMA) != 0) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: schema is \"%s\", expected \"" SCHEMA "\"", name,
                         schema);

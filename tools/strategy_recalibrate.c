@@ -129,8 +129,8 @@ static enum msc_status check_origins(struct recalibration *r) {
             s->edits[i].edit.quant.type != MSC_DTYPE_NONE; // types without scales are done
         if (!r->is_done[i] && !s->edits[i].has_origin) {
             return MSC_FAIL(MSC_E_STATE,
-                            "%s: %s does not say how its scales were found, as in files of version "
-                            "1; mscgym export RECORD --save-strategy writes one that does",
+                            "%s: %s does not say how its scales were found; mscgym export RECORD "
+                            "--save-strategy writes a file that does",
                             s->name ? s->name : "the strategy", s->edits[i].site);
         }
     }

@@ -22,21 +22,21 @@
 
 MSC_PUBLIC_BEGIN
 
-// What this number covers, for environments, and MSC_AGENT_ABI for agents: all that passes between a
-// library and the program that loads it.
+// This number for environments, and MSC_AGENT_ABI for agents, covers all that passes between a library
+// and the program that loads it.
 //   Layout: the definition (msc_env_def), the structs that its functions are handed (msc_env_host,
 //     msc_evaluation) with all that they hold of env/api/space.h and env/api/trial.h, msc_param,
 //     msc_hash, and the values of their enumerations and limits (MSC_MAX_METRICS).
 //   Contract: which of the definition's functions are called when, and who owns what.
 //   Functions: those that env/api/ and the installed headers of base/ declare.
-// It rises with any change to these by which a library built before would be misread, one more
-// member at a struct's end too. A library with another number is refused in one line; built again
-// with the headers of the program, it serves unless what it uses is gone. New functions alone do not
-// raise it.
-// Not covered is what an environment may use beyond that, of graph/, data/, kernels/, tools/ and
-// env/distill.h: as all other installed headers it goes with the program's version (the name of the
-// library's file, libmscgym.so.0.1), and such an environment is built for that.
-#define MSC_ENV_ABI 6u
+// The number rises with any change to these that would make the program misread a library built
+// before, such as a new member at a struct's end. A library with another number is refused in one
+// line. Built again with the program's headers it works, unless a function that it uses is gone. New
+// functions alone do not raise the number.
+// Not covered are graph/, data/, kernels/, tools/ and env/distill.h. Like all other installed headers
+// they change with the program's version (the library's file name, libmscgym.so.0.1), and an
+// environment that uses them is built for that version.
+#define MSC_ENV_ABI 1u
 
 struct cJSON;
 struct msc_graph;

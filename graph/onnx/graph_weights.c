@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-// What training changes.
+// Roles of weights that training changes.
 static const char *const roles[] = {"weight", "recurrence", "bias", "gamma", "beta", "mean", "var"};
 enum { MOST = sizeof roles / sizeof roles[0] };
 
-// The name that the new weights have for it, or its own.
+// The name under which the replacement weights have it, or its own name.
 static const char *name_of(const struct msc_tensor *t, const struct msc_array_list *weights) {
     bool has_alias = t->alias[0] != '\0' && msc_array_list_find(weights, t->alias) != NULL;
     return has_alias ? t->alias : t->name;
@@ -20,7 +20,7 @@ static enum msc_status check_names(const struct msc_graph *g, const struct msc_a
     size_t n = 0, n_tensors = (size_t)msc_graph_n_tensors(g);
     const char **known = msc_arena_array(arena, n_tensors + 1, sizeof(known[0]));
     if (known == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for new weights");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while reading new weights");
     }
     for (size_t i = 0; i < n_tensors; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, (int32_t)i);
@@ -35,7 +35,7 @@ static bool is_product(enum msc_op op) {
     return op == MSC_OP_LINEAR || op == MSC_OP_MATMUL;
 }
 
-// A normalisation belongs to the layer before it, a sum to the product before it.
+// A normalisation belongs to the layer before it, an addition to the product before it.
 static bool follows(const struct msc_joint *j, const struct msc_joint *maker, bool is_behind) {
     bool is_layer = msc_op_is_conv(maker->op) || msc_op_is_conv_transpose(maker->op) ||
                     is_product(maker->op) || maker->op == MSC_OP_LINEAR_BIAS ||
@@ -44,8 +44,8 @@ static bool follows(const struct msc_joint *j, const struct msc_joint *maker, bo
            (j->op == MSC_OP_BATCH_NORM && is_layer);
 }
 
-// The float weight that the joint has by the n-th role; of a product, and of a sum behind one, the n-th
-// operand if that is constant. MSC_NO_ID: none.
+// The float weight with the joint's n-th role. For a product, or an addition after one, the n-th
+// operand if it is constant. MSC_NO_ID if there is none.
 static int32_t weight_at(const struct msc_graph *g, const struct msc_joint *j, int n, bool is_sum) {
     int32_t id = msc_joint_weight(j, roles[n]);
     if ((is_sum || j->op == MSC_OP_MATMUL) && n < j->n_inputs) {
@@ -60,7 +60,7 @@ static enum msc_status check_layers(const struct msc_graph *g, const struct msc_
     struct msc_layer_weight *list = msc_arena_array(arena, n_joints * MOST + 1, sizeof(list[0]));
     int32_t *layers = msc_arena_array(arena, n_joints + 1, sizeof(layers[0]));
     if (list == NULL || layers == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for new weights");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while checking new weights");
     }
     for (int32_t i = 0; i < (int32_t)n_joints; i++) {
         const struct msc_joint *j = msc_graph_joint(g, i);
@@ -93,7 +93,7 @@ enum msc_status msc_graph__set_weights(struct msc_graph *g, const struct msc_arr
     for (size_t i = 0; status == MSC_OK && i < weights->n; i++) {
         int32_t id = msc_graph_find_tensor(g, weights->names[i]);
         if (id == MSC_NO_ID || msc_graph_tensor(g, id)->producer != MSC_NO_ID) {
-            continue; // a count of batches
+            continue; // counts batches
         }
         const struct msc_tensor *t = msc_graph_tensor(g, id);
         struct msc_array *data;

@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-// Of a path that ends in ".json"; NULL when memory is short.
+// The weights file next to a path that ends in ".json"; NULL if memory is short.
 static char *weights_beside(struct msc_arena *arena, const char *path) {
     int n_stem = (int)(strlen(path) - strlen(".json"));
     return msc_arena_printf(arena, "%.*s.safetensors", n_stem, path);
 }
 
-// Without `has_weights` they must be there.
+// If `has_weights` is NULL, the weights file must exist.
 static enum msc_status load_json_parts(struct msc_graph **out, bool *has_weights,
                                        const char *path) {
     struct msc_arena arena = {0};
@@ -35,7 +35,7 @@ static enum msc_status load_json_parts(struct msc_graph **out, bool *has_weights
         status = MSC_OK;
     }
     if (status != MSC_OK) {
-        status = msc_status_prefix(status, "%s: its weights", path);
+        status = msc_status_prefix(status, "%s: reading its weights", path);
         goto out;
     }
     MSC_TRY_OUT(msc_graph_read_json(out, text, n_bytes, path, is_absent ? NULL : &weights));
@@ -85,7 +85,8 @@ static const struct format *find_format(const char *path) {
 }
 
 static enum msc_status fail_format(const char *path) {
-    return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: expected a model that ends in .onnx or .json", path);
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: expected a model file that ends in .onnx or .json",
+                    path);
 }
 
 enum msc_status msc_graph_load(struct msc_graph **out, const char *path) {
@@ -105,7 +106,7 @@ enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, c
                                            : msc_graph_load(out, path);
 }
 
-// Does a binding name an input instead of a symbol?
+// True if a binding names an input rather than a symbol.
 static bool names_input(const struct msc_graph *g, const struct msc_binding bindings[], size_t n) {
     for (int32_t i = 0; i < msc_graph_n_inputs(g); i++) {
         const char *alias = msc_graph_tensor(g, msc_graph_input(g, i))->alias;

@@ -1,4 +1,4 @@
-// Model files, whichever form they have: ONNX, or MSCGraph JSON beside its weights.
+// Reads model files of any supported format: ONNX, or MSCGraph JSON with its weights.
 //
 //     struct msc_graph *g;
 //     MSC_TRY(msc_graph_load(&g, "model.onnx"));
@@ -9,27 +9,30 @@
 
 MSC_PUBLIC_BEGIN
 
-// A model file by its ending: .onnx, or MSCGraph .json beside a .safetensors of the same name.
+// Loads a model file by its extension: .onnx, or MSCGraph .json next to a .safetensors of the
+// same name.
 enum msc_status msc_graph_load(struct msc_graph **out, const char *path);
-// The same for its forms alone: MSCGraph .json may stand by itself. *has_weights tells; without them
-// nothing can be computed or folded.
+// The same if only the text forms are needed: MSCGraph .json may lack its weights file.
+// *has_weights reports whether it exists; without weights nothing can be computed or folded.
 enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path);
-// The same for a network that cannot be read without it: for inputs like these only, by their names.
+// The same for a network that can be read only for given inputs: `feeds` are inputs by name, and
+// the graph is valid only for such inputs.
 enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
                                    const struct msc_array_list *feeds);
-// The same where bindings may decide how the file is read: networks whose branches hang on a
-// length, or on an input of one integer (bound by the input's name). *is_bound: they are in
-// the graph; else it is as msc_graph_load gives it, for the caller to bind.
+// The same with bindings that may decide how the file is read: a branch may depend on a length,
+// or on an input of one integer (bound by the input's name). *is_bound: the bindings are part of
+// the graph; otherwise the graph is as from msc_graph_load and the caller must bind it.
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
                                      const struct msc_binding bindings[], size_t n);
-// The same with other weights, by the names that the file gives them and of the same shapes, before anything is
-// made of them; floats of another width are converted. Layers that are not named stay; of one that is, with the normalisation behind it,
-// all weights are. MSC_E_INVALID: there is no such weight, it does not fit, or one is missing.
+// The same with replaced weights, which are applied before any pass. Names and shapes are those
+// in the file; floats of another width are converted. Layers without a replaced weight keep
+// theirs. For any other layer, including the normalisation after it, all weights must be given.
+// MSC_E_INVALID if a name is unknown, a weight does not fit, or one is missing.
 enum msc_status msc_graph_load_weights(struct msc_graph **out, bool *is_bound, const char *path,
                                        const struct msc_binding bindings[], size_t n,
                                        const struct msc_array_list *weights);
-// The files that a model is read from beside its own, such as those of its weights; text is in the
-// arena. Whether they are there is not looked at.
+// The other files that a model is read from, such as files of weights. Text is in the arena. Does
+// not check that the files exist.
 enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct msc_arena *arena,
                                      const char *path);
 

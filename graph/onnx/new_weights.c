@@ -13,24 +13,25 @@ struct name_list {
     struct msc_graph_names table; // of the same names
 };
 
-// Components that names of one list have and those of another have not, such as a wrapper's "module.".
+// A part of the names in one list that is missing from the other list, such as a wrapper's
+// "module.".
 struct surplus {
     const char *text; // NULL: none; ends with a dot
     size_t length;
-    const char *with, *without; // a name of each list
-    size_t n;                   // how many names it tells of
+    const char *with, *without; // one name from each list
+    size_t n;                   // number of names that it explains
 };
 
 struct name_check {
     const struct msc_array_list *weights;
     struct msc_arena arena;
     struct msc_graph_names known;
-    struct name_list unknown; // new weights that the model has not
+    struct name_list unknown; // new weights that the model does not have
     struct name_list missing; // weights of the model that are not among the new ones
     char *buffer;             // for a name
 };
 
-// How many batches a normalisation was trained on: nothing that computes.
+// True for the number of batches that a normalisation was trained on, which no computation uses.
 static bool is_counter(const char *name) {
     static const char ending[] = "num_batches_tracked";
     size_t n = strlen(name), n_ending = sizeof ending - 1;
@@ -60,7 +61,7 @@ static enum msc_status list_names(struct name_check *c, const char *const known[
     }
     c->buffer = msc_arena_alloc(&c->arena, longest + sizeof "running_mean");
     if (c->unknown.names == NULL || c->missing.names == NULL || c->buffer == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for new weights");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while checking names of new weights");
     }
     for (size_t i = 0; i < c->weights->n; i++) {
         const char *name = c->weights->names[i];
@@ -76,13 +77,13 @@ static enum msc_status list_names(struct name_check *c, const char *const known[
     return MSC_OK;
 }
 
-// Behind the first dot at or behind `at`; NULL: there is none.
+// After the first dot from `at` on; NULL if there is none.
 static const char *next_component(const char *at) {
     const char *dot = strchr(at, '.');
     return dot != NULL ? dot + 1 : NULL;
 }
 
-// The name without what is in it from `at` on, in the buffer.
+// Copies the name without the `length` characters from `at` on to the buffer.
 static const char *cut(struct name_check *c, const char *name, const char *at, size_t length) {
     size_t n_before = (size_t)(at - name);
     memcpy(c->buffer, name, n_before);
@@ -90,7 +91,7 @@ static const char *cut(struct name_check *c, const char *name, const char *at, s
     return c->buffer;
 }
 
-// Where these components begin in the name; NULL: nowhere.
+// The position of these components in the name; NULL if it does not contain them.
 static const char *find_components(const char *name, const char *text, size_t length) {
     while (name != NULL && strncmp(name, text, length) != 0) {
         name = next_component(name);
@@ -98,8 +99,8 @@ static const char *find_components(const char *name, const char *text, size_t le
     return name;
 }
 
-// Counts the names without which it would be one of the others; 0, unless it is in all names or explains half
-// of what is unknown.
+// Counts the names that match a name of the other list once this part is removed. Returns 0
+// unless all names have the part, or it explains at least half of the unknown names.
 static size_t count_explained(struct name_check *c, const struct name_list *with,
                               const struct name_list *without, const char *text, size_t length) {
     size_t n = 0, n_with = 0;
@@ -133,8 +134,9 @@ static void find_surplus(struct surplus *best, struct name_check *c, const struc
     }
 }
 
-// How long the name of the batch normalisation is that has this weight, and that may have gone into another
-// layer; 0: it is of none, the model has another weight of it, or nothing that is new is the model's.
+// Length of the name of the batch normalisation that has this weight, if the normalisation may
+// have been folded into another layer. 0 if it belongs to none, if the model has another weight
+// of it, or if no new weight is the model's.
 static int lost_norm(struct name_check *c, size_t n_known, const char *name) {
     static const char *const parts[] = {"running_mean", "running_var", "weight"};
     const char *dot = strrchr(name, '.');
@@ -157,13 +159,13 @@ static enum msc_status fail_unknown(struct name_check *c, size_t n_known) {
     find_surplus(&own, c, &c->missing, &c->unknown);
     if (given.n > 0 && given.n >= own.n) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "there is no initialiser '%s' for the new weights, but '%s': strip '%.*s' "
+                        "new weight '%s' is not in the model, which has '%s': remove '%.*s' "
                         "from the names of the new weights",
                         given.with, given.without, (int)given.length, given.text);
     }
     if (own.n > 0) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "there is no initialiser '%s' for the new weights, but '%s': add '%.*s' to "
+                        "new weight '%s' is not in the model, which has '%s': add '%.*s' to "
                         "the names of the new weights",
                         own.without, own.with, (int)own.length, own.text);
     }
@@ -173,15 +175,15 @@ static enum msc_status fail_unknown(struct name_check *c, size_t n_known) {
         if (n_stem > 0) {
             return MSC_FAIL(
                 MSC_E_INVALID,
-                "there is no '%s' for the new weights; if the batch normalisation %.*s went into "
-                "another layer when this file was made, there is no place for weights that were "
-                "trained with it: export the model with it (torch.onnx.export: optimize=False, or "
+                "new weight '%s' is not in the model; if the batch normalisation %.*s was folded "
+                "into "
+                "another layer when this file was exported, weights trained with it do not fit: "
+                "export the model with the normalisation (torch.onnx.export: optimize=False, or "
                 "training=TrainingMode.PRESERVE), or with the new weights",
                 name, n_stem, name);
         }
     }
-    return MSC_FAIL(MSC_E_INVALID, "there is no initialiser '%s' for the new weights",
-                    c->unknown.names[0]);
+    return MSC_FAIL(MSC_E_INVALID, "new weight '%s' is not in the model", c->unknown.names[0]);
 }
 
 enum msc_status msc_new_weights__check_names(const struct msc_array_list *weights,
@@ -200,15 +202,15 @@ enum msc_status msc_new_weights__check_names(const struct msc_array_list *weight
 
 // ---- Layers -----------------------------------------------------------------------------------
 
-// New elements of a convolution beside an old batch normalisation, or beside a bias into which one went, would
-// be a network that nobody has trained.
+// A convolution with new elements and an old batch normalisation (or a bias that one was folded
+// into) would be a network that was never trained.
 enum msc_status msc_new_weights__check_layers(const struct msc_array_list *weights,
                                               const struct msc_layer_weight list[], size_t n,
                                               size_t n_layers) {
     const char **given = msc_alloc_zero(n_layers + 1, sizeof(given[0]));
     enum msc_status status = MSC_OK;
     if (given == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for new weights");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while checking layers of new weights");
     }
     for (size_t i = 0; i < n; i++) {
         if (msc_array_list_find(weights, list[i].name) != NULL) {
@@ -218,11 +220,12 @@ enum msc_status msc_new_weights__check_layers(const struct msc_array_list *weigh
     for (size_t i = 0; i < n && status == MSC_OK; i++) {
         const char *name = given[list[i].layer];
         if (name != NULL && msc_array_list_find(weights, list[i].name) == NULL) {
-            status = MSC_FAIL(MSC_E_INVALID,
-                              "the new weights have '%s' but not '%s', which belongs to the same "
-                              "layer; give all of a layer, or export the model with the new "
-                              "weights",
-                              name, list[i].name);
+            status =
+                MSC_FAIL(MSC_E_INVALID,
+                         "the new weights have '%s' but not '%s', which belongs to the same "
+                         "layer; give all weights of a layer, or export the model with the new "
+                         "weights",
+                         name, list[i].name);
         }
     }
     msc_free(given);
@@ -237,13 +240,12 @@ static enum msc_status fail_form(const char *name, const struct msc_array *weigh
     enum msc_dtype other = msc_array_dtype(weight);
     const char *type = msc_dtype_name(dtype), *fix = "";
     if (msc_dtype_is_float(dtype) && !msc_dtype_is_float(other)) {
-        fix =
-            "; integers may be codes of a quantised layer: save the weights themselves, as floats";
+        fix = "; integers may be codes of a quantised layer: save the weights as floats instead";
     } else if (dtype != other && !msc_dtype_is_float(dtype)) {
         fix = "; save it in the type of the initialiser";
     }
-    return MSC_FAIL(MSC_E_INVALID, "initialiser '%s' is %s%s, the new one %s%s%s", name, type,
-                    msc_dims_format(expected, n_dims, dims), msc_dtype_name(other),
+    return MSC_FAIL(MSC_E_INVALID, "initialiser '%s' is %s%s, but its replacement is %s%s%s", name,
+                    type, msc_dims_format(expected, n_dims, dims), msc_dtype_name(other),
                     msc_dims_format(found, msc_array_n_dims(weight), msc_array_dims(weight)), fix);
 }
 
@@ -262,7 +264,7 @@ enum msc_status msc_new_weights__fit(struct msc_array **out, const char *name,
     for (int64_t i = 0; msc_dtype_is_float(from) && i < msc_array_n_elements(weight); i++) {
         if (isnan(msc_array_get_double(weight, i))) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "element %lld of %lld of the new '%s' is NaN: training went wrong",
+                            "element %lld of %lld of the new '%s' is NaN: check the training",
                             (long long)i, (long long)msc_array_n_elements(weight), name);
         }
     }
@@ -276,11 +278,12 @@ enum msc_status msc_new_weights__fit(struct msc_array **out, const char *name,
         double element = msc_array_get_double(weight, i);
         if (isfinite(element) && !isfinite(msc_array_get_double(converted, i))) {
             msc_array_release(converted);
-            return MSC_FAIL(MSC_E_INVALID,
-                            "initialiser '%s' is %s, in which element %lld of %lld of the new one, "
-                            "%g, would be infinite",
-                            name, msc_dtype_name(dtype), (long long)i,
-                            (long long)msc_array_n_elements(weight), element);
+            return MSC_FAIL(
+                MSC_E_INVALID,
+                "initialiser '%s' is %s, in which element %lld of %lld of its replacement, "
+                "%g, would be infinite",
+                name, msc_dtype_name(dtype), (long long)i, (long long)msc_array_n_elements(weight),
+                element);
         }
     }
     *out = converted;

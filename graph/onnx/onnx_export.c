@@ -1,5 +1,5 @@
-// MSCGraph to ONNX: names first, then a node (or a few) for every joint in topological
-// order, then the message is packed and written in one piece.
+// Exports MSCGraph to ONNX: names first, then one or more nodes for every joint in topological
+// order. The message is then packed and written at once.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
@@ -20,7 +20,7 @@ static enum msc_status name_tensor(struct msc_onnx_export *e, int32_t tensor) {
     return e->names[tensor] == NULL ? msc_onnx__no_memory(e) : MSC_OK;
 }
 
-// An output that only repeats an input or a constant of the same name is that value: no node is
+// An output that only repeats an input or constant of the same name is that value: no node is
 // needed, and both keep their name.
 static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) {
     const struct msc_graph *g = e->graph;
@@ -42,8 +42,8 @@ static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) 
     return MSC_OK;
 }
 
-// Names that the world sees go first; then weights, then what is inside. A constant's output is the
-// weight itself, unless it is an output of the model.
+// Assigns public names first, then names of weights, then internal ones. A constant's output is
+// the weight itself, unless it is an output of the model.
 enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e) {
     const struct msc_graph *g = e->graph;
     for (int32_t i = 0; i < g->n_inputs; i++) {
@@ -68,7 +68,7 @@ enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e) {
     return MSC_OK;
 }
 
-// Outputs under edits: the names that they have been given are those of what is behind the edits.
+// Records the public names of outputs under edits; the value after the edits gets this name.
 static enum msc_status name_outputs_seen(struct msc_onnx_export *e) {
     const struct msc_sites *sites = e->options->sites;
     for (int32_t i = 0; e->options->slot_edits != NULL && i < sites->n_site_slots; i++) {
@@ -135,7 +135,8 @@ static enum msc_status onnx_export_write_joint(struct msc_onnx_export *e,
     msc_onnx__require_types(e, joint);
     msc_onnx_writer writer = msc_onnx__find_writer(joint->op);
     if (writer == NULL) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s has no ONNX form", msc_op_info(joint->op)->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "operator %s cannot be exported to ONNX",
+                        msc_op_info(joint->op)->name);
     }
     struct msc_onnx_joint j = {.e = e, .joint = joint};
     bool is_written = false;
@@ -172,7 +173,7 @@ enum msc_status msc_onnx__write_joints(struct msc_onnx_export *e) {
     return MSC_OK;
 }
 
-// A symbol keeps its name; an expression over symbols is left open.
+// A symbol keeps its name; any other expression is left unknown.
 static enum msc_status describe_dim(Onnx__TensorShapeProto__Dimension **out,
                                     struct msc_onnx_export *e, const struct msc_tensor *t, int i) {
     Onnx__TensorShapeProto__Dimension *d = msc_arena_alloc(&e->arena, sizeof(*d));
@@ -239,7 +240,7 @@ enum msc_status msc_onnx__describe_all(Onnx__ValueInfoProto ***out, size_t *n_ou
     return MSC_OK;
 }
 
-// Writes the message to `path`, or only measures it when that is NULL.
+// Writes the message to `path`, or only measures it if `path` is NULL.
 static enum msc_status onnx_export_pack(const Onnx__ModelProto *model, const char *path,
                                         uint64_t *size) {
     size_t n_bytes = onnx__model_proto__get_packed_size(model);
@@ -249,8 +250,8 @@ static enum msc_status onnx_export_pack(const Onnx__ModelProto *model, const cha
     }
     if (n_bytes > INT32_MAX) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "the model has %zu bytes, and no more than 2^31 - 1 can be "
-                        "written: elements are all in the one file",
+                        "the model has %zu bytes, but at most 2^31 - 1 can be "
+                        "written, because all weights are in the same file",
                         n_bytes);
     }
     uint8_t *bytes = msc_alloc(n_bytes);
@@ -330,7 +331,8 @@ static enum msc_status export_model(const struct msc_graph *g, const char *path,
     MSC_TRY(msc_graph_split(&split, g));
     enum msc_status status = MSC_OK;
     if (split != g && options != NULL && options->slot_edits != NULL) {
-        status = MSC_FAIL(MSC_E_STATE, "graph '%s' has edits, but is not split", g->name);
+        status =
+            MSC_FAIL(MSC_E_STATE, "graph '%s' has edits and fused joints: split it first", g->name);
     } else {
         status = export_split(split, path, size, options);
     }

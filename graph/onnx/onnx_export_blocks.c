@@ -1,6 +1,7 @@
-// Weights of 4 bits in groups that a product with floats reads: a DequantizeLinear with `block_size` right
-// before a MatMul or Gemm, over a matrix [I,O], whose groups lie along I. ONNX Runtime makes MatMulNBits
-// of just this: of no other orientation, and of groups of 16, 32, 64, ... elements only.
+// Stores 4-bit weights in groups for products with floats: a DequantizeLinear with `block_size`
+// right before a MatMul or Gemm, over a matrix [I,O] with groups along I. ONNX Runtime makes a
+// MatMulNBits only of this pattern and orientation, and only for groups of 16, 32, 64, ...
+// elements.
 #include "graph/onnx/onnx_export_form.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@ static bool is_input_axis(const struct msc_tensor *t, int32_t axis) {
     return axis == (strcmp(t->layout, "IO") == 0 ? 0 : 1);
 }
 
-// Does the joint multiply floats by the weight under this edit?
+// True if the joint multiplies floats by the weight under this edit.
 static bool multiplies_floats(const struct msc_onnx_export *e, const struct msc_joint *j,
                               const struct msc_edit *edit) {
     const struct msc_edit *weight = msc_onnx__edit_at(e, j->id, 1);
@@ -45,7 +46,7 @@ bool msc_onnx__is_blocks(const struct msc_onnx_export *e, int32_t weight,
     return fits && t->n_dims == 2 && is_input_axis(t, q->axis) && is_read_so(e, weight, edit);
 }
 
-// The quantisation of a joint's weight that is stored so; else NULL.
+// The quantisation of a joint's weight if it is stored in blocks; else NULL.
 static const struct msc_quant *blocks_of(const struct msc_onnx_export *e,
                                          const struct msc_joint *j) {
     bool is_linear = j->op == MSC_OP_LINEAR || j->op == MSC_OP_LINEAR_BIAS;
@@ -74,7 +75,7 @@ bool msc_onnx__has_limited_blocks(const struct msc_onnx_export *e, const struct 
     return false;
 }
 
-// The transpose of a matrix of 4-byte elements.
+// Transposes a matrix of 4-byte elements.
 static void *turn(struct msc_onnx_export *e, const void *elements, int64_t rows, int64_t columns) {
     const uint32_t *from = elements;
     uint32_t *to = msc_arena_array(&e->arena, (size_t)(rows * columns) + 1, sizeof(to[0]));

@@ -1,11 +1,11 @@
-// Control flow: bodies as graphs in attributes of their node. What a body reads of the graph around
-// it is read by name there.
+// Control flow: bodies as graphs in attributes of their node. A body reads values of the
+// enclosing graph by name.
 #include "graph/onnx/onnx_export_internal.h"
 
 #include <string.h>
 
-// What a body has for itself while it is written, all by its own tensors and joints; the rest is
-// shared with the graph around it.
+// State of a body while it is written, indexed by its own tensors and joints. The rest is shared
+// with the enclosing graph.
 struct own {
     const struct msc_graph *graph;
     const char **names, **outputs_seen;
@@ -68,8 +68,8 @@ static void *copy_pointers(struct msc_onnx_export *e, const void *from, size_t n
     return copy;
 }
 
-// The body that the export is set to, as a message. Inputs behind the first `n_own` are values of
-// the graph around, `outer`.
+// Writes the current body as a message. Its inputs after the first `n_own` are values of the
+// enclosing graph, `outer`.
 static enum msc_status write_graph(Onnx__GraphProto *out, struct msc_onnx_export *e, int32_t n_own,
                                    const char *const outer[]) {
     const struct msc_graph *g = e->graph;
@@ -104,7 +104,8 @@ static enum msc_status write_body(Onnx__GraphProto **out, struct msc_onnx_joint 
         return msc_onnx__no_memory(e);
     }
     if (body->n_inputs - n_own > j->joint->n_operands - first_outer) {
-        return MSC_FAIL(MSC_E_INVALID, "its body has %d inputs", (int)body->n_inputs);
+        return MSC_FAIL(MSC_E_INVALID, "its body has %d inputs, more than the joint has operands",
+                        (int)body->n_inputs);
     }
     give_own(e, &inside);
     enum msc_status status =
@@ -130,7 +131,7 @@ static enum msc_status put_bodies(struct msc_onnx_joint *j, const char *const na
 static enum msc_status count_states(int64_t *out, const struct msc_onnx_joint *j, const char *key) {
     return msc_joint_attr_i64(j->joint, key, out) && *out >= 0 && *out <= j->joint->n_operands
                ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID, "it has no %s", key);
+               : MSC_FAIL(MSC_E_INVALID, "attribute %s is missing or out of range", key);
 }
 
 static enum msc_status put_list(struct msc_onnx_joint *j, const char *key) {
@@ -160,7 +161,7 @@ enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j) {
     int64_t n_states, n_scans;
     bool has_batch;
     if (!msc_joint_attr_bool(j->joint, "has_batch", &has_batch) || has_batch) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "ONNX has, since opset 9, no scan with a batch axis");
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "ONNX has no Scan with a batch axis since opset 9");
     }
     MSC_TRY(count_states(&n_states, j, "n_states"));
     MSC_TRY(count_states(&n_scans, j, "n_scans"));

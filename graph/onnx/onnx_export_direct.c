@@ -1,12 +1,12 @@
-// Operators as ops.def says them: operands in the order of the roles, parameters that are
-// attributes here as initialisers, attributes under ONNX's names.
+// Writes operators as ops.def defines them: operands in the order of the roles, attributes that
+// are inputs in ONNX as initialisers, attributes under ONNX's names.
 #include "base/str.h"
 #include "graph/onnx/onnx_export_internal.h"
 #include "graph/op_attrs.h"
 
 #include <string.h>
 
-// A single integer is a scalar, but for TopK, which wants a list of one.
+// A single integer is a scalar, except for TopK, which requires a list of one.
 static enum msc_status integer_input(const char **out, struct msc_onnx_joint *j, const char *key) {
     int64_t value;
     if (!msc_joint_attr_i64(j->joint, key, &value)) {
@@ -24,7 +24,7 @@ static enum msc_status integer_input(const char **out, struct msc_onnx_joint *j,
                                      sizeof(copy[0]));
 }
 
-// One number of the type of the first operand.
+// One number, in the type of the first operand.
 enum msc_status msc_onnx__real_input(const char **out, struct msc_onnx_joint *j, const char *key) {
     struct msc_onnx_export *e = j->e;
     enum msc_dtype dtype = msc_graph_tensor(e->graph, j->joint->operands[0])->dtype;
@@ -74,7 +74,7 @@ static enum msc_status find_input(const char **out, struct msc_onnx_joint *j, in
     }
 }
 
-// How many inputs the node has: all operands, and parameters behind them.
+// Number of inputs of the node: all operands, and parameters after them.
 static int count_inputs(const struct msc_onnx_joint *j) {
     struct msc_op_role role;
     int n = 0;
@@ -172,11 +172,11 @@ enum msc_status msc_onnx__write_direct(struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
-// One attribute more, which the joint's operator implies.
+// Writes one additional attribute that the joint's operator implies.
 enum msc_status msc_onnx__write_implied(struct msc_onnx_joint *j) {
     static const struct {
         enum msc_op op;
-        const char *key, *text; // text NULL: the number
+        const char *key, *text; // text NULL: use `number`
         int64_t number;
     } implied[] = {
         {MSC_OP_MOD, "fmod", NULL, 1},

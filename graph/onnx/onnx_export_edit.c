@@ -1,4 +1,4 @@
-// What edited slots read: other elements in a weight's place, masked values, quantised variants.
+// Values that edited slots read: replaced elements of a weight, masked values, quantised values.
 // Each (tensor, edit) is made once.
 #include "graph/onnx/onnx_export_form.h"
 
@@ -10,8 +10,8 @@ struct msc_onnx_pair {
     const char *value;
 };
 
-// True when every use of the weight has this edit: then the elements of the model need not be there,
-// and what takes their place has their name.
+// True if every use of the weight has this edit. Then the model's elements are not needed, and
+// the edited value takes their name.
 static bool is_all_edited(const struct msc_onnx_export *e, int32_t weight,
                           const struct msc_edit *edit) {
     const struct msc_graph *g = e->graph;
@@ -62,8 +62,9 @@ static enum msc_status put_elements(const char *result, struct msc_onnx_export *
                                      msc_array_dims(a), copy, n_bytes);
 }
 
-// Elements under all of an edit but a quantisation or rounding at its end, and that. With a shift a
-// bias is integers only where it takes that (msc_onnx__shift_bias).
+// Writes elements, to which all of the edit except a final quantisation or rounding was applied,
+// with that final step. A bias with a shift is stored as integers only where the shift is part of
+// it (msc_onnx__shift_bias).
 static enum msc_status put_edited(const char *result, struct msc_onnx_export *e, int32_t weight,
                                   const struct msc_array *elements, const struct msc_edit *edit) {
     if (msc_edit_quant(edit) != NULL) {
@@ -77,7 +78,7 @@ static enum msc_status put_edited(const char *result, struct msc_onnx_export *e,
                : put_elements(result, e, elements);
 }
 
-// A weight or a bias.
+// Writes a weight or bias under an edit.
 static enum msc_status edit_constant(const char **out, struct msc_onnx_export *e, int32_t weight,
                                      const struct msc_edit *edit) {
     const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
@@ -95,7 +96,7 @@ static enum msc_status edit_constant(const char **out, struct msc_onnx_export *e
     return status;
 }
 
-// Multiplies by 1 where a channel is kept, by 0 where not.
+// Multiplies by 1 if a channel is kept, else by 0.
 static enum msc_status mask_activation(const char **value, struct msc_onnx_export *e,
                                        int32_t tensor, const struct msc_channel_mask *mask) {
     const char *base = e->names[tensor], *inputs[2] = {*value};
@@ -138,7 +139,7 @@ static enum msc_status edit_activation(const char **out, struct msc_onnx_export 
     return MSC_OK;
 }
 
-// What makes the value last may have the name of an output of the model.
+// Gives the final value the name of an output of the model, if it is one.
 static void take_output_name(const char **value, struct msc_onnx_export *e, int32_t tensor,
                              const struct msc_edit *edit) {
     const struct msc_sites *sites = e->options->sites;

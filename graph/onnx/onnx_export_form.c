@@ -1,5 +1,5 @@
-// Which forms a joint is written in, what its edits are, and the small ones: limits, shapes,
-// shields. What is matched was measured with ONNX Runtime 1.32.
+// Selects the form of a joint, finds its edits, and writes the small forms: bounds, shapes,
+// shields. Matching was measured with ONNX Runtime 1.32.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"
@@ -37,7 +37,7 @@ const struct msc_edit *msc_onnx__byte_edit(const struct msc_onnx_export *e, int3
     return msc_onnx__is_byte(edit) ? edit : NULL;
 }
 
-// Adds the edit of one use; false when it differs from those before.
+// Adds the edit of one use; false if it differs from the previous ones.
 static bool add_use(const struct msc_edit **all, const struct msc_edit *edit) {
     if (edit == NULL || edit->quant.axis >= 0 ||
         (*all != NULL && !msc_hash_equal((*all)->hash, edit->hash))) {
@@ -68,7 +68,7 @@ const struct msc_edit *msc_onnx__byte_edit_of(const struct msc_onnx_export *e, i
     return edit;
 }
 
-// Factors have to be integers of a byte, and biases, where there are any, are rounded then.
+// All factors must be 8-bit integers; a bias, if any, is then rounded.
 bool msc_onnx__computes_integers(const struct msc_onnx_export *e, const struct msc_joint *j) {
     if (!msc_onnx__has_forms(e) || !msc_target_is_integer(role_of(e, j))) {
         return false;
@@ -94,8 +94,8 @@ static bool has_known_dims(const struct msc_graph *g, int32_t tensor) {
     return true;
 }
 
-// A product and an addition become one integer kernel only where dims are known; else the addition
-// is one of floats.
+// A product and an addition are fused into one integer kernel only if all dims are known;
+// otherwise the addition is one of floats.
 static bool adds_floats(const struct msc_graph *g, const struct msc_slot *slot) {
     const struct msc_joint *j = msc_graph_joint(g, slot->joint);
     return slot->kind == MSC_SITE_BIAS && j->op == MSC_OP_LINEAR_BIAS &&
@@ -178,8 +178,8 @@ static enum msc_status form_limit(bool *is_written, struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
-// The shape of a tensor is that of its bytes: a reader of the floats would keep what makes them from
-// being matched.
+// Takes the shape of the bytes instead of the floats: a consumer of the floats would prevent the
+// node that produces them from being matched.
 static enum msc_status form_shape(bool *is_written, struct msc_onnx_joint *j) {
     const int32_t *readers;
     int32_t tensor = j->joint->operands[0];
@@ -207,7 +207,7 @@ static enum msc_status form_shape(bool *is_written, struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
-// Float weights between pairs would be quantised at load, one scale for all of them.
+// Float weights between pairs would be quantised at load, with one scale for all.
 static bool is_weighted(enum msc_op op) {
     switch (op) {
     case MSC_OP_CONV1D:
@@ -230,7 +230,7 @@ static bool needs_shield(const struct msc_onnx_export *e, const struct msc_joint
            !msc_onnx__computes_integers(e, j);
 }
 
-// The Relu between a joint, which it alone reads, and a pair; NULL: there is none.
+// The Relu between a joint, whose only consumer it is, and a pair; NULL if there is none.
 static const struct msc_joint *relu_behind(const struct msc_onnx_export *e,
                                            const struct msc_joint *j) {
     const int32_t *readers;
@@ -244,7 +244,7 @@ static const struct msc_joint *relu_behind(const struct msc_onnx_export *e,
     return reader->op == MSC_OP_RELU && is_kept ? reader : NULL;
 }
 
-// Shields what it reads, as a leaky limit of slope 0.
+// Writes a Relu as a LeakyRelu of slope 0, which shields the joint before it.
 static enum msc_status form_relu(bool *is_written, struct msc_onnx_joint *j) {
     const char *input, *output = j->e->names[j->joint->outputs[0]];
     int32_t before = j->joint->operands[0];
@@ -289,7 +289,7 @@ static const form_fn forms[MSC_OP_COUNT] = {
     [MSC_OP_PERMUTE_DIMS] = msc_onnx__form_move,
 };
 
-// Joints of shapes that were for others than their forms.
+// Omits also shape joints whose consumers have forms that do not read them.
 enum msc_status msc_onnx__find_unread(struct msc_onnx_export *e) {
     const struct msc_graph *g = e->graph;
     if (!msc_onnx__has_forms(e)) {
@@ -324,7 +324,7 @@ enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j)
     return *is_written || form == NULL ? MSC_OK : form(is_written, j);
 }
 
-// Joints that are left float, but have an integer kernel which would be matched.
+// Joints that remain float, but have a slower integer kernel that would be matched.
 static bool has_slower_kernel(enum msc_op op) {
     return op == MSC_OP_SOFTMAX || op == MSC_OP_WHERE || op == MSC_OP_AVG_POOL1D ||
            op == MSC_OP_AVG_POOL2D || op == MSC_OP_AVG_POOL3D;
@@ -346,7 +346,7 @@ enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
-// A leaky limit of slope 1 is part of the kernel that makes what it reads.
+// A LeakyRelu of slope 1 becomes part of the kernel that produces its input.
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j) {
     bool is_needed = needs_shield(j->e, j->joint) && relu_behind(j->e, j->joint) == NULL;
     if (!is_needed && !msc_onnx__has_limited_blocks(j->e, j->joint)) {

@@ -1,4 +1,4 @@
-// Numbers and activation functions by kernels of sums and products of bytes.
+// Scalars and activation functions as byte kernels for sums and products.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"
@@ -7,7 +7,7 @@
 
 enum { SIGNED_OFFSET = 128, MOST_BYTE = 255 };
 
-// Between bytes x = (q - z) * s this is what an addition of (q - z) * (alpha * s) and beta gives.
+// For bytes x = (q - z) * s, the hard sigmoid is the sum of (q - z) * (alpha * s) and beta.
 bool msc_onnx__is_saturated_sum(const struct msc_onnx_export *e, const struct msc_joint *j) {
     float alpha, beta;
     return j->op == MSC_OP_HARD_SIGMOID && msc_onnx__byte_edit(e, j->id, 0) != NULL &&
@@ -16,8 +16,9 @@ bool msc_onnx__is_saturated_sum(const struct msc_onnx_export *e, const struct ms
            alpha > 0 && beta > 0;
 }
 
-// A number behind DequantizeLinear, as the byte 1 of that scale, or 1 below the zero point, with as
-// many axes as what it stands beside: these let the kernel stay between convolutions of its layout.
+// Adds a scalar as a DequantizeLinear of a byte 1 above or below the zero point, with the value's
+// magnitude as scale. It has as many axes as the other operand, so that the kernel can use the
+// layout of convolutions.
 static enum msc_status add_number(const char **out, struct msc_onnx_joint *j, int n_dims,
                                   double value) {
     static const int64_t ones[MSC_MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -88,15 +89,16 @@ enum msc_status msc_onnx__form_hard_sigmoid(bool *is_written, struct msc_onnx_jo
     return msc_onnx__add_node(&j->node, j->e, "Add", j->joint->name, terms, 2, &output, 1);
 }
 
-// Between bytes x = (q - z) * s, where 3 is k steps, clip(x + 3, 0, 6) / 6 is (c - (z - k)) * s / 6 of
-// bytes c, which are q within z - k ... z + k: no rounding is between the product and what it reads.
+// For bytes x = (q - z) * s, with 3 equal to k steps, clip(x + 3, 0, 6) / 6 is (c - (z - k)) * s
+// / 6, where c is q clipped to z - k ... z + k. Nothing is rounded between the product and its
+// input.
 struct gate {
     const struct msc_quant *x;
-    int32_t offset;      // of x's bytes to its integers
-    int32_t zero, limit; // where the bytes c begin and end
+    int32_t offset;      // added to x's integers to get its bytes
+    int32_t zero, limit; // lowest and highest byte c
 };
 
-// Further from an integer than float32 can tell.
+// Larger than a rounding error of float32: beyond it, the number is not an integer.
 static const double most_off = 1e-3;
 
 static bool find_gate(struct gate *g, const struct msc_onnx_export *e, const struct msc_joint *j) {

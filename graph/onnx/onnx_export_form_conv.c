@@ -1,5 +1,5 @@
-// Joints that are convolutions of one channel each: average pooling, batch normalisation; and means
-// over images, which are pooling.
+// Joints written as depthwise convolutions (average pooling, batch normalisation), and means over
+// images, written as pooling.
 #include "graph/onnx/onnx_export_form.h"
 
 #include <math.h>
@@ -7,8 +7,8 @@
 
 enum { IMAGE_DIMS = 4, CHANNEL_AXIS = 1 };
 
-// A convolution of integers reads one pair and writes what the next one reads. The target's role says
-// whether there is one that computes the same.
+// True if the joint reads from a pair and its output is read through one, and the target's role
+// says that an integer convolution computes the same.
 static bool is_between_pairs(const struct msc_onnx_joint *j) {
     const struct msc_target *target = j->e->options->sites->scheme.target;
     return msc_onnx__byte_edit(j->e, j->joint->id, 0) != NULL &&
@@ -23,9 +23,9 @@ static int64_t count_channels(const struct msc_onnx_joint *j) {
 struct depthwise {
     int64_t channels, kernel[2];
     const int8_t *weight; // [channels, 1, kernel[0], kernel[1]]
-    const float *scales;  // [channels], or one
+    const float *scales;  // [channels], or one for all
     int64_t n_scales;
-    const int32_t *bias; // [channels] of the steps input scale * scales; NULL: none
+    const int32_t *bias; // [channels] in units of input scale * scales; NULL: none
     float input_scale;
 };
 
@@ -49,7 +49,7 @@ static enum msc_status add_factor(const char **out, struct msc_onnx_joint *j,
     return msc_onnx__put_int(j->e, j->e->nodes[j->e->n_nodes - 1], "axis", 0);
 }
 
-// Integers of the steps of sums, behind DequantizeLinear.
+// Adds a bias of integers in units of `steps`, with a DequantizeLinear.
 static enum msc_status add_bias(const char **out, struct msc_onnx_joint *j, int64_t n,
                                 const int32_t bias[], const float steps[]) {
     const char *inputs[2], *name = msc_arena_printf(&j->e->arena, "%s.bias", j->joint->name);
@@ -89,7 +89,8 @@ static enum msc_status write_depthwise(struct msc_onnx_joint *j, const struct de
     return msc_onnx__put_ints(j->e, j->node, "kernel_shape", d->kernel, 2);
 }
 
-// Ones of scale 1 / elements: the integer kernel of pooling itself is many times slower.
+// A convolution of ones with scale 1 / elements; the integer kernel for pooling is many times
+// slower.
 enum msc_status msc_onnx__form_pool(bool *is_written, struct msc_onnx_joint *j) {
     struct depthwise d = {.channels = count_channels(j), .n_scales = 1};
     if (!is_between_pairs(j) || d.channels < 1 ||
@@ -112,7 +113,7 @@ enum msc_status msc_onnx__form_pool(bool *is_written, struct msc_onnx_joint *j) 
     return msc_onnx__put_attrs(j, "strides padding");
 }
 
-// The constant of an operand; NULL where it is not float32 of so many elements.
+// The constant operand with this role; NULL if it is not float32 with n elements.
 static const float *constant_of(const struct msc_onnx_joint *j, const char *role, int64_t n) {
     int32_t tensor = j->joint->operands[msc_joint_operand(j->joint, role)];
     int32_t weight = tensor == MSC_NO_ID ? MSC_NO_ID : msc_graph_weight_of(j->e->graph, tensor);
@@ -125,7 +126,8 @@ static const float *constant_of(const struct msc_onnx_joint *j, const char *role
 enum { MOST_WEIGHT = 127 };
 static const float most_bias = 0x1p30f; // leaves room for the products that are added to it
 
-// y = factor * x + summand: the scale makes the weight +-127, unless the bias would not fit then.
+// y = factor * x + summand: the scale makes the weight +-127, unless the bias would then
+// overflow.
 static enum msc_status put_channels(struct depthwise *d, struct msc_onnx_export *e,
                                     const float factors[], const float summands[]) {
     size_t n = (size_t)d->channels;
@@ -148,8 +150,8 @@ static enum msc_status put_channels(struct depthwise *d, struct msc_onnx_export 
     return MSC_OK;
 }
 
-// The summand is rounded to steps of factor * input scale / 127: a 254th of what the input itself is
-// rounded by, at most.
+// The summand is rounded to steps of factor * input scale / 127. The error is at most 1/254 of a
+// step of the input.
 enum msc_status msc_onnx__form_batch_norm(bool *is_written, struct msc_onnx_joint *j) {
     struct depthwise d = {.channels = count_channels(j), .kernel = {1, 1}};
     int64_t axis = CHANNEL_AXIS;
@@ -207,7 +209,7 @@ enum msc_status msc_onnx__form_mean(bool *is_written, struct msc_onnx_joint *j) 
     return msc_onnx__add_node(&j->node, j->e, "Squeeze", j->joint->name, inputs, 2, &output, 1);
 }
 
-// ---- What is added behind a convolution -------------------------------------------------------
+// ---- Summands after a convolution -------------------------------------------------------------
 
 // Operands of convolutions.
 enum { DATA, WEIGHT, BIAS };
@@ -226,15 +228,16 @@ static int64_t count_outputs(const struct msc_onnx_export *e, const struct msc_j
     return msc_graph_tensor(e->graph, j->operands[WEIGHT])->dims[0];
 }
 
-static const float most_sum = 0x1.1p30f; // of weights that are wide enough for most_bias, rounded
+// Limit of a bias in steps: most_bias plus the error of weights that were widened for it.
+static const float most_sum = 0x1.1p30f;
 
-// The rounding of a joint's bias; NULL: there is no bias, or it is not rounded.
+// The rounding of a joint's bias; NULL if there is no bias or it is not rounded.
 static const struct msc_bias_rounding *find_rounding(const struct msc_onnx_export *e,
                                                      const struct msc_joint *j) {
     return has_bias(j) ? msc_edit_rounding(msc_onnx__edit_at(e, j->id, BIAS)) : NULL;
 }
 
-// A bias is rounded with what it takes, where there is one.
+// If the bias is rounded, its rounding must include the shift.
 bool msc_onnx__takes_shift(const struct msc_onnx_export *e, const struct msc_tail *tail) {
     const struct msc_joint *j = tail->maker;
     const struct msc_bias_rounding *rounding = find_rounding(e, j);
@@ -252,7 +255,7 @@ bool msc_onnx__takes_shift(const struct msc_onnx_export *e, const struct msc_tai
     return true;
 }
 
-// [n] integers of the bias and what it takes together.
+// Rounds the bias plus shift to [n] integers.
 static enum msc_status round_shifted(int32_t integers[], const struct msc_onnx_export *e,
                                      const struct msc_joint *j, const struct msc_bias_rounding *r) {
     const struct msc_tensor *t =

@@ -1,7 +1,7 @@
-// What moves integers. Channel shuffles are Reshape, Transpose of five axes, Reshape: between
-// layouts that the runtime turns these are slower than the rest of their block, one Gather of bytes
-// is not. Padding is of bytes: there is no matching of floats. Images are resized before the runtime
-// turns them.
+// Forms of moves. A channel shuffle is Reshape, Transpose of five axes, Reshape. ONNX Runtime
+// changes layouts around these, which is slower than the rest of the block; one Gather of bytes
+// is not. Padding is of bytes, because padding of floats is not matched. Images are resized
+// before the runtime changes the layout.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/shuffle.h"
 
@@ -14,7 +14,7 @@ static bool is_same_dim(const struct msc_tensor *a, int i, const struct msc_tens
            (a->dims[i] >= 0 || a->prims[i] != MSC_NO_ID);
 }
 
-// Of channels of images, between quantised tensors.
+// True for channels of images, between quantised tensors.
 static bool is_for_bytes(const struct msc_onnx_export *e, const struct msc_shuffle *s) {
     return s->axis == CHANNEL_AXIS &&
            msc_graph_tensor(e->graph, s->merge->outputs[0])->n_dims == IMAGE_DIMS &&
@@ -79,7 +79,7 @@ static bool is_without_effect(const struct msc_joint *j) {
     return n > 0;
 }
 
-// What is padded with zeros is so with the bytes that stand for 0.
+// Pads the bytes; zeros become the byte that represents 0.
 enum msc_status msc_onnx__form_pad(bool *is_written, struct msc_onnx_joint *j) {
     struct msc_onnx_export *e = j->e;
     const char *value, *inputs[4], *parts[3];

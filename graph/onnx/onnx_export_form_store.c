@@ -1,22 +1,22 @@
-// Bytes and constants in the forms that fuse.
+// Bytes and constants in fusable forms.
 #include "graph/onnx/onnx_export_form.h"
 
 #include <string.h>
 
-enum { SIGNED_OFFSET = 128 }; // of bytes that were signed
+enum { SIGNED_OFFSET = 128 }; // turns signed into unsigned bytes
 
 static const struct msc_onnx_integers unsigned_bytes = {MSC_ONNX_UINT8, 0, 255, 8};
 
 static enum msc_status add_byte(const char **out, struct msc_onnx_export *e, const char *base,
                                 const char *what, int32_t value) {
     if (value < unsigned_bytes.low || value > unsigned_bytes.high) {
-        return MSC_FAIL(MSC_E_INVALID, "%s %d of '%s' is no byte", what, (int)value, base);
+        return MSC_FAIL(MSC_E_INVALID, "%s %d of '%s' is not in 0 to 255", what, (int)value, base);
     }
     const char *name = msc_arena_printf(&e->arena, "%s_%s", base, what);
     return msc_onnx__add_integers(out, e, name, &unsigned_bytes, 0, NULL, &value, 1);
 }
 
-// Is the tensor made of integers that were in this range before?
+// True if a move produced the tensor from integers of the same range.
 static bool is_moved_from(const struct msc_onnx_export *e, int32_t tensor,
                           const struct msc_edit *edit) {
     const struct msc_target *target = e->options->sites->scheme.target;
@@ -28,9 +28,9 @@ static bool is_moved_from(const struct msc_onnx_export *e, int32_t tensor,
     return before != NULL && msc_hash_equal(before->hash, edit->hash);
 }
 
-// The bytes that a pair behind the tensor lets through. QuantizeLinear saturates to the whole range
-// of the type; rounding is monotonic, so that limits of the floats are the rounded limits of the
-// integers.
+// The range of bytes that a pair after the tensor lets through. QuantizeLinear saturates to the
+// whole range of the type. Rounding is monotonic, so bounds of the floats become the rounded
+// bounds of the integers.
 static void find_range(int32_t *low, int32_t *high, const struct msc_onnx_export *e, int32_t tensor,
                        const struct msc_edit *edit) {
     const struct msc_quant *q = &edit->quant;
@@ -47,7 +47,7 @@ static void find_range(int32_t *low, int32_t *high, const struct msc_onnx_export
     *high = is_within ? unsigned_bytes.high : *high + offset;
 }
 
-// A factor before a pair is the scale that the pair rounds with: rint(a x / s) = rint(x / (s / a)).
+// A factor before a pair becomes part of the pair's scale: rint(a x / s) = rint(x / (s / a)).
 static enum msc_status scale_of_tail(const char **scale, struct msc_onnx_export *e, int32_t tensor,
                                      const struct msc_quant *q) {
     struct msc_tail tail;
@@ -93,7 +93,7 @@ enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_exp
     return msc_onnx__add_step(value, e, "DequantizeLinear", floats, inputs, 3);
 }
 
-// Dims of the integers and of their scales, where both broadcast: blocks are axes of their own.
+// Dims of the integers and their scales, chosen so that they broadcast: each block is an axis.
 struct folded {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS], scale_dims[MSC_MAX_DIMS];
@@ -124,7 +124,7 @@ static bool describe_folded(struct folded *f, const struct msc_tensor *t,
     return true;
 }
 
-// Zero points as floats; NULL when memory is short.
+// Zero points as floats; NULL if memory is short.
 static const float *float_zero_points(struct msc_onnx_export *e, const struct msc_quant *q,
                                       bool *has_any) {
     float *out = msc_arena_array(&e->arena, (size_t)q->n + 1, sizeof(out[0]));
@@ -159,7 +159,7 @@ static enum msc_status add_factors(struct factors *out, struct msc_onnx_export *
                                      q->scales, (size_t)q->n * sizeof(float));
 }
 
-// (q - z) * s in floats; the node added last makes *value.
+// (q - z) * s in floats; the last node added produces *value.
 static enum msc_status scale_integers(const char **value, struct msc_onnx_export *e,
                                       const char *base, const struct factors *factors) {
     const char *floats = msc_arena_printf(&e->arena, "%s_floats", base);
@@ -184,7 +184,7 @@ enum msc_status msc_onnx__scale_bias(const char *result, struct msc_onnx_export 
     return MSC_OK;
 }
 
-// A DequantizeLinear would run each time.
+// Computed at load; a DequantizeLinear would run every time.
 enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct msc_onnx_export *e,
                                       int32_t weight, const struct msc_array *elements,
                                       const struct msc_quant *q) {
@@ -222,10 +222,10 @@ enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct 
     return MSC_OK;
 }
 
-// What a table is stored as, to be taken from.
+// How a table is stored for taking rows.
 struct table {
     const char *integers, *base;
-    struct factors factors; // along the axis that is taken from, or for all
+    struct factors factors; // along the axis that rows are taken from, or for all
     int64_t axis;
     bool is_by_row;
 };
@@ -256,7 +256,7 @@ static enum msc_status take_rows(const char **value, struct msc_onnx_joint *j, c
     return msc_onnx__put_int(j->e, j->e->nodes[j->e->n_nodes - 1], "axis", table->axis);
 }
 
-// Is all that is done to the table its quantisation, with one scale or one for each row?
+// True if the table is only quantised, with one scale or one for each row.
 static bool describe_table(struct table *out, const struct msc_onnx_export *e,
                            const struct msc_joint *j) {
     int32_t weight = msc_graph_weight_of(e->graph, j->operands[0]);
@@ -271,7 +271,7 @@ static bool describe_table(struct table *out, const struct msc_onnx_export *e,
     return t->data != NULL && (!out->is_by_row || out->axis == edit->quant.axis);
 }
 
-// Rows are taken as integers, and only these become floats.
+// Takes rows as integers and converts only these to floats.
 enum msc_status msc_onnx__form_take(bool *is_written, struct msc_onnx_joint *j) {
     struct msc_onnx_export *e = j->e;
     struct table table;

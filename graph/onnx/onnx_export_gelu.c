@@ -1,5 +1,5 @@
-// Gelu is an operator since opset 20. Float models of older opsets have it as a formula, as exporters
-// wrote it: x * (1 + erf(x / sqrt(2))) / 2, or its approximation by a tangent.
+// Gelu is an operator since opset 20. Float models with older opsets have the formula x * (1 +
+// erf(x / sqrt(2))) / 2, or its tanh approximation.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
@@ -17,7 +17,7 @@ static bool has_edits(const struct msc_onnx_export *e) {
     return false;
 }
 
-// *value becomes `op_type` of it and a number.
+// Applies `op_type` to *value and a scalar.
 static enum msc_status with_number(const char **value, struct msc_onnx_joint *j,
                                    const char *op_type, const char *what, float number) {
     struct msc_onnx_export *e = j->e;

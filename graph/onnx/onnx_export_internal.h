@@ -1,5 +1,5 @@
-// What graph/onnx_export*.c share: the model as it is put together, and one writer for each family
-// of operators. Everything lives in one arena; elements of weights are borrowed from the graph.
+// Shared by graph/onnx_export*.c: the model while it is assembled, and one writer for each family
+// of operators. All data is in one arena; elements of weights are borrowed from the graph.
 #ifndef MSC_GRAPH_ONNX_ONNX_EXPORT_INTERNAL_H
 #define MSC_GRAPH_ONNX_ONNX_EXPORT_INTERNAL_H
 
@@ -8,7 +8,7 @@
 #include "graph/onnx/onnx.h"
 #include "graph/onnx/onnx_file_internal.h"
 
-// Tables that unpack weights (graph/onnx/onnx_export_pack.c); NULL before a weight needs it.
+// Tables that unpack weights (graph/onnx/onnx_export_pack.c); NULL until a weight needs them.
 struct msc_onnx_unpacking {
     const char *tables[2][8][2]; // [width - 1][first bit][has the sign]
 };
@@ -17,46 +17,46 @@ struct msc_onnx_export {
     const struct msc_graph *graph;
     const struct msc_onnx_export_options *options; // never NULL
     struct msc_arena arena;
-    struct msc_graph_names value_names, node_names; // those taken
+    struct msc_graph_names value_names, node_names; // names in use
     const char **names;                             // [n_tensors] the value that holds a tensor
-    // [n_tensors] names that the world sees, of outputs of the model that have edits: what makes
-    // them writes another value. NULL: none has.
+    // [n_tensors] public names of the model's outputs that have edits: their producers write a
+    // value of another name. NULL if there are none.
     const char **outputs_seen;
     struct msc_onnx_moved **moved; // [n_tensors] the integers that a tensor has been written as
-    bool *is_unread;               // [n_joints] joints to be left out; NULL: none are
-    bool *is_written;              // [n_tensors] a weight that has its initialiser
+    bool *is_unread;               // [n_joints] joints to omit; NULL: none
+    bool *is_written;              // [n_tensors] weights whose initialiser has been written
     struct msc_array **arrays;     // references to arrays made here
     size_t n_arrays, arrays_capacity;
     Onnx__NodeProto **nodes;
     size_t n_nodes, nodes_capacity;
     Onnx__TensorProto **initializers;
     size_t n_initializers, initializers_capacity;
-    struct msc_onnx_pair *pairs; // tensors under edits made so far
+    struct msc_onnx_pair *pairs; // edited tensors made so far
     size_t n_pairs, pairs_capacity;
     struct msc_onnx_unpacking unpacking;
-    int opset; // that the model has at least; all of it is known once everything is written
+    int opset; // lower bound of the opset, final once everything is written
 };
 
-// One joint as writers see it.
+// One joint, as writers see it.
 struct msc_onnx_joint {
     struct msc_onnx_export *e;
     const struct msc_joint *joint;
-    const char **inputs;   // [n_inputs] value names, "" where absent, edited where an edit is
-    size_t n_inputs;       // the joint's operands, and a bias that a form gives it
-    Onnx__NodeProto *node; // the last one added, which makes the joint's outputs
+    const char **inputs;   // [n_inputs] value names: edited if there is an edit, "" if absent
+    size_t n_inputs;       // the joint's operands, and a bias if a form adds one
+    Onnx__NodeProto *node; // the last node added, which produces the joint's outputs
 };
 
 typedef enum msc_status (*msc_onnx_writer)(struct msc_onnx_joint *j);
 
-// NULL when the operator has no ONNX form.
+// NULL if the operator cannot be exported to ONNX.
 msc_onnx_writer msc_onnx__find_writer(enum msc_op op);
 
-// A name that nothing has yet: `wanted`, or it with the first free number.
+// An unused name: `wanted`, or `wanted` with the first free number.
 const char *msc_onnx__free_name(struct msc_onnx_export *e, struct msc_graph_names *names,
                                 const char *wanted);
 enum msc_status msc_onnx__no_memory(const struct msc_onnx_export *e);
 
-// Adds a node that reads `inputs` (trailing "" are dropped). Its name is `name` or like it; its
+// Adds a node that reads `inputs` (trailing "" are dropped). Its name is `name`, made unique; its
 // outputs are `outputs`, borrowed.
 enum msc_status msc_onnx__add_node(Onnx__NodeProto **out, struct msc_onnx_export *e,
                                    const char *op_type, const char *name,
@@ -77,14 +77,14 @@ enum msc_status msc_onnx__put_ints(struct msc_onnx_export *e, Onnx__NodeProto *n
 
 enum msc_status msc_onnx__put_floats(struct msc_onnx_export *e, Onnx__NodeProto *node,
                                      const char *name, const float values[], size_t n);
-// The parts of `text` between commas.
+// Puts a list of strings: the parts of `text` between commas.
 enum msc_status msc_onnx__put_texts(struct msc_onnx_export *e, Onnx__NodeProto *node,
                                     const char *name, const char *text);
 
 enum msc_status msc_onnx__put_graph(struct msc_onnx_export *e, Onnx__NodeProto *node,
                                     const char *name, Onnx__GraphProto *graph);
 
-// The graph's notes and the metadata of the options, once the graph is described.
+// Writes the graph's notes and the metadata of the options. Call after the graph is described.
 enum msc_status msc_onnx__write_notes(Onnx__ModelProto *model, struct msc_onnx_export *e);
 
 // Steps of graph/onnx/onnx_export.c, for the model's graph and for bodies.
@@ -99,13 +99,14 @@ enum msc_status msc_onnx__write_if(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_loop(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j);
 
-// The least opset (graph/onnx/onnx_export_opset.c). While joints are written: begins with the model's
-// own, and takes in the element types of a joint.
+// The lowest opset (graph/onnx/onnx_export_opset.c). Starts with the model's own; require_types
+// raises it for the element types of a joint. Call these while joints are written.
 void msc_onnx__begin_opset(struct msc_onnx_export *e);
 void msc_onnx__require_types(struct msc_onnx_export *e, const struct msc_joint *j);
-// Once all nodes are written: settles e->opset and gives them the form that it has.
+// Call after all nodes are written: sets e->opset and converts the nodes to the forms of that
+// opset.
 enum msc_status msc_onnx__settle_opset(struct msc_onnx_export *e);
-int64_t msc_onnx__ir_version(int64_t opset); // the least that has it
+int64_t msc_onnx__ir_version(int64_t opset); // the lowest that supports the opset
 
 // Writer of graph/onnx/onnx_export_gelu.c.
 enum msc_status msc_onnx__write_gelu(struct msc_onnx_joint *j);
@@ -116,28 +117,28 @@ enum msc_status msc_onnx__write_resize(struct msc_onnx_joint *j);
 // Writers of graph/onnx/onnx_export_direct.c.
 enum msc_status msc_onnx__write_direct(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_implied(struct msc_onnx_joint *j);
-// The node's attributes of these keys (with spaces between), under ONNX's names, where the joint
-// has them; not those that are inputs.
+// Puts the node's attributes with these keys (separated by spaces) under ONNX's names, if the
+// joint has them and they are not inputs.
 enum msc_status msc_onnx__put_attrs(struct msc_onnx_joint *j, const char *keys);
-// The value of a float parameter: the operand of this role, or the attribute as an initialiser of
-// the first operand's type; "" when it is neither.
+// The value of a float parameter: the operand with this role, or the attribute as an initialiser
+// of the first operand's type; "" if neither exists.
 enum msc_status msc_onnx__real_input(const char **out, struct msc_onnx_joint *j, const char *key);
 
-// Adds an initialiser, unless one like it has been made from the same name; `data` is borrowed until
-// the model is saved. *out is its name, `wanted` or like it.
+// Adds an initialiser, unless an equal one was made from the same name. `data` is borrowed until
+// the model is saved. *out is its name: `wanted`, made unique.
 enum msc_status msc_onnx__add_initializer(const char **out, struct msc_onnx_export *e,
                                           const char *wanted, enum msc_onnx_type type, int n_dims,
                                           const int64_t dims[], const void *data, size_t n_bytes);
-// A list of integers, or of floats, copied; named after the joint.
+// Adds a list of integers or floats as an initialiser named after the joint; copies the list.
 enum msc_status msc_onnx__int64s(const char **out, struct msc_onnx_joint *j, const char *role,
                                  const int64_t values[], size_t n);
 enum msc_status msc_onnx__floats32(const char **out, struct msc_onnx_joint *j, const char *role,
                                    const float values[], size_t n);
-// The value of a list parameter: the operand of this role, or the attribute as an initialiser; ""
-// when it is neither.
+// The value of a list parameter: the operand with this role, or the attribute as an initialiser;
+// "" if neither exists.
 enum msc_status msc_onnx__list_input(const char **out, struct msc_onnx_joint *j, const char *role);
 
-// Adds an initialiser of just that name, which is taken already; as above.
+// Adds an initialiser with exactly this name, which is already reserved; otherwise as above.
 enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char *name,
                                           enum msc_onnx_type type, int n_dims, const int64_t dims[],
                                           const void *data, size_t n_bytes);
@@ -148,54 +149,53 @@ struct msc_onnx_integers {
     int32_t low, high;
     int bits;
 };
-// The one that a quantisation is read as, of 4 bits where those are taken; MSC_E_UNSUPPORTED when
+// Picks the type for a quantisation, with 4-bit types only if `takes_small`. MSC_E_UNSUPPORTED if
 // none is wide enough.
 enum msc_status msc_onnx__pick_integers(struct msc_onnx_integers *out, const struct msc_quant *q,
                                         bool takes_small);
-// An initialiser of that type; `name` NULL: memory was short.
+// Adds an initialiser of that type. `name` may be NULL, which means that memory was short.
 enum msc_status msc_onnx__add_integers(const char **out, struct msc_onnx_export *e,
                                        const char *name, const struct msc_onnx_integers *type,
                                        int n_dims, const int64_t dims[], const int32_t values[],
                                        size_t n);
-// Integers of a weight as that type for who reads them, stored in as many bits as graph/packing.h
-// says.
+// Adds a weight's integers as that type, stored in as many bits as graph/packing.h determines.
 enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e, const char *base,
                                      const struct msc_onnx_integers *type, int32_t bits, int n_dims,
                                      const int64_t dims[], const int32_t values[], size_t n);
-// Adds a node of one output; *out, which may be one of the inputs, is the output's name, `wanted`
-// or like it. `wanted` NULL: memory was short.
+// Adds a node with one output. *out, which may be one of the inputs, is the output's name:
+// `wanted`, made unique. `wanted` may be NULL, which means that memory was short.
 enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, const char *op_type,
                                    const char *wanted, const char *const inputs[], size_t n_inputs);
 
-// inputs[0], a value of the tensor, becomes the integers of it; with their scale and zero point they
-// are the inputs of DequantizeLinear, whose axis is that of `q`.
+// Replaces inputs[0], a value of the tensor, by its integers, and adds their scale and zero
+// point. Together they are the inputs of a DequantizeLinear, whose axis is that of `q`.
 enum msc_status msc_onnx__quantize_integers(const char *inputs[3], struct msc_onnx_export *e,
                                             int32_t tensor, const struct msc_quant *q);
-// *value, one of the tensor, becomes it quantised.
+// Replaces *value, a value of the tensor, by the quantised value.
 enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onnx_export *e,
                                               int32_t tensor, const struct msc_quant *q);
-// Makes the value `result` of a weight, whose elements are these.
-// Scale and zero point, of the given dims; "" for a zero point that needs none.
+// Adds scale and zero point with the given dims; "" for a zero point that is not needed.
 enum msc_status msc_onnx__add_parameters(const char *out[2], struct msc_onnx_export *e,
                                          const char *base, const struct msc_quant *q,
                                          const struct msc_onnx_integers *type, int n_dims,
                                          const int64_t dims[]);
+// Writes the value `result` of a weight with these elements, quantised.
 enum msc_status msc_onnx__quantize_weight(const char *result, struct msc_onnx_export *e,
                                           int32_t weight, const struct msc_array *elements,
                                           const struct msc_quant *q);
-// Writes the edited outputs, where nothing that reads them has.
+// Writes edited outputs that no consumer has written.
 enum msc_status msc_onnx__edit_outputs(struct msc_onnx_export *e);
-// Makes the value `result` of a bias, rounded: integers behind DequantizeLinear.
+// Writes the rounded bias `result`: integers with a DequantizeLinear.
 enum msc_status msc_onnx__round_bias(const char *result, struct msc_onnx_export *e, int32_t bias,
                                      const struct msc_array *elements,
                                      const struct msc_bias_rounding *rounding);
-// The value that slot (joint, operand) reads when it is edited; "" when it is not.
+// The value that slot (joint, operand) reads if it is edited, else "".
 enum msc_status msc_onnx__edited_input(const char **out, struct msc_onnx_export *e,
                                        const struct msc_joint *joint, int32_t operand);
-// The value that an operand reads, edited where an edit is; "" where it is absent.
+// The value that an operand reads, edited if there is an edit; "" if absent.
 enum msc_status msc_onnx__operand(const char **out, struct msc_onnx_export *e,
                                   const struct msc_joint *joint, int32_t operand);
-// The value that holds a tensor, its initialiser written when it is a weight.
+// The value that holds a tensor; for a weight, first writes its initialiser.
 enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int32_t tensor);
 
 #endif

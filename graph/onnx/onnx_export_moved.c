@@ -1,14 +1,14 @@
-// What is only moved, for a target that passes integers on (not msc_target.pairs_moves): quantised
-// where it is made, moved as integers, dequantised where it is read.
+// Moved tensors, for a target that passes integers on (not msc_target.pairs_moves): quantised
+// where they are produced, moved as integers, dequantised where they are read.
 //
-// The same integers would come of a pair where it is made and moves of its floats, if the runtime
-// takes the moves before the DequantizeLinear. OpenVINO 2026.4 does, but loses track of a zero point
-// in rows of slices and concatenations, as of shifted windows: what reads those is float then.
+// A pair followed by moves of floats would give the same integers, if the runtime exchanges the
+// moves and the DequantizeLinear. OpenVINO 2026.4 does so, but loses the zero point in sequences
+// of slices and concatenations (shifted windows); their consumers are then float.
 #include "graph/onnx/onnx_export_form.h"
 
 struct msc_onnx_moved {
     const char *inputs[3]; // of DequantizeLinear: integers, scale, zero point
-    const char *name;      // of what it makes; NULL: one made of the tensor's
+    const char *name;      // of its output; NULL: made from the tensor's name
 };
 
 bool msc_onnx__passes_integers(const struct msc_onnx_export *e, int32_t tensor) {
@@ -16,7 +16,7 @@ bool msc_onnx__passes_integers(const struct msc_onnx_export *e, int32_t tensor) 
     return target != NULL && !target->pairs_moves && msc_onnx__byte_edit_of(e, tensor) != NULL;
 }
 
-// Makes the integers of a tensor that passes them, e->moved[tensor], unless they are there.
+// Quantises a tensor that passes integers, to e->moved[tensor], unless this is already done.
 static enum msc_status quantize_once(struct msc_onnx_export *e, int32_t tensor) {
     if (e->moved[tensor] != NULL) {
         return MSC_OK;
@@ -44,13 +44,13 @@ enum msc_status msc_onnx__dequantize_moved(const char **out, struct msc_onnx_exp
     return msc_onnx__add_node(&node, e, "DequantizeLinear", wanted, m->inputs, 3, out, 1);
 }
 
-// Is the operand or output what the joint moves, not how?
+// True if the joint moves this operand or output; false for parameters of the move.
 static bool is_data(const struct msc_graph *g, int32_t tensor) {
     return tensor != MSC_NO_ID && msc_graph_weight_of(g, tensor) == MSC_NO_ID &&
            msc_dtype_is_float(msc_graph_tensor(g, tensor)->dtype);
 }
 
-// Adds a tensor that a joint moves; false when it passes no integers, or in another range.
+// Adds a tensor that a joint moves; false if it does not pass integers, or with another range.
 static bool add_moved(const struct msc_edit **all, const struct msc_onnx_export *e,
                       int32_t tensor) {
     const struct msc_edit *edit = msc_onnx__byte_edit_of(e, tensor);
@@ -80,7 +80,7 @@ static bool moves_integers(const struct msc_onnx_export *e, const struct msc_joi
     return edit != NULL;
 }
 
-// The output holds integers; its own name is that of what is dequantised.
+// The output holds integers; its own name is left for the dequantised value.
 static enum msc_status name_moved(struct msc_onnx_export *e, int32_t output,
                                   const struct msc_onnx_moved *from) {
     struct msc_onnx_moved *m = msc_arena_alloc(&e->arena, sizeof(*m));

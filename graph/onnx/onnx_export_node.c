@@ -1,4 +1,4 @@
-// Nodes, attributes and initialisers of the model that is put together.
+// Adds nodes, attributes and initialisers to the model that is being assembled.
 #include "base/str.h"
 #include "graph/onnx/onnx_export_internal.h"
 #include "graph/op_attrs.h"
@@ -68,7 +68,7 @@ enum msc_status msc_onnx__add_own(struct msc_onnx_joint *j, const char *const in
 // More attributes than any operator has.
 #define MAX_ATTRIBUTES 16
 
-// NULL when memory is short.
+// Returns NULL if memory is short.
 static Onnx__AttributeProto *add_attribute(struct msc_onnx_export *e, Onnx__NodeProto *node,
                                            const char *name,
                                            Onnx__AttributeProto__AttributeType type) {
@@ -215,7 +215,7 @@ enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char 
     return MSC_OK;
 }
 
-// An initialiser whose name begins so, with these elements; NULL: there is none.
+// Finds an equal initialiser whose name begins with `wanted`; NULL if there is none.
 static const char *find_initializer(const struct msc_onnx_export *e, const char *wanted,
                                     enum msc_onnx_type type, int n_dims, const int64_t dims[],
                                     const void *data, size_t n_bytes) {
@@ -246,7 +246,7 @@ enum msc_status msc_onnx__add_initializer(const char **out, struct msc_onnx_expo
                         : msc_onnx__put_initializer(e, *out, type, n_dims, dims, data, n_bytes);
 }
 
-// A one-dimensional initialiser with a copy of the elements.
+// Adds a 1-D initialiser with a copy of the elements.
 static enum msc_status add_list(const char **out, struct msc_onnx_joint *j, const char *role,
                                 enum msc_onnx_type type, const void *values, size_t n,
                                 size_t element_bytes) {

@@ -1,4 +1,4 @@
-// Operators that opset 21 has in another form than ops.def: a writer and a row of the table below
+// Operators whose form in opset 21 differs from ops.def: a writer and a row of the table below
 // for each. All others are written by msc_onnx__write_direct.
 #include "base/str.h"
 #include "graph/onnx/onnx_export_form.h"
@@ -10,11 +10,11 @@
 
 static enum msc_status unsupported(const struct msc_onnx_joint *j, const char *key) {
     const char *value = msc_joint_attr(j->joint, key);
-    return MSC_FAIL(MSC_E_UNSUPPORTED, "ONNX has no form of %s with %s '%s'",
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "ONNX has no equivalent of %s with %s '%s'",
                     msc_op_info(j->joint->op)->name, key, value == NULL ? "" : value);
 }
 
-// All operands, then the attributes of these keys, in this order.
+// Writes all operands, then the attributes with these keys, in this order.
 static enum msc_status write_with(struct msc_onnx_joint *j, const char *keys) {
     MSC_TRY(msc_onnx__add_own(j, j->inputs, j->n_inputs));
     return msc_onnx__put_attrs(j, keys);
@@ -54,7 +54,7 @@ static enum msc_status write_conv(struct msc_onnx_joint *j) {
     return msc_onnx__put_ints(j->e, j->node, "kernel_shape", w->dims + 2, (size_t)n);
 }
 
-// ONNX Runtime's averages of bytes, which it makes of a pool between pairs, do not know dilations.
+// ONNX Runtime fuses a pool between pairs into an average of bytes, which ignores dilations.
 static bool is_dilated(const struct msc_onnx_joint *j) {
     int64_t dilations[MSC_MAX_DIMS];
     int n = msc_joint_attr_list(j->joint, "dilation", dilations, MSC_MAX_DIMS);
@@ -90,7 +90,7 @@ static enum msc_status new_value(const char **out, struct msc_onnx_joint *j, con
     return *out == NULL ? msc_onnx__no_memory(j->e) : MSC_OK;
 }
 
-// A node on the way to the joint's own, with one output.
+// Adds a node with one output before the joint's own node.
 static enum msc_status onnx_export_ops_add_step(const char **out, Onnx__NodeProto **node,
                                                 struct msc_onnx_joint *j, const char *op_type,
                                                 const char *what, const char *const inputs[],
@@ -103,7 +103,7 @@ static enum msc_status onnx_export_ops_add_step(const char **out, Onnx__NodeProt
     return msc_onnx__add_node(node, j->e, op_type, name, inputs, n_inputs, out, 1);
 }
 
-// MatMul for any number of dimensions; a weight [O,I] is turned on the way.
+// MatMul for any number of dimensions; a weight [O,I] is transposed first.
 static enum msc_status write_product(struct msc_onnx_joint *j, bool is_oi) {
     struct msc_onnx_export *e = j->e;
     const char *inputs[2] = {j->inputs[0], j->inputs[1]};
@@ -152,7 +152,7 @@ static enum msc_status write_pad(struct msc_onnx_joint *j) {
     return msc_onnx__put_attrs(j, "pad_mode");
 }
 
-// Sizes are those of the outputs; where they are symbols only equal parts can be written.
+// Sizes are those of the outputs; if they are symbolic, only equal parts can be written.
 static enum msc_status write_split(struct msc_onnx_joint *j) {
     const char *inputs[2] = {j->inputs[0], ""};
     int64_t axis, n = j->joint->n_outputs;
@@ -182,7 +182,7 @@ static enum msc_status write_split(struct msc_onnx_joint *j) {
 static enum msc_status write_quantize(struct msc_onnx_joint *j) {
     const char *format = msc_joint_attr(j->joint, "format");
     if (format != NULL && format[0] != '\0') {
-        return unsupported(j, "format"); // there are its codes here, not its elements
+        return unsupported(j, "format"); // the graph holds codes, not elements
     }
     MSC_TRY(write_with(j, "axis block_size"));
     enum msc_dtype dtype = msc_graph_tensor(j->e->graph, j->joint->outputs[0])->dtype;
@@ -201,7 +201,7 @@ static enum msc_status write_layer_norm(struct msc_onnx_joint *j) {
     return msc_onnx__put_int(j->e, j->node, "axis", axes[0]);
 }
 
-// *value has a number for each group: it becomes one with a number for each channel.
+// Expands *value from one number for each group to one for each channel.
 static enum msc_status spread_groups(const char **value, struct msc_onnx_joint *j, const char *what,
                                      int64_t n_groups, int64_t n_channels) {
     const int64_t columns[] = {1}, pairs[] = {n_groups, n_channels / n_groups}, flat[] = {-1};
@@ -216,7 +216,7 @@ static enum msc_status spread_groups(const char **value, struct msc_onnx_joint *
     return MSC_OK;
 }
 
-// Scale and bias of groups, as opsets 18 to 20 have them, are written out for channels.
+// Opsets 18 to 20 have scale and bias for each group; these are expanded to channels.
 static enum msc_status write_group_norm(struct msc_onnx_joint *j) {
     static const char *const whats[] = {"", "scale", "bias"};
     const struct msc_graph *g = j->e->graph;
@@ -231,15 +231,15 @@ static enum msc_status write_group_norm(struct msc_onnx_joint *j) {
             continue;
         }
         if (x->dims[1] < 0) {
-            return MSC_FAIL(MSC_E_UNSUPPORTED, "scale and bias of groups, and the number of "
-                                               "channels is not known; bind it");
+            return MSC_FAIL(MSC_E_UNSUPPORTED, "scale and bias are per group, but the number of "
+                                               "channels is unknown; bind it");
         }
         MSC_TRY(spread_groups(&j->inputs[i], j, whats[i], n_groups, x->dims[1]));
     }
     return msc_onnx__write_direct(j);
 }
 
-// Methods by their newer names.
+// Uses the newer names of modes.
 static enum msc_status write_grid_sample(struct msc_onnx_joint *j) {
     static const char *const newer[][2] = {{"bilinear", "linear"}, {"bicubic", "cubic"}};
     const char *mode = msc_joint_attr(j->joint, "mode");
@@ -251,8 +251,8 @@ static enum msc_status write_grid_sample(struct msc_onnx_joint *j) {
     return msc_onnx__put_attrs(j, "padding_mode");
 }
 
-// Random numbers of a shape that is known; of another they take after an input that is not there
-// any more.
+// Random numbers of a constant shape. If the shape is computed, it comes from an input that no
+// longer exists.
 static enum msc_status write_random(struct msc_onnx_joint *j) {
     int64_t shape[MSC_MAX_DIMS];
     const char *distribution = msc_joint_attr(j->joint, "distribution");
@@ -261,7 +261,8 @@ static enum msc_status write_random(struct msc_onnx_joint *j) {
     float first, second;
     if (n < 0 || !msc_joint_attr_float(j->joint, "first", &first) ||
         !msc_joint_attr_float(j->joint, "second", &second)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "random numbers of a shape that is computed");
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "random numbers need a constant shape, but it is computed");
     }
     const char *output = j->e->names[j->joint->outputs[0]];
     MSC_TRY(msc_onnx__add_node(&j->node, j->e, is_normal ? "RandomNormal" : "RandomUniform",

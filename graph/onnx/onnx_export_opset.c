@@ -1,7 +1,8 @@
-// The least opset that holds what was written, and nodes in the form of that opset.
+// Finds the lowest opset that supports everything written, and converts nodes to its forms.
 //
-// Writers make the forms of opset 21. Most are the same since opset 13; the tables below have the
-// others. A form that an older opset spells differently is rewritten when the model gets that opset.
+// Writers use the forms of opset 21. Most have not changed since opset 13; the tables below list
+// those that have. If an older opset has a different form, nodes are rewritten once the model's
+// opset is known.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
@@ -9,7 +10,7 @@
 
 enum { LEAST_OPSET = 13 };
 
-// Operators that are newer.
+// Operators that are newer than the lowest opset.
 static const struct {
     const char *op;
     int opset;
@@ -37,8 +38,8 @@ static const struct {
     {"Trilu", 14},
 };
 
-// Attributes that are newer than their operator. Where they have their default they are left out
-// for an older opset. `op` NULL: any operator.
+// Attributes that are newer than their operator. In an older opset they are omitted if they have
+// the default. `op` NULL: any operator.
 static const struct attribute {
     const char *op, *name;
     int opset;
@@ -49,7 +50,7 @@ static const struct attribute {
     {"AveragePool", "dilations", 19, false, 0, NULL},
     {"LpPool", "dilations", 18, false, 0, NULL},
     {"LpPool", "ceil_mode", 18, true, 0, NULL},
-    {NULL, "layout", 14, true, 0, NULL}, // of recurrent layers
+    {NULL, "layout", 14, true, 0, NULL}, // for recurrent layers
     {NULL, "block_size", 21, true, 0, NULL},
     {NULL, "output_dtype", 21, false, 0, NULL},
     {NULL, "allowzero", 14, true, 0, NULL},
@@ -77,7 +78,7 @@ static const struct {
     {"ScatterND", "reduction", "min", 18},
 };
 
-// Element types that operators take only since some opset: `op` MSC_OP_COUNT is any.
+// Element types that operators accept only from some opset on; `op` MSC_OP_COUNT means any.
 static const struct {
     enum msc_op op;
     unsigned dtypes;
@@ -124,14 +125,14 @@ void msc_onnx__require_types(struct msc_onnx_export *e, const struct msc_joint *
     require(e, is_volume ? 20 : LEAST_OPSET);
 }
 
-// ---- What nodes and initialisers need ---------------------------------------------------------
+// ---- Requirements of nodes and initialisers ---------------------------------------------------
 
-// The graphs around a node, the innermost first.
+// The enclosing graphs of a node, innermost first.
 struct scope {
     const struct scope *around;
     Onnx__TensorProto *const *initializers;
     size_t n_initializers;
-    struct msc_graph_names names; // to the initialisers
+    struct msc_graph_names names; // maps to indices of the initialisers
 };
 
 static enum msc_status scope_init(struct scope *s, const struct scope *around,
@@ -242,7 +243,7 @@ static void drop_attribute(Onnx__NodeProto *node, size_t at) {
 static void drop_newer_attributes(Onnx__NodeProto *node, int64_t opset) {
     for (size_t k = node->n_attribute; k-- > 0;) {
         const struct attribute *row = find_attribute(node, node->attribute[k]);
-        // Equal parts were the default of a Split without lengths.
+        // Before opset 18, a Split without lengths defaults to equal parts.
         bool is_parts = strcmp(node->op_type, "Split") == 0 &&
                         strcmp(node->attribute[k]->name, "num_outputs") == 0 && opset < 18;
         if (is_parts || (row != NULL && opset < row->opset)) {
@@ -251,7 +252,7 @@ static void drop_newer_attributes(Onnx__NodeProto *node, int64_t opset) {
     }
 }
 
-// Axes of a reduction were an attribute.
+// Before opset 18, the axes of a reduction are an attribute.
 static enum msc_status move_axes(bool *is_moved, struct msc_onnx_export *e, Onnx__NodeProto *node,
                                  const struct scope *s) {
     if (!is_reduction(node) || !has_input(node, 1)) {
@@ -266,7 +267,7 @@ static enum msc_status move_axes(bool *is_moved, struct msc_onnx_export *e, Onnx
                                        (const int64_t *)(void *)axes->raw_data.data, n);
 }
 
-// Modes of a GridSample had other names.
+// Before opset 20, modes of GridSample have other names.
 static void rename_modes(Onnx__NodeProto *node) {
     static const char *const older[][2] = {{"linear", "bilinear"}, {"cubic", "bicubic"}};
     for (size_t k = 0; strcmp(node->op_type, "GridSample") == 0 && k < node->n_attribute; k++) {
@@ -289,9 +290,9 @@ static enum msc_status lower_node(bool *is_moved, struct msc_onnx_export *e, Onn
     return e->opset < 18 ? move_axes(is_moved, e, node, s) : MSC_OK;
 }
 
-// ---- All of a model ---------------------------------------------------------------------------
+// ---- Whole models -----------------------------------------------------------------------------
 
-// Asks what all nodes need or, once that is known (`is_moved`), writes them in that form.
+// Collects what all nodes require or, once that is known (`is_moved`), converts them.
 static enum msc_status visit(bool *is_moved, struct msc_onnx_export *e, const struct scope *around,
                              Onnx__TensorProto *const initializers[], size_t n_initializers,
                              Onnx__NodeProto *const nodes[], size_t n_nodes) {

@@ -1,10 +1,11 @@
-// Integers of a weight in as many bits as they have, and the nodes that unpack them.
+// Stores integers of a weight in exactly as many bits as they have, with nodes that unpack them.
 //
-// Integers of 2, 3, 5, 6 and 7 bits are written in parts of 4, 2 and 1 bits, the widest of the lowest
-// bits: numbers of 4 bits that hold one, two or four integers' part. Those of 4 bits are cast to bytes;
-// what is in the others Gather takes from a table, at its place and with its sign, so that the parts only
-// have to be put together. All of it is constant, and computed once, at load. ONNX Runtime does it best
-// by BitwiseOr of bytes, which OpenVINO would do at each run; what both do at load are sums of int32.
+// Integers of 2, 3, 5, 6 and 7 bits are split into parts of 4, 2 and 1 bits, the widest first
+// from the lowest bit. Each part is stored as 4-bit numbers that hold the part of one, two or
+// four integers. A 4-bit part is cast to bytes. For the others, Gather looks up a table of the
+// unpacked bits, already shifted and with sign, so that the parts only have to be combined. All
+// of this is constant and computed once, at load. ONNX Runtime combines parts fastest by
+// BitwiseOr of bytes, which OpenVINO would do in each run; both do sums of int32 at load.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/packing.h"
@@ -13,7 +14,7 @@
 
 enum { IN_ROW = 4, N_NUMBERS = 16 };
 
-// Adds a step without a name, as there are many of them.
+// Adds a step without a node name, because there are many of them.
 static enum msc_status add(const char **out, struct msc_onnx_export *e, const char *op_type,
                            const char *wanted, const char *const inputs[], size_t n_inputs) {
     MSC_TRY(msc_onnx__add_step(out, e, op_type, wanted, inputs, n_inputs));
@@ -40,17 +41,17 @@ static enum msc_status reshape(const char **value, struct msc_onnx_export *e, co
     return add(value, e, "Reshape", wanted, inputs, 2);
 }
 
-// `width` bits of integers from bit `shift` on.
+// `width` bits of the integers, starting at bit `shift`.
 struct part {
     int32_t width, shift;
-    bool is_signed; // its highest bit is their sign
+    bool is_signed; // its highest bit is the sign
 };
 
 static int32_t bits_of(uint32_t value, int32_t shift, int32_t width) {
     return (int32_t)(value >> shift & ((1u << width) - 1));
 }
 
-// What Gather takes for each number: [16, 2] or [16, 2, 2] bytes. Weights share tables.
+// The table that Gather reads for each number: [16, 2] or [16, 2, 2] bytes. Weights share tables.
 static enum msc_status share_table(const char **out, struct msc_onnx_export *e,
                                    const struct part *part) {
     static const int64_t dims[3] = {N_NUMBERS, 2, 2};
@@ -73,7 +74,7 @@ static enum msc_status share_table(const char **out, struct msc_onnx_export *e,
     return MSC_OK;
 }
 
-// The part of all integers, two numbers in a byte, the first in the low half.
+// Stores this part of all integers, two 4-bit numbers in a byte, the first in the low half.
 static enum msc_status add_part(const char **out, struct msc_onnx_export *e, const char *base,
                                 const struct part *part, const int32_t values[], size_t n) {
     size_t n_in = (size_t)(IN_ROW / part->width), n_rows = (n + IN_ROW - 1) / IN_ROW;
@@ -93,7 +94,7 @@ static enum msc_status add_part(const char **out, struct msc_onnx_export *e, con
     return msc_onnx__add_initializer(out, e, name, MSC_ONNX_UINT4, n_dims, dims, data, n_bytes);
 }
 
-// [ceil(n / 4), 2, 2], at its place and with its sign.
+// Unpacks a part to [ceil(n / 4), 2, 2], shifted and with its sign.
 static enum msc_status unpack_part(const char **out, struct msc_onnx_export *e, const char *base,
                                    const struct part *part, const int32_t values[], size_t n) {
     const char *inputs[2];
@@ -131,7 +132,7 @@ static enum msc_status put_together(const char **out, struct msc_onnx_export *e,
                : cast(out, e, "bytes", is_signed ? MSC_ONNX_INT8 : MSC_ONNX_UINT8);
 }
 
-// The first n, in a row.
+// Keeps the first n, as a list.
 static enum msc_status cut(const char **value, struct msc_onnx_export *e, int64_t n) {
     static const int64_t zero = 0, row = -1;
     const char *inputs[3];

@@ -1,18 +1,18 @@
-// Quantised variants: a weight as stored integers behind DequantizeLinear, an activation by way of
+// Quantised values: a weight as stored integers with a DequantizeLinear, an activation through
 // QuantizeLinear and DequantizeLinear.
 //
-// ONNX Runtime computes clamp(rint(x / s) + z) to the whole range of the type, as we do to
-// [low, high]. Float types of 16 bits are stored as such, or cast there and back. A narrower range
-// is kept by a Clip of the float value before: its limits (low - z) * s and (high - z) * s divide
-// back to integers to within one part in 2^23, and with at most 16 bits that rounds to low and
-// high exactly.
+// ONNX Runtime clamps rint(x / s) + z to the whole range of the type, MSC to [low, high]. 16-bit
+// float types are stored as such, or cast to the type and back. A narrower range is enforced by a
+// Clip of the float value before the pair. Its bounds (low - z) * s and (high - z) * s divide
+// back to integers within one part in 2^23; with at most 16 bits this rounds to exactly low and
+// high.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"
 
 #include <string.h>
 
-enum { SIGNED_OFFSET = 128 }; // of bytes that were signed
+enum { SIGNED_OFFSET = 128 }; // turns signed into unsigned bytes
 
 static const struct msc_onnx_integers types[] = {
     {MSC_ONNX_INT4, -8, 7, 4},           {MSC_ONNX_UINT4, 0, 15, 4},
@@ -20,9 +20,10 @@ static const struct msc_onnx_integers types[] = {
     {MSC_ONNX_INT16, -32768, 32767, 16}, {MSC_ONNX_UINT16, 0, 65535, 16},
 };
 
-// The first that is wide enough, signed when the range goes below 0. Of weights those of exactly 4
-// bits, or in groups of no more, take the types of 4 bits: for activations ONNX Runtime 1.31
-// refuses them at its default optimisation level behind a Clip or before a MaxPool.
+// Picks the first type that is wide enough, signed if the range includes negative numbers.
+// Weights of exactly 4 bits, or of fewer bits in groups, use 4-bit types. ONNX Runtime 1.31
+// rejects these for activations after a Clip or before a MaxPool, at its default optimisation
+// level.
 enum msc_status msc_onnx__pick_integers(struct msc_onnx_integers *out, const struct msc_quant *q,
                                         bool takes_small) {
     bool is_signed = q->low < 0;
@@ -36,11 +37,12 @@ enum msc_status msc_onnx__pick_integers(struct msc_onnx_integers *out, const str
             return MSC_OK;
         }
     }
-    return MSC_FAIL(MSC_E_UNSUPPORTED, "%d bits from %d to %d fit no integer type of ONNX",
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "no integer type of ONNX has %d bits for %d to %d",
                     (int)q->bits, (int)q->low, (int)q->high);
 }
 
-// Packs integers as the type stores them; 4-bit ones two in a byte, the first in the low half.
+// Packs integers as the type stores them; 4-bit integers are two in a byte, the first in the low
+// half.
 static void *onnx_export_quant_pack(size_t *n_bytes, struct msc_arena *arena,
                                     const int32_t values[], size_t n,
                                     const struct msc_onnx_integers *type) {
@@ -70,8 +72,8 @@ enum msc_status msc_onnx__add_integers(const char **out, struct msc_onnx_export 
     return msc_onnx__add_initializer(out, e, name, type->onnx, n_dims, dims, data, n_bytes);
 }
 
-// A DequantizeLinear needs no zero points that are 0. Those of integers without blocks are written all
-// the same: with them ONNX Runtime matches its integer kernels.
+// DequantizeLinear does not need zero points that are 0. They are written anyway, except for
+// blocks, because ONNX Runtime needs them to match its integer kernels.
 static bool has_zero_points(const struct msc_quant *q) {
     for (int32_t i = 0; i < q->n; i++) {
         if (q->zero_points[i] != 0) {
@@ -87,7 +89,7 @@ enum msc_status msc_onnx__add_parameters(const char *out[2], struct msc_onnx_exp
                                          const int64_t dims[]) {
     for (int32_t i = 0; i < q->n; i++) {
         if (q->zero_points[i] < type->low || q->zero_points[i] > type->high) {
-            return MSC_FAIL(MSC_E_INVALID, "zero point %d of '%s' lies outside of %d to %d",
+            return MSC_FAIL(MSC_E_INVALID, "zero point %d of '%s' is not in %d to %d",
                             (int)q->zero_points[i], base, (int)type->low, (int)type->high);
         }
     }
@@ -114,7 +116,7 @@ enum msc_status msc_onnx__add_step(const char **out, struct msc_onnx_export *e, 
         return msc_onnx__no_memory(e);
     }
     MSC_TRY(msc_onnx__add_node(&node, e, op_type, wanted, inputs, n_inputs, &name, 1));
-    *out = name; // only now: it may be one of the inputs
+    *out = name; // set last, because it may be one of the inputs
     return MSC_OK;
 }
 
@@ -137,7 +139,7 @@ static enum msc_status clip_to(const char **value, struct msc_onnx_export *e, co
                               inputs, 3);
 }
 
-// The greater, or the lesser, of a value and a number for each channel along `axis` of n_dims.
+// Max or Min of a value and a number for each channel along `axis` of n_dims.
 static enum msc_status limit_channels(const char **value, struct msc_onnx_export *e,
                                       const char *base, bool is_low, const struct msc_quant *q,
                                       int n_dims) {
@@ -173,7 +175,7 @@ static enum msc_status onnx_export_quant_clip(const char **value, struct msc_onn
     return clip_to(value, e, base, low, high);
 }
 
-// Adds a Cast; as add_node.
+// Adds a Cast; otherwise as add_node.
 static enum msc_status onnx_export_quant_cast(const char **value, struct msc_onnx_export *e,
                                               const char *wanted, enum msc_dtype type) {
     const char *inputs[3] = {*value};
@@ -187,8 +189,8 @@ static enum msc_status onnx_export_quant_cast(const char **value, struct msc_onn
     return msc_onnx__put_int(e, node, "to", msc_onnx_type(type));
 }
 
-// There and back. The cast would make infinity of what lies beyond the type's greatest number (also
-// in bfloat16, which has fewer digits than float32), and so a Clip comes first.
+// Casts to the type and back. Numbers beyond the largest of the type would become infinity (also
+// in bfloat16, which has fewer digits than float32), so a Clip comes first.
 static enum msc_status round_activation(const char **out, struct msc_onnx_export *e,
                                         const char *base, enum msc_dtype type) {
     float most = type == MSC_DTYPE_F16 ? MSC_F16_MAX : MSC_BF16_MAX;
@@ -199,7 +201,7 @@ static enum msc_status round_activation(const char **out, struct msc_onnx_export
                                   MSC_DTYPE_F32);
 }
 
-// The node that was added last has the scales of `q`.
+// Sets the axis of the last node added to that of the scales of `q`.
 static enum msc_status put_axis(struct msc_onnx_export *e, const struct msc_quant *q) {
     return q->axis < 0 ? MSC_OK : msc_onnx__put_int(e, e->nodes[e->n_nodes - 1], "axis", q->axis);
 }
@@ -220,9 +222,9 @@ enum msc_status msc_onnx__quantize_integers(const char *inputs[3], struct msc_on
     return put_axis(e, q);
 }
 
-// A leaky limit of slope 1, which changes nothing: ONNX Runtime 1.32 makes a QLinearConv of a
-// convolution right before or behind a pair whatever its scales are, and then fails when it runs, as
-// that takes one for all channels.
+// Adds a LeakyRelu of slope 1, which changes nothing. ONNX Runtime 1.32 makes a QLinearConv of a
+// convolution right before or after a pair even if the scales are per channel. It then fails at
+// run time, because QLinearConv requires a single scale.
 static enum msc_status shield_channels(const char **value, struct msc_onnx_export *e,
                                        const char *base) {
     const char *input = *value;
@@ -246,7 +248,7 @@ enum msc_status msc_onnx__quantize_activation(const char **value, struct msc_onn
     return q->axis < 0 ? MSC_OK : shield_channels(value, e, base);
 }
 
-// Adds the node that makes a weight's value.
+// Adds the node that produces a weight's value.
 static enum msc_status add_result(Onnx__NodeProto **node, struct msc_onnx_export *e,
                                   const char *op_type, const char *base, const char *const inputs[],
                                   size_t n_inputs, const char **result) {
@@ -260,12 +262,12 @@ struct stored {
     int n_dims, n_scale_dims;
     int64_t dims[MSC_MAX_DIMS], scale_dims[MSC_MAX_DIMS];
     int32_t axis;   // of the scales, or -1
-    int64_t block;  // elements that share a scale along it; 0: no blocks
-    bool is_shaped; // has other dims than the weight
+    int64_t block;  // elements along the axis that share a scale; 0: no blocks
+    bool is_shaped; // stored dims differ from the weight's
 };
 
-// ONNX Runtime 1.31 makes integer products of weights in blocks as of others and then fails when
-// they run: a Reshape behind them keeps it from it, where activations are quantised too.
+// ONNX Runtime 1.31 fuses products with weights in blocks like others, and then fails at run
+// time. A Reshape after the weight prevents this; it is needed if activations are also quantised.
 static bool needs_shield(const struct msc_onnx_export *e, int32_t weight) {
     const struct msc_sites *sites = e->options->sites;
     for (int32_t i = 0; i < sites->n_slots; i++) {
@@ -280,7 +282,7 @@ static bool needs_shield(const struct msc_onnx_export *e, int32_t weight) {
     return false;
 }
 
-// Axes whose groups run on from one to the next are stored as one.
+// Axes that groups extend over are stored as one.
 static void describe_blocks(struct stored *s, const struct msc_tensor *t, const struct msc_quant *q,
                             bool is_shielded) {
     int end = q->axis + q->group_axes;
@@ -309,7 +311,7 @@ static void describe_stored(struct stored *s, const struct msc_onnx_export *e, i
     }
 }
 
-// Gives a weight that is stored with fewer axes its own again.
+// Restores the dims of a weight that is stored with fewer axes.
 static enum msc_status restore_dims(const char **result, struct msc_onnx_export *e,
                                     const struct msc_tensor *t, const char *base,
                                     const char *blocks) {
@@ -325,7 +327,7 @@ static enum msc_status restore_dims(const char **result, struct msc_onnx_export 
     return add_result(&node, e, "Reshape", base, inputs, 2, result);
 }
 
-// Makes integers of 8 bits unsigned, for who needs them so.
+// Makes 8-bit integers unsigned for targets that require it.
 static enum msc_status make_unsigned(struct msc_quant *q, struct msc_array *integers,
                                      struct msc_onnx_export *e) {
     const struct msc_target *target = e->options->sites->scheme.target;

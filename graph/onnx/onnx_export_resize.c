@@ -1,4 +1,4 @@
-// Resize: what opset 21 has of the modes of older ones, and a ratio that was kept.
+// Resize: converts modes that opset 21 no longer has, and sizes that kept the aspect ratio.
 #include "graph/onnx/onnx_export_internal.h"
 #include "graph/target.h"
 
@@ -6,19 +6,22 @@
 #include <string.h>
 
 static enum msc_status export_resize_unsupported(const struct msc_onnx_joint *j, const char *key) {
-    return MSC_FAIL(MSC_E_UNSUPPORTED, "ONNX has no form of %s with %s '%s'",
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "ONNX has no equivalent of %s with %s '%s'",
                     msc_op_info(j->joint->op)->name, key, msc_joint_attr(j->joint, key));
 }
 
-// Scales and sizes of a joint that kept a ratio, of which a node has one or the other.
+// A joint that keeps the aspect ratio has both scales and sizes; a node can have only one of
+// them.
 struct kept_ratio {
-    bool is_told;                                    // by the scales, which make just these sizes
-    int n_axes;                                      // else those of one scale, and sizes
-    int64_t axes[MSC_MAX_DIMS], asked[MSC_MAX_DIMS]; // of which the least ratio is that scale
+    bool is_told; // the scales suffice: they give exactly these sizes
+    // Otherwise: the axes that share one scale, and the sizes to request for them. The smallest
+    // ratio of these sizes is that scale.
+    int n_axes;
+    int64_t axes[MSC_MAX_DIMS], asked[MSC_MAX_DIMS];
 };
 
-// The joint's sizes, and one more where they were rounded down. False when their least ratio is
-// not the scale, or makes other sizes.
+// Requests the joint's sizes, plus one where they were rounded down. False if the smallest ratio
+// is not the scale, or does not give these sizes.
 static bool ask_sizes(struct kept_ratio *r, const struct msc_tensor *x, const float scales[],
                       const int64_t sizes[]) {
     float scale = 1.0f;
@@ -50,7 +53,8 @@ static enum msc_status read_ratio(struct kept_ratio *r, const struct msc_onnx_jo
         return export_resize_unsupported(j, "scales");
     }
     r->is_told = true;
-    for (int d = 0; d < x->n_dims; d++) { // readers cut the fraction off a product of either type
+    for (int d = 0; d < x->n_dims;
+         d++) { // readers truncate the product, computed in float or double
         r->is_told = r->is_told && (int64_t)(scales[d] * (float)x->dims[d]) == sizes[d] &&
                      (int64_t)((double)scales[d] * (double)x->dims[d]) == sizes[d];
     }
@@ -63,7 +67,7 @@ static bool has_list(const struct msc_onnx_joint *j, const char *key) {
     return text != NULL && text[0] != '\0';
 }
 
-// inputs[2] and [3], of which one is "".
+// Sets inputs[2] and inputs[3], of which one is "".
 static enum msc_status find_lengths(const char *inputs[], struct kept_ratio *r,
                                     struct msc_onnx_joint *j) {
     bool has_both = has_list(j, "scales") && has_list(j, "size");
@@ -80,7 +84,7 @@ static enum msc_status put_resize_modes(struct msc_onnx_joint *j, const char *tr
     const char *rounding = msc_joint_attr(j->joint, "rounding_method");
     bool is_nearest = strcmp(method, "nearest") == 0;
     if (strcmp(transform, "tf_half_pixel_for_nn") == 0) {
-        // Gone since opset 13. It lies one half above half_pixel, so rounding changes with it.
+        // Removed in opset 13. It is half_pixel plus one half, so the rounding changes with it.
         bool is_floor = strcmp(rounding, "floor") == 0;
         if (!is_nearest || (!is_floor && strcmp(rounding, "round_prefer_floor") != 0)) {
             return export_resize_unsupported(j, "coordinate_transformation_mode");

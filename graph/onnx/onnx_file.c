@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Deeper than any real model; what keeps a hostile file from using up the stack.
+// Deeper than any real model; prevents a hostile file from overflowing the stack.
 #define MAX_DEPTH 100
 
-// The payload, when there is one, learns that memory was short.
+// Sets the flag in the payload, if there is one, when memory is short.
 static void *onnx_file_allocate(void *payload, size_t n_bytes) {
     void *pointer = msc_alloc(n_bytes);
     if (pointer == NULL && payload != NULL) {
@@ -29,14 +29,14 @@ static ProtobufCAllocator make_allocator(bool *is_short) {
         .alloc = onnx_file_allocate, .free = onnx_file_release, .allocator_data = is_short};
 }
 
-// protobuf-c only says that a message is damaged. This walk over the same bytes says where, and
-// refuses nesting without end before it is unpacked.
+// protobuf-c only reports that a message is damaged. This scan of the same bytes finds where, and
+// rejects excessive nesting before the message is unpacked.
 struct scan {
     const uint8_t *data;
     size_t at;
-    const char *message; // the innermost message that was being read
-    bool is_deep;        // it is nested deeper than it may
-    const char *field;   // a text that is no UTF-8, or holds NUL
+    const char *message; // the innermost message being read
+    bool is_deep;        // the nesting is too deep
+    const char *field;   // a string that is not UTF-8 or contains NUL
 };
 
 static bool scan_varint(struct scan *s, size_t end, uint64_t *out) {
@@ -63,7 +63,8 @@ static bool skip_bytes(struct scan *s, size_t end, uint64_t n) {
 static bool scan_message(struct scan *s, size_t end, const ProtobufCMessageDescriptor *type,
                          int depth);
 
-// Descriptions and metadata are handed on in exported files, whatever their bytes, and named nowhere else.
+// Descriptions and metadata are copied to exported files as they are, and never shown, so any
+// bytes are allowed.
 static bool is_only_kept(const struct scan *s, const ProtobufCFieldDescriptor *field) {
     return strcmp(field->name, "doc_string") == 0 ||
            strcmp(s->message, "StringStringEntryProto") == 0;
@@ -126,16 +127,16 @@ static bool scan_message(struct scan *s, size_t end, const ProtobufCMessageDescr
 static enum msc_status fail_scan(const struct scan *s, size_t n_bytes, const char *path) {
     return s->is_deep
                ? MSC_FAIL(MSC_E_UNSUPPORTED,
-                          "%s: nested too deeply at byte %zu of %zu, in %s: more than %d messages "
-                          "in one another",
+                          "%s: nested too deeply at byte %zu of %zu, in %s: at most %d levels of "
+                          "messages are supported",
                           path, s->at, n_bytes, s->message, MAX_DEPTH)
            : s->field
                ? MSC_FAIL(MSC_E_FORMAT,
                           "%s: byte %zu is 0x%02x, which %s, in %s.%s: write the model again with "
-                          "UTF-8 for its names and texts",
+                          "UTF-8 names and strings",
                           path, s->at, (unsigned)s->data[s->at],
-                          s->data[s->at] == 0 ? "no text may hold" : "is not UTF-8", s->message,
-                          s->field)
+                          s->data[s->at] == 0 ? "strings cannot contain" : "is not UTF-8",
+                          s->message, s->field)
                : MSC_FAIL(MSC_E_FORMAT, "%s: damaged or cut short at byte %zu of %zu, in %s", path,
                           s->at, n_bytes, s->message);
 }
@@ -161,7 +162,7 @@ static enum msc_status onnx_file_unpack(Onnx__ModelProto **out, const void *data
     if ((*out)->graph == NULL) {
         msc_onnx_model_free(*out);
         *out = NULL;
-        return MSC_FAIL(MSC_E_FORMAT, "%s: an ONNX model without a graph, or no ONNX model", path);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: not an ONNX model, or one without a graph", path);
     }
     return MSC_OK;
 }

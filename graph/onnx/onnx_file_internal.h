@@ -1,5 +1,5 @@
-// ONNX files: the protobuf message checked and unpacked, and its tensors as arrays. Nobody outside
-// graph/onnx*.c includes this.
+// ONNX files: checks and unpacks the protobuf message, and converts its tensors to arrays. Only
+// graph/onnx*.c includes this header.
 #ifndef MSC_GRAPH_ONNX_ONNX_FILE_INTERNAL_H
 #define MSC_GRAPH_ONNX_ONNX_FILE_INTERNAL_H
 
@@ -7,7 +7,7 @@
 
 #include "onnx.pb-c.h"
 
-// Element types of TensorProto as numbers: the proto file is older than some of them.
+// Element types of TensorProto as numbers, because the proto file does not have the newer ones.
 enum msc_onnx_type {
     MSC_ONNX_FLOAT = 1,
     MSC_ONNX_UINT8 = 2,
@@ -27,21 +27,20 @@ enum msc_onnx_type {
     MSC_ONNX_INT4 = 22,
 };
 
-enum msc_dtype msc_onnx_dtype(int type); // MSC_DTYPE_NONE when there is none
-// The same, and int8 or uint8 for integers of 4 bits (an element in each byte) and uint8 for floats
-// of 8; *format is then the type's name, else "".
+enum msc_dtype msc_onnx_dtype(int type); // MSC_DTYPE_NONE if MSC has no such type
+// The same, but int8 or uint8 for 4-bit integers (one element in each byte) and uint8 for 8-bit
+// floats; *format is then the type's name, else "".
 enum msc_dtype msc_onnx_storage(int type, const char **format);
 enum msc_onnx_type msc_onnx_type(enum msc_dtype dtype);
 const char *msc_onnx_type_name(int type); // "float8e4m3fn", ...; "type 99"
 
-// Reads and unpacks; *out is owned by the caller (msc_onnx_model_free). MSC_E_FORMAT names the byte
-// at which the file stops making sense.
+// Reads and unpacks a file; *out is owned by the caller (msc_onnx_model_free). MSC_E_FORMAT names
+// the byte at which the file is invalid.
 enum msc_status msc_onnx_model_read(Onnx__ModelProto **out, const char *path);
 void msc_onnx_model_free(Onnx__ModelProto *model); // accepts NULL
 
-// The elements (of 4 bits as bytes), converted from whichever field holds them; external data is
-// looked for in `folder` only. *out is owned by the caller. The error text begins with the tensor's
-// name.
+// Reads the elements (4-bit ones as bytes) from the field that holds them. External data must be
+// in `folder`. *out is owned by the caller. The error message begins with the tensor's name.
 enum msc_status msc_onnx_array(struct msc_array **out, const Onnx__TensorProto *tensor,
                                const char *folder);
 

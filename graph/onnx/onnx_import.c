@@ -1,5 +1,5 @@
-// ONNX to MSCGraph: initialisers and inputs, then node by node in the model's order, then outputs,
-// then the passes that make the graph smaller.
+// Imports ONNX as MSCGraph: initialisers and inputs, then nodes in the model's order, then
+// outputs, then the passes that simplify the graph.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include "base/file.h"
@@ -18,10 +18,10 @@ static struct msc_onnx_value *find_value(struct msc_onnx_import *im, const char 
 enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
                                  struct msc_onnx_value value) {
     if (name == NULL || name[0] == '\0') {
-        return MSC_OK; // an output that nobody reads
+        return MSC_OK; // an output without consumers
     }
     if (find_value(im, name) != NULL) {
-        return MSC_FAIL(MSC_E_FORMAT, "value '%s' is made twice", name);
+        return MSC_FAIL(MSC_E_FORMAT, "two nodes produce the value '%s'", name);
     }
     MSC_TRY(msc_grow(&im->values, &im->values_capacity, im->n_values + 1, sizeof(im->values[0])));
     MSC_TRY(msc_graph__names_put(&im->value_names, name, (int32_t)im->n_values));
@@ -35,7 +35,7 @@ enum msc_status msc_onnx__hide(struct msc_onnx_import *im, const char *name) {
                : msc_graph__names_put(&im->value_names, name, MSC_NO_ID);
 }
 
-// The elements of an initialiser, or what was given in their place.
+// The elements of an initialiser, or those that replace it.
 static enum msc_status read_initializer(struct msc_array **out, const struct msc_onnx_import *im,
                                         const Onnx__TensorProto *source) {
     const struct msc_array_list *weights = im->options->weights;
@@ -59,10 +59,11 @@ enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import 
         return msc_onnx__capture(out, im, name);
     }
     if (v == NULL) {
-        return MSC_FAIL(MSC_E_FORMAT, "it reads '%s', which nothing before it makes", name);
+        return MSC_FAIL(MSC_E_FORMAT, "it reads '%s', which no earlier node produces", name);
     }
     if (v->unavailable != NULL) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "it reads '%s', an extra output of %s", name,
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "it reads '%s', an extra output of %s that is not supported", name,
                         v->unavailable->op_type);
     }
     if (v->value == NULL) {
@@ -87,13 +88,14 @@ static enum msc_status read_opset(struct msc_onnx_import *im) {
         }
     }
     if (im->opset < MSC_ONNX_OLDEST_OPSET || im->opset > MSC_ONNX_NEWEST_OPSET) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "opset %lld, expected %d to %d; export it so (opset_version), or convert "
-                        "it by onnx.version_converter",
-                        (long long)im->opset, MSC_ONNX_OLDEST_OPSET, MSC_ONNX_NEWEST_OPSET);
+        return MSC_FAIL(
+            MSC_E_UNSUPPORTED,
+            "opset %lld, expected %d to %d; export the model with one of these (opset_version), "
+            "or convert it with onnx.version_converter",
+            (long long)im->opset, MSC_ONNX_OLDEST_OPSET, MSC_ONNX_NEWEST_OPSET);
     }
     if (m->graph->n_sparse_initializer > 0) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "it has sparse initialisers");
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "sparse initialisers are not supported");
     }
     return MSC_OK;
 }
@@ -119,7 +121,7 @@ enum msc_status msc_onnx__add_initializers(struct msc_onnx_import *im) {
     return MSC_OK;
 }
 
-// The number that the options give a symbol, or -1.
+// The value that the options bind a symbol to, or -1.
 static int64_t bound_value(const struct msc_onnx_import *im, const char *symbol) {
     for (size_t i = 0; i < im->options->n_bindings; i++) {
         if (strcmp(im->options->bindings[i].symbol, symbol) == 0) {
@@ -134,7 +136,7 @@ static const struct msc_array *find_feed(const struct msc_onnx_import *im, const
     return feeds == NULL ? NULL : msc_array_list_find(feeds, input);
 }
 
-// The name of a dimension, or NULL: some exporters write "?" for lengths that have none.
+// The name of a dimension, or NULL. Some exporters write "?" for unnamed lengths.
 static const char *name_of(const Onnx__TensorShapeProto__Dimension *d) {
     bool is_named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
                     d->dim_param != NULL && d->dim_param[0] != '\0' &&
@@ -142,13 +144,14 @@ static const char *name_of(const Onnx__TensorShapeProto__Dimension *d) {
     return is_named ? d->dim_param : NULL;
 }
 
-// A dimension without number or name gets one: the input's name and the axis.
+// A dimension without number or name is named after the input and the axis.
 static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_import *im,
                                 const Onnx__TensorShapeProto__Dimension *d, const char *input,
                                 int axis, bool is_list) {
     *prim = MSC_NO_ID;
     bool is_number = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-    // Some exporters write 0 for an unknown length; of a list (of axes, say) it means that.
+    // Some exporters write 0 for an unknown length; for a list (of axes, say) it means an empty
+    // list.
     if (is_number && (d->dim_value > 0 || (d->dim_value == 0 && is_list))) {
         *out = d->dim_value;
         return MSC_OK;
@@ -169,7 +172,7 @@ static enum msc_status read_dim(int64_t *out, int32_t *prim, struct msc_onnx_imp
     return msc_graph_add_symbol(prim, im->builder.graph, name);
 }
 
-// An input that is one integer, or yes or no, can be bound like a symbol (a sampling rate).
+// An input of one integer or bool can be bound like a symbol (a sampling rate, for example).
 static bool is_whole_number(enum msc_dtype dtype, int n_dims, const int64_t dims[]) {
     bool is_one = n_dims == 0 || (n_dims == 1 && dims[0] == 1);
     return is_one && (msc_dtype_is_integer(dtype) || dtype == MSC_DTYPE_BOOL);
@@ -179,7 +182,7 @@ static bool is_whole_list(enum msc_dtype dtype, int n_dims) {
     return n_dims <= 1 && (msc_dtype_is_integer(dtype) || dtype == MSC_DTYPE_BOOL);
 }
 
-// Its readers take the number for a constant; the input stays, without readers.
+// Consumers read the number as a constant; the input remains, without consumers.
 static enum msc_status make_bound_input(struct msc_value **out, struct msc_onnx_import *im,
                                         const char *name, enum msc_dtype dtype, int n_dims,
                                         int64_t number) {
@@ -200,7 +203,7 @@ static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueIn
     if (type == NULL || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
         type->tensor_type->shape == NULL) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "input '%s' is no tensor with a known number of "
+                        "input '%s' is not a tensor with a known number of "
                         "dimensions",
                         name);
     }
@@ -208,7 +211,7 @@ static enum msc_status add_input(struct msc_onnx_import *im, const Onnx__ValueIn
     const char *format;
     enum msc_dtype dtype = msc_onnx_storage(t->elem_type, &format);
     if (dtype == MSC_DTYPE_NONE) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "input '%s' has elements of %s", name,
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "input '%s' has the unsupported type %s", name,
                         msc_onnx_type_name(t->elem_type));
     }
     if (t->shape->n_dim > MSC_MAX_DIMS) {
@@ -252,7 +255,7 @@ const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProt
                : msc_arena_printf(&im->builder.arena, "%s%s", im->prefix, name);
 }
 
-// Names of nodes that no other node or input has.
+// Reserves the names of nodes that no other node or input has.
 enum msc_status msc_onnx__reserve_names(struct msc_onnx_import *im) {
     const Onnx__GraphProto *g = im->proto;
     for (size_t i = 0; i < g->n_node; i++) {
@@ -278,7 +281,7 @@ static enum msc_status add_inputs(struct msc_onnx_import *im) {
     return msc_onnx__reserve_names(im);
 }
 
-// Inputs by name; trailing empty ones are dropped, required ones must be there.
+// Reads inputs by name; drops trailing empty ones and checks that required ones exist.
 static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
     struct msc_onnx_import *im = n->import;
     const Onnx__NodeProto *p = n->proto;
@@ -289,7 +292,7 @@ static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
     bool is_variadic = n->rule.max_inputs < 0;
     if ((int64_t)count < n->rule.min_inputs ||
         (!is_variadic && count > (size_t)n->rule.max_inputs)) {
-        return MSC_FAIL(MSC_E_FORMAT, "it has %zu inputs, expected %d to %d", count,
+        return MSC_FAIL(MSC_E_FORMAT, "found %zu inputs, expected %d to %d", count,
                         n->rule.min_inputs, n->rule.max_inputs);
     }
     n->inputs = msc_arena_array(&im->builder.arena, count + 1, sizeof(n->inputs[0]));
@@ -302,7 +305,7 @@ static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
             MSC_TRY(msc_onnx__lookup(&n->inputs[i], im, p->input[i]));
         } else if ((is_variadic && n->rule.op < MSC_OP_IF) ||
                    (!is_variadic && (int64_t)i < n->rule.min_inputs)) {
-            return MSC_FAIL(MSC_E_FORMAT, "its input %zu is left out", i);
+            return MSC_FAIL(MSC_E_FORMAT, "the required input %zu is missing", i);
         }
     }
     return MSC_OK;
@@ -312,7 +315,7 @@ static enum msc_status onnx_import_add_node(struct msc_onnx_import *im, const On
     struct msc_onnx_node n = {.import = im, .proto = p, .opset = im->opset};
     MSC_TRY(msc_onnx__find_rule(&n.rule, p->domain, p->op_type));
     if (p->n_output < 1) {
-        return MSC_FAIL(MSC_E_FORMAT, "it has no outputs");
+        return MSC_FAIL(MSC_E_FORMAT, "the node has no outputs");
     }
     MSC_TRY(read_node_inputs(&n));
     return n.rule.translate(&n);
@@ -334,7 +337,7 @@ enum msc_status msc_onnx__add_nodes(struct msc_onnx_import *im) {
     return MSC_OK;
 }
 
-// Does one joint's output stand under another output's name, or at another place of them already?
+// True if the joint's output already has another output's name, or is another of the outputs.
 static bool is_other_output(const struct msc_onnx_import *im, const int32_t outputs[], size_t n,
                             int32_t tensor) {
     const char *alias = im->builder.graph->tensors[tensor]->tensor.alias;
@@ -349,9 +352,9 @@ static bool is_other_output(const struct msc_onnx_import *im, const int32_t outp
     return is_other;
 }
 
-// Outputs that are inputs or constants get an identity joint, so that an output is always what a
-// joint made; and so do those that have an output's name before (of a branch that is taken, say).
-// outputs [n] are there already.
+// An output that is an input or constant gets an identity joint, so that a joint produces every
+// output. The same applies to a value that already has another output's name (from an inlined
+// branch, for example). outputs [n] exist already.
 static enum msc_status make_output(int32_t outputs[], size_t n, struct msc_onnx_import *im,
                                    const char *name) {
     struct msc_builder *b = &im->builder;
@@ -423,7 +426,7 @@ static bool may_decide(const Onnx__ValueInfoProto *input) {
     return is_whole_list(dtype, (int)shape_of(input)->n_dim);
 }
 
-// What a binding calls a dimension; NULL where it is a number.
+// The name of a dimension for bindings; NULL if it is a number.
 static const char *symbol_of(struct msc_onnx_import *im, const Onnx__ValueInfoProto *input,
                              size_t axis) {
     const Onnx__TensorShapeProto__Dimension *d = shape_of(input)->dim[axis];
@@ -463,7 +466,7 @@ out:
     return status;
 }
 
-// Every binding must name a symbol of an input, or nothing would come of it.
+// Checks that every binding names a symbol or an input; otherwise it would be ignored.
 static enum msc_status check_bindings(struct msc_onnx_import *im) {
     const Onnx__GraphProto *g = im->proto;
     for (size_t b = 0; b < im->options->n_bindings; b++) {
@@ -482,7 +485,7 @@ static enum msc_status check_bindings(struct msc_onnx_import *im) {
                 is_used |= strcmp(given != NULL ? given : name, binding->symbol) == 0;
             }
         }
-        int64_t least = is_used ? 1 : 0; // lengths are; what an input holds may be 0
+        int64_t least = is_used ? 1 : 0; // a length is at least 1; the value of an input may be 0
         if (!(is_used || is_input)) {
             return fail_binding(im, binding->symbol);
         }

@@ -1,5 +1,6 @@
-// Control flow: bodies as graphs of their joint. A body is imported like the model's graph; what it
-// reads of the graph around it becomes an input behind its own, and an operand of the joint.
+// Control flow: bodies as graphs of their joint. A body is imported like the model's graph. Each
+// value that it reads from the enclosing graph becomes an input after its own inputs, and an
+// operand of the joint.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include "graph/passes/constant_internal.h"
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Type and shape of an input of a body; -1 for lengths that differ from call to call.
+// Type and shape of an input of a body; -1 for a length that may change between iterations.
 struct body_input {
     struct msc_onnx_shape shape;
 };
@@ -16,12 +17,12 @@ struct body {
     const Onnx__GraphProto *proto;
     int n_inputs;
     struct msc_onnx_shape *inputs; // [n_inputs]
-    struct msc_graph *graph;       // made
+    struct msc_graph *graph;       // the result
 };
 
-// The values that a joint's bodies read, each once, whichever body reads it.
+// The values that a joint's bodies read, each once, whichever body reads them.
 struct captures {
-    struct msc_onnx_capture *items; // in the arena of the import around
+    struct msc_onnx_capture *items; // in the arena of the enclosing import
     int n, capacity;
 };
 
@@ -43,7 +44,7 @@ static enum msc_status add_body_input(struct msc_value **out, struct msc_onnx_im
     return msc_builder_activation(out, &im->builder, name, tensor);
 }
 
-// A constant is shared; an activation becomes an input.
+// Shares a constant; makes an activation an input.
 enum msc_status msc_onnx__capture(struct msc_value **out, struct msc_onnx_import *im,
                                   const char *name) {
     struct msc_value *outer;
@@ -70,7 +71,7 @@ static enum msc_status import_steps(struct msc_onnx_import *im, const struct bod
     MSC_TRY(msc_graph_create(&im->builder.graph, name));
     MSC_TRY(msc_onnx__add_initializers(im));
     if (g->n_input != (size_t)body->n_inputs) {
-        return MSC_FAIL(MSC_E_FORMAT, "its body '%s' has %zu inputs, expected %d", name, g->n_input,
+        return MSC_FAIL(MSC_E_FORMAT, "the body '%s' has %zu inputs, expected %d", name, g->n_input,
                         body->n_inputs);
     }
     for (int i = 0; i < body->n_inputs; i++) {
@@ -89,8 +90,8 @@ static enum msc_status import_steps(struct msc_onnx_import *im, const struct bod
     return msc_onnx__run_passes(im);
 }
 
-// Every body is imported once for what it reads and once more with that, and so are those in it:
-// each level doubles the work.
+// Every body is imported once to find what it reads and again with these inputs, and so are
+// nested bodies: each level doubles the work.
 #define MAX_DEPTH 8
 
 static enum msc_status check_depth(const struct msc_onnx_import *im) {
@@ -98,11 +99,12 @@ static enum msc_status check_depth(const struct msc_onnx_import *im) {
     for (; im != NULL; im = im->parent) {
         depth++;
     }
-    return depth <= MAX_DEPTH ? MSC_OK
-                              : MSC_ONNX_UNSUPPORTED("bodies are nested deeper than %d", MAX_DEPTH);
+    return depth <= MAX_DEPTH
+               ? MSC_OK
+               : MSC_ONNX_UNSUPPORTED("bodies are nested more than %d levels deep", MAX_DEPTH);
 }
 
-// Imports the body with the captures known so far; those found beside them are added.
+// Imports the body with the captures known so far; new ones are added.
 static enum msc_status import_body(struct body *body, struct captures *c, struct msc_onnx_node *n) {
     struct msc_onnx_import im = *n->import;
     MSC_TRY(check_depth(n->import));
@@ -144,10 +146,10 @@ static enum msc_status find_body(struct body *body, const struct msc_onnx_node *
                                  const char *name) {
     const Onnx__AttributeProto *a = msc_onnx__attribute(n, name);
     *body = (struct body){.proto = a == NULL ? NULL : a->g};
-    return body->proto != NULL ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "it has no %s", name);
+    return body->proto != NULL ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "attribute %s is missing", name);
 }
 
-// The joint over `operands` and what the bodies read around them.
+// Adds the joint with `operands` followed by the captures of its bodies.
 static enum msc_status onnx_import_body_add_joint(struct msc_onnx_node *n,
                                                   struct msc_value *const operands[],
                                                   int n_operands, const struct captures *c,
@@ -171,10 +173,10 @@ static enum msc_status onnx_import_body_add_joint(struct msc_onnx_node *n,
 
 // ---- If ---------------------------------------------------------------------------------------
 
-// What the names of a branch's joints begin with, as if it were a body: "if_1/then/".
+// Prefix of the names of a branch's joints, as for a body: "if_1/then/".
 static const char *branch_prefix(const struct msc_onnx_node *n, int32_t which) {
     struct msc_builder *b = &n->import->builder;
-    const char *name = msc_onnx__joint_name(n); // has the prefix around it
+    const char *name = msc_onnx__joint_name(n); // includes the outer prefix
     if (name == NULL) {
         int32_t number = b->hints[MSC_OP_IF]++;
         name = number == 0 ? "if" : msc_arena_printf(&b->arena, "if_%d", (int)number);
@@ -182,8 +184,8 @@ static const char *branch_prefix(const struct msc_onnx_node *n, int32_t which) {
     return name == NULL ? NULL : msc_graph__body_prefix(&b->arena, "", MSC_OP_IF, name, which);
 }
 
-// Names of a branch are known in it alone: another branch, or the graph around behind it, may have
-// the same.
+// Names of a branch are visible only in it: another branch, or the enclosing graph after it, may
+// use the same names.
 static enum msc_status hide_names(struct msc_onnx_import *im, const Onnx__GraphProto *branch) {
     for (size_t i = 0; i < branch->n_initializer; i++) {
         MSC_TRY(msc_onnx__hide(im, branch->initializer[i]->name));
@@ -196,7 +198,7 @@ static enum msc_status hide_names(struct msc_onnx_import *im, const Onnx__GraphP
     return MSC_OK;
 }
 
-// The branch's outputs, known by the names of the If's instead of their own.
+// Defines the branch's outputs under the names of the If's outputs.
 static enum msc_status define_outputs(struct msc_onnx_node *n, const Onnx__GraphProto *branch) {
     struct msc_onnx_import *im = n->import;
     struct msc_onnx_value *values =
@@ -215,7 +217,7 @@ static enum msc_status define_outputs(struct msc_onnx_node *n, const Onnx__Graph
     return MSC_OK;
 }
 
-// The branch that is always taken, as part of the graph around it.
+// Inlines the branch that is always taken into the enclosing graph.
 static enum msc_status inline_branch(struct msc_onnx_node *n, const Onnx__GraphProto *branch,
                                      int32_t which) {
     struct msc_onnx_import *im = n->import;
@@ -226,7 +228,7 @@ static enum msc_status inline_branch(struct msc_onnx_node *n, const Onnx__GraphP
         return msc_graph__no_memory(im->builder.graph);
     }
     if (branch->n_output != n->proto->n_output) {
-        return MSC_FAIL(MSC_E_FORMAT, "its branch has %zu outputs, expected %zu", branch->n_output,
+        return MSC_FAIL(MSC_E_FORMAT, "the branch has %zu outputs, expected %zu", branch->n_output,
                         n->proto->n_output);
     }
     im->proto = branch;
@@ -250,7 +252,7 @@ enum msc_status msc_onnx__if(struct msc_onnx_node *n) {
     struct body bodies[2] = {{0}};
     struct captures captures = {0};
     enum msc_status status = MSC_OK;
-    // The first round finds what either reads, the second gives both all of it.
+    // The first round finds what each body reads; the second gives all of it to both.
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 2; i++) {
             struct msc_graph *before = bodies[i].graph;
@@ -269,8 +271,9 @@ out:
 
 // ---- Loop and Scan ----------------------------------------------------------------------------
 
-// Makes lengths of states unknown where one turn changes them. *changed: the body must be imported
-// again. `first_state` and `first_output` say where states stand among inputs and outputs.
+// Makes lengths of states unknown if an iteration changes them. *changed: the body must be
+// imported again. `first_state` and `first_output` are the positions of states among inputs and
+// outputs.
 static enum msc_status widen_states(bool *changed, struct body *body, int n_states, int first_state,
                                     int first_output) {
     *changed = false;
@@ -279,10 +282,10 @@ static enum msc_status widen_states(bool *changed, struct body *body, int n_stat
         const struct msc_tensor *out =
             msc_graph_tensor(body->graph, msc_graph_output(body->graph, first_output + i));
         if (out->dtype != in->dtype || out->n_dims != in->n_dims) {
-            return MSC_ONNX_UNSUPPORTED("its state %d begins as %s of %d dimensions and goes on as "
-                                        "%s of %d",
-                                        i, msc_dtype_name(in->dtype), in->n_dims,
-                                        msc_dtype_name(out->dtype), out->n_dims);
+            return MSC_ONNX_UNSUPPORTED(
+                "state %d is initially %s of %d dimensions, but after an iteration "
+                "%s of %d",
+                i, msc_dtype_name(in->dtype), in->n_dims, msc_dtype_name(out->dtype), out->n_dims);
         }
         for (int d = 0; d < in->n_dims; d++) {
             if (in->dims[d] >= 0 && out->dims[d] != in->dims[d]) {
@@ -298,12 +301,12 @@ static enum msc_status import_turns(struct body *body, struct captures *captures
                                     struct msc_onnx_node *n, int n_states, int first_state,
                                     int first_output) {
     bool changed = true;
-    // Widening ends: each round turns a number into a symbol. The last round gives all captures.
+    // This terminates: each round turns a number into a symbol. The last round has all captures.
     for (int round = 0; changed; round++) {
         int n_before = captures->n;
         MSC_TRY(import_body(body, captures, n));
         if (msc_graph_n_outputs(body->graph) < first_output + n_states) {
-            return MSC_FAIL(MSC_E_FORMAT, "its body has %d outputs, expected %d or more",
+            return MSC_FAIL(MSC_E_FORMAT, "the body has %d outputs, expected %d or more",
                             (int)msc_graph_n_outputs(body->graph), first_output + n_states);
         }
         MSC_TRY(widen_states(&changed, body, n_states, first_state, first_output));
@@ -319,11 +322,11 @@ static enum msc_status alloc_inputs(struct body *body, struct msc_onnx_node *n, 
     return body->inputs != NULL ? MSC_OK : msc_graph__no_memory(n->import->builder.graph);
 }
 
-// What begins a state or is scanned over has to be there.
+// Checks that initial states and scanned inputs exist.
 static enum msc_status require_inputs(const struct msc_onnx_node *n, int first) {
     for (int i = first; i < n->n_inputs; i++) {
         if (n->inputs[i] == NULL) {
-            return MSC_FAIL(MSC_E_FORMAT, "its input %d is left out", i);
+            return MSC_FAIL(MSC_E_FORMAT, "the required input %d is missing", i);
         }
     }
     return MSC_OK;
@@ -343,7 +346,7 @@ enum msc_status msc_onnx__loop(struct msc_onnx_node *n) {
     }
     struct msc_value *operands[MSC_ONNX_MAX_STATES + 2] = {NULL};
     if (n_states > MSC_ONNX_MAX_STATES) {
-        return MSC_ONNX_UNSUPPORTED("it has %d states, at most %d are possible", n_states,
+        return MSC_ONNX_UNSUPPORTED("the node has %d states, at most %d are supported", n_states,
                                     MSC_ONNX_MAX_STATES);
     }
     for (int i = 0; i < n->n_inputs; i++) {
@@ -359,7 +362,7 @@ enum msc_status msc_onnx__loop(struct msc_onnx_node *n) {
     return status;
 }
 
-// A list attribute of the node under the same key, when it is there.
+// Copies a list attribute of the node to the same key, if present.
 static enum msc_status onnx_import_body_copy_list(struct msc_onnx_node *n, const char *key,
                                                   const char *name) {
     const int64_t *values;
@@ -371,10 +374,11 @@ static enum msc_status onnx_import_body_copy_list(struct msc_onnx_node *n, const
     return MSC_OK;
 }
 
-// Leaves the shape of one slice along an axis.
+// Removes an axis: the shape of a single slice.
 static enum msc_status take_axis(struct msc_onnx_shape *shape, int64_t axis, int input) {
     if (axis < -shape->n_dims || axis >= shape->n_dims) {
-        return MSC_FAIL(MSC_E_FORMAT, "it takes slices along axis %lld of input %d, which has %d",
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "scan axis %lld is out of range for input %d, which has %d dimensions",
                         (long long)axis, input, shape->n_dims);
     }
     for (int d = (int)(axis < 0 ? axis + shape->n_dims : axis); d + 1 < shape->n_dims; d++) {
@@ -409,18 +413,18 @@ enum msc_status msc_onnx__scan(struct msc_onnx_node *n) {
     struct body body;
     struct captures captures = {0};
     int64_t n_scans;
-    // In opset 8 all values had a batch axis, and the first input told lengths of sequences.
+    // In opset 8 all values have a batch axis, and the first input holds lengths of sequences.
     bool has_batch = n->opset < 9;
     int first = has_batch ? 1 : 0;
     MSC_TRY(find_body(&body, n, "body"));
     MSC_TRY(msc_onnx__int(&n_scans, n, "num_scan_inputs", 0));
     if (n_scans < 1 || n_scans > n->n_inputs - first) {
-        return MSC_FAIL(MSC_E_FORMAT, "num_scan_inputs is %lld of %d inputs", (long long)n_scans,
-                        n->n_inputs);
+        return MSC_FAIL(MSC_E_FORMAT, "num_scan_inputs is %lld, but the node has %d inputs",
+                        (long long)n_scans, n->n_inputs);
     }
     int n_states = n->n_inputs - first - (int)n_scans;
     if (has_batch && n->inputs[0] != NULL) {
-        return MSC_ONNX_UNSUPPORTED("sequences of different lengths");
+        return MSC_ONNX_UNSUPPORTED("sequences of different lengths are not supported");
     }
     MSC_TRY(scan_inputs(&body, n, first, (int)n_scans, has_batch));
     enum msc_status status = import_turns(&body, &captures, n, n_states, 0, 0);

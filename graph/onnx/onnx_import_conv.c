@@ -5,10 +5,10 @@
 
 #define MAX_SPATIAL 3
 
-// What windows of a node look like, with automatic padding worked out.
+// Windows of a node, with automatic padding resolved.
 struct windows {
     int n;                   // spatial axes
-    int64_t in[MAX_SPATIAL]; // lengths, -1 when symbolic
+    int64_t in[MAX_SPATIAL]; // lengths, -1 if symbolic
     int64_t kernel[MAX_SPATIAL], strides[MAX_SPATIAL], dilations[MAX_SPATIAL];
     int64_t pads[2 * MAX_SPATIAL];
 };
@@ -19,14 +19,15 @@ static enum msc_status check_numbers(const struct windows *w) {
     for (int i = 0; i < w->n; i++) {
         if (w->kernel[i] < 1 || w->strides[i] < 1 || w->dilations[i] < 1 ||
             w->kernel[i] > INT32_MAX || w->strides[i] > INT32_MAX || w->dilations[i] > INT32_MAX) {
-            return MSC_FAIL(MSC_E_FORMAT, "a window, stride or dilation is not from 1 to 2^31");
+            return MSC_FAIL(MSC_E_FORMAT,
+                            "windows, strides and dilations must be from 1 to 2^31 - 1");
         }
     }
     return MSC_OK;
 }
 
-// Padding such that the output has ceil(in / stride) elements, the odd one at the end or at the
-// beginning.
+// Pads so that the output has ceil(in / stride) elements. An odd element is added at the end
+// (`is_upper`) or the beginning.
 static enum msc_status pad_same(struct windows *w, bool is_upper) {
     for (int i = 0; i < w->n; i++) {
         int64_t extent = (w->kernel[i] - 1) * w->dilations[i] + 1;
@@ -35,8 +36,9 @@ static enum msc_status pad_same(struct windows *w, bool is_upper) {
             int64_t out = (w->in[i] + w->strides[i] - 1) / w->strides[i];
             total = (out - 1) * w->strides[i] + extent - w->in[i];
         } else if (w->strides[i] != 1) {
-            return MSC_ONNX_UNSUPPORTED("auto_pad with strides over a dimension of unknown length; "
-                                        "bind its symbol");
+            return MSC_ONNX_UNSUPPORTED(
+                "auto_pad with strides needs a known length of the dimension: "
+                "bind its symbol");
         }
         total = total < 0 ? 0 : total;
         w->pads[i] = is_upper ? total / 2 : total - total / 2;
@@ -49,7 +51,7 @@ static enum msc_status read_windows(struct windows *w, struct msc_onnx_node *n,
                                     const char **auto_pad) {
     struct msc_onnx_shape x = msc_onnx__shape(n, n->inputs[0]);
     if (x.n_dims < 3 || x.n_dims > 2 + MAX_SPATIAL) {
-        return MSC_ONNX_UNSUPPORTED("its input has %d dimensions, expected 3 to 5", x.n_dims);
+        return MSC_ONNX_UNSUPPORTED("the input has %d dimensions, expected 3 to 5", x.n_dims);
     }
     w->n = x.n_dims - 2;
     for (int i = 0; i < w->n; i++) {
@@ -69,7 +71,9 @@ static enum msc_status apply_auto_pad(struct windows *w, const char *auto_pad) {
     if (strcmp(auto_pad, "VALID") == 0) {
         memset(w->pads, 0, sizeof(w->pads));
     } else if (strcmp(auto_pad, "NOTSET") != 0) {
-        return MSC_FAIL(MSC_E_FORMAT, "auto_pad is '%s'", auto_pad);
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "auto_pad is '%s', expected NOTSET, VALID, SAME_UPPER or SAME_LOWER",
+                        auto_pad);
     }
     return MSC_OK;
 }
@@ -85,21 +89,22 @@ static enum msc_status read_kernel(struct windows *w, const struct msc_onnx_node
     struct msc_onnx_shape k = msc_onnx__shape(n, n->inputs[weight]);
     int64_t declared[MAX_SPATIAL];
     if (k.n_dims != w->n + 2) {
-        return MSC_FAIL(MSC_E_FORMAT, "its weight has %d dimensions, expected %d", k.n_dims,
+        return MSC_FAIL(MSC_E_FORMAT, "the weight has %d dimensions, expected %d", k.n_dims,
                         w->n + 2);
     }
     MSC_TRY(msc_onnx__ints_of(declared, n, "kernel_shape", w->n, -1));
     for (int i = 0; i < w->n; i++) {
         w->kernel[i] = k.dims[i + 2];
         if (declared[i] >= 0 && declared[i] != w->kernel[i]) {
-            return MSC_FAIL(MSC_E_FORMAT, "kernel_shape says %lld, the weight %lld",
+            return MSC_FAIL(MSC_E_FORMAT, "kernel_shape has %lld, but the weight has %lld",
                             (long long)declared[i], (long long)w->kernel[i]);
         }
     }
     return MSC_OK;
 }
 
-// What all convolutions have: windows, groups, and layouts. `weight` is its input.
+// Reads what all convolutions have: windows, groups and layouts. `weight` is the index of the
+// weight.
 static enum msc_status read_conv(struct windows *w, struct msc_onnx_node *n, int weight) {
     static const char *const kernel_layouts[] = {"", "OIW", "OIHW", "OIDHW"};
     const char *auto_pad;
@@ -136,15 +141,15 @@ enum msc_status msc_onnx__conv_integer(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, n->rule.op, n->inputs, n->n_inputs);
 }
 
-// Padding from the wanted output lengths. What exceeds the longest possible output becomes output
-// padding.
+// Computes padding from the requested output lengths. Anything beyond the longest possible output
+// becomes output padding.
 static enum msc_status pads_from_shape(struct windows *w, int64_t output_padding[],
                                        const int64_t wanted[], bool is_upper) {
     for (int i = 0; i < w->n; i++) {
         int64_t extent = (w->kernel[i] - 1) * w->dilations[i] + 1;
         if (w->in[i] < 0) {
-            return MSC_ONNX_UNSUPPORTED("output_shape or auto_pad over a dimension of unknown "
-                                        "length; bind its symbol");
+            return MSC_ONNX_UNSUPPORTED("output_shape or auto_pad needs a known length of the "
+                                        "dimension: bind its symbol");
         }
         int64_t total = (w->in[i] - 1) * w->strides[i] + output_padding[i] + extent - wanted[i];
         if (total < 0) {
@@ -165,7 +170,7 @@ static enum msc_status transpose_pads(struct windows *w, int64_t output_padding[
     bool is_upper = strcmp(auto_pad, "SAME_UPPER") == 0;
     MSC_TRY(msc_onnx__ints(&shape, &n_shape, n, "output_shape"));
     if (n_shape > 0) {
-        // Some models give the whole shape, batch and channels included.
+        // Some models give the whole shape, including batch and channels.
         if (n_shape != w->n && n_shape != w->n + 2) {
             return MSC_FAIL(MSC_E_FORMAT, "output_shape has %d numbers, expected %d", n_shape,
                             w->n);
@@ -173,7 +178,8 @@ static enum msc_status transpose_pads(struct windows *w, int64_t output_padding[
         for (int i = 0; i < w->n; i++) {
             wanted[i] = shape[n_shape - w->n + i];
             if (wanted[i] < 1 || wanted[i] > INT32_MAX) {
-                return MSC_FAIL(MSC_E_FORMAT, "output_shape holds %lld", (long long)wanted[i]);
+                return MSC_FAIL(MSC_E_FORMAT, "output_shape has %lld, expected 1 or more",
+                                (long long)wanted[i]);
             }
         }
         return pads_from_shape(w, output_padding, wanted, is_upper);
@@ -209,7 +215,7 @@ enum msc_status msc_onnx__conv_transpose(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, ops[w.n], n->inputs, n->n_inputs);
 }
 
-// The joint for a pool over `n` spatial axes.
+// The operator for a pool over `n` spatial axes.
 static enum msc_op pool_op(const struct msc_onnx_node *node, int n) {
     static const enum msc_op max[] = {MSC_OP_MAX_POOL2D, MSC_OP_MAX_POOL1D, MSC_OP_MAX_POOL2D,
                                       MSC_OP_MAX_POOL3D};
@@ -238,7 +244,7 @@ enum msc_status msc_onnx__pool(struct msc_onnx_node *n) {
     msc_onnx__set(n, "layout", data_layouts[w.n]);
     msc_onnx__set(n, "out_layout", data_layouts[w.n]);
     if (strcmp(auto_pad, "NOTSET") != 0) {
-        // Automatic padding says the output length exactly; rounding up would add to it.
+        // Automatic padding determines the output length exactly; rounding up would add to it.
         msc_onnx__set_bool(n, "ceil_mode", false);
     }
     MSC_TRY(msc_onnx__copy_attrs(n, op));

@@ -1,6 +1,6 @@
-// What graph/onnx_import*.c share: the state of one import, and one translator for each family of
-// ONNX operators. A translator reads a node's attributes and inputs, adds joints by way of the
-// builder, and names the last one's outputs as the node's.
+// Shared by graph/onnx_import*.c: the state of one import, and one translator for each family of
+// ONNX operators. A translator reads a node's attributes and inputs, adds joints through the
+// builder, and makes the last joint's outputs those of the node.
 #ifndef MSC_GRAPH_ONNX_ONNX_IMPORT_INTERNAL_H
 #define MSC_GRAPH_ONNX_ONNX_IMPORT_INTERNAL_H
 
@@ -10,12 +10,12 @@
 
 // A value of the ONNX graph by name.
 struct msc_onnx_value {
-    struct msc_value *value;            // NULL: an initialiser not yet looked at, or unavailable
+    struct msc_value *value;            // NULL: an initialiser that is not read yet, or unavailable
     const Onnx__TensorProto *source;    // the initialiser
-    const Onnx__NodeProto *unavailable; // the node whose extra output it is, which we do not make
+    const Onnx__NodeProto *unavailable; // the node with this extra output, which is not supported
 };
 
-// A value of the graph around a body that the body reads: an input of it.
+// A value of the enclosing graph that a body reads; it becomes an input of the body.
 struct msc_onnx_capture {
     const char *name;
     struct msc_value *outer;
@@ -34,9 +34,8 @@ struct msc_onnx_import {
     struct msc_graph_names value_names; // to indices of `values`
     struct msc_onnx_value *values;
     size_t n_values, values_capacity;
-    struct msc_graph_names node_names; // to how often a node or input has this name
-    const char
-        *prefix; // of the names of joints, in a branch that became part of the graph; or NULL
+    struct msc_graph_names node_names; // to the number of nodes and inputs with this name
+    const char *prefix; // of joint names, in a branch that is inlined into the graph; or NULL
 };
 
 #define MSC_ONNX_MAX_ATTRS 16
@@ -59,23 +58,24 @@ struct msc_onnx_node {
     struct msc_onnx_rule rule;
     int64_t opset;
     int n_inputs;
-    struct msc_value **inputs;                 // [n_inputs], NULL where left out
-    struct msc_attr attrs[MSC_ONNX_MAX_ATTRS]; // of the joint to be added last
+    struct msc_value **inputs;                 // [n_inputs], NULL if absent
+    struct msc_attr attrs[MSC_ONNX_MAX_ATTRS]; // of the next joint
     int n_attrs;
-    bool stays; // the joint to be added last is not folded
+    bool stays; // the next joint is not folded
     int32_t n_graphs;
-    const struct msc_graph *const *graphs; // bodies of the joint to be added last
-    unsigned extra_outputs;                // bits of those that msc_onnx__define_extra named
+    const struct msc_graph *const *graphs; // bodies of the next joint
+    unsigned extra_outputs;                // bit set of outputs named by msc_onnx__define_extra
 };
 
-// Of an operator; MSC_E_UNSUPPORTED when it is not here. Both names may be NULL.
+// Finds the rule of an operator; MSC_E_UNSUPPORTED if there is none. Both names may be NULL.
 enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domain,
                                     const char *op_type);
 
-// Fails with the text; the node and file are put before it by the caller.
+// Fails with this message; the caller prepends file and node.
 #define MSC_ONNX_UNSUPPORTED(...) MSC_FAIL(MSC_E_UNSUPPORTED, __VA_ARGS__)
 
-// Attributes of the node. Absent ones are `otherwise`; one of another type is MSC_E_FORMAT.
+// Attributes of the node. A missing one has the value `otherwise`; MSC_E_FORMAT if the type
+// differs.
 enum msc_status msc_onnx__int(int64_t *out, const struct msc_onnx_node *n, const char *name,
                               int64_t otherwise);
 enum msc_status msc_onnx__float(float *out, const struct msc_onnx_node *n, const char *name,
@@ -83,7 +83,7 @@ enum msc_status msc_onnx__float(float *out, const struct msc_onnx_node *n, const
 // Text in the builder's arena.
 enum msc_status msc_onnx__text(const char **out, const struct msc_onnx_node *n, const char *name,
                                const char *otherwise);
-// *out is borrowed, *count -1 when absent.
+// *out is borrowed, *count is -1 if absent.
 enum msc_status msc_onnx__ints(const int64_t **out, int *count, const struct msc_onnx_node *n,
                                const char *name);
 enum msc_status msc_onnx__floats(const float **out, int *count, const struct msc_onnx_node *n,
@@ -93,30 +93,31 @@ const Onnx__AttributeProto *msc_onnx__attribute(const struct msc_onnx_node *n, c
 enum msc_status msc_onnx__ints_of(int64_t out[], const struct msc_onnx_node *n, const char *name,
                                   int count, int64_t otherwise);
 
-// Attributes of the joint. Values are borrowed; NULL is out of memory, found when it is added.
+// Attributes of the joint. Values are borrowed; NULL means out of memory, which is reported when
+// the joint is added.
 void msc_onnx__set(struct msc_onnx_node *n, const char *key, const char *value);
 void msc_onnx__set_ints(struct msc_onnx_node *n, const char *key, const int64_t values[],
                         int count);
 void msc_onnx__set_int(struct msc_onnx_node *n, const char *key, int64_t value);
 void msc_onnx__set_float(struct msc_onnx_node *n, const char *key, float value);
 void msc_onnx__set_bool(struct msc_onnx_node *n, const char *key, bool value);
-// Sets those attributes of a joint of `op` that ONNX has as well (ops.def) and that are not set
-// yet, where the node gives them or leaving them out means there what is no default here.
+// Sets attributes of a joint of `op` that ONNX has as well (ops.def) and that are not set yet.
+// Skips those that the node lacks if their default is the same in ONNX.
 enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n, enum msc_op op);
 
 bool msc_onnx__is_initializer(struct msc_onnx_import *im, const char *name);
 
-// onnx_import_weights.c: MSC_E_INVALID where the new weights name one that there is none of; where they have a
-// layer's only in part.
+// onnx_import_weights.c: MSC_E_INVALID if a replacement weight has an unknown name, or if only
+// some weights of a layer are replaced.
 enum msc_status msc_onnx__check_weight_names(struct msc_onnx_import *im);
 enum msc_status msc_onnx__check_weight_layers(struct msc_onnx_import *im);
 
-// The node's name with the prefix; "" for one without.
+// The node's name with the prefix; "" if it has none.
 const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProto *node);
-// What the joint is called: the node's own name, when no other node or input has it; or NULL.
+// The joint's name: the node's name if no other node or input has it, else NULL.
 const char *msc_onnx__joint_name(const struct msc_onnx_node *n);
 
-// Input `i`, or NULL when it is left out.
+// Input `i`, or NULL if absent.
 static inline struct msc_value *msc_onnx__input(const struct msc_onnx_node *n, int i) {
     return i < n->n_inputs ? n->inputs[i] : NULL;
 }
@@ -127,35 +128,36 @@ struct msc_onnx_shape {
     int64_t dims[MSC_MAX_DIMS];
 };
 struct msc_onnx_shape msc_onnx__shape(const struct msc_onnx_node *n, const struct msc_value *v);
-// A constant list of numbers that the node itself makes.
+// Makes a constant list of numbers.
 enum msc_status msc_onnx__make_ints(struct msc_value **out, struct msc_onnx_node *n,
                                     const char *name, const int64_t values[], int count);
-// A constant of one element, without dimensions.
+// Makes a scalar constant.
 enum msc_status msc_onnx__make_scalar(struct msc_value **out, struct msc_onnx_node *n,
                                       enum msc_dtype dtype, double value);
-// The joint's attribute `key` is the type that the node's attribute `name` gives, if it is there.
+// Sets the joint's attribute `key` to the type in the node's attribute `name`, if present.
 enum msc_status msc_onnx__set_dtype(struct msc_onnx_node *n, const char *key, const char *name);
-// A list parameter: from the attribute `name` when it is there, else from input `i`; NULL: absent.
+// A list parameter: the attribute `name` if present, else input `i`; NULL if both are absent.
 enum msc_status msc_onnx__list_param(struct msc_value **out, struct msc_onnx_node *n, int i,
                                      const char *name);
-// The first element of a constant input; false when the input is no constant.
+// The first element of a constant input; false if the input is not constant.
 bool msc_onnx__scalar(double *out, const struct msc_value *v);
 
-// Adds a joint with the collected attributes, which are then forgotten. A helper has no name of
-// the node's and one output, *out.
+// Adds a joint with the attributes set so far, which are then cleared. A helper does not get the
+// node's name; its only output is *out.
 enum msc_status msc_onnx__add_helper(struct msc_value **out, struct msc_onnx_node *n,
                                      enum msc_op op, struct msc_value *const operands[],
                                      int n_operands);
-// The joint whose outputs are the node's.
+// Adds the joint whose outputs are those of the node.
 enum msc_status msc_onnx__add_last(struct msc_onnx_node *n, enum msc_op op,
                                    struct msc_value *const operands[], int n_operands);
-// The same, with only the first `n_outputs` outputs of the node made.
+// The same with only the first `n_outputs` outputs of the node.
 enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
                                    struct msc_value *const operands[], int n_operands,
                                    int n_outputs);
-// Output `i` of the node, beside those of the joint added last, is this value. Before that joint.
+// Makes `v` output `i` of the node, in addition to the outputs of the last joint. Call before
+// adding that joint.
 enum msc_status msc_onnx__define_extra(struct msc_onnx_node *n, int i, struct msc_value *v);
-// The node's only output is this value.
+// Makes `v` the node's only output.
 enum msc_status msc_onnx__set_output(struct msc_onnx_node *n, struct msc_value *v);
 
 enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import *im,
@@ -163,24 +165,24 @@ enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import 
 enum msc_status msc_onnx__define(struct msc_onnx_import *im, const char *name,
                                  struct msc_onnx_value value);
 bool msc_onnx__is_initializer(struct msc_onnx_import *im, const char *name);
-// From here on nothing has the name.
+// Forgets the name: no value has it any more.
 enum msc_status msc_onnx__hide(struct msc_onnx_import *im, const char *name);
 
-// Importing a graph in steps (graph/onnx/onnx_import.c), for the model's and for bodies.
+// Steps of importing a graph (graph/onnx/onnx_import.c), for the model's graph and for bodies.
 enum msc_status msc_onnx__add_initializers(struct msc_onnx_import *im);
 enum msc_status msc_onnx__reserve_names(struct msc_onnx_import *im);
 enum msc_status msc_onnx__add_nodes(struct msc_onnx_import *im);
 enum msc_status msc_onnx__set_outputs(struct msc_onnx_import *im);
 enum msc_status msc_onnx__run_passes(struct msc_onnx_import *im);
 void msc_onnx__finish(struct msc_onnx_import *im);
-// Reads a value of the graph around (graph/onnx/onnx_import_body.c).
+// Reads a value of the enclosing graph (graph/onnx/onnx_import_body.c).
 enum msc_status msc_onnx__capture(struct msc_value **out, struct msc_onnx_import *im,
                                   const char *name);
 
-// What the file says beside the network (graph/notes.h).
+// Reads the notes of the file (graph/notes.h).
 enum msc_status msc_onnx__read_notes(struct msc_onnx_import *im);
 
-// As ops.def says.
+// Translates an operator as ops.def defines it.
 enum msc_status msc_onnx__direct(struct msc_onnx_node *n);
 enum msc_status msc_onnx__if(struct msc_onnx_node *n);
 enum msc_status msc_onnx__loop(struct msc_onnx_node *n);

@@ -1,4 +1,4 @@
-// Layers beyond convolution: normalisations spelled out, signals.
+// Translates other layers: normalisations that become several joints, signals, random numbers.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ enum msc_status msc_onnx__mean_variance(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_DIVIDE, result, 2);
 }
 
-// The p-norm over some axes, which stay with length 1: sum(|x|), sqrt(sum(x^2)), or in general
+// The p-norm over some axes, which keep length 1: sum(|x|), sqrt(sum(x^2)), or in general
 // sum(|x|^p)^(1/p).
 static enum msc_status add_norm(struct msc_value **out, struct msc_onnx_node *n, int64_t p,
                                 const int64_t axes[], int n_axes) {
@@ -64,7 +64,7 @@ enum msc_status msc_onnx__lp_norm(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__int(&p, n, "p", 2));
     struct msc_value *norm[2];
     MSC_TRY(add_norm(&norm[0], n, p, &axis, 1));
-    // Zeros stay zeros: their norm must not be one.
+    // Zeros remain zeros: the divisor must not be 0.
     enum msc_dtype dtype = msc_onnx__shape(n, n->inputs[0]).dtype;
     MSC_TRY(msc_onnx__make_scalar(&norm[1], n, dtype, dtype == MSC_DTYPE_F16 ? 6.1e-5 : 1.2e-38));
     MSC_TRY(msc_onnx__add_helper(&pair[1], n, MSC_OP_MAXIMUM, norm, 2));
@@ -80,13 +80,13 @@ enum msc_status msc_onnx__global_lp_pool(struct msc_onnx_node *n) {
         axes[i - 2] = i;
     }
     if (rank < 3) {
-        return MSC_FAIL(MSC_E_FORMAT, "its input has %d dimensions", rank);
+        return MSC_FAIL(MSC_E_FORMAT, "the input has %d dimensions, expected 3 or more", rank);
     }
     MSC_TRY(add_norm(&norm, n, p, axes, rank - 2));
     return msc_onnx__add_last(n, MSC_OP_IDENTITY, &norm, 1);
 }
 
-// Before opset 16 regions were not shifted by half an element.
+// Before opset 16, regions are not shifted by half an element.
 enum msc_status msc_onnx__roi_align(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__copy_attrs(n, MSC_OP_ROI_ALIGN));
     if (n->opset < 16) {
@@ -97,7 +97,8 @@ enum msc_status msc_onnx__roi_align(struct msc_onnx_node *n) {
 
 // ---- Signals ----------------------------------------------------------------------------------
 
-// Until opset 19 the axis is an attribute, counted from 0 with batch; since then an operand.
+// Before opset 20 the axis is an attribute that counts the batch axis; since then it is an
+// operand.
 enum msc_status msc_onnx__dft(struct msc_onnx_node *n) {
     int64_t axis;
     MSC_TRY(msc_onnx__copy_attrs(n, MSC_OP_DFT));
@@ -110,7 +111,7 @@ enum msc_status msc_onnx__dft(struct msc_onnx_node *n) {
 
 // ---- Random numbers ---------------------------------------------------------------------------
 
-// Where a float attribute goes over under another key.
+// Copies a float attribute to another key.
 static enum msc_status copy_float(struct msc_onnx_node *n, const char *key, const char *name,
                                   float otherwise) {
     float value;
@@ -138,7 +139,7 @@ enum msc_status msc_onnx__random(struct msc_onnx_node *n) {
         MSC_TRY(msc_onnx__list_param(&shape, n, 0, "shape"));
     }
     if (shape == NULL) {
-        return MSC_FAIL(MSC_E_FORMAT, "it has no shape");
+        return MSC_FAIL(MSC_E_FORMAT, "shape is missing");
     }
     msc_onnx__set(n, "dtype", msc_dtype_name(dtype));
     MSC_TRY(msc_onnx__set_dtype(n, "dtype", "dtype"));
@@ -149,7 +150,7 @@ enum msc_status msc_onnx__random(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_RANDOM, &shape, 1);
 }
 
-// 1 where a random number lies below the probability.
+// Gives 1 if a random number is below the probability.
 enum msc_status msc_onnx__bernoulli(struct msc_onnx_node *n) {
     enum msc_dtype dtype = msc_onnx__shape(n, n->inputs[0]).dtype;
     struct msc_value *pair[2] = {NULL, n->inputs[0]};
@@ -165,7 +166,7 @@ enum msc_status msc_onnx__bernoulli(struct msc_onnx_node *n) {
 
 enum msc_status msc_onnx__tf_idf(struct msc_onnx_node *n) {
     if (msc_onnx__attribute(n, "pool_strings") != NULL) {
-        return MSC_ONNX_UNSUPPORTED("it counts strings");
+        return MSC_ONNX_UNSUPPORTED("n-grams of strings are not supported");
     }
     return msc_onnx__direct(n);
 }

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-// A copy of the constant with every element times `factor`, read as [n] when `n` is not 0: one
-// element is repeated.
+// A copy of the constant, multiplied by `factor`. If `length` is not 0, the result is [length]; a
+// single element is repeated.
 static enum msc_status scaled(struct msc_value **out, struct msc_onnx_node *n,
                               const struct msc_value *v, float factor, int64_t length) {
     struct msc_array *array;
@@ -34,7 +34,7 @@ static bool is_float_matrix(const struct msc_value *v) {
            msc_array_dtype(v->constant) == MSC_DTYPE_F32;
 }
 
-// [O], [1,O], [1] or a scalar: what every row of the product gets alike.
+// True for [O], [1,O], [1] or a scalar: every row of the product gets the same bias.
 static bool is_row_bias(const struct msc_value *v, int64_t n_outputs) {
     if (v->constant == NULL || msc_array_dtype(v->constant) != MSC_DTYPE_F32) {
         return false;
@@ -56,8 +56,8 @@ static bool is_read(const struct msc_graph *g, int32_t weight) {
     return false;
 }
 
-// A linear layer's weight, with its letters. One that was turned, and that another joint reads as it
-// was before, stays one weight: tied embeddings.
+// Sets the layout of a linear layer's weight. If it is a transpose and another joint reads the
+// original, both share one weight (tied embeddings).
 static struct msc_value *name_axes(const struct msc_onnx_node *n, struct msc_value *weight,
                                    bool is_oi) {
     const struct msc_graph *g = n->import->builder.graph;
@@ -128,17 +128,18 @@ enum msc_status msc_onnx__matmul(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_MATMUL, n->inputs, 2);
 }
 
-// Before opset 14 outputs that have names, read or not, were what asked for training; before opset 7
-// an attribute could forbid it.
+// Before opset 14, named additional outputs mean training, whether or not they are read; before
+// opset 7, an attribute can disable it.
 static enum msc_status check_training_outputs(const struct msc_onnx_node *n) {
     int64_t is_test;
     MSC_TRY(msc_onnx__int(&is_test, n, "is_test", 0));
     for (size_t i = 1; n->opset < 14 && is_test == 0 && i < n->proto->n_output; i++) {
         const char *name = n->proto->output[i];
         if (name != NULL && name[0] != '\0') {
-            return MSC_ONNX_UNSUPPORTED("its output '%s' means training before opset 14; export "
-                                        "the model for inference",
-                                        name);
+            return MSC_ONNX_UNSUPPORTED(
+                "the output '%s' means training mode before opset 14; export "
+                "the model for inference",
+                name);
         }
     }
     return MSC_OK;
@@ -150,7 +151,7 @@ enum msc_status msc_onnx__batch_norm(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__int(&training, n, "training_mode", 0));
     MSC_TRY(msc_onnx__int(&spatial, n, "spatial", 1));
     if (training != 0 || spatial != 1) {
-        return MSC_ONNX_UNSUPPORTED("training_mode %lld, spatial %lld; expected 0 and 1",
+        return MSC_ONNX_UNSUPPORTED("training_mode is %lld and spatial %lld, expected 0 and 1",
                                     (long long)training, (long long)spatial);
     }
     MSC_TRY(msc_onnx__copy_attrs(n, MSC_OP_BATCH_NORM));
@@ -158,7 +159,7 @@ enum msc_status msc_onnx__batch_norm(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_BATCH_NORM, n->inputs, 5);
 }
 
-// Mean over the normalised axes, which stay with length 1.
+// Mean over the normalised axes, which keep length 1.
 static enum msc_status add_mean(struct msc_value **out, struct msc_onnx_node *n, int first,
                                 int rank, struct msc_value *x) {
     int64_t axes[MSC_MAX_DIMS];
@@ -170,7 +171,7 @@ static enum msc_status add_mean(struct msc_value **out, struct msc_onnx_node *n,
     return msc_onnx__add_helper(out, n, MSC_OP_MEAN, &x, 1);
 }
 
-// Written out as older exporters do:
+// Written as older exporters do:
 // (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * scale + bias.
 enum msc_status msc_onnx__layer_norm(struct msc_onnx_node *n) {
     int rank = msc_onnx__shape(n, n->inputs[0]).n_dims;
@@ -179,8 +180,8 @@ enum msc_status msc_onnx__layer_norm(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__int(&axis, n, "axis", -1));
     MSC_TRY(msc_onnx__float(&epsilon, n, "epsilon", 1e-5f));
     if (axis < -rank || axis >= rank) {
-        return MSC_FAIL(MSC_E_FORMAT, "axis %lld of a tensor with %d dimensions", (long long)axis,
-                        rank);
+        return MSC_FAIL(MSC_E_FORMAT, "axis %lld is out of range for a tensor with %d dimensions",
+                        (long long)axis, rank);
     }
     int first = (int)(axis < 0 ? axis + rank : axis);
     struct msc_value *mean, *centred, *variance, *small, *sum, *deviation, *normal;
@@ -215,8 +216,8 @@ enum msc_status msc_onnx__layer_norm(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_ADD, pair, 2);
 }
 
-// Before opset 13 all axes from `axis` on are one. When more than one of them is longer than 1 they
-// are merged for the joint and taken apart again behind it.
+// Before opset 13, all axes from `axis` on count as one. If more than one of them is longer than
+// 1, they are merged for the joint and split again after it.
 static enum msc_status flattened_softmax(struct msc_onnx_node *n, int axis,
                                          const struct msc_onnx_shape *x) {
     int64_t shape[MSC_MAX_DIMS];
@@ -247,8 +248,8 @@ enum msc_status msc_onnx__softmax(struct msc_onnx_node *n) {
     int64_t axis;
     MSC_TRY(msc_onnx__int(&axis, n, "axis", n->opset < 13 ? 1 : -1));
     if (axis < -x.n_dims || axis >= x.n_dims) {
-        return MSC_FAIL(MSC_E_FORMAT, "axis %lld of a tensor with %d dimensions", (long long)axis,
-                        x.n_dims);
+        return MSC_FAIL(MSC_E_FORMAT, "axis %lld is out of range for a tensor with %d dimensions",
+                        (long long)axis, x.n_dims);
     }
     axis = axis < 0 ? axis + x.n_dims : axis;
     int n_long = 0;

@@ -1,4 +1,4 @@
-// What translators share: a node's attributes, its inputs, and adding joints for it.
+// Shared by translators: reads a node's attributes and inputs, and adds joints for it.
 #include "base/str.h"
 #include "graph/onnx/onnx_import_internal.h"
 #include "graph/op_attrs.h"
@@ -19,7 +19,7 @@ static enum msc_status wrong_type(const char *name, const char *expected) {
     return MSC_FAIL(MSC_E_FORMAT, "attribute %s is not %s", name, expected);
 }
 
-// Writers of protobuf 3 leave out a value of 0 or "", and the type alone tells that it is there.
+// protobuf 3 writers omit values of 0 and ""; only the type shows that the value is present.
 static bool has_type(const Onnx__AttributeProto *a, Onnx__AttributeProto__AttributeType type) {
     return a->has_type && a->type == type;
 }
@@ -30,7 +30,7 @@ enum msc_status msc_onnx__int(int64_t *out, const struct msc_onnx_node *n, const
     *out = a == NULL ? otherwise : a->i;
     return a == NULL || a->has_i || has_type(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT)
                ? MSC_OK
-               : wrong_type(name, "a whole number");
+               : wrong_type(name, "an integer");
 }
 
 enum msc_status msc_onnx__float(float *out, const struct msc_onnx_node *n, const char *name,
@@ -50,7 +50,7 @@ enum msc_status msc_onnx__text(const char **out, const struct msc_onnx_node *n, 
         return MSC_OK;
     }
     if (!a->has_s && !has_type(a, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING)) {
-        return wrong_type(name, "text");
+        return wrong_type(name, "a string");
     }
     *out = msc_arena_strndup(&n->import->builder.arena,
                              a->s.len == 0 ? "" : (const char *)a->s.data, a->s.len);
@@ -66,7 +66,7 @@ enum msc_status msc_onnx__ints(const int64_t **out, int *count, const struct msc
         return MSC_OK;
     }
     if (a->n_ints > 4096 || (a->n_ints == 0 && (a->has_i || a->has_f || a->has_s))) {
-        return wrong_type(name, "a list of whole numbers");
+        return wrong_type(name, "a list of at most 4096 integers");
     }
     *out = a->ints;
     *count = (int)a->n_ints;
@@ -82,7 +82,7 @@ enum msc_status msc_onnx__floats(const float **out, int *count, const struct msc
         return MSC_OK;
     }
     if (a->n_floats > 4096 || (a->n_floats == 0 && (a->has_i || a->has_f || a->has_s))) {
-        return wrong_type(name, "a list of numbers");
+        return wrong_type(name, "a list of at most 4096 numbers");
     }
     *out = a->floats;
     *count = (int)a->n_floats;
@@ -104,7 +104,7 @@ enum msc_status msc_onnx__ints_of(int64_t out[], const struct msc_onnx_node *n, 
     return MSC_OK;
 }
 
-// n->n_attrs when there is none.
+// The index of the attribute, or n->n_attrs if it is not set.
 static int find_set(const struct msc_onnx_node *n, const char *key) {
     int i = 0;
     while (i < n->n_attrs && strcmp(n->attrs[i].key, key) != 0) {
@@ -138,7 +138,7 @@ void msc_onnx__set_bool(struct msc_onnx_node *n, const char *key, bool value) {
     msc_onnx__set(n, key, value ? "1" : "0");
 }
 
-// The texts of a list joined with commas.
+// Copies a list of strings, joined with commas.
 static enum msc_status copy_texts(struct msc_onnx_node *n, const struct msc_op_attr *row) {
     const Onnx__AttributeProto *a = msc_onnx__attribute(n, row->onnx);
     struct msc_str text = {0};
@@ -276,7 +276,8 @@ enum msc_status msc_onnx__set_dtype(struct msc_onnx_node *n, const char *key, co
     int number = type < 0 || type > 1000 ? 0 : (int)type;
     enum msc_dtype dtype = msc_onnx_dtype(number);
     if (dtype == MSC_DTYPE_NONE) {
-        return MSC_ONNX_UNSUPPORTED("to %s (%lld)", msc_onnx_type_name(number), (long long)type);
+        return MSC_ONNX_UNSUPPORTED("conversion to %s (%lld) is not supported",
+                                    msc_onnx_type_name(number), (long long)type);
     }
     msc_onnx__set(n, key, msc_dtype_name(dtype));
     return MSC_OK;
@@ -315,7 +316,7 @@ enum msc_status msc_onnx__add_helper(struct msc_value **out, struct msc_onnx_nod
     struct msc_value *result;
     n->n_attrs = 0;
     MSC_TRY(msc_builder_add(&result, &n->import->builder, &joint));
-    *out = result; // only now: it may be one of the operands
+    *out = result; // set last, because it may be one of the operands
     return MSC_OK;
 }
 
@@ -380,7 +381,7 @@ static enum msc_status check_attrs(const struct msc_onnx_node *n) {
     for (int i = 0; i < n_rows; i++) {
         if (rows[i].value == NULL && !msc_op_is_parameter(n->rule.op, rows[i].key) &&
             msc_onnx__attribute(n, rows[i].onnx) == NULL) {
-            return MSC_FAIL(MSC_E_FORMAT, "it lacks its attribute %s", rows[i].onnx);
+            return MSC_FAIL(MSC_E_FORMAT, "required attribute %s is missing", rows[i].onnx);
         }
     }
     return MSC_OK;
@@ -396,7 +397,7 @@ enum msc_status msc_onnx__direct(struct msc_onnx_node *n) {
     return msc_onnx__add_some(n, n->rule.op, n->inputs, n->n_inputs, n_outputs);
 }
 
-// One that makes a constant an output stays, as outputs are what joints make.
+// An Identity that makes a constant an output is kept, because every output needs a joint.
 enum msc_status msc_onnx__identity(struct msc_onnx_node *n) {
     const Onnx__GraphProto *g = n->import->proto;
     for (size_t i = 0; i < g->n_output; i++) {
@@ -424,7 +425,7 @@ static enum msc_status constant_from_numbers(struct msc_array **out,
         dim = (int64_t)a->n_ints;
         return msc_array_create_from(out, MSC_DTYPE_I64, 1, &dim, a->ints);
     }
-    return MSC_ONNX_UNSUPPORTED("a constant that is neither a tensor nor numbers");
+    return MSC_ONNX_UNSUPPORTED("the constant is neither a tensor nor numbers");
 }
 
 enum msc_status msc_onnx__constant(struct msc_onnx_node *n) {
@@ -447,7 +448,7 @@ enum msc_status msc_onnx__constant(struct msc_onnx_node *n) {
     return msc_onnx__set_output(n, value);
 }
 
-// The list of one element as a scalar, which fits a shape without dimensions, too.
+// Reads a list of one element as a scalar, which also fits a shape without dimensions.
 static enum msc_status read_fill(struct msc_array **out, const struct msc_onnx_node *n,
                                  const Onnx__TensorProto *source) {
     struct msc_array *list;
@@ -455,13 +456,13 @@ static enum msc_status read_fill(struct msc_array **out, const struct msc_onnx_n
     enum msc_status status =
         msc_array_n_elements(list) == 1
             ? msc_array_create_from(out, msc_array_dtype(list), 0, NULL, msc_array_data(list))
-            : MSC_FAIL(MSC_E_FORMAT, "its value has %lld elements, expected 1",
+            : MSC_FAIL(MSC_E_FORMAT, "the value has %lld elements, expected 1",
                        (long long)msc_array_n_elements(list));
     msc_array_release(list);
     return status;
 }
 
-// One element broadcast to the shape: folded when the shape is constant.
+// Broadcasts one element to the shape; this is folded if the shape is constant.
 enum msc_status msc_onnx__constant_of_shape(struct msc_onnx_node *n) {
     static const float zero = 0.0f;
     struct msc_array *array = NULL;

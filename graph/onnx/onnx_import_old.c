@@ -1,24 +1,24 @@
-// Operators that opsets before 7 had in another form.
+// Operators that have another form in opsets before 7.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include <string.h>
 
-// Before opset 5 the shape was an attribute.
+// Before opset 5, the shape is an attribute.
 enum msc_status msc_onnx__reshape(struct msc_onnx_node *n) {
     struct msc_value *operands[2] = {n->inputs[0], NULL};
     MSC_TRY(msc_onnx__list_param(&operands[1], n, 1, "shape"));
     if (operands[1] == NULL) {
-        return MSC_FAIL(MSC_E_FORMAT, "it has no shape");
+        return MSC_FAIL(MSC_E_FORMAT, "shape is missing");
     }
     MSC_TRY(msc_onnx__copy_attrs(n, MSC_OP_RESHAPE));
     return msc_onnx__add_last(n, MSC_OP_RESHAPE, operands, 2);
 }
 
-// Before opset 4 the axis could be left out.
+// Before opset 4, the axis is optional.
 enum msc_status msc_onnx__concat(struct msc_onnx_node *n) {
     bool is_given = msc_onnx__attribute(n, "axis") != NULL;
     if (!is_given && n->opset >= 4) {
-        return MSC_FAIL(MSC_E_FORMAT, "it lacks its attribute axis");
+        return MSC_FAIL(MSC_E_FORMAT, "required attribute axis is missing");
     }
     if (!is_given) {
         msc_onnx__set_int(n, "axis", 1);
@@ -26,7 +26,7 @@ enum msc_status msc_onnx__concat(struct msc_onnx_node *n) {
     return msc_onnx__direct(n);
 }
 
-// Before opset 6 one axis was repeated, and both it and how often were inputs.
+// Before opset 6, one axis is repeated; the axis and the number of repetitions are inputs.
 enum msc_status msc_onnx__tile(struct msc_onnx_node *n) {
     int64_t repeats[MSC_MAX_DIMS];
     int rank = msc_onnx__shape(n, n->inputs[0]).n_dims;
@@ -35,11 +35,12 @@ enum msc_status msc_onnx__tile(struct msc_onnx_node *n) {
         return msc_onnx__direct(n);
     }
     if (!msc_onnx__scalar(&times, n->inputs[1]) || !msc_onnx__scalar(&axis, n->inputs[2])) {
-        return MSC_ONNX_UNSUPPORTED("its tiles and axis are computed");
+        return MSC_ONNX_UNSUPPORTED("tiles and axis are computed at run time, expected constants");
     }
     if (!(axis >= 0 && axis < rank && times >= 0 && times < 0x1p31)) {
-        return MSC_FAIL(MSC_E_FORMAT, "%g times axis %g of a tensor with %d dimensions", times,
-                        axis, rank);
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "cannot repeat %g times along axis %g of a tensor with %d dimensions",
+                        times, axis, rank);
     }
     for (int i = 0; i < rank; i++) {
         repeats[i] = i == (int)axis ? (int64_t)times : 1;
@@ -49,7 +50,7 @@ enum msc_status msc_onnx__tile(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_TILE, operands, 2);
 }
 
-// Before opset 6 its numbers had five digits.
+// Before opset 6, the default numbers have five digits.
 enum msc_status msc_onnx__selu(struct msc_onnx_node *n) {
     static const struct {
         const char *key;
@@ -63,7 +64,7 @@ enum msc_status msc_onnx__selu(struct msc_onnx_node *n) {
     return msc_onnx__direct(n);
 }
 
-// Before opset 6 the type was named instead of numbered.
+// Before opset 6, the type is given by name instead of number.
 enum msc_status msc_onnx__cast(struct msc_onnx_node *n) {
     static const char *const names[] = {"",        "FLOAT",  "UINT8",  "INT8",   "UINT16",
                                         "INT16",   "INT32",  "INT64",  "STRING", "BOOL",
@@ -80,5 +81,5 @@ enum msc_status msc_onnx__cast(struct msc_onnx_node *n) {
             return msc_onnx__add_last(n, MSC_OP_CAST, n->inputs, 1);
         }
     }
-    return MSC_ONNX_UNSUPPORTED("to '%s'", name);
+    return MSC_ONNX_UNSUPPORTED("conversion to '%s' is not supported", name);
 }

@@ -1,4 +1,4 @@
-// The last steps of an import: weights are checked, then the passes make the graph smaller.
+// The last steps of an import: checks weights, then runs the passes that simplify the graph.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include "graph/passes/fuse_internal.h"
@@ -9,8 +9,8 @@ static const char *not_finite(float x) {
     return isnan(x) ? "NaN" : "infinite";
 }
 
-// Infinity has a use in constants (masks), and NaN in those that are computed: a Where may leave it
-// out later. Nothing else may hold either.
+// Constants may be infinite (masks). Computed constants may also be NaN, because a Where may
+// discard it later. No other weight may have either.
 static enum msc_status check_weight(struct msc_onnx_import *im, const struct msc_tensor *t,
                                     int32_t id) {
     if (t->dtype != MSC_DTYPE_F32 || t->data == NULL) {

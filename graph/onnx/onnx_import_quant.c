@@ -1,14 +1,14 @@
-// QuantizeLinear, DequantizeLinear and Cast. Elements of 4 bits and floats of 8 lie in bytes here, so
-// that the joint says what the bytes stand for.
+// QuantizeLinear, DequantizeLinear and Cast. 4-bit integers and 8-bit floats are stored in bytes;
+// the joint's attributes define what the bytes represent.
 #include "graph/onnx/onnx_import_internal.h"
 
-// Before opset 13 there is one scale, and no axis.
+// Before opset 13 there is one scale and no axis.
 static enum msc_status copy_axis(struct msc_onnx_node *n) {
     int64_t block;
     MSC_TRY(msc_onnx__copy_attrs(n, n->rule.op));
     MSC_TRY(msc_onnx__int(&block, n, "block_size", 0));
     if (block < 0) {
-        return MSC_FAIL(MSC_E_FORMAT, "block_size is %lld", (long long)block);
+        return MSC_FAIL(MSC_E_FORMAT, "block_size is %lld, expected 0 or more", (long long)block);
     }
     return MSC_OK;
 }
@@ -23,8 +23,8 @@ enum msc_status msc_onnx__quantize(struct msc_onnx_node *n) {
         int number = type < 0 || type > 1000 ? 0 : (int)type;
         enum msc_dtype dtype = msc_onnx_storage(number, &format);
         if (dtype == MSC_DTYPE_NONE) {
-            return MSC_ONNX_UNSUPPORTED("to %s (%lld)", msc_onnx_type_name(number),
-                                        (long long)type);
+            return MSC_ONNX_UNSUPPORTED("conversion to %s (%lld) is not supported",
+                                        msc_onnx_type_name(number), (long long)type);
         }
         msc_onnx__set(n, "dtype", msc_dtype_name(dtype));
     }
@@ -38,7 +38,7 @@ enum msc_status msc_onnx__dequantize(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_DEQUANTIZE, n->inputs, n->n_inputs);
 }
 
-// Are they bytes, known here, that 4 bits are enough for?
+// True for a constant of bytes whose values fit in 4 bits.
 static bool fits_half(const struct msc_array *constant, bool is_signed) {
     enum msc_dtype dtype = is_signed ? MSC_DTYPE_I8 : MSC_DTYPE_U8;
     bool fits = constant != NULL && msc_array_dtype(constant) == dtype;
@@ -49,7 +49,7 @@ static bool fits_half(const struct msc_array *constant, bool is_signed) {
     return fits;
 }
 
-// To a type of 4 bits what fits it lies in its bytes already.
+// A constant that fits a 4-bit type needs no conversion, because it is already stored in bytes.
 enum msc_status msc_onnx__cast_to_number(struct msc_onnx_node *n) {
     int64_t type;
     MSC_TRY(msc_onnx__int(&type, n, "to", 0));

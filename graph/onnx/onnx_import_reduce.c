@@ -1,13 +1,13 @@
-// Reductions that are others with something before or behind, and operators whose attributes pick
-// one of several joints.
+// Reductions that are another one with a joint before or after it, and operators whose attributes
+// select one of several joints.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include <string.h>
 
-// What a reduction is spelled as: a joint before, the reduction itself, a joint behind.
+// A reduction as a joint before, another reduction, and a joint after.
 static const struct spelling {
     const char *onnx;
-    enum msc_op before, reduction, behind; // MSC_OP_IDENTITY: nothing
+    enum msc_op before, reduction, behind; // MSC_OP_IDENTITY: none
 } spellings[] = {
     {"ReduceL1", MSC_OP_ABS, MSC_OP_SUM, MSC_OP_IDENTITY},
     {"ReduceL2", MSC_OP_MULTIPLY, MSC_OP_SUM, MSC_OP_SQRT},
@@ -30,7 +30,7 @@ static bool is_empty_list(const struct msc_value *v) {
 
 struct reduction {
     struct msc_value *x, *axes;
-    bool keepdims, is_nothing; // noop_with_empty_axes, and there are none
+    bool keepdims, is_nothing; // noop_with_empty_axes is set and no axes are given
 };
 
 static enum msc_status read_reduction(struct reduction *r, struct msc_onnx_node *n) {
@@ -41,7 +41,7 @@ static enum msc_status read_reduction(struct reduction *r, struct msc_onnx_node 
     r->x = n->inputs[0];
     r->keepdims = keepdims != 0;
     bool is_empty = is_empty_list(r->axes);
-    if (!is_empty && r->axes->constant == NULL) { // an input that is declared empty
+    if (!is_empty && r->axes->constant == NULL) { // an input declared as empty
         struct msc_onnx_shape axes = msc_onnx__shape(n, r->axes);
         is_empty = axes.n_dims == 1 && axes.dims[0] == 0;
         r->axes = is_empty ? NULL : r->axes;
@@ -83,7 +83,7 @@ enum msc_status msc_onnx__spelled_reduce(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, s->behind, operands, 1);
 }
 
-// log(sum(exp(x))), with the greatest element taken out first: log(sum(exp(x - max))) + max.
+// log(sum(exp(x))), computed as log(sum(exp(x - max))) + max to avoid overflow.
 enum msc_status msc_onnx__reduce_log_sum_exp(struct msc_onnx_node *n) {
     struct reduction r;
     MSC_TRY(read_reduction(&r, n));
@@ -123,7 +123,7 @@ enum msc_status msc_onnx__mean(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_DIVIDE, operands, 2);
 }
 
-// ---- One of several joints --------------------------------------------------------------------
+// ---- Operators that select one of several joints ----------------------------------------------
 
 enum msc_status msc_onnx__mod(struct msc_onnx_node *n) {
     int64_t truncates;
@@ -156,14 +156,14 @@ enum msc_status msc_onnx__top_k(struct msc_onnx_node *n) {
     return msc_onnx__direct(n);
 }
 
-// Before opset 7 the second operand could be laid at an axis of the first.
+// Before opset 7, the second operand can be aligned to an axis of the first.
 enum msc_status msc_onnx__binary(struct msc_onnx_node *n) {
     struct msc_value *operands[2] = {n->inputs[0], n->inputs[1]};
     int a = msc_onnx__shape(n, operands[0]).n_dims, b = msc_onnx__shape(n, operands[1]).n_dims;
     int64_t axis;
     MSC_TRY(msc_onnx__int(&axis, n, "axis", a - b));
     if (n->opset < 7 && n->rule.op == MSC_OP_PRELU && b == 1 && a > 2) {
-        axis = 1; // slopes of channels
+        axis = 1; // slopes per channel
     }
     if (n->opset < 7 && b > 0 && axis >= 0 && axis < a - b) {
         int64_t axes[MSC_MAX_DIMS];

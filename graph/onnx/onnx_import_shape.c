@@ -1,4 +1,4 @@
-// Operators over shapes, and those whose parameters moved between attributes and inputs.
+// Operators on shapes, and those whose parameters changed between attributes and inputs.
 #include "graph/onnx/onnx_import_internal.h"
 #include "graph/target.h"
 
@@ -10,15 +10,15 @@ enum msc_status msc_onnx__dropout(struct msc_onnx_node *n) {
     double training = 0.0, ratio = 0.5;
     if (n->inputs[0] == NULL ||
         (msc_onnx__input(n, 2) != NULL && !msc_onnx__scalar(&training, msc_onnx__input(n, 2)))) {
-        return MSC_ONNX_UNSUPPORTED("training_mode is computed");
+        return MSC_ONNX_UNSUPPORTED("training_mode is computed at run time, expected a constant");
     }
-    // Nothing is dropped at a ratio of 0; exporters leave such nodes in evaluated models.
+    // A ratio of 0 drops nothing; exporters leave such nodes in models for inference.
     bool has_ratio = msc_onnx__input(n, 1) && msc_onnx__scalar(&ratio, msc_onnx__input(n, 1));
     if (training != 0.0 && !(has_ratio && ratio == 0.0)) {
-        return MSC_ONNX_UNSUPPORTED("training_mode is set");
+        return MSC_ONNX_UNSUPPORTED("training_mode is set, expected a model for inference");
     }
     if (n->proto->n_output > 1) {
-        // The mask of what stays: everything.
+        // The mask of kept elements is all true.
         struct msc_value *operands[2];
         MSC_TRY(msc_onnx__make_scalar(&operands[0], n, MSC_DTYPE_BOOL, 1));
         MSC_TRY(msc_onnx__add_helper(&operands[1], n, MSC_OP_SHAPE_OF, n->inputs, 1));
@@ -28,7 +28,7 @@ enum msc_status msc_onnx__dropout(struct msc_onnx_node *n) {
     return msc_onnx__add_last(n, MSC_OP_IDENTITY, n->inputs, 1);
 }
 
-// A limit that no float32 goes beyond is no limit.
+// A bound beyond the range of float32 has no effect.
 static void set_limit(struct msc_onnx_node *n, const char *key, float value) {
     if (!isinf(value) && fabsf(value) < FLT_MAX) {
         msc_onnx__set_float(n, key, value);
@@ -72,7 +72,7 @@ enum msc_status msc_onnx__transpose(struct msc_onnx_node *n) {
     int n_given;
     MSC_TRY(msc_onnx__ints(&given, &n_given, n, "perm"));
     if (n_given > 0 && n_given != rank) {
-        return MSC_FAIL(MSC_E_FORMAT, "perm has %d axes, its input %d", n_given, rank);
+        return MSC_FAIL(MSC_E_FORMAT, "perm has %d axes, but the input has %d", n_given, rank);
     }
     for (int i = 0; i < rank; i++) {
         axes[i] = n_given > 0 ? given[i] : rank - 1 - i;
@@ -93,7 +93,7 @@ enum msc_status msc_onnx__split(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__copy_attrs(n, MSC_OP_SPLIT));
     bool is_empty = operands[1] == NULL || (operands[1]->constant != NULL &&
                                             msc_array_n_elements(operands[1]->constant) == 0);
-    // One part is no cut: with the attribute empty it is the whole axis.
+    // If there is only one part, the attribute is empty, which means the whole axis.
     int n_outputs = (int)n->proto->n_output;
     return msc_onnx__add_some(n, MSC_OP_SPLIT, operands, is_empty ? 1 : 2, n_outputs);
 }
@@ -105,7 +105,7 @@ enum msc_status msc_onnx__slice(struct msc_onnx_node *n) {
         MSC_TRY(msc_onnx__list_param(&operands[i], n, i, names[i]));
     }
     if (operands[1] == NULL || operands[2] == NULL) {
-        return MSC_FAIL(MSC_E_FORMAT, "it has no starts or no ends");
+        return MSC_FAIL(MSC_E_FORMAT, "starts or ends are missing");
     }
     return msc_onnx__add_last(n, MSC_OP_STRIDED_SLICE, operands, 5);
 }
@@ -116,11 +116,11 @@ enum msc_status msc_onnx__pad(struct msc_onnx_node *n) {
     MSC_TRY(msc_onnx__text(&mode, n, "mode", "constant"));
     MSC_TRY(msc_onnx__list_param(&operands[1], n, 1, n->opset < 2 ? "paddings" : "pads"));
     if (operands[1] == NULL) {
-        return MSC_FAIL(MSC_E_FORMAT, "it has no pads");
+        return MSC_FAIL(MSC_E_FORMAT, "pads are missing");
     }
     if (strcmp(mode, "constant") != 0 && strcmp(mode, "reflect") != 0 &&
         strcmp(mode, "edge") != 0 && strcmp(mode, "wrap") != 0) {
-        return MSC_ONNX_UNSUPPORTED("mode '%s'", mode);
+        return MSC_ONNX_UNSUPPORTED("mode '%s' is not supported", mode);
     }
     msc_onnx__set(n, "pad_mode", mode);
     if (n->opset < 11) {
@@ -133,7 +133,7 @@ enum msc_status msc_onnx__pad(struct msc_onnx_node *n) {
     operands[2] = msc_onnx__input(n, 2);
     double value;
     if (msc_onnx__scalar(&value, operands[2]) && msc_array_fits_float(operands[2]->constant, 0)) {
-        // Also an infinity, which a list of attributes would take for "no value".
+        // This includes infinity, which an attribute list would read as "no value".
         msc_onnx__set_float(n, "pad_value", (float)value);
         operands[2] = NULL;
     }
@@ -155,10 +155,10 @@ static enum msc_status set_method(struct msc_onnx_node *n, const char *mode) {
             return MSC_OK;
         }
     }
-    return MSC_ONNX_UNSUPPORTED("mode '%s'", mode);
+    return MSC_ONNX_UNSUPPORTED("mode '%s' is not supported", mode);
 }
 
-// Attributes of Upsample, and of Resize as it was in opset 10: coordinates are divided by the scale.
+// Attributes of Upsample, and of Resize in opset 10: coordinates are divided by the scale.
 static enum msc_status set_old_modes(struct msc_onnx_node *n, const char *rounding) {
     const char *mode;
     MSC_TRY(msc_onnx__text(&mode, n, "mode", "nearest"));
@@ -175,7 +175,7 @@ static enum msc_status old_resize(struct msc_onnx_node *n, struct msc_value *x,
     return msc_onnx__add_last(n, MSC_OP_RESIZE, operands, 3);
 }
 
-// Which way axes go; both ways where scales are computed.
+// Whether axes shrink or grow; both if scales are computed.
 static void find_directions(bool *shrinks, bool *grows, const struct msc_value *scales) {
     int64_t n = scales->constant == NULL ? 0 : msc_array_n_elements(scales->constant);
     *shrinks = *grows = scales->constant == NULL;
@@ -186,15 +186,15 @@ static void find_directions(bool *shrinks, bool *grows, const struct msc_value *
     }
 }
 
-// Of the nearest elements ONNX Runtime takes the one above where an axis shrinks, the one below
-// where it grows. So axes shrink first, and grow then.
+// For the nearest element, ONNX Runtime rounds up if an axis shrinks and down if it grows. So
+// axes are shrunk first and then grown.
 static enum msc_status resize_10(struct msc_onnx_node *n) {
     struct msc_value *scales = msc_onnx__input(n, 1), *one, *shrunk;
     bool shrinks, grows;
     const char *mode;
     MSC_TRY(msc_onnx__text(&mode, n, "mode", "nearest"));
     if (scales == NULL) {
-        return MSC_FAIL(MSC_E_FORMAT, "it has no scales");
+        return MSC_FAIL(MSC_E_FORMAT, "scales are missing");
     }
     find_directions(&shrinks, &grows, scales);
     shrinks = shrinks && strcmp(mode, "nearest") == 0;
@@ -255,7 +255,7 @@ enum msc_status msc_onnx__resize(struct msc_onnx_node *n) {
     if (n_axes > 0) {
         msc_onnx__set_ints(n, "axes", axes, n_axes);
     }
-    // An empty list stands for an input that is left out.
+    // An empty list means that the input is absent.
     for (int i = 2; i < 4; i++) {
         operands[i] = is_empty_list(operands[i]) ? NULL : operands[i];
     }
@@ -290,6 +290,6 @@ enum msc_status msc_onnx__upsample(struct msc_onnx_node *n) {
         msc_array_release(array);
         MSC_TRY(status);
     }
-    return scales == NULL ? MSC_FAIL(MSC_E_FORMAT, "it has no scales")
+    return scales == NULL ? MSC_FAIL(MSC_E_FORMAT, "scales are missing")
                           : old_resize(n, n->inputs[0], scales, "floor");
 }

@@ -1,7 +1,8 @@
-// Which ONNX operators there are, and who translates them. An operator that is as its row of
-// ops.def says needs none here: msc_onnx__direct reads it. The others are
-//   - those that differ, older opsets included: a translator beside its family, and a row;
-//   - those that are no operator here but several joints, or one by another name.
+// The table of ONNX operators and their translators. An operator that matches its row in ops.def
+// needs no row here: msc_onnx__direct translates it. Rows are needed for
+//   - operators that differ, also in older opsets: add a translator next to its family, and a
+//     row;
+//   - operators that become several joints, or a joint of another name.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include <string.h>
@@ -93,7 +94,7 @@ static const struct msc_onnx_rule rules[] = {
     {"Xor", msc_onnx__binary, MSC_OP_LOGICAL_XOR, 2, 2},
 };
 
-// How many inputs an operator may have by its roles.
+// Number of inputs that an operator may have according to its roles.
 static void count_inputs(struct msc_onnx_rule *rule) {
     struct msc_op_role role;
     for (int i = 0; msc_op_role(rule->op, i, &role); i++) {
@@ -132,11 +133,11 @@ enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domai
     if (is_standard && op_type != NULL && find_standard(out, op_type)) {
         return MSC_OK;
     }
-    const char *advice = is_standard ? "docs/conformance.md lists those that are"
-                         : is_runtimes
-                             ? "ONNX Runtime's optimiser makes such: give the model of before it"
-                             : "if it is a function of the model, inline it first "
-                               "(onnx.inliner.inline_local_functions)";
-    return MSC_FAIL(MSC_E_UNSUPPORTED, "there is no operator '%s' of domain '%s' here; %s",
+    const char *advice =
+        is_standard   ? "docs/conformance.md lists the supported operators"
+        : is_runtimes ? "ONNX Runtime's optimiser creates it: use the model before optimisation"
+                      : "if the model defines it as a function, inline it first "
+                        "(onnx.inliner.inline_local_functions)";
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "unsupported operator '%s' of domain '%s'; %s",
                     op_type == NULL ? "" : op_type, is_standard ? "ai.onnx" : domain, advice);
 }

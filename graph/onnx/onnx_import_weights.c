@@ -1,17 +1,17 @@
-// Other weights in place of a file's (msc_onnx_import_options): what training leaves of a network. A layer's come
-// together (graph/onnx/new_weights.h).
+// Replaces weights of a file (msc_onnx_import_options), for example by trained ones. All weights
+// of a layer are replaced together (graph/onnx/new_weights.h).
 #include "graph/onnx/onnx_import_internal.h"
 
 #include "graph/onnx/new_weights.h"
 
 #include <string.h>
 
-// What the check knows of the file's graph.
+// Lookup tables for the file's graph.
 struct layers {
     const Onnx__GraphProto *g;
-    struct msc_graph_names makers;       // of values: nodes
+    struct msc_graph_names makers;       // from values to nodes
     struct msc_graph_names initializers; // by name
-    int32_t *same;                       // [n_node] a node of the same layer, or itself
+    int32_t *same; // [n_node] another node of the same layer, or the node itself
 };
 
 enum msc_status msc_onnx__check_weight_names(struct msc_onnx_import *im) {
@@ -22,7 +22,7 @@ enum msc_status msc_onnx__check_weight_names(struct msc_onnx_import *im) {
     const char **known =
         msc_arena_array(&im->builder.arena, g->n_initializer + 1, sizeof(known[0]));
     if (known == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for new weights");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while reading new weights");
     }
     for (size_t i = 0; i < g->n_initializer; i++) {
         known[i] = g->initializer[i]->name;
@@ -32,7 +32,7 @@ enum msc_status msc_onnx__check_weight_names(struct msc_onnx_import *im) {
 
 // ---- Layers -----------------------------------------------------------------------------------
 
-// Operators that have weights, and which of their inputs are.
+// Operators with weights, and the range of inputs that are weights.
 static const struct {
     const char *op;
     size_t first, end;
@@ -41,7 +41,7 @@ static const struct {
     {"ConvTranspose", 1, 3},
     {"Gemm", 1, 3},
     {"MatMul", 0, 2},
-    {"Add", 0, 2}, // behind a MatMul
+    {"Add", 0, 2}, // after a MatMul
     {"BatchNormalization", 1, 5},
     {"InstanceNormalization", 1, 3},
     {"LayerNormalization", 1, 3},
@@ -62,12 +62,12 @@ static bool is_float(const Onnx__TensorProto *t) {
            t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16;
 }
 
-// The node that makes a value, or MSC_NO_ID.
+// The node that produces a value, or MSC_NO_ID.
 static int32_t maker_of(const struct layers *l, const char *name) {
     return name == NULL ? MSC_NO_ID : msc_graph__names_find(&l->makers, name);
 }
 
-// The initialiser that a value holds, at times moved; NULL: none.
+// The initialiser that a value has its elements from, possibly moved; NULL if there is none.
 static const Onnx__TensorProto *weight_of(const struct layers *l, const char *name) {
     static const char *const moves[] = {"Identity", "Transpose", "Cast"};
     for (size_t depth = 0; name != NULL && depth < l->g->n_node + 1; depth++) {
@@ -92,7 +92,7 @@ static int32_t layer_of(const struct layers *l, int32_t node) {
     return node;
 }
 
-// A normalisation belongs to the layer before it, a sum to the product before it.
+// A normalisation belongs to the layer before it, an addition to the product before it.
 static bool follows(const struct layers *l, const Onnx__NodeProto *node, int32_t maker) {
     static const char *const layers[] = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
     if (is_op(node, "Add")) {
@@ -108,7 +108,7 @@ static bool follows(const struct layers *l, const Onnx__NodeProto *node, int32_t
 static enum msc_status find_layers(struct layers *l, struct msc_arena *arena) {
     l->same = msc_arena_array(arena, l->g->n_node + 1, sizeof(l->same[0]));
     if (l->same == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for new weights");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory while grouping new weights");
     }
     for (size_t i = 0; i < l->g->n_initializer; i++) {
         MSC_TRY(msc_graph__names_put(&l->initializers, l->g->initializer[i]->name, (int32_t)i));
@@ -117,7 +117,7 @@ static enum msc_status find_layers(struct layers *l, struct msc_arena *arena) {
         const Onnx__NodeProto *node = l->g->node[i];
         l->same[i] = (int32_t)i;
         for (size_t k = 0; k < node->n_input; k++) {
-            int32_t maker = maker_of(l, node->input[k]); // nodes come behind what they read
+            int32_t maker = maker_of(l, node->input[k]); // nodes come after those that they read
             if (maker != MSC_NO_ID && follows(l, node, maker)) {
                 l->same[i] = layer_of(l, maker);
             }
@@ -152,7 +152,8 @@ enum msc_status msc_onnx__check_weight_layers(struct msc_onnx_import *im) {
         return MSC_OK;
     }
     struct msc_layer_weight *list = msc_arena_array(&arena, n_nodes * MOST + 1, sizeof(list[0]));
-    status = list != NULL ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for new weights");
+    status =
+        list != NULL ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory while checking new weights");
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(find_layers(&l, &arena));
     for (size_t i = 0; i < n_nodes * MOST; i++) {

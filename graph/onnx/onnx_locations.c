@@ -1,4 +1,4 @@
-// Which files beside an ONNX model hold its weights.
+// Finds the files next to an ONNX model that hold its weights.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "graph/onnx/onnx.h"

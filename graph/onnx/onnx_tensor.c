@@ -1,4 +1,4 @@
-// TensorProto to array: raw bytes, typed fields or an external file.
+// Converts a TensorProto to an array: raw bytes, typed fields or an external file.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -10,7 +10,7 @@
 
 static const struct {
     int type;
-    enum msc_dtype dtype; // NONE: known by name only
+    enum msc_dtype dtype; // NONE: only the name is known
     const char *name;
 } types[] = {
     {MSC_ONNX_FLOAT, MSC_DTYPE_F32, "float32"},  {MSC_ONNX_UINT8, MSC_DTYPE_U8, "uint8"},
@@ -69,14 +69,14 @@ static const char *name_of(const Onnx__TensorProto *t) {
     return t->name == NULL || t->name[0] == '\0' ? "(unnamed)" : t->name;
 }
 
-// What the tensor says of itself, checked.
+// The tensor's description, checked.
 struct header {
     enum msc_dtype dtype;
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
     int64_t n_elements;
     size_t n_bytes; // in the file
-    bool is_packed; // two elements in a byte
+    bool is_packed; // two elements in each byte
 };
 
 static enum msc_status read_header(struct header *h, const Onnx__TensorProto *t) {
@@ -84,12 +84,12 @@ static enum msc_status read_header(struct header *h, const Onnx__TensorProto *t)
     h->dtype = msc_onnx_storage(t->data_type, &format);
     h->is_packed = t->data_type == MSC_ONNX_UINT4 || t->data_type == MSC_ONNX_INT4;
     if (h->dtype == MSC_DTYPE_NONE) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "tensor '%s' has elements of %s (%d)", name_of(t),
-                        msc_onnx_type_name(t->data_type), (int)t->data_type);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "tensor '%s' has the unsupported type %s (%d)",
+                        name_of(t), msc_onnx_type_name(t->data_type), (int)t->data_type);
     }
     if (t->n_dims > MSC_MAX_DIMS) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "tensor '%s' has %zu dimensions, at most %d are possible", name_of(t),
+                        "tensor '%s' has %zu dimensions, at most %d are supported", name_of(t),
                         t->n_dims, MSC_MAX_DIMS);
     }
     h->n_dims = (int)t->n_dims;
@@ -104,12 +104,13 @@ static enum msc_status read_header(struct header *h, const Onnx__TensorProto *t)
     h->n_bytes = h->is_packed ? (size_t)(h->n_elements + 1) / 2
                               : (size_t)h->n_elements * msc_dtype_bytes(h->dtype);
     if (t->segment != NULL) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "tensor '%s' is stored in segments", name_of(t));
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "tensor '%s' is stored in segments, which is not supported", name_of(t));
     }
     return MSC_OK;
 }
 
-// Two elements a byte, the first in the lower half.
+// Two elements in each byte, the first in the low half.
 static enum msc_status unpack_halves(struct msc_array **out, const struct header *h,
                                      const uint8_t bytes[]) {
     MSC_TRY(msc_array_create(out, h->dtype, h->n_dims, h->dims));
@@ -134,7 +135,7 @@ static enum msc_status from_bytes(struct msc_array **out, const struct header *h
     }
     MSC_TRY(msc_array_create_from(out, h->dtype, h->n_dims, h->dims, data));
     if (h->dtype == MSC_DTYPE_BOOL) {
-        // Any byte may stand there; arrays hold 0 or 1.
+        // Any byte is allowed in the file; arrays hold 0 or 1.
         uint8_t *flags = msc_array_data(*out);
         for (int64_t i = 0; i < h->n_elements; i++) {
             flags[i] = flags[i] != 0;
@@ -143,7 +144,7 @@ static enum msc_status from_bytes(struct msc_array **out, const struct header *h
     return MSC_OK;
 }
 
-// Fields of one number an element. 16-bit floats come as their bits in int32_data.
+// Fields with one number per element. 16-bit floats are stored as bits in int32_data.
 struct fields {
     const float *floats;
     const double *doubles;
@@ -183,7 +184,7 @@ static void copy_int32s(void *to, const struct header *h, const int32_t *from) {
     }
 }
 
-// A byte in each number.
+// Each number holds one byte.
 static enum msc_status halves_from_fields(struct msc_array **out, const struct header *h,
                                           const int32_t from[]) {
     uint8_t *bytes = msc_alloc(h->n_bytes + 1);
@@ -203,7 +204,7 @@ static enum msc_status from_fields(struct msc_array **out, const struct header *
     struct fields f = pick_fields(t, h->dtype);
     if ((int64_t)f.n != (h->is_packed ? (int64_t)h->n_bytes : h->n_elements)) {
         char text[MSC_DIMS_TEXT_BYTES];
-        return MSC_FAIL(MSC_E_FORMAT, "tensor '%s' of %s%s has %zu elements", name_of(t),
+        return MSC_FAIL(MSC_E_FORMAT, "tensor '%s' is %s%s, but has %zu elements", name_of(t),
                         msc_dtype_name(h->dtype), msc_dims_format(text, h->n_dims, h->dims), f.n);
     }
     if (h->is_packed) {
@@ -259,9 +260,9 @@ static enum msc_status read_external(struct msc_array **out, const struct header
     MSC_TRY(external_number(&length, t, "length", h->n_bytes));
     if (offset > n_bytes || length > n_bytes - offset) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "tensor '%s': bytes %llu to %llu lie outside of %s, %zu bytes", name_of(t),
-                        (unsigned long long)offset, (unsigned long long)(offset + length), path,
-                        n_bytes);
+                        "tensor '%s': bytes %llu to %llu are outside %s, which has %zu bytes",
+                        name_of(t), (unsigned long long)offset,
+                        (unsigned long long)(offset + length), path, n_bytes);
     }
     return from_bytes(out, h, t, n_bytes == 0 ? NULL : (const char *)data + offset, (size_t)length);
 }
@@ -277,10 +278,10 @@ static enum msc_status from_external(struct msc_array **out, const struct header
         msc_path_resolve_inside(&path, &arena, folder, location == NULL ? "" : location);
     if (status == MSC_E_INVALID) {
         status = MSC_FAIL(MSC_E_INVALID,
-                          "tensor '%s': its data file '%s' must lie in the model's own folder%s",
+                          "tensor '%s': its data file '%s' must be in the model's own folder%s",
                           name_of(t), location == NULL ? "" : location,
                           location != NULL && msc_path_is_inside(location)
-                              ? ", a link leads out of it; copy the file into it"
+                              ? ", but a link leads out of it: copy the file there"
                               : "");
     }
     if (status == MSC_OK) {

@@ -1,4 +1,4 @@
-// Versions of the outside libraries that this folder uses (base/versions.h).
+// Versions of the external libraries used in this folder (base/versions.h).
 #ifndef MSC_GRAPH_ONNX_ONNX_VERSIONS_H
 #define MSC_GRAPH_ONNX_ONNX_VERSIONS_H
 

@@ -1,6 +1,6 @@
-// Binding: the graph built anew with a number for every symbol. Joints whose results become
-// constants by that (shape arithmetic) are folded into attributes of their readers, or stay as
-// `constant` joints of the same name where somebody reads them as data.
+// Binding: rebuilds the graph with a number for every symbol. Joints whose results become
+// constant (shape arithmetic) are folded into attributes of their consumers. If a consumer reads
+// the result as data, it remains as a `constant` joint of the same name.
 #include "graph/passes/bind.h"
 #include "graph/passes/bind_internal.h"
 #include "graph/passes/constant_internal.h"
@@ -46,8 +46,8 @@ static enum msc_status check_bound(const struct msc_graph *g) {
         for (int d = 0; d < t->n_dims; d++) {
             if (t->prims[d] != MSC_NO_ID) {
                 return MSC_FAIL(MSC_E_UNSUPPORTED,
-                                "graph '%s': dimension %d of '%s' depends on data, its length is "
-                                "not known before the network runs",
+                                "graph '%s': dimension %d of '%s' depends on data; its length is "
+                                "unknown until the network runs",
                                 g->name, d, t->name);
             }
         }
@@ -103,7 +103,7 @@ enum msc_status msc_graph_bind_open(struct msc_graph **out, const struct msc_gra
     return bind_finish(out, &b, status);
 }
 
-// Hands `bound` over when all of its lengths are known.
+// Returns `bound` if all its lengths are known; otherwise destroys it.
 static enum msc_status give_bound(struct msc_graph **out, struct msc_graph *bound) {
     enum msc_status status = check_bound(bound);
     if (status != MSC_OK) {
@@ -188,8 +188,8 @@ enum msc_status msc_graph_take_branches(struct msc_graph **out, int32_t *n_taken
                          .n_taken = n_taken};
     *n_taken = 0;
     if (n != (size_t)g->n_inputs) {
-        return MSC_FAIL(MSC_E_INVALID, "graph '%s' has %d inputs, found %zu", g->name,
-                        (int)g->n_inputs, n);
+        return MSC_FAIL(MSC_E_INVALID, "graph '%s' has %d inputs, but %zu arrays were given",
+                        g->name, (int)g->n_inputs, n);
     }
     enum msc_status status = bind_start(&b);
     if (status == MSC_OK) {

@@ -1,6 +1,6 @@
-// Binding: a graph made anew with more known about it. Symbols get values, inputs that parameters
-// come from become constants, branches whose condition is known are taken; what is known then is
-// computed at once.
+// Binding: rebuilds a graph with more information. Symbols get values, inputs that determine
+// parameters become constants, and branches with a known condition are inlined. Anything that is
+// then known is computed at once.
 //
 //     struct msc_graph *bound;
 //     MSC_TRY(msc_graph_bind(&bound, g, &(struct msc_binding){"N", 8}, 1));
@@ -11,41 +11,43 @@
 
 MSC_PUBLIC_BEGIN
 
-// A copy with every symbol given a value, all shapes inferred anew as numbers and chains
-// of shape arithmetic folded away. Joint and tensor names stay. Symbols may be bound by name or by
-// the shapes of inputs; what is left unbound or does not fit is one clear error.
+// A copy in which every symbol has a value, all shapes are inferred again as numbers, and shape
+// arithmetic is folded. Joint and tensor names do not change. Symbols are bound by name here, by
+// shapes of inputs below. A symbol without a value, or a value that does not fit, is reported as
+// an error.
 enum msc_status msc_graph_bind(struct msc_graph **out, const struct msc_graph *g,
                                const struct msc_binding bindings[], size_t n);
-// The same as far as it goes: lengths that depend on what joints compute stay symbols.
+// The same, but lengths that depend on the results of joints remain symbols.
 enum msc_status msc_graph_bind_open(struct msc_graph **out, const struct msc_graph *g,
                                     const struct msc_binding bindings[], size_t n);
 struct msc_input_shape {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
 };
-// Shapes of the inputs in the graph's order.
+// Binds symbols by the shapes of the inputs, in the graph's order.
 enum msc_status msc_graph_bind_shapes(struct msc_graph **out, const struct msc_graph *g,
                                       const struct msc_input_shape shapes[], size_t n);
-// Shapes of these arrays, one for each input; and inputs that parameters come from (a Reshape's
-// shape, the ends of a Slice) are the constants that the arrays hold. MSC_E_UNSUPPORTED: a length
-// is still not known, since it depends on what joints compute.
+// Binds symbols by the shapes of these arrays, one for each input. Inputs that determine
+// parameters (a Reshape's shape, the ends of a Slice) become constants with the contents of the
+// arrays. MSC_E_UNSUPPORTED if a length depends on the results of joints.
 enum msc_status msc_graph_bind_arrays(struct msc_graph **out, const struct msc_graph *g,
                                       const struct msc_array *const arrays[], size_t n);
-// The same as far as it goes: lengths that depend on what joints compute stay symbols.
-// is_parameter [n], or NULL: the inputs that became constants.
+// The same, but lengths that depend on the results of joints remain symbols. is_parameter [n], or
+// NULL: the inputs that became constants.
 enum msc_status msc_graph_bind_known(struct msc_graph **out, bool is_parameter[],
                                      const struct msc_graph *g,
                                      const struct msc_array *const arrays[], size_t n);
-// A copy in which every If whose condition is known is replaced by the joints of the branch that it
-// takes, named as parts of it ("if_1/then/conv"); symbols stay. `arrays` hold what inputs are in
-// every run (NULL: they differ); only those that conditions come from become constants. *n_taken is
-// how many were replaced.
+// A copy in which every If with a known condition is replaced by the joints of the branch taken,
+// named as parts of it ("if_1/then/conv"); symbols remain. `arrays` are the inputs' contents if
+// these are the same in every run, else NULL. Only inputs that determine conditions become
+// constants. *n_taken is the number of replaced joints.
 enum msc_status msc_graph_take_branches(struct msc_graph **out, int32_t *n_taken,
                                         const struct msc_graph *g,
                                         const struct msc_array *const arrays[], size_t n);
-// The graph with the joints that `msc.attention` holds in its place, under their own names; in
-// bodies too. All that is compressed, computed or exported is split: sites (graph/site.h) are those
-// of a split graph, and bound copies are split. *out may be `g` itself; it is owned by the caller.
+// The graph with each fused joint (`msc.attention`) replaced by the joints that it contains,
+// under their own names; also in bodies. Compression, computation and export work on split
+// graphs: sites (graph/site.h) are those of a split graph, and bound copies are split. *out may
+// be `g` itself; it is owned by the caller.
 enum msc_status msc_graph_split(struct msc_graph **out, const struct msc_graph *g);
 
 MSC_PUBLIC_END

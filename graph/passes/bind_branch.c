@@ -1,5 +1,5 @@
-// Bodies in place of their joints: branches that are always taken, under the names that they have
-// as parts of the If ("if_1/then/conv"), and joints that were fused, under their own.
+// Replaces joints by the joints of their bodies: branches that are always taken, named as parts
+// of the If ("if_1/then/conv"), and fused joints, under their own names.
 #include "graph/passes/bind_internal.h"
 
 #include "graph/passes/bind.h"
@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-// What the condition is, as far as that is known, or NULL.
+// The condition's contents if known, else NULL.
 static const struct msc_array *find_condition(const struct msc_bind *b, const struct msc_joint *j) {
     int32_t tensor = j->operands[0];
     bool is_known = b->known != NULL && b->known[tensor] != NULL;
@@ -23,7 +23,7 @@ bool msc_bind__is_decided(const struct msc_bind *b, const struct msc_joint *j) {
     return condition != NULL && msc_array_n_elements(condition) == 1;
 }
 
-// Is it a value of the graph around, or another output before?
+// True if it is a value of the enclosing graph, which includes earlier outputs.
 static bool is_known(const struct msc_bind *b, const struct msc_value *value) {
     for (int32_t i = 0; i < b->from->n_tensors; i++) {
         if (b->values[i] == value) {
@@ -33,8 +33,8 @@ static bool is_known(const struct msc_bind *b, const struct msc_value *value) {
     return false;
 }
 
-// An output of the graph keeps its alias. One that would be another value at the same time stays
-// apart by a joint of its own. Outputs of bodies are nobody's but the If's around them.
+// An output of the graph keeps its alias. If it is also another value, an identity joint
+// separates the two. Outputs of bodies are visible only to the enclosing If.
 static enum msc_status name_output(struct msc_value **out, struct msc_bind *b,
                                    const struct msc_joint *j, int32_t output) {
     const struct msc_tensor *t = &b->from->tensors[j->outputs[output]]->tensor;
@@ -57,15 +57,16 @@ static enum msc_status name_output(struct msc_value **out, struct msc_bind *b,
     return msc_builder_add(out, b->builder, &joint);
 }
 
-// The body's inputs are the joint's operands from `first` on.
+// Copies the body; its inputs are the joint's operands from `first` on.
 static enum msc_status copy_body(struct msc_bind *inner, struct msc_bind *b,
                                  const struct msc_joint *j, int32_t first) {
     const struct msc_graph *body = inner->from;
     if (body->n_inputs > j->n_operands - first || body->n_outputs < j->n_outputs) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "joint '%s' gives its body %d inputs for %d outputs, expected %d for %d",
-                        j->name, (int)(j->n_operands - first), (int)j->n_outputs,
-                        (int)body->n_inputs, (int)body->n_outputs);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "joint '%s' has %d operands and %d outputs for its body, expected %d and %d", j->name,
+            (int)(j->n_operands - first), (int)j->n_outputs, (int)body->n_inputs,
+            (int)body->n_outputs);
     }
     for (int32_t i = 0; i < body->n_inputs; i++) {
         inner->values[body->inputs[i]] = b->values[j->operands[i + first]];
@@ -124,9 +125,9 @@ enum msc_status msc_bind__split(struct msc_bind *b, const struct msc_joint *j) {
     return put_body(b, j, 0, 0, b->prefix);
 }
 
-// ---- Bodies that stay -------------------------------------------------------------------------
+// ---- Bodies that remain -----------------------------------------------------------------------
 
-// The shape of a value in the new graph; false where a length is not known.
+// The shape of a value in the new graph; false if a length is unknown.
 static bool get_shape(struct msc_input_shape *out, const struct msc_bind *b,
                       const struct msc_value *v) {
     if (v->constant != NULL) {
@@ -141,7 +142,7 @@ static bool get_shape(struct msc_input_shape *out, const struct msc_bind *b,
     return msc_tensor_n_elements(t) >= 0;
 }
 
-// Both bodies of an If, or none.
+// Binds both bodies of an If, or neither.
 static enum msc_status bind_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,
                                    const struct msc_joint *j) {
     int32_t n = j->n_operands - 1;
@@ -165,7 +166,7 @@ static enum msc_status bind_bodies(struct msc_graph *bodies[2], const struct msc
     }
     msc_graph_destroy(bodies[0]);
     bodies[0] = bodies[1] = NULL;
-    return status == MSC_E_NOMEM ? status : MSC_OK; // a branch that is not taken need not fit
+    return status == MSC_E_NOMEM ? status : MSC_OK; // a branch that is not taken may not fit
 }
 
 enum msc_status msc_bind__copy_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,

@@ -1,5 +1,5 @@
-// Inputs when a graph is bound: what their symbols are, told by name or by shapes, and what stands
-// for them in the new graph.
+// Binds the symbols of inputs, by name or by shapes, and makes the values that replace the inputs
+// in the new graph.
 #include "graph/passes/bind_internal.h"
 
 #include "base/str.h"
@@ -50,14 +50,14 @@ static enum msc_status bind_dim(struct msc_bind *b, const struct msc_tensor *t, 
     if (prim == MSC_NO_ID || !is_symbol(g->prims[prim])) {
         return MSC_OK;
     }
-    if (value != 0) { // arrays may be empty
+    if (value != 0) { // a length of 0 is allowed, because arrays may be empty
         MSC_TRY(check_value(g, g->prims[prim]->name, value));
     }
     if (b->symbols[prim] >= 0 && b->symbols[prim] != value) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "input '%s': dimension %d is %lld, but its symbol '%s' is %lld elsewhere",
-                        t->alias, dim, (long long)value, g->prims[prim]->name,
-                        (long long)b->symbols[prim]);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "input '%s': dimension %d is %lld, but its symbol '%s' is already bound to %lld",
+            t->alias, dim, (long long)value, g->prims[prim]->name, (long long)b->symbols[prim]);
     }
     b->symbols[prim] = value;
     return MSC_OK;
@@ -112,8 +112,8 @@ static enum msc_status copy_input(struct msc_bind *b, const struct msc_joint *j)
     return msc_builder_activation(&b->values[from], b->builder, t.alias, tensor);
 }
 
-// For those who need its contents, an input stands there as the constant that it is this time. The
-// input itself stays, for those who read it as data.
+// For consumers that need its contents, the input becomes a constant with the given contents. For
+// consumers that read it as data, the input itself remains.
 static enum msc_status copy_parameter(struct msc_bind *b, const struct msc_joint *j) {
     int32_t from = j->outputs[0];
     for (int32_t i = 0; b->is_parameter != NULL && i < b->from->n_inputs; i++) {

@@ -1,5 +1,5 @@
-// Building a graph anew from another with more known about it: what the files of binding share.
-// Nobody outside graph/ includes this.
+// Rebuilding a graph with more information: shared by the files of binding. Only graph/ includes
+// this header.
 #ifndef MSC_GRAPH_PASSES_BIND_INTERNAL_H
 #define MSC_GRAPH_PASSES_BIND_INTERNAL_H
 
@@ -10,41 +10,44 @@ struct msc_bind {
     const struct msc_graph *from;
     struct msc_builder *builder;
     struct msc_value **values; // [n_tensors] by id in `from`
-    int64_t *symbols;          // [n_prims] by id in `from`; -1: not bound
-    // With arrays: their contents, one for each input; [n_tensors] who reads what (bind_marks.c),
-    // and constants for those who need contents, where others read data. NULL without.
+    int64_t *symbols;          // [n_prims] by id in `from`; -1: unbound
+    // Only with arrays, else NULL: the contents of each input. [n_tensors]: how consumers read a
+    // tensor (bind_marks.c). `known` has constants for consumers that need contents of tensors
+    // that others read as data.
     const struct msc_array *const *arrays;
     bool *is_parameter, *is_data;
     struct msc_value **known;
-    bool keeps_symbols;  // those without a value stay
-    bool takes_branches; // where the condition is a constant
-    int32_t *n_taken;    // how many
-    const char *prefix;  // of joints' names; NULL: `from` is no body
+    bool keeps_symbols;  // symbols without a value remain
+    bool takes_branches; // inlines branches whose condition is constant
+    int32_t *n_taken;    // number of inlined branches
+    const char *prefix;  // of joint names; NULL: `from` is not a body
 };
 
-// Fills `symbols` with what is bound by name, or by the shapes of the inputs. Refuses what is no
-// symbol, and lengths that do not fit.
+// Fills `symbols` from bindings by name or from shapes of inputs. MSC_E_INVALID for names that
+// are not symbols and for lengths that do not fit.
 enum msc_status msc_bind__names(struct msc_bind *b, const struct msc_binding bindings[], size_t n);
 enum msc_status msc_bind__shapes(struct msc_bind *b, const struct msc_input_shape shapes[],
                                  size_t n);
-// Copies an `input` joint with numbers in place of symbols.
+// Copies an `input` joint and replaces symbols by numbers.
 enum msc_status msc_bind__copy_input(struct msc_bind *b, const struct msc_joint *j);
-// Copies a joint, or what it stands for. Its operands are there.
+// Copies a joint, or replaces it by its constant result or its body. Its operands have been
+// copied.
 enum msc_status msc_bind__copy_joint(struct msc_bind *b, const struct msc_joint *j);
-// If over a constant condition: the joints of the branch it takes.
+// True for an If with a constant condition; take_branch adds the joints of the branch taken.
 bool msc_bind__is_decided(const struct msc_bind *b, const struct msc_joint *j);
 enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint *j);
-// A joint that holds others: these in its place.
+// True for a joint that contains others; split replaces it by these.
 bool msc_bind__holds_joints(const struct msc_joint *j);
 enum msc_status msc_bind__split(struct msc_bind *b, const struct msc_joint *j);
-// The bodies of a joint, split: bodies[i] [2] are owned by the caller, NULL beyond. Those of an If
-// are bound to what they read, as far as that makes lengths known.
+// Splits the bodies of a joint: bodies[i] [2] are owned by the caller, unused ones are NULL.
+// Bodies of an If are also bound to their inputs, as far as these have known lengths.
 enum msc_status msc_bind__copy_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,
                                       const struct msc_joint *j);
-// Does the joint need the contents of the operand? For lengths, or with `takes_branches` for
+// True if the joint needs the contents of the operand: for lengths or, with `takes_branches`, for
 // conditions.
 bool msc_bind__needs_contents(const struct msc_bind *b, const struct msc_joint *j, int32_t operand);
-// Fills is_parameter, is_data and an empty `known` for `from`; without arrays it is a body.
+// Fills is_parameter and is_data, and clears `known`, for `from`. Without arrays, `from` is a
+// body.
 enum msc_status msc_bind__mark(struct msc_bind *b);
 
 #endif

@@ -1,18 +1,18 @@
-// Joints when a graph is bound: each is added anew over what stands for its operands, or becomes the
-// constant that it makes of them.
+// Copies joints when a graph is bound: adds each again with the new values of its operands, or
+// replaces it by its constant result.
 #include "graph/passes/bind_internal.h"
 
 #include "graph/passes/constant_internal.h"
 
 #include <string.h>
 
-// What a joint is called in the new graph; NULL when memory is short.
+// The joint's name in the new graph; NULL if memory is short.
 static const char *joint_name(const struct msc_bind *b, const struct msc_joint *j) {
     return b->prefix == NULL ? j->name
                              : msc_arena_printf(&b->builder->arena, "%s%s", b->prefix, j->name);
 }
 
-// A weight, or the output of a `constant` joint when `joint` names it.
+// Copies a weight; with `joint`, the output of this `constant` joint.
 static enum msc_status copy_weight(struct msc_value **out, struct msc_bind *b,
                                    const struct msc_tensor *weight, const struct msc_joint *joint) {
     struct msc_builder *builder = b->builder;
@@ -35,7 +35,7 @@ static enum msc_status copy_constant(struct msc_bind *b, const struct msc_joint 
         return MSC_FAIL(MSC_E_INVALID, "joint '%s' is a constant without elements", j->name);
     }
     if (b->values[weight] != NULL) {
-        // Another joint holds this weight too; the elements are shared, the name is not.
+        // Another joint also holds this weight; the elements are shared, the name is not.
         struct msc_value *shared = b->values[weight];
         struct msc_value *copy = msc_arena_alloc(&b->builder->arena, sizeof(*copy));
         if (copy == NULL) {
@@ -54,7 +54,7 @@ static enum msc_status copy_constant(struct msc_bind *b, const struct msc_joint 
     return MSC_OK;
 }
 
-// Letters that only a look backwards found before would be lost with new inference.
+// Keeps a layout that was derived from consumers, which inference from operands cannot find.
 static enum msc_status keep_layout(struct msc_graph *g, int32_t tensor, const char *layout) {
     struct msc_tensor *t = &g->tensors[tensor]->tensor;
     if (t->layout[0] == '\0' && strlen(layout) == (size_t)t->n_dims) {
@@ -66,7 +66,7 @@ static enum msc_status keep_layout(struct msc_graph *g, int32_t tensor, const ch
     return MSC_OK;
 }
 
-// The contents of an operand where they are known beside the data, else what stands for it.
+// The constant contents of an operand if needed and known, else its value.
 static enum msc_status bind_joints_find_operand(struct msc_value **out, struct msc_bind *b,
                                                 int32_t tensor, bool needs_contents) {
     if (needs_contents && b->known != NULL && b->known[tensor] != NULL) {
@@ -80,8 +80,8 @@ static enum msc_status bind_joints_find_operand(struct msc_value **out, struct m
     return MSC_OK;
 }
 
-// Adds a joint that reads data, but for operands whose contents tell lengths, or (`is_known`) that
-// reads contents wherever there are some.
+// Adds a joint that reads its operands as data, except those whose contents determine lengths.
+// With `is_known` it reads known contents wherever there are some.
 static enum msc_status bind_joints_add_joint(struct msc_builder_copy *copy, struct msc_bind *b,
                                              const struct msc_joint *j, bool is_known) {
     MSC_TRY(msc_builder_copy_joint(copy, b->builder, j));
@@ -89,7 +89,7 @@ static enum msc_status bind_joints_add_joint(struct msc_builder_copy *copy, stru
     if (copy->joint.name == NULL) {
         return msc_graph__no_memory(b->from);
     }
-    // Such a joint is there to make a constant an output.
+    // Such a joint makes a constant an output.
     copy->joint.stays = j->op == MSC_OP_IDENTITY && msc_graph_is_output(b->from, j->outputs[0]);
     for (int32_t i = 0; i < j->n_operands; i++) {
         if (j->operands[i] != MSC_NO_ID) {
@@ -112,7 +112,7 @@ static enum msc_status bind_joints_add_joint(struct msc_builder_copy *copy, stru
     return status;
 }
 
-// Does the joint make contents of contents that others read as data?
+// True if the joint can compute known contents that some consumer needs.
 static bool makes_contents(const struct msc_bind *b, const struct msc_joint *j) {
     bool is_asked = false, has_known = false;
     for (int32_t i = 0; b->known != NULL && msc_constant_is_folded(j->op) && i < j->n_outputs;
@@ -137,7 +137,7 @@ static enum msc_status take_outputs(struct msc_bind *b, const struct msc_joint *
     return MSC_OK;
 }
 
-// Contents of all outputs, when they can be computed at once. *is_done: nobody reads them as data.
+// Computes the contents of all outputs if possible. *is_done: no consumer reads them as data.
 static enum msc_status copy_contents(bool *is_done, struct msc_bind *b, const struct msc_joint *j) {
     struct msc_builder_copy copy;
     bool is_data = false, is_constant = true;
@@ -149,7 +149,7 @@ static enum msc_status copy_contents(bool *is_done, struct msc_bind *b, const st
     *is_done = !is_data || !is_constant;
     for (int32_t i = 0; !*is_done && i < j->n_outputs; i++) {
         b->known[j->outputs[i]] = copy.outputs[i];
-        copy.outputs[i]->alias = ""; // the names are those of the data
+        copy.outputs[i]->alias = ""; // the data gets the names
         copy.outputs[i]->joint_name = NULL;
     }
     return *is_done ? take_outputs(b, j, &copy) : MSC_OK;

@@ -1,6 +1,7 @@
-// Who reads what when a graph is bound by what inputs hold: some joints need the contents of a
-// tensor (to know a length, or which branch is taken), others read it as data. One tensor may serve
-// both, and then stands in the new graph twice: as a constant, and as what computes it.
+// Finds how consumers read each tensor when a graph is bound to contents of inputs. Some joints
+// need the contents of a tensor (for a length, or to decide a branch); others read it as data. A
+// tensor that is read in both ways exists twice in the new graph: as a constant, and as the
+// result of its joint.
 #include "graph/passes/bind_internal.h"
 
 #include "graph/op_attrs.h"
@@ -8,11 +9,11 @@
 
 #include <string.h>
 
-// Longer inputs are data, whoever reads them.
+// Longer inputs are always data.
 #define MSC_BIND_MAX_ELEMENTS 4096
 
-// Does the length of something hang on what this operand holds? Of parameters, all lists do, and
-// integers.
+// True if the contents of this operand determine a length. Among parameters, all lists and
+// integers do.
 static bool is_shaping(const struct msc_joint *j, int32_t operand) {
     struct msc_op_role role;
     if (!msc_op_role(j->op, operand, &role) || !role.is_attribute) {
@@ -42,7 +43,7 @@ struct marks {
 static enum msc_status bind_marks_make(struct marks *out, const struct msc_bind *b,
                                        const struct msc_graph *g);
 
-// What the bodies of an If read from around them.
+// Marks what the bodies of an If read from the enclosing graph.
 static enum msc_status mark_bodies(struct marks *m, const struct msc_bind *b,
                                    const struct msc_joint *j) {
     for (int32_t k = 0; k < j->n_graphs; k++) {
@@ -59,8 +60,8 @@ static enum msc_status mark_bodies(struct marks *m, const struct msc_bind *b,
     return MSC_OK;
 }
 
-// A joint that is computed at once where its operands are known hands the need for contents on, and
-// is there for its data only if somebody reads that.
+// A joint that is folded when its operands are known passes the need for contents on to them. It
+// reads data only if a consumer reads its result as data.
 static void mark_operands(struct marks *m, const struct msc_bind *b, const struct msc_joint *j) {
     bool passes = false, is_read = false;
     for (int32_t k = 0; k < j->n_outputs; k++) {
@@ -78,7 +79,7 @@ static void mark_operands(struct marks *m, const struct msc_bind *b, const struc
     }
 }
 
-// From the last joint to the first.
+// Visits the joints in reverse order.
 static enum msc_status bind_marks_make(struct marks *out, const struct msc_bind *b,
                                        const struct msc_graph *g) {
     struct msc_arena *arena = &b->builder->arena;

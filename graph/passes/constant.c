@@ -4,9 +4,10 @@
 #include "graph/passes/constant.h"
 #include "graph/reference/reference.h"
 
-// Folding must not blow a model up: an output with more elements than all operands together is left
-// to run time beyond so many elements. Operators that are known to repeat elements have a lower
-// limit. Integers that are unpacked to no more bytes have not grown.
+// Limits of folding, so that a model does not grow too much. An output with more elements than
+// all operands together is computed at run time if it exceeds the limit. Operators that repeat
+// elements have a lower limit. Unpacked integers that take no more bytes than before do not count
+// as growth.
 #define MAX_ELEMENTS (INT64_C(1) << 24)
 #define MAX_REPEATED_ELEMENTS (INT64_C(1) << 20)
 #define MAX_OPERANDS 64
@@ -38,7 +39,7 @@ static bool can_store(enum msc_dtype dtype) {
            dtype == MSC_DTYPE_BOOL;
 }
 
-// From the contents that inference followed, when all of them are numbers.
+// The contents tracked by inference, if all of them are numbers.
 static enum msc_status from_values(struct msc_array **out, const struct msc_graph_tensor *t) {
     int64_t n = msc_tensor_n_elements(&t->tensor);
     if (t->n_values < 0 || n != t->n_values || !can_store(t->tensor.dtype)) {
@@ -84,11 +85,11 @@ static bool grows_too_far(enum msc_dtype dtype, int64_t n, const struct msc_join
     return n > most_elements(j->op) && n > n_read && !is_unpacked;
 }
 
-// One joint over constants, as its kernel sees it.
+// A joint with constant operands, as its kernel sees it.
 struct evaluation {
     const struct msc_graph *g;
     const struct msc_joint *j;
-    struct msc_array **operands; // [n_operands], NULL where absent
+    struct msc_array **operands; // [n_operands], NULL if absent
     struct msc_array **out;      // [n_outputs]
     struct msc_view outputs[MAX_OPERANDS];
 };
@@ -101,7 +102,9 @@ static enum msc_status make_output(void *payload, int output, int n_dims, const 
         n = dims[i] > 0 && n > INT64_MAX / dims[i] ? INT64_MAX : n * dims[i];
     }
     if (grows_too_far(t->dtype, n, e->j, e->operands)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint '%s': %lld elements", e->j->name, (long long)n);
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "joint '%s': its %lld elements are too many to compute in advance",
+                        e->j->name, (long long)n);
     }
     msc_array_release(e->out[output]);
     e->out[output] = NULL;
@@ -110,8 +113,8 @@ static enum msc_status make_output(void *payload, int output, int n_dims, const 
     return MSC_OK;
 }
 
-// Those whose lengths are known. *is_late: the kernel has to make the others; *done: nothing
-// prevents running it.
+// Creates the outputs whose lengths are known. *is_late: the kernel must create others. *done:
+// the kernel can run.
 static enum msc_status create_outputs(bool *done, bool *is_late, struct evaluation *e) {
     const struct msc_joint *j = e->j;
     for (int32_t i = 0; i < j->n_outputs; i++) {
@@ -140,7 +143,7 @@ static void release_all(struct msc_array *arrays[], int32_t n) {
     }
 }
 
-// Contents known without looking at operands: a shape, say.
+// Contents that do not depend on operands, such as a shape.
 static enum msc_status from_inference(struct msc_array *out[], bool *done,
                                       const struct msc_graph *g, const struct msc_joint *j) {
     for (int32_t i = 0; i < j->n_outputs; i++) {
@@ -153,7 +156,8 @@ static enum msc_status from_inference(struct msc_array *out[], bool *done,
     return MSC_OK;
 }
 
-// What cannot be computed (an integer divided by 0) stays, for running it to say why.
+// A joint that cannot be computed (an integer divided by 0) is kept; the error is reported when
+// it runs.
 static enum msc_status run_kernel(bool *done, struct evaluation *e, bool is_late) {
     struct msc_view inputs[MAX_OPERANDS];
     for (int32_t i = 0; i < e->j->n_operands; i++) {
@@ -176,7 +180,7 @@ static enum msc_status run_kernel(bool *done, struct evaluation *e, bool is_late
     return status == MSC_E_NOMEM ? status : MSC_OK;
 }
 
-// *is_constant: all operands are there, [n_operands] references that the caller releases.
+// *is_constant: all operands are known; then [n_operands] references that the caller releases.
 static enum msc_status take_operands(struct msc_array *operands[], bool *is_constant,
                                      const struct msc_graph *g, const struct msc_joint *j) {
     *is_constant = j->n_operands > 0 && j->n_operands <= MAX_OPERANDS;
@@ -203,7 +207,7 @@ static enum msc_status constant_evaluate(struct msc_array *out[], bool *done,
 
 static bool is_deterministic(const struct msc_graph *g);
 
-// Does the joint, with its bodies, give the same result on every run?
+// True if the joint, including its bodies, gives the same result in every run.
 static bool repeats(const struct msc_joint *j) {
     bool is_source = j->op == MSC_OP_INPUT || j->op == MSC_OP_CONSTANT;
     bool same = is_source || msc_op_info(j->op)->folding != MSC_FOLDING_KEPT;
@@ -256,7 +260,7 @@ enum msc_status msc_constant_evaluate_all(struct msc_array *out[], bool *done,
     return evaluate(out, done, g, j, repeats(j));
 }
 
-// The elements that a joint over constants would make, where they are too many; else 0.
+// Number of elements of a joint with constant operands that is too large to fold; else 0.
 static enum msc_status n_unfolded(int64_t *out, const struct msc_graph *g,
                                   const struct msc_joint *j) {
     struct msc_array *operands[MAX_OPERANDS] = {NULL};
@@ -283,9 +287,10 @@ enum msc_status msc_graph_tell_unfolded(const struct msc_graph *g, const char *p
         MSC_TRY(n_unfolded(&n, g, j));
         if (n > 0) {
             msc_log(log, MSC_LOG_WARNING,
-                    "%s: joint %s (%s) makes %lld elements of constants, and more than %lld are "
-                    "not computed in advance: they are no weight and stay float; save them in the "
-                    "model as an initialiser to have them compressed",
+                    "%s: joint %s (%s) has constant operands, but its %lld elements exceed the "
+                    "limit of "
+                    "%lld for computing them in advance: they are not a weight and remain float; "
+                    "store them in the model as an initialiser to compress them",
                     path, j->name, msc_op_info(j->op)->name, (long long)n,
                     (long long)most_elements(j->op));
         }

@@ -65,19 +65,19 @@ enum msc_status msc_fold__add_bias(int32_t *out, struct msc_graph *g, const char
 // A normalisation and the convolution before it.
 struct pair {
     const struct msc_joint *conv, *norm;
-    int32_t weight, bias; // bias: MSC_NO_ID when there is none
+    int32_t weight, bias; // bias: MSC_NO_ID if there is none
     int32_t params[4];    // gamma, beta, mean, var
     int64_t n_channels;
     double *scale, *shift; // [n_channels] y = scale * conv + shift, without the bias
 };
 
-// Constant float32 elements.
+// True for float32 weights with elements.
 static bool has_data(const struct msc_graph *g, int32_t tensor) {
     const struct msc_tensor *t = tensor == MSC_NO_ID ? NULL : &g->tensors[tensor]->tensor;
     return t != NULL && t->producer == MSC_NO_ID && t->data != NULL && t->dtype == MSC_DTYPE_F32;
 }
 
-// The axis of the output of a convolution or linear layer that its output channels lie along.
+// The axis of output channels in the output of a convolution or linear layer.
 static int fold_channel_axis(const struct msc_joint *joint, const struct msc_tensor *output) {
     bool is_linear = joint->op == MSC_OP_LINEAR || joint->op == MSC_OP_LINEAR_BIAS;
     return is_linear ? output->n_dims - 1 : msc_tensor_axis(output, 'C');
@@ -126,8 +126,8 @@ static void compute_scale(struct pair *p, const struct msc_graph *g) {
     }
 }
 
-// Elements of the weight times the scale of their output channel. In a transposed convolution the
-// channels of a group follow each other along O, the groups along I.
+// Multiplies the weight by the scales of its output channels. In a transposed convolution, the
+// channels of a group are consecutive along O, and the groups along I.
 static enum msc_status scale_weight(struct msc_array **out, const struct pair *p,
                                     const struct msc_graph *g) {
     const struct msc_tensor *t = &g->tensors[p->weight]->tensor;
@@ -151,7 +151,8 @@ static enum msc_status scale_weight(struct msc_array **out, const struct pair *p
         }
         w[e] = (float)(w[e] * p->scale[channel]);
         if (!isfinite(w[e])) {
-            return MSC_FAIL(MSC_E_INVALID, "joint '%s': batch normalisation by '%s' overflows",
+            return MSC_FAIL(MSC_E_INVALID,
+                            "joint '%s': folding the batch normalisation '%s' into it overflows",
                             p->norm->name, g->tensors[p->params[3]]->tensor.name);
         }
     }
@@ -170,7 +171,7 @@ static enum msc_status make_bias(struct msc_array **out, const struct pair *p,
     return MSC_OK;
 }
 
-// The tensor that holds the new bias: the old bias or beta, when nobody else reads it.
+// The tensor for the new bias: the old bias or beta if it has no other consumer, else a new one.
 static enum msc_status place_bias(int32_t *out, struct msc_graph *g, const struct pair *p,
                                   const struct msc_array *data) {
     *out = p->bias != MSC_NO_ID ? p->bias : p->params[1];
@@ -228,7 +229,7 @@ enum msc_status msc_fold_batch_norms(struct msc_graph *g) {
     bool again = true;
     while (again) {
         again = false;
-        // New joints are added at the end: this pass sees only those that were there before.
+        // New joints are appended: this pass visits only those that existed before.
         int32_t n = g->n_joints;
         for (int32_t i = 0; i < n; i++) {
             struct pair p;

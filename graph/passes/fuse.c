@@ -3,7 +3,7 @@
 #include "graph/passes/fold_internal.h"
 
 static const struct {
-    const char *name; // as docs/graph.md has it
+    const char *name; // as in docs/graph.md
     msc_fuse_fn fuse; // or
     enum msc_status (*fold)(struct msc_graph *g);
 } passes[] = {
@@ -55,7 +55,7 @@ enum msc_status msc_fuse__replace(struct msc_fuse *f, const struct msc_match *m,
     return msc_graph_replace_tensor(g, result, g->joints[joint]->outputs[0]);
 }
 
-// Again and again, since a pattern may hold what another pattern became.
+// Repeats the pass, because a pattern may contain the result of another.
 static enum msc_status run_pass(struct msc_graph *g, msc_fuse_fn fuse) {
     bool again = true;
     while (again) {

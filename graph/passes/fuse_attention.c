@@ -1,6 +1,6 @@
-// softmax(q * k' * scale + mask) * v, over the last axis, is msc.attention: one joint that holds
-// the products, the softmax and what stands between them as its body. Transpositions before and
-// behind are part of it, as MSC has them.
+// Fuses softmax(q * k' * scale + mask) * v, with the softmax over the last axis, to
+// msc.attention: a joint whose body has the products, the softmax and the joints between them. As
+// in MSC, transpositions before and after are part of it.
 #include "graph/passes/fuse_internal.h"
 
 #include "base/str.h"
@@ -19,15 +19,15 @@ static const char *const plain[] = {MASKED("s:matmul(q, k)")};
 struct attention {
     struct msc_fuse *fuse;
     struct msc_match match;
-    int32_t query, key, value; // what comes in
-    double scale;              // of their products
+    int32_t query, key, value; // the inputs
+    double scale;              // of the product of q and k
 };
 
 static const struct msc_tensor *get_tensor(const struct attention *a, int32_t id) {
     return &a->fuse->graph->tensors[id]->tensor;
 }
 
-// The only joint that reads the tensor, or MSC_NO_ID.
+// The tensor's only consumer, or MSC_NO_ID.
 static int32_t only_reader(const struct attention *a, int32_t tensor) {
     const struct msc_graph *g = a->fuse->graph;
     const struct msc_graph_tensor *t = g->tensors[tensor];
@@ -42,8 +42,8 @@ static bool is_constant(const struct attention *a, int32_t tensor) {
            msc_match_constant(&weight, a->fuse->graph, tensor) != NULL;
 }
 
-// A transposition, or with `scale` a product or quotient with a constant number: which operand is
-// the tensor. -1: neither.
+// The operand that is the tensor, for a transposition or, with `scale`, a product or quotient
+// with a scalar constant. -1 for other joints.
 static int fuse_attention_find_operand(double *scale, const struct attention *a,
                                        const struct msc_joint *j) {
     double number;
@@ -60,7 +60,8 @@ static int fuse_attention_find_operand(double *scale, const struct attention *a,
     return -1;
 }
 
-// What `tensor` is made of by such joints, which become part of the match.
+// Adds transpositions and scalings upstream of `tensor` to the match. Returns the tensor that they
+// start from.
 static int32_t look_behind(struct attention *a, int32_t tensor, double *scale) {
     struct msc_match *m = &a->match;
     while (only_reader(a, tensor) != MSC_NO_ID && m->n_joints < MSC_MATCH_MOST) {
@@ -79,7 +80,7 @@ static int32_t look_behind(struct attention *a, int32_t tensor, double *scale) {
     return tensor;
 }
 
-// A transposition of the result comes first in the match, then.
+// A transposition of the result becomes the first joint of the match.
 static void look_ahead(struct attention *a) {
     struct msc_match *m = &a->match;
     const struct msc_graph *g = a->fuse->graph;

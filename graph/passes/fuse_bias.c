@@ -1,4 +1,4 @@
-// A constant added to each output channel of a convolution or linear layer is its bias.
+// Fuses a constant that is added per output channel of a convolution or linear layer to a bias.
 #include "graph/passes/fold_internal.h"
 #include "graph/passes/fuse_internal.h"
 
@@ -12,14 +12,14 @@ static int fuse_bias_channel_axis(const struct msc_joint *layer, const struct ms
     return layer->op == MSC_OP_LINEAR ? y->n_dims - 1 : msc_tensor_axis(y, 'C');
 }
 
-// Does the constant have one element for each channel, and no other axes?
+// True if the constant has one element for each channel and no other axis longer than 1.
 static bool is_by_channel(const struct msc_array *bias, const struct msc_tensor *y, int axis) {
     int n_dims = msc_array_n_dims(bias), at = axis - (y->n_dims - n_dims);
     return axis >= 0 && at >= 0 && n_dims <= y->n_dims && y->dims[axis] > 0 &&
            msc_array_dims(bias)[at] == y->dims[axis] && msc_array_n_elements(bias) == y->dims[axis];
 }
 
-// The weight that the layer reads: that of the constant, when it has one dimension only.
+// The weight that becomes the bias: the constant's own weight if it is 1-D, else a new one.
 static enum msc_status make_bias(int32_t *out, struct msc_graph *g, const struct msc_joint *layer,
                                  int32_t constant) {
     int32_t weight;

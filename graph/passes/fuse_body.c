@@ -1,4 +1,4 @@
-// Joints that become the body of one joint: a graph of copies of them.
+// Moves joints to the body of a new joint: a graph of copies of them.
 #include "graph/passes/fuse_internal.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ struct body {
     struct msc_arena arena;
     int n_joints;
     int32_t joints[MSC_MATCH_MOST]; // in topological order
-    int32_t *copies;                // [n_tensors] of `from`: the same in `graph`, or MSC_NO_ID
+    int32_t *copies;                // [n_tensors] of `from`: the copy in `graph`, or MSC_NO_ID
     int32_t *operands;              // tensors of `from`
     int n_operands;
 };
@@ -43,7 +43,7 @@ static void fuse_body_finish(struct body *b) {
     msc_arena_finish(&b->arena);
 }
 
-// Names of joints stay free for these.
+// Adds an operand as an input of the body; its name must differ from names of joints.
 static enum msc_status add_operand(struct body *b, const char *name, int32_t tensor) {
     const struct msc_tensor *t = &b->from->tensors[tensor]->tensor;
     int32_t prims[MSC_MAX_DIMS], input;
@@ -126,7 +126,7 @@ static enum msc_status fuse_body_fill(struct body *b, const struct msc_fuse_inpu
     return msc_graph_finalize(b->graph);
 }
 
-// Inference on its own may know less of a length than it did among the other joints.
+// Inference of the body by itself may know less about a length than in the whole graph.
 static bool fuse_body_has_shape_of(const struct body *b, int32_t result) {
     const struct msc_graph *g = b->graph;
     const struct msc_tensor *t = &b->from->tensors[result]->tensor;
@@ -142,7 +142,8 @@ static bool fuse_body_has_shape_of(const struct body *b, int32_t result) {
     return true;
 }
 
-// All operands are activations; joints of one output, which none of the inputs is.
+// True if all operands are activations, and joints have one output that is not an input of the
+// body.
 static bool can_hold(const struct msc_graph *g, const struct msc_match *m,
                      const struct msc_fuse_input inputs[], int n) {
     for (int i = 0; i < m->n_joints; i++) {

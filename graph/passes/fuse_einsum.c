@@ -1,6 +1,7 @@
-// Einsum of two factors that is a product of matrices is one, between permutations where its axes
-// stand in another order: then what it reads can be compressed, and every backend is fast at it. Of
-// a constant it is a linear layer where it can be (fuse_einsum_linear.c).
+// If an Einsum of two factors is a matrix product, replaces it by that product, with permutations
+// if its axes have another order. Its operands can then be compressed, and every backend has a
+// fast kernel. With a constant factor it becomes a linear layer if possible
+// (fuse_einsum_linear.c).
 #include "graph/passes/fuse_einsum_internal.h"
 
 #include "base/str.h"
@@ -10,11 +11,11 @@
 
 static const char *const patterns[] = {"y:einsum(a, b)"};
 
-// The axes of a product: leading ones, then rows or columns, then what is summed over.
+// Axes of the product: leading ones, then rows or columns, then the summed axis.
 struct product {
     struct msc_einsum e;
     struct msc_einsum_factor a, b;
-    int depth; // the axis summed over
+    int depth; // the summed axis
     int n_lead, lead[MSC_MAX_DIMS];
 };
 
@@ -33,7 +34,7 @@ static bool read_factor(struct msc_einsum_factor *out, const struct msc_einsum *
     return true;
 }
 
-// The last axis of the output that `factor` has and `other` has not; -1: there is none.
+// The last axis of the output that `factor` has and `other` lacks; -1 if there is none.
 static int own_axis(const struct msc_einsum *e, const struct msc_einsum_factor *factor,
                     const struct msc_einsum_factor *other) {
     int own = -1;
@@ -43,8 +44,8 @@ static int own_axis(const struct msc_einsum *e, const struct msc_einsum_factor *
     return own;
 }
 
-// Leading axes in the output's order. One factor may lack the first of them, which broadcasting
-// gives it; what it lacks further on would need an axis of length 1.
+// Leading axes, in the output's order. One factor may lack the first axes, which are broadcast;
+// if it lacked a later one, that would need an axis of length 1.
 static bool order_lead(struct product *p) {
     bool is_shared = false;
     int n_lacking_a = 0, n_lacking_b = 0;
@@ -91,7 +92,7 @@ static bool is_product(struct product *p, const struct msc_graph *g) {
            order_lead(p);
 }
 
-// ---- Making it --------------------------------------------------------------------------------
+// ---- Replacement ------------------------------------------------------------------------------
 
 bool msc_einsum__is_in_order(const int64_t order[], int n) {
     for (int i = 0; i < n; i++) {
@@ -126,7 +127,7 @@ out:
     return status;
 }
 
-// The factor with its leading axes first, then `last` two.
+// The factor with its leading axes first, followed by the two axes `last`.
 static enum msc_status fuse_einsum_bring(int32_t *out, struct msc_graph *g, const struct product *p,
                                          const struct msc_einsum_factor *factor, const int last[2],
                                          int32_t einsum, const char *what) {
@@ -144,8 +145,8 @@ static enum msc_status fuse_einsum_bring(int32_t *out, struct msc_graph *g, cons
                                              : msc_einsum__permute(out, g, einsum, what, order, n);
 }
 
-// Where each axis of the output stands in the product, whose axes are the leading ones, a's own and
-// b's own.
+// For each axis of the output, its position in the product, whose axes are the leading ones, a's
+// own and b's own.
 static void order_result(int64_t order[], const struct product *p) {
     for (int axis = 0; axis < p->e.n_output_axes; axis++) {
         order[axis] = p->n_lead + (axis == p->b.own);
@@ -155,7 +156,7 @@ static void order_result(int64_t order[], const struct product *p) {
     }
 }
 
-// A product, and behind it the permutation that takes einsum's place.
+// Adds a product, and a permutation after it that replaces the Einsum.
 static enum msc_status replace_permuted(struct msc_fuse *f, const struct msc_match *m,
                                         int32_t einsum, struct msc_joint_spec *product,
                                         const int64_t order[], int n) {
@@ -210,7 +211,7 @@ enum msc_status msc_fuse_einsum(bool *done, struct msc_fuse *f, int32_t joint) {
     if (*done || !is_product(&p, f->graph)) {
         return MSC_OK;
     }
-    // The product has a's own axis before b's: the factors may stand in either order.
+    // The product has a's own axis before b's; the factors can be exchanged.
     if (p.b.own < p.a.own) {
         struct msc_einsum_factor a = p.a;
         p.a = p.b;

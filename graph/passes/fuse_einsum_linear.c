@@ -1,6 +1,6 @@
-// Einsum of a constant and something else as a linear layer: the other's own axes are rows, the
-// constant's are outputs, and any number of axes is summed over. The weight stays as the model has
-// it wherever its outputs stand together, before or behind what is summed over.
+// Converts an Einsum of a constant and another factor to a linear layer: the other's own axes are
+// rows, the constant's are outputs, and any number of axes is summed. The weight is not permuted
+// if its output axes are contiguous, before or after the summed axes.
 #include "graph/passes/fuse_einsum_internal.h"
 
 #include "base/str.h"
@@ -29,7 +29,7 @@ static bool fuse_einsum_linear_reads(const struct msc_graph_joint *j, int32_t te
     return false;
 }
 
-// Is a tensor read by this joint and nobody else?
+// True if this joint is the tensor's only consumer.
 static bool is_read_by(const struct msc_graph *g, int32_t tensor, int32_t reader) {
     for (int32_t i = 0; i < g->n_joints; i++) {
         if (i != reader && fuse_einsum_linear_reads(g->joints[i], tensor)) {
@@ -47,8 +47,8 @@ static const char *free_name(struct msc_graph *g, const char *base) {
     return name;
 }
 
-// A weight in place of the one that the `constant` joint behind `tensor` holds: under its name,
-// where it is there for `reader` alone.
+// Replaces the weight of the `constant` joint that produces `tensor`. It keeps the weight's name
+// if `reader` is its only consumer.
 static enum msc_status replace_weight(int32_t *out, struct msc_graph *g, int32_t tensor,
                                       int32_t reader, const char *layout,
                                       const struct msc_array *data) {
@@ -64,7 +64,7 @@ static enum msc_status replace_weight(int32_t *out, struct msc_graph *g, int32_t
                         : msc_graph_add_weight(out, g, name, NULL, layout, data);
 }
 
-// The elements of a constant in another order of its axes, computed as the joint would.
+// Permutes the elements of a constant, computed as the joint would do it.
 static enum msc_status permute_elements(struct msc_array **out, struct msc_graph *g, int32_t tensor,
                                         const char *near, const char *what, const int64_t order[],
                                         int n) {
@@ -158,7 +158,7 @@ static int64_t length_of(const struct msc_graph *g, const struct linear *l, cons
     return length;
 }
 
-// The weight as a matrix, [O,I] or [I,O], whichever needs no element moved; else [I,O].
+// The weight as a matrix: [O,I] or [I,O], whichever needs no permutation; otherwise [I,O].
 static enum msc_status make_weight(int32_t *out, struct msc_graph *g, const struct linear *l,
                                    int32_t einsum) {
     int64_t order[MSC_MAX_DIMS], dims[2];
@@ -194,7 +194,7 @@ out:
     return status;
 }
 
-// x with its rows first, and what is summed over as one axis behind them.
+// Permutes x so that its rows come first and the summed axes become one axis after them.
 static enum msc_status bring_rows(int32_t *x, struct msc_graph *g, const struct linear *l,
                                   const char *near) {
     int64_t order[MSC_MAX_DIMS], shape[MSC_MAX_DIMS] = {0};
@@ -213,7 +213,7 @@ static enum msc_status bring_rows(int32_t *x, struct msc_graph *g, const struct 
                : msc_einsum__move(x, g, MSC_OP_RESHAPE, near, "rows", shape, l->rows.n + 1);
 }
 
-// The joint that takes einsum's place: the last of those that bring the result to its axes.
+// Adds the joint that replaces the Einsum: the last one of those that restore the result's axes.
 static enum msc_status fuse_einsum_linear_finish(struct msc_fuse *f, const struct msc_match *m,
                                                  int32_t einsum, const struct linear *l,
                                                  const struct msc_joint_spec *product,
@@ -254,7 +254,8 @@ out:
     return status;
 }
 
-// Where each axis of the output stands behind the rows and outputs of the product.
+// For each axis of the output, its position after the product, whose axes are the rows and the
+// outputs.
 static void order_result(int64_t order[], const struct linear *l) {
     for (int i = 0; i < l->rows.n; i++) {
         order[l->rows.axes[i]] = i;

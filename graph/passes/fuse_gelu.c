@@ -1,4 +1,4 @@
-// x / 2 * (1 + erf(x / sqrt(2))) is nn.gelu; so is its approximation by a tangent.
+// Fuses x / 2 * (1 + erf(x / sqrt(2))), and its tanh approximation, to nn.gelu.
 #include "graph/passes/fuse_internal.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 #define TANH_OF_PRODUCT                                                                            \
     "tanh(multiply(multiply(x, 0.79788456), add(multiply(multiply(x, 0.044715), x), 1)))"
 
-// The ways to halve the product.
+// Variants of multiplying by one half.
 #define FORMS(inner)                                                                               \
     "multiply(multiply(x, add(" inner ", 1)), 0.5)", "divide(multiply(x, add(" inner ", 1)), 2)",  \
         "multiply(multiply(x, 0.5), add(" inner ", 1))",                                           \

@@ -1,4 +1,4 @@
-// x * clip(x + 3, 0, 6) / 6, as PyTorch and Paddle spell nn.hard_swish out.
+// Fuses x * clip(x + 3, 0, 6) / 6, as PyTorch and Paddle export it, to nn.hard_swish.
 #include "graph/passes/fuse_internal.h"
 
 #define SIX "clip[min=0 max=6](add(x, 3))"

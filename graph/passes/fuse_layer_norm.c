@@ -1,11 +1,11 @@
-// (x - mean) / sqrt(variance + epsilon) * gamma over the last axes is nn.layer_norm, and what is
-// added to that its beta.
+// Fuses (x - mean) / sqrt(variance + epsilon) * gamma over the last axes to nn.layer_norm, and a
+// constant added to it to its beta.
 #include "graph/passes/fuse_internal.h"
 
 #include "base/str.h"
 #include "graph/op_attrs.h"
 
-// The difference is made once, or once for each use.
+// The difference is computed once, or once for each use.
 #define DEVIATION "sqrt(add(v:mean(power(d, 2)), $epsilon))"
 #define DEVIATION_BY_PRODUCT "sqrt(add(v:mean(multiply(d, d)), $epsilon))"
 #define DEVIATION_TWICE "sqrt(add(v:mean(power(subtract(x, n:mean(x)), 2)), $epsilon))"
@@ -19,7 +19,7 @@ static const char *const patterns[] = {FORMS(DEVIATION), FORMS(DEVIATION_BY_PROD
 
 static const char *const shifted[] = {"add(y:nn.layer_norm[center=0](x, $gamma), $beta)"};
 
-// The first of the axes when they are the last ones, and kept with length 1; -1 when not.
+// The first axis of a mean over the last axes with keepdims; -1 for any other.
 static int first_axis(const struct msc_joint *mean, int n_dims) {
     int64_t axes[MSC_MAX_DIMS];
     bool is_kept = false, is_axis[MSC_MAX_DIMS] = {false};
@@ -38,7 +38,7 @@ static int first_axis(const struct msc_joint *mean, int n_dims) {
     return n_dims - n;
 }
 
-// Is it a constant of the shape that x has from axis `first` on?
+// True if the constant has the shape of x from axis `first` on.
 static bool fuse_layer_norm_has_shape_of(int32_t *weight, const struct msc_graph *g,
                                          int32_t constant, const struct msc_tensor *x, int first) {
     const struct msc_array *data = msc_match_constant(weight, g, constant);

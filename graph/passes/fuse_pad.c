@@ -1,5 +1,5 @@
-// Zeros laid around the data of a convolution are its padding; so is what is less than any number
-// around the data of which a pool takes the greatest.
+// Fuses zero padding of data into the padding of a convolution, and padding with the lowest
+// number into that of a max pool.
 #include "graph/passes/fuse_internal.h"
 
 #include "base/str.h"
@@ -24,14 +24,14 @@ static const char *const pools[] = {
 
 // The axes N and C, which are not padded, then at most three.
 enum { FIRST = 2, MOST_AXES = 3 };
-// Of a joint.
+// Limits of one joint.
 enum { MOST_ATTRS = 16, MOST_WEIGHTS = 2 };
 
-// What goes over the data.
+// The window that slides over the data.
 struct window {
     const char *layout;         // of the data
     int n;                      // axes
-    int64_t lengths[MOST_AXES]; // from its first element to its last
+    int64_t lengths[MOST_AXES]; // extent, including dilation
 };
 
 static bool read_convolution(struct window *w, const struct msc_joint *conv,
@@ -50,7 +50,7 @@ static bool read_convolution(struct window *w, const struct msc_joint *conv,
     return true;
 }
 
-// Windows without gaps, which do not lie behind the data: each finds a number.
+// Windows without dilation that begin within the data, so each contains an element.
 static bool read_pool(struct window *w, const struct msc_joint *pool) {
     int64_t dilation[MOST_AXES];
     bool ceil_mode;
@@ -69,7 +69,7 @@ static bool read_pool(struct window *w, const struct msc_joint *pool) {
     return true;
 }
 
-// Begins, then ends, of all axes: what the joint has and what is laid around its data.
+// Adds the paddings of the joint and of the pad: begins of all axes, then ends.
 static bool add_padding(int64_t padding[], const struct window *w, const struct msc_joint *joint,
                         const struct msc_joint *pad) {
     const int n = w->n, n_dims = FIRST + n;
@@ -91,7 +91,7 @@ static bool add_padding(int64_t padding[], const struct window *w, const struct 
     return true;
 }
 
-// Does every window reach some of the data? Others are left to joints that say what they read.
+// True if every window reaches some data; other paddings are left as a separate joint.
 static bool reaches_data(const int64_t padding[], const struct window *w) {
     for (int i = 0; i < 2 * w->n; i++) {
         if (padding[i] < 0 || padding[i] > w->lengths[i % w->n]) {

@@ -46,7 +46,7 @@ static size_t word_length(const char *p) {
     return strspn(p, "abcdefghijklmnopqrstuvwxyz0123456789_.");
 }
 
-// The comma or bracket behind one pattern.
+// The comma or bracket after a pattern.
 static const char *skip_pattern(const char *p) {
     int depth = 0;
     while (depth > 0 || (*p != ',' && *p != ')' && *p != '\0')) {
@@ -78,7 +78,7 @@ static bool bind_name(struct msc_match *m, const char *name, size_t length, int3
     return true;
 }
 
-// Numbers are compared as such: "6" is "6.0".
+// Compares numbers by value: "6" equals "6.0".
 static bool has_attr(const struct msc_joint *j, const char *key, const char *wanted) {
     const char *found = msc_joint_attr(j, key);
     double a, b;
@@ -91,7 +91,7 @@ static bool has_attr(const struct msc_joint *j, const char *key, const char *wan
     return strcmp(found, wanted) == 0;
 }
 
-// "[key=value key=value]" from the bracket on; *p is left behind it.
+// Matches "[key=value key=value]" from the bracket on, and moves *p past it.
 static bool match_attrs(const struct msc_joint *j, const char **p) {
     bool fits = true;
     (*p)++;
@@ -109,7 +109,7 @@ static bool match_attrs(const struct msc_joint *j, const char **p) {
     return fits;
 }
 
-// The joint's operands from its list of patterns; those beyond it must be absent.
+// Matches the joint's operands with a list of patterns; any further operands must be absent.
 static bool match_operands(struct msc_match *m, const struct msc_joint *j, const char *p) {
     const char *args[MAX_ARGS];
     int n = 0;
@@ -196,7 +196,7 @@ static bool holds_joint(const struct msc_match *m, int32_t joint) {
     return false;
 }
 
-// Nothing but the first joint's output is read outside.
+// True if only the first joint's output is read outside the match.
 static bool is_closed(const struct msc_match *m) {
     for (int i = 1; i < m->n_joints; i++) {
         int32_t output = m->graph->joints[m->joints[i]]->outputs[0];

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-// ---- What is left of a tensor -----------------------------------------------------------------
+// ---- Remaining lengths and elements -----------------------------------------------------------
 
 void msc_prune__dims(int64_t dims[MSC_MAX_DIMS], const struct msc_prune *p, int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(p->from, tensor);
@@ -20,8 +20,8 @@ bool msc_prune__is_cut(const struct msc_prune *p, int32_t tensor, int axis) {
     return msc_prune__count(p, tensor, axis, n) < n;
 }
 
-// Copies what is left along one axis, as `tensor` says along `of_axis`: elements lie as [outer, length,
-// inner bytes].
+// Copies the indices that remain along `axis`, which are those of `of_axis` in `tensor`. Elements
+// are [outer, length, inner bytes].
 static enum msc_status cut_axis(struct msc_array **out, const struct msc_channels *channels,
                                 const bool is_gone[], int32_t tensor, int of_axis,
                                 const struct msc_array *x, int axis) {
@@ -45,7 +45,7 @@ static enum msc_status cut_axis(struct msc_array **out, const struct msc_channel
     return MSC_OK;
 }
 
-// *out is a reference to the elements themselves where nothing goes.
+// *out is a reference to x itself if nothing is removed.
 enum msc_status msc_graph_prune_array(struct msc_array **out, const struct msc_array *x,
                                       const struct msc_channels *channels, int32_t tensor,
                                       const bool is_gone[]) {
@@ -66,7 +66,7 @@ enum msc_status msc_graph_prune_array(struct msc_array **out, const struct msc_a
     return MSC_OK;
 }
 
-// What the weight is to hold; *out is one reference.
+// The weight's remaining elements; *out is one reference.
 static enum msc_status weight_elements(struct msc_array **out, const struct msc_prune *p,
                                        int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(p->from, tensor);
@@ -129,7 +129,7 @@ static enum msc_status copy_input(struct msc_prune *p, const struct msc_joint *j
     return msc_builder_activation(&p->values[from], p->builder, t->alias, tensor);
 }
 
-// The joint itself, where it stands; others may hold the weight, too.
+// Copies the joint at its position; other joints may hold the same weight.
 static enum msc_status copy_constant(struct msc_prune *p, const struct msc_joint *j) {
     struct msc_value *weight;
     const char *alias = msc_graph_tensor(p->from, j->outputs[0])->alias;
@@ -154,7 +154,7 @@ static enum msc_status check_output(struct msc_prune *p, const struct msc_joint 
     int n_dims = msc_graph_tensor(p->from, j->outputs[i])->n_dims;
     msc_prune__dims(dims, p, j->outputs[i]);
     if (t->n_dims != n_dims || memcmp(t->dims, dims, (size_t)n_dims * sizeof(dims[0])) != 0) {
-        return MSC_FAIL(MSC_E_STATE, "joint '%s' (%s) gives %s once it is pruned, expected %s",
+        return MSC_FAIL(MSC_E_STATE, "joint '%s' (%s) has shape %s after pruning, expected %s",
                         j->name, msc_op_info(j->op)->name,
                         msc_dims_format(found, t->n_dims, t->dims),
                         msc_dims_format(expected, n_dims, dims));
@@ -162,7 +162,7 @@ static enum msc_status check_output(struct msc_prune *p, const struct msc_joint 
     return MSC_OK;
 }
 
-// Letters that only a look backwards found before would be lost with new inference.
+// Keeps a layout that was derived from consumers, which inference from operands cannot find.
 static enum msc_status keep_layout(struct msc_prune *p, const struct msc_value *v,
                                    const char *layout) {
     struct msc_graph *g = p->builder->graph;
@@ -184,7 +184,7 @@ static enum msc_status add_joint(struct msc_prune *p, struct msc_builder_copy *c
     return MSC_OK;
 }
 
-// ---- What is read of operands that stay whole -------------------------------------------------
+// ---- Operands that are not pruned themselves --------------------------------------------------
 
 static const struct msc_channel_follower *find_follower(const struct msc_prune *p,
                                                         const struct msc_joint *j, int32_t tensor) {
@@ -207,7 +207,7 @@ static enum msc_status name_follower(const char **out, struct msc_prune *p,
     return *out == NULL ? msc_graph__no_memory(p->from) : MSC_OK;
 }
 
-// The joint gets a constant of its own.
+// Gives the joint its own copy of a constant.
 static enum msc_status copy_constant_for(struct msc_value **out, struct msc_prune *p,
                                          const struct msc_joint *j,
                                          const struct msc_channel_follower *f) {
@@ -262,7 +262,7 @@ static enum msc_status find_operand(struct msc_value *operands[], struct msc_pru
         k++;
     }
     if (k < i) {
-        operands[i] = operands[k]; // the same one once more
+        operands[i] = operands[k]; // the same operand is read again
         return MSC_OK;
     }
     MSC_TRY(find_value(&operands[i], p, j->operands[i]));
@@ -288,7 +288,7 @@ static enum msc_status copy_operator(struct msc_prune *p, const struct msc_joint
 
 // ---- Shuffles ---------------------------------------------------------------------------------
 
-// What each channel that is left comes from, counted among those that are left.
+// For each remaining channel, the index of its source among the remaining channels.
 static enum msc_status make_indices(struct msc_value **out, struct msc_prune *p,
                                     const struct msc_shuffle *s) {
     int32_t y = s->merge->outputs[0], x = s->split->operands[0];
@@ -329,7 +329,8 @@ static enum msc_status take_shuffled(struct msc_prune *p, const struct msc_shuff
     return add_joint(p, &copy, s->merge);
 }
 
-// Is the joint part of a shuffle that loses channels? *is_last: its last.
+// True if the joint is part of a shuffle that loses channels. *is_last: it is the last joint of
+// the shuffle.
 static bool find_cut_shuffle(struct msc_shuffle *s, bool *is_last, const struct msc_prune *p,
                              const struct msc_joint *j) {
     *is_last = msc_shuffle_find(s, p->from, j);

@@ -1,13 +1,14 @@
-// Attributes of joints whose tensors lose channels: one function for each operator that has any.
+// Adjusts attributes of joints whose tensors lose channels: one function for each operator that
+// has such attributes.
 #include "graph/infer_internal.h"
 #include "graph/passes/prune_internal.h"
 #include "graph/reshape.h"
 
 #include <string.h>
 
-// ---- Setting ----------------------------------------------------------------------------------
+// ---- Setting attributes -----------------------------------------------------------------------
 
-// The joint's attributes are its graph's; the copy gets its own.
+// Sets an attribute of the copy, which shares its attributes with the original before.
 static enum msc_status set_attr(struct msc_builder_copy *copy, struct msc_prune *p, const char *key,
                                 const char *value) {
     int32_t n = copy->joint.n_attrs, i = 0;
@@ -39,9 +40,10 @@ static bool is_any_cut(const struct msc_prune *p, int32_t tensor) {
     return false;
 }
 
-// ---- By operator ------------------------------------------------------------------------------
+// ---- Operators --------------------------------------------------------------------------------
 
-// Channels of the input for each of a group; a transposed weight holds the outputs of one.
+// Sets the number of groups: all input channels divided by those of one group. A transposed
+// weight has the outputs of one group instead.
 static enum msc_status prune_conv(struct msc_builder_copy *copy, struct msc_prune *p,
                                   const struct msc_joint *j) {
     bool is_turned = msc_op_is_conv_transpose(j->op);
@@ -70,7 +72,7 @@ static enum msc_status prune_recurrent(struct msc_builder_copy *copy, struct msc
     return set_attr(copy, p, "hidden_size", msc_builder_int(p->builder, dims[2]));
 }
 
-// Does the operand that tells the shape say something else than the numbers to put in?
+// True if the shape operand differs from the numbers that are to be set.
 static bool differs(const struct msc_prune *p, const struct msc_value *shape,
                     const int64_t numbers[], int n) {
     const struct msc_graph_tensor *t = p->builder->graph->tensors[shape->tensor];
@@ -104,7 +106,7 @@ static enum msc_status add_list(struct msc_value **out, struct msc_prune *p, con
     return status;
 }
 
-// Numbers in place of what the operand says, where they are not 0.
+// Sets the numbers that are not 0 in the operand that gives the shape.
 static enum msc_status put_lengths(struct msc_builder_copy *copy, struct msc_prune *p,
                                    const struct msc_joint *j, const int64_t numbers[], int n) {
     struct msc_value *operands[3] = {NULL, NULL, copy->operands[1]};
@@ -123,7 +125,8 @@ static enum msc_status put_lengths(struct msc_builder_copy *copy, struct msc_pru
                               : msc_builder_add(&copy->operands[1], p->builder, &where);
 }
 
-// The lengths that are left, as an attribute where that can say all of them; else in the operand.
+// Sets the remaining lengths in the attribute if it can express all of them; otherwise in the
+// operand.
 static enum msc_status prune_shape(struct msc_builder_copy *copy, struct msc_prune *p,
                                    const struct msc_joint *j) {
     int64_t shape[MSC_MAX_DIMS], numbers[MSC_MAX_DIMS], dims[MSC_MAX_DIMS];
@@ -191,7 +194,7 @@ static enum msc_status prune_slice(struct msc_builder_copy *copy, struct msc_pru
     return set_ints(copy, p, "end", end, n);
 }
 
-// What is added before and behind loses its own channels.
+// Reduces pad widths by the padded channels that are removed.
 static enum msc_status prune_pad(struct msc_builder_copy *copy, struct msc_prune *p,
                                  const struct msc_joint *j) {
     const struct msc_tensor *y = msc_graph_tensor(p->from, j->outputs[0]);
@@ -226,7 +229,7 @@ static enum msc_status prune_resize(struct msc_builder_copy *copy, struct msc_pr
     return set_ints(copy, p, "size", sizes, n_dims);
 }
 
-// Indices that are left, counted among those that are left of what they are taken from.
+// The remaining indices, renumbered among the remaining indices of the source.
 static enum msc_status prune_take(struct msc_builder_copy *copy, struct msc_prune *p,
                                   const struct msc_joint *j) {
     int64_t axis, length;

@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_JOINED = 32 }; // tensors that one concat takes
+enum { MOST_JOINED = 32 }; // maximum number of operands of a concat
 
 struct unroller {
     const struct msc_graph *from;
     const struct msc_unroll *unroll;
     struct msc_graph *to;
     struct msc_arena arena;
-    int32_t *now, *before; // [n_tensors] what stands for a tensor in this chunk, and the last
+    int32_t *now, *before; // [n_tensors] copy of a tensor in this chunk, and in the previous one
     int32_t **parts;       // [n_gathered][n_chunks]
     int32_t *outputs;
     int32_t n_outputs;
@@ -27,7 +27,7 @@ static bool is_shared(const struct msc_joint *j) {
     return j->op == MSC_OP_CONSTANT;
 }
 
-// ---- What every chunk has ---------------------------------------------------------------------
+// ---- Shared by all chunks ---------------------------------------------------------------------
 
 static enum msc_status copy_prims(struct unroller *u) {
     for (int32_t i = 0; i < u->from->n_prims; i++) {
@@ -72,7 +72,7 @@ static enum msc_status copy_outputs(struct unroller *u, struct msc_graph_joint *
         struct msc_tensor t = u->from->tensors[j->outputs[i]]->tensor;
         t.name = msc_arena_printf(&u->arena, "%s:%d", to->joint.name, (int)i);
         t.alias = "";
-        t.producer = u->to->n_joints; // the joint's number once it is there
+        t.producer = u->to->n_joints; // the id that the joint will get
         if (t.name == NULL) {
             return msc_graph__no_memory(u->to);
         }
@@ -82,7 +82,7 @@ static enum msc_status copy_outputs(struct unroller *u, struct msc_graph_joint *
     return MSC_OK;
 }
 
-// As it is: nothing of it changes but the tensors that it reads and makes.
+// Copies the joint; only the tensors that it reads and writes change.
 static enum msc_status copy_joint(struct unroller *u, const struct msc_graph_joint *from,
                                   int64_t chunk) {
     const struct msc_joint *j = &from->joint;
@@ -109,7 +109,7 @@ static enum msc_status copy_joint(struct unroller *u, const struct msc_graph_joi
             return msc_graph__no_memory(u->to);
         }
     }
-    // A default whose parameter comes as an input must not come back.
+    // The default of a parameter that is given as an input must not be added again.
     to->joint.n_attrs = 0;
     struct msc_attr *attrs = (struct msc_attr *)to->joint.attrs;
     for (int32_t i = 0; i < j->n_attrs; i++) {
@@ -143,7 +143,7 @@ static enum msc_status unroll_add_joint(int32_t *out, struct unroller *u, const 
     return MSC_OK;
 }
 
-// Other dims of the same elements. `first` (0: none) goes before those of `t`.
+// Reshapes to the dims of `t`, after `first` if that is not 0.
 static enum msc_status unroll_reshape(int32_t *out, struct unroller *u, const char *name,
                                       int32_t from, int64_t first, const struct msc_tensor *t) {
     struct msc_str text = {0};
@@ -189,8 +189,8 @@ static enum msc_status check_state(const struct unroller *u, int32_t input, int3
         return MSC_OK;
     }
     char a[MSC_DIMS_TEXT_BYTES], b[MSC_DIMS_TEXT_BYTES];
-    return MSC_FAIL(MSC_E_INVALID, "input %s is %s %s, and %s, which is to feed it, %s %s",
-                    to->alias, msc_dims_format(a, to->n_dims, to->dims), msc_dtype_name(to->dtype),
+    return MSC_FAIL(MSC_E_INVALID, "input %s is %s %s, but %s, which feeds it, is %s %s", to->alias,
+                    msc_dims_format(a, to->n_dims, to->dims), msc_dtype_name(to->dtype),
                     msc_tensor_label(t), msc_dims_format(b, t->n_dims, t->dims),
                     msc_dtype_name(t->dtype));
 }
@@ -230,7 +230,7 @@ static enum msc_status add_chunk(struct unroller *u, const int32_t inputs[], int
     return MSC_OK;
 }
 
-// ---- What is gathered -------------------------------------------------------------------------
+// ---- Gathered tensors -------------------------------------------------------------------------
 
 static enum msc_status unroll_join(int32_t *out, struct unroller *u, const char *name,
                                    int32_t parts[], int64_t n) {
@@ -269,7 +269,7 @@ static enum msc_status unroll_gather(int32_t *out, struct unroller *u, size_t in
                        u->unroll->n_chunks);
 }
 
-// ---- The whole --------------------------------------------------------------------------------
+// ---- The whole graph --------------------------------------------------------------------------
 
 static enum msc_status make_room(struct unroller *u, int32_t **inputs) {
     size_t n_tensors = (size_t)u->from->n_tensors + 1, n_chunks = (size_t)u->unroll->n_chunks;
@@ -314,7 +314,7 @@ static enum msc_status unroll_build(struct unroller *u) {
     return msc_graph_finalize(u->to);
 }
 
-// Numbers are new after finalizing; names are not.
+// Ids change when the graph is finalized; names do not.
 static enum msc_status find_joints(struct msc_unrolled *out, struct unroller *u) {
     size_t n_joints = (size_t)u->to->n_joints, n_gathered = u->unroll->n_gathered;
     out->joints = msc_alloc((n_joints + 1) * sizeof(int32_t));

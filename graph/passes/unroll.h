@@ -1,11 +1,11 @@
-// A bound graph repeated for chunks that follow one another: what one chunk hands on (the state of a
-// recurrent network) feeds an input of the next. Weights and constants are there once, other joints
-// once for each chunk, in the second as "chunk_1/conv", and so on.
+// Repeats a bound graph for consecutive chunks: a result of one chunk (the state of a recurrent
+// network) feeds an input of the next. Weights and constants exist once; other joints exist once
+// for each chunk, in the second one as "chunk_1/conv", and so on.
 //
 //     inputs of the graph    in the unrolled graph
-//     chunked                [n_chunks, d0, d1, ...], a chunk each
+//     chunked                [n_chunks, d0, d1, ...], one entry for each chunk
 //     fed by a state         [d0, d1, ...] for the first chunk
-//     others                 [d0, d1, ...], read by all
+//     others                 [d0, d1, ...], read by all chunks
 //
 //     struct msc_unroll u = {.n_chunks = 20, .is_chunked = chunked, .state_of = states, ...};
 //     MSC_TRY(msc_graph_unroll(&unrolled, g, &u));
@@ -19,22 +19,22 @@
 struct msc_unroll {
     int64_t n_chunks;
     const bool *is_chunked;  // [n_inputs]
-    const int32_t *state_of; // [n_inputs] tensor that feeds the input in the next chunk, MSC_NO_ID
-    // Tensors of all chunks one after the other, along their first axis where that has length 1,
-    // else along a new one. Constants are there as they are.
+    const int32_t *state_of; // [n_inputs] tensor that feeds the next chunk's input, or MSC_NO_ID
+    // Tensors to concatenate over all chunks, along their first axis if it has length 1, else
+    // along a new axis. Constants are not repeated.
     const int32_t *gathered; // [n_gathered] tensor ids
     size_t n_gathered;
 };
 
 struct msc_unrolled {
-    struct msc_graph *graph; // its outputs: what is gathered, and the graph's own of every chunk
+    struct msc_graph *graph; // outputs: gathered tensors, then the original outputs by chunk
     int32_t *gathered;       // [n_gathered] tensor ids
-    int32_t *joints;         // [n_joints] of the graph that was unrolled, MSC_NO_ID: of none
-    int32_t *chunks;         // [n_joints] 0 for what all share
+    int32_t *joints;         // [n_joints] id in the original graph, MSC_NO_ID: none
+    int32_t *chunks;         // [n_joints] 0 for shared joints
 };
 
-// What is gathered is the first chunk's alone where its length is open. The caller finishes *out.
-// MSC_E_INVALID: a state does not fit its input.
+// If a gathered tensor has an unknown length, only the first chunk's is returned. The caller
+// finishes *out. MSC_E_INVALID if a state does not fit its input.
 enum msc_status msc_graph_unroll(struct msc_unrolled *out, const struct msc_graph *g,
                                  const struct msc_unroll *unroll);
 void msc_unrolled_finish(struct msc_unrolled *unrolled); // accepts zeroed ones

@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Adding and subtracting 1.5 * 2^23 rounds to the nearest integer, half to even; the low bits
-// of the sum are that number in two's complement. Unlike a conversion it is defined for NaN.
+// Adding and subtracting 1.5 * 2^23 rounds to the nearest integer, half to even; the low bits of
+// the sum are that integer in two's complement. Unlike a conversion, this is defined for NaN.
 #define ROUNDER 12582912.0f
 #define ROUNDER_BITS 0x4b400000u
 
-// mantissa * 2^n for n in [-252, 254]. Two factors, so that each is a normal number; only the
-// second multiplication can round, and only into a denormal result.
+// mantissa * 2^n for n in [-252, 254], as two factors so that each is a normal number. Only the
+// second multiplication can round, and only to a denormal result.
 static inline float scale_by_power(float mantissa, uint32_t n) {
     uint32_t half = (uint32_t)((int32_t)n >> 1);
     float first = msc_float_of_bits((half + 127u) << 23);
@@ -27,7 +27,7 @@ static inline float exp_one(float x) {
     x = x < -104.0f ? -104.0f : x;
     float shifted = x * 1.44269504f + ROUNDER;
     float n = shifted - ROUNDER;
-    // ln 2 in two parts; the first has 10 bits, so that its product with n is exact.
+    // ln 2 is split in two parts; the first has 10 bits, so that its product with n is exact.
     float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
     float p = 1.3818697e-3f;
     p = p * r + 8.368716e-3f;
@@ -62,7 +62,7 @@ static inline float erf_one(float x) {
     p = p * z + -3.7612498e-1f;
     p = p * z + 1.2837915e-1f;
     float small = p * a + a;
-    // -log(1 - erf(a)), fitted up to 4, where erf is 1 in float32.
+    // -log(1 - erf(a)), fitted up to 4; beyond it, erf is 1 in float32.
     float b = a > 4.0f ? 4.0f : a;
     float q = 5.1962616e-7f;
     q = q * b + 1.4335026e-5f;
@@ -79,7 +79,7 @@ static inline float erf_one(float x) {
 
 static inline float sigmoid_one(float x) {
     float e = exp_one(-fabsf(x));
-    // A NaN must not be lost by the comparison: it is in `e` too.
+    // The comparison must not lose a NaN: `e` is NaN as well.
     return (x >= 0.0f ? 1.0f : e) / (1.0f + e);
 }
 
@@ -87,7 +87,8 @@ static inline float sigmoid_one(float x) {
 static inline float split_exponent(float x, float *e) {
     bool is_denormal = x < 1.17549435e-38f;
     uint32_t bits = msc_float_bits(is_denormal ? x * 8388608.0f : x);
-    // 0x3f3504f3 is sqrt(0.5); the difference's exponent field counts whole doublings from there.
+    // 0x3f3504f3 is sqrt(0.5); the exponent field of the difference counts powers of two from
+    // there.
     uint32_t above = bits - 0x3f3504f3u;
     int32_t n = (int32_t)above >> 23;
     *e = (float)(is_denormal ? n - 23 : n);
@@ -177,8 +178,8 @@ void msc_erf_run(float out[], const float x[], int64_t n) {
 }
 
 // The unevaluated sum high + low with |low| at most half a unit of high: about 48 bits (T. J.
-// Dekker, 1971). The exponent y * log2(x) goes up to 150, and its absolute error becomes the
-// result's relative error, so that one float would lose eight bits.
+// Dekker, 1971). The exponent y * log2(x) can reach 150, and its absolute error becomes the
+// relative error of the result. A single float would lose eight bits.
 struct pair {
     float high;
     float low;
@@ -237,8 +238,8 @@ static struct pair log2_pair(float x) {
 
 // x^y for positive finite x and finite y.
 static float pow_positive(float x, float y) {
-    // log2(x) is 0 or at least 2^-24, so that larger exponents overflow or vanish all the same;
-    // the products above need room for a factor 4097.
+    // log2(x) is 0 or at least 2^-24 in magnitude, so larger exponents overflow or underflow in
+    // any case; the products above need room for a factor of 4097.
     y = y > 1e12f ? 1e12f : y;
     y = y < -1e12f ? -1e12f : y;
     struct pair l = log2_pair(x);

@@ -1,10 +1,9 @@
-// Elementary functions with the same bits everywhere: polynomials in float32 + - * / and bit
-// operations only, never contracted, so that C on any instruction set and a shader with `precise`
-// arithmetic agree. Range reductions and minimax coefficients in the manner of Cephes
-// (S. L. Moshier, single precision library).
+// Elementary functions that give the same bits on every machine. They use only float32 + - * /
+// and bit operations, without contraction, so that C on any instruction set and a shader with
+// `precise` arithmetic agree. Range reductions and minimax coefficients follow Cephes (S. L.
+// Moshier, single precision library).
 //
-// Within 2 units in the last place of the correctly rounded result over the stated range; NaN in,
-// NaN out.
+// The error is at most 2 units in the last place over the stated range. NaN gives NaN.
 #ifndef MSC_GRAPH_REFERENCE_NUMERIC_H
 #define MSC_GRAPH_REFERENCE_NUMERIC_H
 
@@ -15,7 +14,7 @@ float msc_logf(float x); // x > 0; 0: -inf; negative: NaN
 float msc_tanhf(float x);
 float msc_erff(float x);
 float msc_sigmoidf(float x);      // 1 / (1 + exp(-x)) without overflow
-float msc_powf(float x, float y); // exact for y = 0.5, 1, 2, 3; else exp(y log x) in double care
+float msc_powf(float x, float y); // exact for y = 0.5, 1, 2, 3; else exp(y log x) in 48 bits
 
 // The same over contiguous runs, vectorised; out may equal x.
 void msc_exp_run(float out[], const float x[], int64_t n);

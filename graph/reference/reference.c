@@ -1,6 +1,6 @@
 #include "graph/reference/reference_internal.h"
 
-// The functions that ops.def names; sources have none.
+// The functions named in ops.def; sources have none.
 #define msc_reference__none NULL
 static const msc_reference_fn kernels[MSC_OP_COUNT] = {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)       \

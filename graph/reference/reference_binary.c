@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-// Arithmetic of two contiguous runs into `out`, which may be one of them.
+// Arithmetic on two contiguous runs; `out` may be one of them.
 MSC_SIMD static void run_float(enum msc_op op, float out[], const float a[], const float b[],
                                int64_t n) {
     switch (op) {
@@ -30,7 +30,7 @@ MSC_SIMD static void run_float(enum msc_op op, float out[], const float a[], con
             out[i] = a[i] / b[i];
         }
         break;
-    case MSC_OP_MAXIMUM: // NaN of either side stays
+    case MSC_OP_MAXIMUM: // NaN on either side gives NaN
         for (int64_t i = 0; i < n; i++) {
             out[i] = a[i] > b[i] || a[i] != a[i] ? a[i] : b[i];
         }
@@ -88,7 +88,8 @@ static double one_double(enum msc_op op, double a, double b) {
     }
 }
 
-// a^b modulo 2^64; negative powers truncate to 0 but for a = 1 and -1, as 1 / a^-b does.
+// a^b modulo 2^64. Negative exponents give 0 except for a = 1 and -1, like the truncated 1 /
+// a^-b.
 static int64_t power_int(int64_t a, int64_t b) {
     if (b < 0) {
         return a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0;
@@ -101,13 +102,13 @@ static int64_t power_int(int64_t a, int64_t b) {
     return (int64_t)result;
 }
 
-// With the sign of the divisor, which is not 0.
+// The remainder with the sign of the divisor, which is not 0.
 static int64_t floor_mod(int64_t a, int64_t b) {
     int64_t rest = b == -1 ? 0 : a % b;
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-// Bits: shifts of unsigned numbers alone, by 64 and more to 0.
+// Bit operations. Shifts are of unsigned numbers; a shift by 64 or more gives 0.
 static int64_t one_bitwise(enum msc_op op, int64_t a, int64_t b) {
     uint64_t x = (uint64_t)a, y = (uint64_t)b;
     switch (op) {
@@ -177,7 +178,7 @@ static void run_kind(enum msc_op op, void *out, const void *a, const void *b, in
     }
 }
 
-// Results are 0 and 1 as integers. Only the loop of the operands' kind runs.
+// Results are the integers 0 and 1. Only the loop for the operands' kind runs.
 #define COMPARE(operator)                                                                          \
     do {                                                                                           \
         for (int64_t i = 0; i < n && kind == MSC_REFERENCE_F32; i++) {                             \
@@ -214,7 +215,7 @@ MSC_SIMD static void run_compare(enum msc_op op, int64_t out[], const void *a, c
 
 #undef COMPARE
 
-// A row in pieces that fit the buffers.
+// Computes a row in chunks that fit the buffers.
 static void run_row(enum msc_op op, const struct msc_view *out, const struct msc_view *a,
                     const struct msc_view *b, const struct msc_walk *w,
                     enum msc_reference_kind kind) {
@@ -236,7 +237,7 @@ static void run_row(enum msc_op op, const struct msc_view *out, const struct msc
     }
 }
 
-// out = a op b with broadcasting; `a` may be `out` itself.
+// out = a op b with broadcasting; `a` may be `out`.
 static void run_broadcast(enum msc_op op, const struct msc_view *out, const struct msc_view *a,
                           const struct msc_view *b, enum msc_reference_kind kind) {
     int64_t strides[MSC_MAX_DIMS];
@@ -264,8 +265,8 @@ static enum msc_status check_divisor(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// The type of the first operand counts (the exponent of a power may have another), but an integer
-// with a real exponent is computed in double.
+// The kind follows from the first operand's type (the exponent of a power may have another type),
+// except that an integer with a float exponent is computed in double.
 static enum msc_reference_kind kind_of_call(const struct msc_reference_call *call) {
     enum msc_reference_kind kind = msc_reference__kind(call->operands[0].dtype);
     for (int i = 1; i < call->n_operands; i++) {
@@ -285,7 +286,7 @@ enum msc_status msc_reference__binary(const struct msc_reference_call *call) {
     if (divides && kind == MSC_REFERENCE_INT) {
         MSC_TRY(check_divisor(call));
     }
-    if (call->n_operands == 1) { // a maximum or minimum of one operand
+    if (call->n_operands == 1) { // maximum or minimum of one operand
         return msc_reference__broadcast_to(call);
     }
     run_broadcast(op, out, &call->operands[0], &call->operands[1], kind);
@@ -302,7 +303,8 @@ enum msc_status msc_reference__compare(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// n elements of `bytes`, `step` apart, one behind the other: in place, or in `buffer`.
+// Makes n elements of `bytes` bytes, `step` apart, contiguous: in place if they already are, else
+// in `buffer`.
 static const void *reference_binary_gather(void *buffer, const void *from, int64_t step, int64_t n,
                                            size_t bytes) {
     if (step == 1) {
@@ -327,7 +329,7 @@ static void select_any(char *out, const uint8_t condition[], const char *a, cons
 }
 
 static void select_row(const struct msc_reference_call *call, const struct msc_walk *w) {
-    uint64_t buffers[3][MSC_REFERENCE_CHUNK]; // of elements up to 8 bytes long
+    uint64_t buffers[3][MSC_REFERENCE_CHUNK]; // for elements of up to 8 bytes
     const struct msc_view *out = &call->outputs[0];
     size_t width = msc_dtype_bytes(out->dtype);
     for (int64_t i = 0; i < w->length; i += MSC_REFERENCE_CHUNK) {
@@ -349,7 +351,7 @@ static void select_row(const struct msc_reference_call *call, const struct msc_w
     }
 }
 
-// Moves elements of any type: out = condition ? a : b.
+// out = condition ? a : b, for elements of any type.
 enum msc_status msc_reference__where(const struct msc_reference_call *call) {
     const struct msc_view *out = &call->outputs[0];
     int64_t strides[MSC_MAX_DIMS];

@@ -1,4 +1,5 @@
-// NonMaxSuppression: of boxes that overlap too much only the one of the best score stays.
+// NonMaxSuppression: of boxes that overlap too much, only the one with the best score is
+// selected.
 #include "graph/reference/reference_internal.h"
 
 #include "base/alloc.h"
@@ -6,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-// Two opposite corners, the smaller coordinates first.
+// Two opposite corners, with the smaller coordinates first.
 struct box {
     double low[2], high[2], area;
 };
@@ -19,7 +20,7 @@ struct candidate {
 struct boxes {
     const struct msc_view *scores;
     int64_t n_batches, n_classes, n;
-    int64_t max_output; // of each batch and class
+    int64_t max_output; // for each batch and class
     double iou_threshold, score_threshold;
     bool has_score_threshold;
     struct box *all;              // [n_batches][n]
@@ -33,14 +34,14 @@ static double scalar_operand(const struct msc_reference_call *call, int position
     return has ? msc_reference__get_double_at(&call->operands[position], 0) : otherwise;
 }
 
-// An integer, which a double may not hold: exporters ask for INT64_MAX boxes.
+// Reads an integer that may not fit a double: exporters request INT64_MAX boxes.
 static int64_t read_max_output(const struct msc_reference_call *call, int64_t n) {
     bool has = msc_reference__has(call, 2) && msc_view_n_elements(&call->operands[2]) > 0;
     int64_t most = has ? msc_reference__get_i64_at(&call->operands[2], 0) : 0;
     return most < 0 ? 0 : most < n ? most : n;
 }
 
-// `v` is two corners, or a centre and sizes.
+// Reads two corners, or a centre and sizes.
 static struct box read_box(const struct msc_view *v, int64_t index, bool is_centred) {
     struct box box;
     for (int i = 0; i < 2; i++) {
@@ -54,7 +55,7 @@ static struct box read_box(const struct msc_view *v, int64_t index, bool is_cent
     return box;
 }
 
-// Area of the intersection over that of the union.
+// Area of the intersection divided by the area of the union.
 static double overlap(const struct box *a, const struct box *b) {
     double sides[2];
     for (int i = 0; i < 2; i++) {
@@ -66,7 +67,7 @@ static double overlap(const struct box *a, const struct box *b) {
     return all > 0 ? both / all : 0;
 }
 
-// The better score first, then the lower index; what is no number comes last.
+// Orders by score, highest first, then by index; NaN comes last.
 static int by_score(const void *a, const void *b) {
     const struct candidate *x = a, *y = b;
     double p = isnan(x->score) ? -INFINITY : x->score, q = isnan(y->score) ? -INFINITY : y->score;
@@ -88,7 +89,8 @@ static int64_t list_candidates(const struct boxes *b, int64_t first_score) {
     return n;
 }
 
-// Appends the boxes taken of one batch and class to `out`, three numbers each; returns how many.
+// Appends the selected boxes of a batch and class to `out`, three numbers each. Returns their
+// number.
 static int64_t select_boxes(int64_t *out, const struct boxes *b, int64_t batch, int64_t class) {
     const struct box *all = b->all + batch * b->n;
     int64_t n_candidates = list_candidates(b, (batch * b->n_classes + class) * b->n), n = 0;

@@ -14,8 +14,7 @@ static enum msc_status bad_attr(const struct msc_reference_call *call, const cha
 
 enum msc_status msc_reference__get_i64(int64_t *out, const struct msc_reference_call *call,
                                        const char *key) {
-    return msc_joint_attr_i64(call->joint, key, out) ? MSC_OK
-                                                     : bad_attr(call, key, "a whole number");
+    return msc_joint_attr_i64(call->joint, key, out) ? MSC_OK : bad_attr(call, key, "an integer");
 }
 
 enum msc_status msc_reference__get_float(float *out, const struct msc_reference_call *call,
@@ -34,7 +33,7 @@ const char *msc_reference__get_text(const struct msc_reference_call *call, const
 }
 
 enum msc_status msc_reference__fail_text(const struct msc_reference_call *call, const char *key) {
-    return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: %s '%s'", call->joint->name, key,
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: %s '%s' is not supported", call->joint->name, key,
                     msc_reference__get_text(call, key));
 }
 
@@ -44,14 +43,14 @@ enum msc_status msc_reference__get_axis(int *out, const struct msc_reference_cal
     MSC_TRY(msc_reference__get_i64(&axis, call, key));
     int64_t positive = axis < 0 ? axis + n_dims : axis;
     if (positive < 0 || positive >= n_dims) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: %s %lld is outside its %d dimensions",
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: %s %lld is out of range for %d dimensions",
                         call->joint->name, key, (long long)axis, n_dims);
     }
     *out = (int)positive;
     return MSC_OK;
 }
 
-// The operand that holds a parameter, or NULL.
+// The operand with this role, or NULL.
 static const struct msc_view *param_operand(const struct msc_reference_call *call,
                                             const char *role) {
     int position = msc_joint_operand(call->joint, role);
@@ -61,7 +60,7 @@ static const struct msc_view *param_operand(const struct msc_reference_call *cal
 static enum msc_status check_count(const struct msc_reference_call *call, const char *key,
                                    int64_t n, int max) {
     if (n < 0 || n > max) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: %s holds %lld numbers, expected at most %d",
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: %s has %lld numbers, expected at most %d",
                         call->joint->name, key, (long long)n, max);
     }
     return MSC_OK;
@@ -119,7 +118,7 @@ enum msc_status msc_reference__need_f32(const struct msc_reference_call *call) {
     }
     found = call->outputs[0].dtype != MSC_DTYPE_F32 ? call->outputs[0].dtype : found;
     if (found != MSC_DTYPE_F32) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: %s takes float32 only, found %s",
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: %s supports only float32, found %s",
                         call->joint->name, msc_op_info(call->joint->op)->name,
                         msc_dtype_name(found));
     }
@@ -135,7 +134,8 @@ bool msc_reference__is_f32(const struct msc_reference_call *call) {
     return is_f32;
 }
 
-// The views with float elements as float32, in `memory`, which grows behind them.
+// Makes a float view float32: converts its elements to `memory` and returns the end of those
+// used.
 static char *to_f32(struct msc_view *to, const struct msc_view *from, char *memory) {
     *to = *from;
     if (msc_dtype_is_float(from->dtype) && from->dtype != MSC_DTYPE_F32) {
@@ -197,8 +197,10 @@ enum msc_status msc_reference__allocate(const struct msc_reference_call *call, i
     }
     if (!fits) {
         char text[MSC_DIMS_TEXT_BYTES];
-        return MSC_FAIL(MSC_E_STATE, "joint %s: its output came to %s", call->joint->name,
-                        msc_dims_format(text, n_dims, dims));
+        return MSC_FAIL(
+            MSC_E_STATE,
+            "joint %s: its kernel computed an output of shape %s, which was not inferred",
+            call->joint->name, msc_dims_format(text, n_dims, dims));
     }
     return MSC_OK;
 }

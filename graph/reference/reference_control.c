@@ -1,11 +1,11 @@
-// Joints with bodies, which the reference kernels run joint by joint, as often as it takes.
+// Joints with bodies, which run the joints of a body as often as needed.
 #include "graph/reference/reference_internal.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
 
-// What one run of a body takes and gives; references are its own.
+// Inputs and outputs of one run of a body, which owns these references.
 struct turn {
     const struct msc_graph *body;
     const struct msc_reference_limits *limits;
@@ -48,12 +48,13 @@ static enum msc_status copy_view(struct msc_array **out, const struct msc_view *
     return msc_array_create_from(out, v->dtype, v->n_dims, v->dims, v->data);
 }
 
-// Operands from `first` on are the body's inputs from `to` on.
+// Copies the operands from `first` on to the body's inputs from `to` on.
 static enum msc_status copy_operands(struct turn *t, const struct msc_reference_call *call,
                                      int first, int32_t to) {
     for (int i = first; i < call->n_operands; i++, to++) {
         if (to >= t->n_inputs) {
-            return MSC_FAIL(MSC_E_INVALID, "joint %s: %d operands for a body of %d inputs",
+            return MSC_FAIL(MSC_E_INVALID,
+                            "joint %s: has %d operands, but its body has only %d inputs",
                             call->joint->name, call->n_operands, (int)t->n_inputs);
         }
         MSC_TRY(copy_view(&t->inputs[to], &call->operands[i]));
@@ -64,8 +65,8 @@ static enum msc_status copy_operands(struct turn *t, const struct msc_reference_
 static enum msc_status run_turn(struct turn *t) {
     int32_t wanted[256];
     if (t->n_outputs > 256) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "body %s: %d outputs", msc_graph_name(t->body),
-                        (int)t->n_outputs);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "body %s: has %d outputs, expected at most 256",
+                        msc_graph_name(t->body), (int)t->n_outputs);
     }
     for (int32_t i = 0; i < t->n_outputs; i++) {
         msc_array_release(t->outputs[i]);
@@ -76,12 +77,12 @@ static enum msc_status run_turn(struct turn *t) {
                                    wanted, (size_t)t->n_outputs, t->limits);
 }
 
-// The first element of what decides which body runs, or how often.
+// Reads the first element of a condition or count.
 static enum msc_status read_control(int64_t *value, const struct msc_joint *joint, const char *what,
                                     const struct msc_view *v) {
     if (msc_view_n_elements(v) < 1) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: its %s has no element, expected one", joint->name,
-                        what);
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: its %s is empty, expected one element",
+                        joint->name, what);
     }
     *value = msc_reference__get_i64_at(v, 0);
     return MSC_OK;
@@ -97,7 +98,7 @@ static enum msc_status reference_control_give(const struct msc_reference_call *c
     return MSC_OK;
 }
 
-// A body that runs once, over the operands from `first` on.
+// Runs a body once, with the operands from `first` on.
 static enum msc_status run_once(const struct msc_reference_call *call, int32_t which, int first) {
     struct turn t;
     enum msc_status status;
@@ -122,9 +123,9 @@ enum msc_status msc_reference__attention(const struct msc_reference_call *call) 
     return run_once(call, 0, 0);
 }
 
-// ---- What turns leave behind ------------------------------------------------------------------
+// ---- Outputs gathered over iterations ---------------------------------------------------------
 
-// Slices of one output, turn after turn.
+// The slices of one output, one for each iteration.
 struct slices {
     struct msc_array **items;
     size_t n, capacity;
@@ -146,7 +147,7 @@ static void slices_finish(struct slices s[], int n) {
     msc_free(s);
 }
 
-// Lays slice `at` of `n` along `axis` into `out`, whose other axes are those of the slice.
+// Copies slice `at` of `n` along `axis` to `out`, whose other axes are those of the slice.
 static void lay_slice(char *out, const struct msc_array *slice, int64_t at, int64_t n, int axis) {
     int64_t outer = msc_dims_product(axis, msc_array_dims(slice));
     int n_inner = msc_array_n_dims(slice) - axis;
@@ -158,15 +159,16 @@ static void lay_slice(char *out, const struct msc_array *slice, int64_t at, int6
     }
 }
 
-// The slices stacked along a new axis; an output without a turn is empty.
+// Stacks the slices along a new axis; the output is empty if there was no iteration.
 static enum msc_status stack_slices(struct msc_array **out, const struct slices *s,
                                     const struct msc_tensor *t, int64_t axis, bool is_reverse) {
     int64_t dims[MSC_MAX_DIMS + 1] = {0};
     int n_dims = t->n_dims + 1, from = 0;
     axis = axis < 0 ? axis + n_dims : axis;
     if (n_dims > MSC_MAX_DIMS || axis < 0 || axis >= n_dims) {
-        return MSC_FAIL(MSC_E_INVALID, "tensor %s cannot be stacked along axis %lld", t->name,
-                        (long long)axis);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "tensor %s cannot be stacked along axis %lld, which is out of range",
+                        t->name, (long long)axis);
     }
     for (int d = 0; d < n_dims; d++) {
         int64_t length = d == axis ? (int64_t)s->n : 0;
@@ -182,7 +184,7 @@ static enum msc_status stack_slices(struct msc_array **out, const struct slices 
         if (msc_array_n_elements(s->items[i]) * (int64_t)s->n != msc_array_n_elements(*out)) {
             msc_array_release(*out);
             *out = NULL;
-            return MSC_FAIL(MSC_E_INVALID, "tensor %s changes its shape from turn to turn",
+            return MSC_FAIL(MSC_E_INVALID, "tensor %s changes its shape between iterations",
                             t->name);
         }
         lay_slice(msc_array_data(*out), s->items[i], at, (int64_t)s->n, (int)axis);
@@ -219,8 +221,9 @@ static enum msc_status loop_init(struct loop *l, const struct msc_reference_call
     MSC_TRY(copy_operands(&l->turn, call, 2, 2));
     l->n_scanned = call->n_outputs - (int)l->n_states;
     if (l->n_scanned < 0 || l->turn.n_outputs != call->n_outputs + 1) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: %d outputs of %lld states", call->joint->name,
-                        call->n_outputs, (long long)l->n_states);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "joint %s: %d outputs do not match its body and its %lld states",
+                        call->joint->name, call->n_outputs, (long long)l->n_states);
     }
     l->slices = msc_alloc_zero((size_t)l->n_scanned + 1, sizeof(l->slices[0]));
     return l->slices ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
@@ -246,12 +249,12 @@ static enum msc_status loop_turn(struct loop *l, const struct msc_joint *joint, 
     return MSC_OK;
 }
 
-// How many turns there are at most; *is_counted: by the joint's own count.
+// Maximum number of iterations. *is_counted: it is the joint's own count.
 static enum msc_status most_turns(int64_t *most, bool *is_counted,
                                   const struct msc_reference_call *call) {
     int64_t count = INT64_MAX, limit = call->limits ? call->limits->max_turns : 0;
     if (msc_reference__has(call, 0)) {
-        MSC_TRY(read_control(&count, call->joint, "count of turns", &call->operands[0]));
+        MSC_TRY(read_control(&count, call->joint, "number of iterations", &call->operands[0]));
     }
     *is_counted = count < INT32_MAX;
     *most = *is_counted ? count : limit > 0 ? limit : MSC_REFERENCE_MAX_TURNS;
@@ -272,9 +275,10 @@ enum msc_status msc_reference__loop(const struct msc_reference_call *call) {
         MSC_TRY_OUT(loop_turn(&l, call->joint, i, &goes_on));
     }
     if (goes_on && !is_counted) {
-        status = MSC_FAIL(MSC_E_UNSUPPORTED,
-                          "joint %s: not over after %lld turns, and it has no count that ends it",
-                          call->joint->name, (long long)most);
+        status = MSC_FAIL(
+            MSC_E_UNSUPPORTED,
+            "joint %s: still running after %lld iterations, and it has no count that ends it",
+            call->joint->name, (long long)most);
         goto out;
     }
     for (int i = 0; i < call->n_outputs; i++) {
@@ -304,7 +308,7 @@ struct scan {
     struct slices *slices;     // [n_batches][n_scanned]
 };
 
-// Element `at` along `axis` of a view, without that axis.
+// The slice `at` along `axis` of a view, without that axis.
 static enum msc_status take_slice(struct msc_array **out, const struct msc_view *v, int64_t axis,
                                   int64_t at) {
     int64_t dims[MSC_MAX_DIMS] = {0};
@@ -353,14 +357,16 @@ static enum msc_status scan_init(struct scan *s, const struct msc_reference_call
     s->n_batches = s->has_batch ? call->operands[s->n_states].dims[0] : 1;
     if (s->n_scanned < 0 || s->n_scanned > MOST_SCANS || s->n_scans > MOST_SCANS ||
         s->turn.n_outputs != call->n_outputs) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: %d outputs of %lld states", call->joint->name,
-                        call->n_outputs, (long long)s->n_states);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "joint %s: %d outputs do not match its body and its %lld states",
+                        call->joint->name, call->n_outputs, (long long)s->n_states);
     }
     for (int i = 0; i < s->n_scans; i++) {
         int rank = call->operands[s->n_states + i].n_dims - s->has_batch;
         s->in_axes[i] += s->in_axes[i] < 0 ? rank : 0;
         if (s->in_axes[i] < 0 || s->in_axes[i] >= rank) {
-            return MSC_FAIL(MSC_E_INVALID, "joint %s: axis %lld of %d dimensions",
+            return MSC_FAIL(MSC_E_INVALID,
+                            "joint %s: scan axis %lld is out of range for %d dimensions",
                             call->joint->name, (long long)s->in_axes[i], rank);
         }
     }
@@ -407,7 +413,7 @@ static enum msc_status scan_batch(struct scan *s, const struct msc_reference_cal
     return MSC_OK;
 }
 
-// Output `i` of every batch, one behind the other.
+// Concatenates output `i` of all batches.
 static enum msc_status give_batches(struct scan *s, const struct msc_reference_call *call, int i) {
     const struct msc_tensor *t = msc_graph_tensor(s->turn.body, msc_graph_output(s->turn.body, i));
     struct slices parts = {.items = NULL};

@@ -2,11 +2,11 @@
 
 #include "base/alloc.h"
 
-// A convolution by tiles: for up to MSC_DOT_WIDTH output positions, gather what every tap reads
-// into columns (0 where the window sticks out), then each output channel is a sum of products down
-// the columns. Padding thus adds 0 * w, which changes no bit of a finite sum.
+// Computes a convolution by tiles. For up to MSC_DOT_WIDTH output positions, the elements that
+// each tap reads are gathered into columns (0 for padding). Each output channel is then a sum of
+// products along the columns. Padding adds 0 * w, which changes no bit of a finite sum.
 
-// The output positions of one tile. Unused columns repeat no position: they read nothing.
+// The output positions of one tile. Unused columns read nothing.
 struct tile {
     int n;
     int64_t at[MSC_DOT_WIDTH][3];
@@ -26,8 +26,8 @@ static void tile_positions(struct tile *t, const struct msc_window *w, int64_t f
     }
 }
 
-// Offsets within one input channel that each tap reads for each position, [taps, MSC_DOT_WIDTH]; -1
-// outside.
+// For each tap and position, the offset that it reads within one input channel, [taps,
+// MSC_DOT_WIDTH]; -1 outside.
 static void tap_offsets(int64_t offsets[], const struct msc_conv *c, const struct tile *t) {
     const struct msc_window *w = &c->window;
     int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
@@ -45,7 +45,7 @@ static void tap_offsets(int64_t offsets[], const struct msc_conv *c, const struc
     }
 }
 
-// Columns [depth, MSC_DOT_WIDTH] for one group's channels, depth in the order (channel, kernel
+// Gathers columns [depth, MSC_DOT_WIDTH] for the channels of one group; depth is (channel, kernel
 // position).
 static void reference_conv_gather(float columns[], const struct msc_window *w, const struct tile *t,
                                   const int64_t offsets[], const float x[], int64_t channels) {
@@ -62,7 +62,7 @@ static void reference_conv_gather(float columns[], const struct msc_window *w, c
     }
 }
 
-// One output channel's weights in the order of the columns.
+// Gathers the weights of one output channel, in the order of the columns.
 static void gather_weights(float row[], const struct msc_conv *c, const float weight[],
                            int64_t channels) {
     const struct msc_window *w = &c->window;
@@ -124,7 +124,7 @@ static void run_tiles(const struct work *work) {
     }
 }
 
-// One block: columns, rows, offsets.
+// Allocates columns, rows and offsets as one block.
 static enum msc_status create_memory(struct work *work, void **memory,
                                      const struct msc_reference_call *call) {
     const struct msc_window *w = &work->conv->window;
@@ -136,7 +136,7 @@ static enum msc_status create_memory(struct work *work, void **memory,
     if (!*memory) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
     }
-    work->columns = *memory; // zeros in what the last tile leaves unused
+    work->columns = *memory; // unused columns of the last tile are zeros
     work->rows = work->columns + n_columns;
     work->offsets = (int64_t *)(void *)(work->rows + n_rows);
     return MSC_OK;

@@ -9,12 +9,12 @@
 
 struct product {
     struct msc_einsum e;
-    int64_t lengths[MSC_EINSUM_AXES]; // of each axis by number
+    int64_t lengths[MSC_EINSUM_AXES]; // by axis number
     int64_t strides[MSC_EINSUM_OPERANDS][MSC_EINSUM_AXES];
     int n_operands;
 };
 
-// The sum over all axes that the output does not have, at the output index given.
+// The sum over all summed axes, at the given output index.
 static void sum_products(double *real, int64_t *integer, const struct msc_reference_call *call,
                          const struct product *p, const int64_t at[]) {
     int64_t index[MSC_EINSUM_AXES];
@@ -70,7 +70,7 @@ static enum msc_status product_init(struct product *p, const struct msc_referenc
         for (int d = 0; d < x->n_dims; d++) {
             int axis = p->e.axes[k][d];
             p->lengths[axis] = x->dims[d] > p->lengths[axis] ? x->dims[d] : p->lengths[axis];
-            // An axis of length 1 serves every index; a repeated one walks the diagonal.
+            // An axis of length 1 is broadcast; a repeated axis reads the diagonal.
             p->strides[k][axis] += x->dims[d] == 1 ? 0 : strides[d];
         }
     }
@@ -104,7 +104,7 @@ enum msc_status msc_reference__einsum(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// By elimination with row exchanges, in place.
+// Gaussian elimination with pivoting, in place.
 static double determinant(double *m, int64_t n) {
     double result = 1;
     for (int64_t c = 0; c < n; c++) {

@@ -1,4 +1,4 @@
-// Operators over images: grids, crops, columns, deformable windows.
+// Image operators: grids, crops, columns, deformable convolutions.
 #include "graph/reference/reference_internal.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 // ---- Grids and crops --------------------------------------------------------------------------
 
-// Points of a regular grid over [-1, 1], each turned by the matrix of its batch.
+// Points of a regular grid over [-1, 1], transformed by the matrix of the batch.
 enum msc_status msc_reference__affine_grid(const struct msc_reference_call *call) {
     const struct msc_view *theta = &call->operands[0], *out = &call->outputs[0];
     int n = out->n_dims - 2;
@@ -16,7 +16,7 @@ enum msc_status msc_reference__affine_grid(const struct msc_reference_call *call
     for (int64_t i = 0; i < out->dims[0] * points; i++) {
         double at[4] = {0, 0, 0, 0};
         int64_t rest = i % points;
-        for (int a = n - 1; a >= 0; a--) { // coordinates stand last axis first
+        for (int a = n - 1; a >= 0; a--) { // coordinates are stored last axis first
             int64_t length = out->dims[a + 1], k = rest % length;
             double span = align_corners ? (double)(length - 1) : (double)length;
             double first = align_corners ? -1 : -1 + 1 / (double)length;
@@ -36,7 +36,7 @@ enum msc_status msc_reference__affine_grid(const struct msc_reference_call *call
     return MSC_OK;
 }
 
-// The middle of what is too long, zeros around what is too short.
+// Crops the middle of longer axes; pads shorter ones with zeros on both sides.
 enum msc_status msc_reference__center_crop_pad(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
     int64_t strides[MSC_MAX_DIMS], shifts[MSC_MAX_DIMS], n = msc_view_n_elements(out);
@@ -69,12 +69,12 @@ enum msc_status msc_reference__center_crop_pad(const struct msc_reference_call *
 
 struct columns {
     int n_axes;
-    int64_t image[MSC_MAX_DIMS], block[MSC_MAX_DIMS], counts[MSC_MAX_DIMS]; // of window places
+    int64_t image[MSC_MAX_DIMS], block[MSC_MAX_DIMS], counts[MSC_MAX_DIMS]; // of positions
     int64_t steps[MSC_MAX_DIMS], dilations[MSC_MAX_DIMS], pads[2 * MSC_MAX_DIMS];
     int64_t n_taps, n_places;
 };
 
-// A list attribute of n numbers, all `otherwise` when it is empty.
+// Reads a list attribute of n numbers; all are `otherwise` if it is empty.
 static enum msc_status reference_image_read_list(int64_t out[],
                                                  const struct msc_reference_call *call,
                                                  const char *key, int n, int64_t otherwise) {
@@ -84,7 +84,7 @@ static enum msc_status reference_image_read_list(int64_t out[],
     }
     return found <= 0 || found == n
                ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID, "joint %s: %s holds %d numbers, expected %d",
+               : MSC_FAIL(MSC_E_INVALID, "joint %s: %s has %d numbers, expected %d",
                           call->joint->name, key, found, n);
 }
 
@@ -106,13 +106,14 @@ static enum msc_status columns_init(struct columns *c, const struct msc_referenc
         c->n_places *= c->counts[a];
     }
     if (n_block != c->n_axes || c->n_places != call->operands[0].dims[2]) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: %lld columns, expected %lld", call->joint->name,
-                        (long long)call->operands[0].dims[2], (long long)c->n_places);
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: input has %lld columns, expected %lld",
+                        call->joint->name, (long long)call->operands[0].dims[2],
+                        (long long)c->n_places);
     }
     return MSC_OK;
 }
 
-// Where tap `tap` of the window at place `place` lies in an image; -1 outside.
+// Offset in the image of tap `tap` of the window at position `place`; -1 outside.
 static int64_t column_target(const struct columns *c, int64_t tap, int64_t place) {
     int64_t target = 0, stride = 1;
     for (int a = c->n_axes - 1; a >= 0; a--) {
@@ -156,7 +157,7 @@ struct deform {
     int64_t group, offset_group, steps[2], dilations[2], pads[4];
 };
 
-// Bilinear, zero outside.
+// Bilinear sample; zero outside.
 static double reference_image_sample(const struct msc_view *x, int64_t base, double row,
                                      double column) {
     row = msc_reference__within_reach(row);
@@ -173,7 +174,7 @@ static double reference_image_sample(const struct msc_view *x, int64_t base, dou
     return sum;
 }
 
-// One tap of one input channel at an output position.
+// The product of one tap of one input channel at an output position.
 static double deform_tap(const struct msc_reference_call *call, const struct deform *d,
                          int64_t batch, int64_t channel, const int64_t at[2], const int64_t k[2]) {
     const struct msc_view *x = &call->operands[0], *w = &call->operands[1];

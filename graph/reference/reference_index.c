@@ -1,4 +1,4 @@
-// Elements picked or placed by indices: gather and scatter in their forms, one-hot.
+// Gather, scatter and one-hot: elements selected or placed by indices.
 #include "graph/reference/reference_internal.h"
 
 #include <string.h>
@@ -7,7 +7,8 @@ static enum msc_status check_index(int64_t *out, const struct msc_reference_call
                                    int64_t index, int64_t length, int axis) {
     int64_t at = index < 0 ? index + length : index;
     if (at < 0 || at >= length) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: index %lld is outside axis %d of %lld",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "joint %s: index %lld is out of range for axis %d of length %lld",
                         call->joint->name, (long long)index, axis, (long long)length);
     }
     *out = at;
@@ -23,7 +24,8 @@ static void copy_elements(const struct msc_view *to, int64_t at, const struct ms
     }
 }
 
-// Where element `i` of an index tensor points to in `x`: the same place but along `axis`.
+// The element of `x` that element `i` of an index tensor selects: the same position except along
+// `axis`.
 static enum msc_status element_place(int64_t *out, const struct msc_reference_call *call,
                                      const struct msc_view *x, const struct msc_view *indices,
                                      int axis, int64_t i) {
@@ -51,7 +53,7 @@ enum msc_status msc_reference__gather_elements(const struct msc_reference_call *
     return MSC_OK;
 }
 
-// How an update meets what is there.
+// How an update combines with the existing element.
 enum reduction { REPLACE, ADD, MULTIPLY, GREATEST, LEAST };
 
 static enum msc_status read_reduction(enum reduction *out, const struct msc_reference_call *call) {
@@ -63,7 +65,8 @@ static enum msc_status read_reduction(enum reduction *out, const struct msc_refe
             return MSC_OK;
         }
     }
-    return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: reduction '%s'", call->joint->name, name);
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: reduction '%s' is not supported",
+                    call->joint->name, name);
 }
 
 static double reduce_double(enum reduction r, double a, double b) {
@@ -116,12 +119,12 @@ enum msc_status msc_reference__scatter_elements(const struct msc_reference_call 
     return MSC_OK;
 }
 
-// Index tuples: the last axis of `indices` holds coordinates of the axes of `x` from `first` on.
+// Index tuples: the last axis of `indices` has coordinates for the axes of `x` from `first` on.
 struct tuples {
-    int64_t n, depth;  // of tuples, and coordinates in each
-    int64_t block;     // elements that one tuple stands for
+    int64_t n, depth;  // number of tuples, and of coordinates in each
+    int64_t block;     // elements that one tuple selects
     int64_t per_batch; // tuples for each batch
-    int64_t batch;     // elements of a batch of x
+    int64_t batch;     // elements of x in a batch
     int first;
 };
 
@@ -180,7 +183,7 @@ enum msc_status msc_reference__scatter_nd(const struct msc_reference_call *call)
     return MSC_OK;
 }
 
-// Operand 2 holds the two values: off and on. Indices outside give off everywhere.
+// Operand 2 has the off value and the on value. Indices out of range give off everywhere.
 enum msc_status msc_reference__one_hot(const struct msc_reference_call *call) {
     const struct msc_view *indices = &call->operands[0], *out = &call->outputs[0];
     const struct msc_view *values = &call->operands[2];

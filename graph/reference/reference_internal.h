@@ -1,5 +1,5 @@
-// What the reference kernels share: attributes, single elements of any type, walks over strided
-// rows. Besides these only planning of kernels with the same geometry includes this.
+// Shared by the reference kernels: attributes, single elements of any type, walks over strided
+// rows. Only these kernels, and planning of kernels with the same geometry, include this header.
 #ifndef MSC_GRAPH_REFERENCE_REFERENCE_INTERNAL_H
 #define MSC_GRAPH_REFERENCE_REFERENCE_INTERNAL_H
 
@@ -13,16 +13,16 @@ enum msc_status msc_reference__get_float(float *out, const struct msc_reference_
                                          const char *key);
 enum msc_status msc_reference__get_bool(bool *out, const struct msc_reference_call *call,
                                         const char *key);
-// Borrowed; "" when absent.
+// Borrowed; "" if absent.
 const char *msc_reference__get_text(const struct msc_reference_call *call, const char *key);
-// Refuses the value of a text attribute.
+// Sets MSC_E_UNSUPPORTED for the value of a text attribute.
 enum msc_status msc_reference__fail_text(const struct msc_reference_call *call, const char *key);
-// An axis attribute, negative ones counted from the end of `n_dims`.
+// Reads an axis attribute; a negative axis counts from the end of `n_dims`.
 enum msc_status msc_reference__get_axis(int *out, const struct msc_reference_call *call,
                                         const char *key, int n_dims);
 
-// Parameters that are an attribute `key`, or else the operand of role `role`. *n is 0 when there is
-// neither; more than `max` numbers are an error.
+// Reads a parameter from the attribute `key`, or else from the operand with role `role`. *n is 0
+// if neither exists; more than `max` numbers are an error.
 enum msc_status msc_reference__param_ints(int64_t out[], int *n,
                                           const struct msc_reference_call *call, const char *key,
                                           const char *role, int max);
@@ -30,40 +30,40 @@ enum msc_status msc_reference__param_floats(float out[], int *n,
                                             const struct msc_reference_call *call, const char *key,
                                             const char *role, int max);
 
-// Is there an operand at this position? Trailing optional ones may be cut off.
+// True if there is an operand at this position. Trailing optional operands may be missing.
 static inline bool msc_reference__has(const struct msc_reference_call *call, int position) {
     return position < call->n_operands && call->operands[position].dtype != MSC_DTYPE_NONE;
 }
 
-// Makes output `output` of these dims, when they are known only now.
+// Allocates output `output` with these dims, if they were unknown before the run.
 enum msc_status msc_reference__allocate(const struct msc_reference_call *call, int output,
                                         int n_dims, const int64_t dims[]);
 
-// "joint conv2d_1: float32 operands only, found int64", unless operands and output 0 are all
-// float32.
+// Unless all operands and output 0 are float32, fails with "joint conv2d_1: nn.conv2d supports
+// only float32, found int64".
 enum msc_status msc_reference__need_f32(const struct msc_reference_call *call);
 
-// Runs a kernel for float32 on operands of other float types: converted there and back.
+// Runs a float32 kernel on other float types by converting operands and outputs.
 bool msc_reference__is_f32(const struct msc_reference_call *call);
 enum msc_status msc_reference__through_f32(const struct msc_reference_call *call,
                                            msc_reference_fn kernel);
 
-// Single elements of any type. Storing a double truncates towards zero and saturates, as casts do
-// everywhere in the program (NaN becomes 0); storing an integer wraps, as integer arithmetic does.
+// Single elements of any type. Storing a double truncates towards zero and saturates, like all
+// casts in the program (NaN becomes 0). Storing an integer wraps, like integer arithmetic.
 double msc_reference__get_double_at(const struct msc_view *v, int64_t i);
 int64_t msc_reference__get_i64_at(const struct msc_view *v, int64_t i);
 void msc_reference__set_double_at(const struct msc_view *v, int64_t i, double value);
 void msc_reference__set_i64_at(const struct msc_view *v, int64_t i, int64_t value);
-// A place among elements as what an integer can hold: far outside where it is farther than that, or
-// no number.
+// Limits a coordinate to what an integer can hold. A coordinate beyond that, or NaN, is moved to
+// a position far outside.
 static inline double msc_reference__within_reach(double place) {
-    const double far = 1e9; // kernels/vulkan/shaders/reach.glsl has the same
+    const double far = 1e9; // the same as in kernels/vulkan/shaders/reach.glsl
     return place > -far ? (place < far ? place : far) : -far;
 }
-// uint64 values above INT64_MAX would be taken for negative ones: MSC_E_UNSUPPORTED.
+// MSC_E_UNSUPPORTED for uint64 values above INT64_MAX, which would be read as negative.
 enum msc_status msc_reference__check_u64(const struct msc_reference_call *call);
 
-// In what numbers an element-wise joint is computed.
+// The arithmetic that an element-wise joint is computed in.
 enum msc_reference_kind {
     MSC_REFERENCE_F32,
     MSC_REFERENCE_DOUBLE, // float64, float16, bfloat16
@@ -77,27 +77,27 @@ union msc_reference_chunk {
     double real[MSC_REFERENCE_CHUNK];
     int64_t integer[MSC_REFERENCE_CHUNK];
 };
-// Elements offset, offset + stride, ... of a view as numbers of that kind, n of them, in `buffer`
-// or, where they lie so already, in place.
+// Loads the n elements offset, offset + stride, ... of a view as numbers of this kind, to
+// `buffer`; returns them in place if they already have this form.
 const void *msc_reference__load_chunk(union msc_reference_chunk *buffer, const struct msc_view *v,
                                       int64_t offset, int64_t stride, int64_t n,
                                       enum msc_reference_kind kind);
-// The other way round for a contiguous destination.
+// The reverse, to a contiguous destination.
 void msc_reference__store_chunk(const struct msc_view *v, int64_t offset, const void *numbers,
                                 int64_t n, enum msc_reference_kind kind);
 
-// A tensor seen as lines along one axis.
+// A tensor as lines along one axis.
 struct msc_reference_lines {
     int64_t n;
-    int64_t outer, length, inner; // n is outer * inner; elements of a line lie `inner` apart
+    int64_t outer, length, inner; // n is outer * inner; elements of a line are `inner` apart
 };
 struct msc_reference_lines msc_reference__lines(const struct msc_view *x, int axis);
-// The element that line `line` begins with.
+// The first element of a line.
 int64_t msc_reference__line_first(const struct msc_reference_lines *lines, int64_t line);
 
-// A walk visits several views of one index space together, row after row in C order: the last axis
-// is the row, `offsets` say where it begins in each view (in elements), `steps` how far apart its
-// elements are.
+// A walk visits several views of the same index space together, row by row in C order. The last
+// axis is the row. `offsets` are its first element in each view, `steps` the distance between its
+// elements (both in elements).
 //
 //     struct msc_walk w;
 //     msc_reference__walk_init(&w, out->n_dims, out->dims);
@@ -122,38 +122,40 @@ struct msc_walk {
 
 void msc_reference__walk_init(struct msc_walk *w, int n_dims, const int64_t dims[]);
 void msc_reference__walk_add(struct msc_walk *w, const int64_t strides[]);
-// Joins axes that lie behind each other in every view, and positions on the first row. False when
-// there is no element.
+// Merges axes that are contiguous in every view, and moves to the first row. False if there are
+// no elements.
 bool msc_reference__walk_first(struct msc_walk *w);
 bool msc_reference__walk_next(struct msc_walk *w);
 
 // Strides of a dense plain view, in elements.
 void msc_reference__strides(int64_t strides[], int n_dims, const int64_t dims[]);
-// Strides of `v` seen in `n_dims` dims that it broadcasts to (numpy's rule).
+// Strides of `v` when it is broadcast to these dims (numpy's rule).
 void msc_reference__broadcast_strides(int64_t strides[], const struct msc_view *v, int n_dims,
                                       const int64_t dims[]);
 
-// Copies n elements of `bytes` bytes; steps in elements.
+// Copies n elements of `bytes` bytes; steps are in elements.
 void msc_reference__copy_row(void *to, int64_t to_step, const void *from, int64_t from_step,
                              int64_t n, size_t bytes);
-// Copies the index space of the walk from its view 1 (`in`) to its view 0 (`out`), beginning at
+// Copies the index space of the walk from its view 1 (`in`) to its view 0 (`out`), starting at
 // these elements.
 void msc_reference__copy_walk(struct msc_walk *w, const struct msc_view *out, int64_t out_first,
                               const struct msc_view *in, int64_t in_first);
 
-// Sliding windows of convolutions and pools over 1 to 3 spatial axes; missing ones come first, have
-// length 1 and stride 0. Strides are in elements of the plain view, so that any axis order works.
+// Sliding windows of convolutions and pools over 1 to 3 spatial axes. Missing axes come first and
+// have length 1 and stride 0. Strides are in elements of the plain view, so any order of axes
+// works.
 struct msc_window {
     int n_axes;
     int64_t in[3], out[3], kernel[3];
     int64_t step[3], dilation[3], pad_begin[3], pad_end[3];
     int64_t in_strides[3], out_strides[3], kernel_strides[3];
-    int64_t n_batches, in_channels, out_channels; // channels of all groups together
+    int64_t n_batches, in_channels, out_channels; // channels of all groups
     int64_t in_batch_stride, in_channel_stride;
     int64_t out_batch_stride, out_channel_stride;
 };
-// From operand 0, output 0 and the attributes strides, padding and dilation. `layout` names the
-// axes of both ("NCHW"); `kernel` has one length for each spatial axis.
+// Initialises a window from operand 0, output 0 and the attributes strides, padding and dilation.
+// `layout` names the axes of input and output ("NCHW"); `kernel` has one length for each spatial
+// axis.
 enum msc_status msc_reference__window_init(struct msc_window *w,
                                            const struct msc_reference_call *call,
                                            const char *layout, const int64_t kernel[],
@@ -165,11 +167,11 @@ struct msc_conv {
     bool is_transposed;
     int64_t weight_out_stride; // to the next output channel of a group
     int64_t weight_in_stride;
-    int64_t weight_group_stride; // between groups, along O (or I when transposed)
+    int64_t weight_group_stride; // between groups, along O (along I if transposed)
 };
 enum msc_status msc_reference__conv_init(struct msc_conv *c, const struct msc_reference_call *call);
-// Where tap `k` of the window at output coordinate `o` reads along spatial axis `a`: an input
-// coordinate, or -1 outside.
+// The input coordinate that tap `k` of the window at output coordinate `o` reads along spatial
+// axis `a`, or -1 outside.
 int64_t msc_reference__conv_source(const struct msc_conv *c, int a, int64_t o, int64_t k);
 
 // Sums of products for MSC_DOT_WIDTH columns at once: out[p] = sum over k of a[k * step] *
@@ -178,7 +180,8 @@ int64_t msc_reference__conv_source(const struct msc_conv *c, int a, int64_t o, i
 void msc_reference__dot_tile(float out[MSC_DOT_WIDTH], const float a[], int64_t step,
                              const float tile[], int64_t depth);
 
-// The kernels that ops.def names (graph/reference/reference_<family>.c), and what they call.
+// The kernels named in ops.def (graph/reference/reference_<family>.c), and functions that they
+// share.
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)       \
     enum msc_status msc_reference__##kernel(const struct msc_reference_call *call);
 #include "graph/ops.def"

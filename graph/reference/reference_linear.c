@@ -23,14 +23,14 @@ void msc_reference__dot_tile(float out[MSC_DOT_WIDTH], const float a[], int64_t 
     dot_tile_clones(out, a, step, tile, depth);
 }
 
-// out[i, j] = sum over k of a[i, k] * b[k, j]; `out` is dense, the others have strides in elements.
+// out[i, j] = sum over k of a[i, k] * b[k, j]; `out` is dense, a and b have strides in elements.
 struct product {
     int64_t m, n, k;
     int64_t a_row, a_column; // strides of i and k
     int64_t b_row, b_column; // strides of k and j
 };
 
-// `tile` [k, MSC_DOT_WIDTH] is memory for one tile of columns.
+// `tile` [k, MSC_DOT_WIDTH] is scratch memory for one tile of columns.
 static void reference_linear_multiply(const struct product *p, float out[], const float a[],
                                       const float b[], float tile[]) {
     for (int64_t first = 0; first < p->n; first += MSC_DOT_WIDTH) {
@@ -54,7 +54,7 @@ static enum msc_status create_tile(float **out, const struct msc_reference_call 
     return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", call->joint->name);
 }
 
-// Is a linear layer's weight [out, in] ("OI") or [in, out] ("IO")?
+// True if a linear layer's weight is [out, in] ("OI"), false if [in, out] ("IO").
 static enum msc_status weight_is_out_first(bool *out, const struct msc_reference_call *call) {
     const char *layout = msc_graph_tensor(call->graph, call->joint->operands[1])->layout;
     *out = strcmp(layout, "OI") == 0;
@@ -75,7 +75,8 @@ enum msc_status msc_reference__linear(const struct msc_reference_call *call) {
     MSC_TRY(weight_is_out_first(&is_out_first, call));
     int64_t n_in = weight->dims[is_out_first ? 1 : 0], n_out = weight->dims[is_out_first ? 0 : 1];
     if (x->n_dims < 1 || weight->n_dims != 2 || x->dims[x->n_dims - 1] != n_in) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: input does not end in the weight's %lld features",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "joint %s: the input's last axis must have the weight's %lld features",
                         call->joint->name, (long long)n_in);
     }
     struct product p = {
@@ -101,7 +102,7 @@ enum msc_status msc_reference__linear(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Strides of the axes before a matrix, seen in the batch dims of the output.
+// Strides of the batch axes, broadcast to the batch dims of the output.
 static void batch_strides(int64_t strides[], const struct msc_view *v, int n_dims,
                           const int64_t dims[]) {
     struct msc_view batch = {.n_dims = v->n_dims > 2 ? v->n_dims - 2 : 0};
@@ -120,7 +121,8 @@ enum msc_status msc_reference__matmul(const struct msc_reference_call *call) {
     const struct msc_view *a = &call->operands[0], *b = &call->operands[1];
     const struct msc_view *out = &call->outputs[0];
     if (a->n_dims < 1 || b->n_dims < 1) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: product of a scalar", call->joint->name);
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: a factor of the product is a scalar",
+                        call->joint->name);
     }
     struct product p = {
         .m = a->n_dims > 1 ? a->dims[a->n_dims - 2] : 1,
@@ -131,7 +133,7 @@ enum msc_status msc_reference__matmul(const struct msc_reference_call *call) {
     };
     p.a_row = p.k;
     p.b_row = p.n;
-    if (p.m == 0 || p.n == 0 || p.k == 0) { // sums of nothing, from arrays without elements
+    if (p.m == 0 || p.n == 0 || p.k == 0) { // an empty sum, or no elements
         if (msc_view_n_bytes(out) > 0) {
             memset(out->data, 0, msc_view_n_bytes(out));
         }
@@ -164,7 +166,7 @@ enum msc_status msc_reference__matmul(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// alpha * A * B + beta * C, C broadcasting.
+// alpha * A * B + beta * C, with C broadcast.
 enum msc_status msc_reference__gemm(const struct msc_reference_call *call) {
     if (!msc_reference__is_f32(call)) {
         return msc_reference__through_f32(call, msc_reference__gemm);

@@ -1,9 +1,9 @@
-// Negative log-likelihood and the one-hot form of a maximum.
+// Hardmax and negative log-likelihood.
 #include "graph/reference/reference_internal.h"
 
 #include <string.h>
 
-// One where a line along the axis is greatest (first), zero elsewhere.
+// 1 at the first maximum of a line along the axis, 0 elsewhere.
 enum msc_status msc_reference__hardmax(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
     int axis;
@@ -24,7 +24,7 @@ enum msc_status msc_reference__hardmax(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// -weight[target] * x[target] over axis 1; then the sum, or the mean by weight, over all targets.
+// -weight[target] * x[target] over axis 1; then the sum, or the weighted mean, over all targets.
 enum msc_status msc_reference__nll_loss(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *targets = &call->operands[1];
     const struct msc_view *out = &call->outputs[0];
@@ -43,7 +43,8 @@ enum msc_status msc_reference__nll_loss(const struct msc_reference_call *call) {
         double loss = 0, weight = 0;
         if (!ignores || target != ignored) {
             if (target < 0 || target >= n_classes) {
-                return MSC_FAIL(MSC_E_INVALID, "joint %s: target %lld of %lld classes",
+                return MSC_FAIL(MSC_E_INVALID,
+                                "joint %s: target %lld is out of range for %lld classes",
                                 call->joint->name, (long long)target, (long long)n_classes);
             }
             bool is_weighted = msc_reference__has(call, 2);

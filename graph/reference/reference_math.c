@@ -1,5 +1,4 @@
-// Unary functions that networks use rarely: computed in double, whatever the type, and rounded
-// once.
+// Unary functions that networks rarely use: computed in double for every type, and rounded once.
 #include "graph/reference/reference_internal.h"
 
 #include <math.h>
@@ -71,7 +70,7 @@ static double reference_math_one(const struct math *m, double x) {
     }
 }
 
-// The operator's parameters, whose keys differ.
+// Reads the operator's parameters, whose keys differ between operators.
 static enum msc_status math_init(struct math *m, const struct msc_reference_call *call) {
     static const struct {
         enum msc_op op;
@@ -106,7 +105,7 @@ enum msc_status msc_reference__math(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Questions to single elements, answered by a bool.
+// Tests of single elements (isinf, isnan) that give a bool.
 enum msc_status msc_reference__test(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     bool is_inf = call->joint->op == MSC_OP_ISINF, low = false, high = false;

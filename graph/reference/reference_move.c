@@ -17,7 +17,7 @@ enum msc_status msc_reference__shape_of(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Reshape and its kin: the same elements under other dims.
+// Reshape and similar: the same elements with other dims.
 enum msc_status msc_reference__copy(const struct msc_reference_call *call) {
     size_t n_bytes = msc_view_n_bytes(&call->outputs[0]);
     if (n_bytes > 0) {
@@ -33,7 +33,7 @@ enum msc_status msc_reference__permute(const struct msc_reference_call *call) {
     int n;
     MSC_TRY(msc_reference__param_ints(axes, &n, call, "axes", "axes", MSC_MAX_DIMS));
     if (n != x->n_dims) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: axes names %d of %d dimensions",
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: axes has %d numbers for %d dimensions",
                         call->joint->name, n, x->n_dims);
     }
     msc_reference__strides(own, x->n_dims, x->dims);
@@ -41,7 +41,7 @@ enum msc_status msc_reference__permute(const struct msc_reference_call *call) {
     for (int i = 0; i < n; i++) {
         int64_t axis = axes[i] < 0 ? axes[i] + n : axes[i];
         if (axis < 0 || axis >= n) {
-            return MSC_FAIL(MSC_E_INVALID, "joint %s: axis %lld is outside its %d dimensions",
+            return MSC_FAIL(MSC_E_INVALID, "joint %s: axis %lld is out of range for %d dimensions",
                             call->joint->name, (long long)axes[i], n);
         }
         from[i] = own[axis];
@@ -67,7 +67,7 @@ enum msc_status msc_reference__broadcast_to(const struct msc_reference_call *cal
     return MSC_OK;
 }
 
-// Every output axis is two: which repeat, and where in it.
+// Each output axis is split in two: the repetition, and the position in it.
 enum msc_status msc_reference__tile(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     const struct msc_view *out = &call->outputs[0];
@@ -94,8 +94,8 @@ enum msc_status msc_reference__tile(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Copies a part of one view onto a part of another that differ in length along `axis` only: `first`
-// elements into the longer of the two.
+// Copies a part between two views that differ in length only along `axis`. `first` are element
+// offsets.
 static void copy_part(const struct msc_view *out, const struct msc_view *x, int axis,
                       int64_t out_first, int64_t x_first) {
     int64_t to[MSC_MAX_DIMS], from[MSC_MAX_DIMS];
@@ -131,8 +131,8 @@ enum msc_status msc_reference__split(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Where a slice begins: from the end when negative, then into the axis (to its last element when
-// going backwards).
+// The first index of a slice: counted from the end if negative, then clamped to the axis (to its
+// last element if the step is negative).
 static int64_t slice_begin(int64_t begin, int64_t length, int64_t step) {
     int64_t last = step < 0 ? length - 1 : length;
     begin = begin < 0 ? begin + length : begin;
@@ -155,12 +155,12 @@ enum msc_status msc_reference__slice(const struct msc_reference_call *call) {
         int64_t axis = i < n_axes ? axes[i] : i;
         axis = axis < 0 ? axis + x->n_dims : axis;
         if (axis < 0 || axis >= x->n_dims) {
-            return MSC_FAIL(MSC_E_INVALID, "joint %s: axis %lld is outside its %d dimensions",
+            return MSC_FAIL(MSC_E_INVALID, "joint %s: axis %lld is out of range for %d dimensions",
                             call->joint->name, (long long)axis, x->n_dims);
         }
         int64_t step = i < n_steps ? steps[i] : 1;
         first += slice_begin(begin[i], x->dims[axis], step) * from[axis];
-        from[axis] *= out->dims[axis] > 1 ? step : 0; // any step, where there is none
+        from[axis] *= out->dims[axis] > 1 ? step : 0; // no step if there is only one element
     }
     struct msc_walk w;
     msc_reference__walk_init(&w, out->n_dims, out->dims);
@@ -186,7 +186,8 @@ enum msc_status msc_reference__take(const struct msc_reference_call *call) {
             int64_t index = msc_reference__get_i64_at(indices, i);
             int64_t at = index < 0 ? index + length : index;
             if (at < 0 || at >= length) {
-                return MSC_FAIL(MSC_E_INVALID, "joint %s: index %lld is outside axis %d of %lld",
+                return MSC_FAIL(MSC_E_INVALID,
+                                "joint %s: index %lld is out of range for axis %d of length %lld",
                                 call->joint->name, (long long)index, axis, (long long)length);
             }
             if (n_bytes > 0) {

@@ -36,7 +36,7 @@ enum msc_status msc_reference__batch_norm(const struct msc_reference_call *call)
     return MSC_OK;
 }
 
-// One vector of n elements, contiguous.
+// Softmax of one contiguous vector of n elements.
 static void softmax_run(float x[], int64_t n, bool is_log) {
     float max = -INFINITY, sum = 0.0f;
     for (int64_t i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-// Elements of any type as numbers, one by one and in chunks.
+// Reads and writes elements of any type as numbers, one by one and in chunks.
 #include "graph/reference/reference_internal.h"
 
 #include <string.h>
@@ -105,7 +105,7 @@ void msc_reference__set_i64_at(const struct msc_view *v, int64_t i, int64_t valu
     case MSC_DTYPE_BOOL:
         ((uint8_t *)v->data)[i] = value != 0;
         break;
-    case MSC_DTYPE_F32: // not by way of double, which would round twice
+    case MSC_DTYPE_F32: // not through double, which would round twice
         ((float *)v->data)[i] = (float)value;
         break;
     default:
@@ -124,7 +124,8 @@ enum msc_status msc_reference__check_u64(const struct msc_reference_call *call) 
         for (int64_t i = 0; i < n; i++) {
             if (msc_reference__get_i64_at(v, i) < 0) {
                 return MSC_FAIL(MSC_E_UNSUPPORTED,
-                                "joint %s: operand %d: uint64 values above 2^63 - 1",
+                                "joint %s: operand %d has uint64 values above 2^63 - 1, which are "
+                                "not supported",
                                 call->joint->name, k);
             }
         }
@@ -139,7 +140,7 @@ enum msc_reference_kind msc_reference__kind(enum msc_dtype dtype) {
     return msc_dtype_is_float(dtype) ? MSC_REFERENCE_DOUBLE : MSC_REFERENCE_INT;
 }
 
-// Elements of integer types, one loop for each. False: of another type.
+// Loads elements of integer types, with one loop for each type. False for any other type.
 static bool load_integers(int64_t out[], const struct msc_view *v, int64_t offset, int64_t stride,
                           int64_t n) {
 #define LOAD(type)                                                                                 \

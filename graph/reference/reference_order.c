@@ -1,4 +1,4 @@
-// Along an axis: running sums, reversed parts, triangles.
+// Cumulative sums, reversed sequences, triangles, depth to space, and generators.
 #include "graph/reference/reference_internal.h"
 
 #include <string.h>
@@ -16,7 +16,8 @@ static void sum_line(const struct msc_view *out, const struct msc_view *x, int64
         uint64_t integer_before = integer;
         if (is_real) {
             real += msc_reference__get_double_at(x, at);
-            // Each sum of float32 numbers is rounded, as adding them one by one does.
+            // Each partial sum of float32 numbers is rounded to float32, as in float32
+            // arithmetic.
             real = x->dtype == MSC_DTYPE_F32 ? (double)(float)real : real;
             msc_reference__set_double_at(out, at, is_exclusive ? real_before : real);
         } else {
@@ -36,7 +37,7 @@ enum msc_status msc_reference__cumsum(const struct msc_reference_call *call) {
     MSC_TRY(msc_reference__get_bool(&is_reverse, call, "reverse"));
     int64_t at = n == 1 && axis[0] < 0 ? axis[0] + x->n_dims : axis[0];
     if (n != 1 || at < 0 || at >= x->n_dims) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: its axis is outside its %d dimensions",
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: its axis is out of range for %d dimensions",
                         call->joint->name, x->n_dims);
     }
     struct msc_reference_lines lines = msc_reference__lines(x, (int)at);
@@ -49,9 +50,9 @@ enum msc_status msc_reference__cumsum(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// ---- Elements that change places --------------------------------------------------------------
+// ---- Elements that change position ------------------------------------------------------------
 
-// The first `length` elements along the time axis turned round, a length for each batch.
+// Reverses the first `length` elements along the time axis, with a length for each batch.
 enum msc_status msc_reference__reverse_sequence(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *lengths = &call->operands[1];
     int batch_axis, time_axis;
@@ -72,7 +73,7 @@ enum msc_status msc_reference__reverse_sequence(const struct msc_reference_call 
     return MSC_OK;
 }
 
-// One triangle of the last two axes stays, the other is zero.
+// Keeps one triangle of the last two axes; the other is zero.
 enum msc_status msc_reference__triangle(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     int64_t k[1] = {0};
@@ -93,7 +94,8 @@ enum msc_status msc_reference__triangle(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Blocks of a channel axis laid out in space, or the other way round. Both walk the space side.
+// Moves blocks of the channel axis to the spatial axes, or back. Both directions walk over the
+// spatial side.
 enum msc_status msc_reference__depth_space(const struct msc_reference_call *call) {
     bool is_to_space = call->joint->op == MSC_OP_DEPTH_TO_SPACE;
     const struct msc_view *depth = is_to_space ? &call->operands[0] : &call->outputs[0];
@@ -114,7 +116,7 @@ enum msc_status msc_reference__depth_space(const struct msc_reference_call *call
     return MSC_OK;
 }
 
-// ---- Made from nothing ------------------------------------------------------------------------
+// ---- Generators -------------------------------------------------------------------------------
 
 enum msc_status msc_reference__size(const struct msc_reference_call *call) {
     msc_reference__set_i64_at(&call->outputs[0], 0, msc_view_n_elements(&call->operands[0]));

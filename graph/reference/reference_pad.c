@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-// Which input coordinate an output coordinate `i` (counted from the first input element, so
-// negative in the padding before it) takes; -1: the constant.
+// Maps an output coordinate `i`, counted from the first input element (so negative in leading
+// padding), to an input coordinate; -1 means the constant.
 typedef int64_t (*pad_source_fn)(int64_t i, int64_t length);
 
 static int64_t source_constant(int64_t i, int64_t length) {
@@ -55,8 +55,8 @@ struct pad {
     size_t bytes;
 };
 
-// Fills the sub-array of output axes from `axis` on, at *to; `from` is the input offset of the axes
-// before, -1 when they lie in constant padding.
+// Fills the output from axis `axis` on, at *to. `from` is the input offset of the outer axes, or
+// -1 if they are in constant padding.
 static void fill_axis(const struct pad *p, int axis, int64_t from, char **to) {
     if (axis == p->out->n_dims) {
         const char *element = p->constant;
@@ -73,7 +73,7 @@ static void fill_axis(const struct pad *p, int axis, int64_t from, char **to) {
     }
 }
 
-// Writes the attribute, or the operand; 0 where there is neither.
+// Reads the constant from the operand or the attribute; 0 if there is neither.
 static enum msc_status read_constant(struct pad *p, const struct msc_reference_call *call) {
     struct msc_view constant = {.data = p->constant, .dtype = p->x->dtype};
     int position = msc_joint_operand(call->joint, "pad_value");
@@ -81,7 +81,7 @@ static enum msc_status read_constant(struct pad *p, const struct msc_reference_c
     if (position >= 0 && msc_reference__has(call, position)) {
         const struct msc_view *operand = &call->operands[position];
         if (msc_view_n_elements(operand) != 1) {
-            return MSC_FAIL(MSC_E_INVALID, "joint %s: pad_value holds %lld numbers, expected one",
+            return MSC_FAIL(MSC_E_INVALID, "joint %s: pad_value has %lld numbers, expected one",
                             call->joint->name, (long long)msc_view_n_elements(operand));
         }
         if (operand->dtype == p->x->dtype) {
@@ -103,18 +103,19 @@ enum msc_status msc_reference__pad(const struct msc_reference_call *call) {
     const char *mode = msc_reference__get_text(call, "pad_mode");
     p.source = find_mode(mode);
     if (!p.source) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: pad_mode '%s'", call->joint->name, mode);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: pad_mode '%s' is not supported",
+                        call->joint->name, mode);
     }
     int64_t widths[2 * MSC_MAX_DIMS];
     int n;
     MSC_TRY(
         msc_reference__param_ints(widths, &n, call, "pad_width", "pad_width", 2 * MSC_MAX_DIMS));
     if (n != 2 * p.x->n_dims) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: pad_width holds %d numbers, expected %d",
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: pad_width has %d numbers, expected %d",
                         call->joint->name, n, 2 * p.x->n_dims);
     }
     if (p.source != source_constant && msc_view_n_elements(p.x) == 0) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: pad_mode '%s' of an empty tensor",
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: pad_mode '%s' needs a tensor that is not empty",
                         call->joint->name, mode);
     }
     memcpy(p.begins, widths, sizeof(int64_t) * (size_t)p.x->n_dims);

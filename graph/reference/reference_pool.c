@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-// Pools work in double for every type but float32, where sums and comparisons are float32 ones. All
-// other types but 64-bit integers fit double exactly.
+// Pools compute in double for every type except float32, whose sums and comparisons are in
+// float32. All other types except 64-bit integers are exact in double.
 
 struct pool {
     struct msc_window window;
@@ -12,12 +12,12 @@ struct pool {
     bool counts_padding;
     int64_t p; // of a norm, or 0
     const struct msc_view *x, *out;
-    const struct msc_view *indices; // where the maximum stood, or NULL
-    bool is_column_major;           // indices count the first spatial axis fastest
+    const struct msc_view *indices; // positions of the maxima, or NULL
+    bool is_column_major;           // in indices, the first spatial axis is innermost
 };
 
-// The part of a window axis that begins at `first` (which may lie in the padding) and holds input:
-// taps [*begin, *end).
+// For a window axis that begins at `first` (possibly in the padding), the taps [*begin, *end)
+// that read input.
 static void tap_range(int64_t *begin, int64_t *end, int64_t first, int64_t dilation, int64_t kernel,
                       int64_t length) {
     *begin = first < 0 ? (-first + dilation - 1) / dilation : 0;
@@ -25,8 +25,8 @@ static void tap_range(int64_t *begin, int64_t *end, int64_t first, int64_t dilat
     *end = first >= length ? 0 : inside < kernel ? inside : kernel;
 }
 
-// How many taps along axis `a` lie on input or padding: a window that ceil_mode lets stick out
-// beyond both counts fewer.
+// Number of taps along axis `a` on input or padding; ceil_mode allows a window that extends
+// beyond both.
 static int64_t padded_taps(const struct msc_window *w, int a, int64_t first) {
     int64_t begin, end;
     tap_range(&begin, &end, first + w->pad_begin[a], w->dilation[a], w->kernel[a],
@@ -34,7 +34,7 @@ static int64_t padded_taps(const struct msc_window *w, int a, int64_t first) {
     return end > begin ? end - begin : 0;
 }
 
-// One window; `first` is its corner, `base` the channel's offset.
+// The result of one window; `first` is its corner, `base` the channel's offset.
 static double pool_window(const struct pool *p, const int64_t first[3], int64_t base,
                           int64_t best[3]) {
     const struct msc_window *w = &p->window;
@@ -60,7 +60,7 @@ static double pool_window(const struct pool *p, const int64_t first[3], int64_t 
                     best[2] = first[2] + k * w->dilation[2];
                 }
                 value = p->p > 0 ? pow(fabs(value), (double)p->p) : value;
-                // The double sum of two floats, rounded to float, is their float sum.
+                // The sum of two floats in double, rounded to float, equals their float sum.
                 sum = is_f32 ? (double)(float)(sum + value) : sum + value;
             }
         }
@@ -73,7 +73,7 @@ static double pool_window(const struct pool *p, const int64_t first[3], int64_t 
     return p->is_max ? max : mean;
 }
 
-// The place of an element in the whole input.
+// The index of an element in the whole input.
 static int64_t flat_index(const struct pool *p, int64_t base, const int64_t at[3]) {
     const struct msc_window *w = &p->window;
     int64_t index = 0;
@@ -139,7 +139,7 @@ enum msc_status msc_reference__pool(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Mean or maximum over all spatial axes, in plain order; channels first or last.
+// Mean or maximum over all spatial axes, in plain order; channels may be first or last.
 enum msc_status msc_reference__global_pool(const struct msc_reference_call *call) {
     if (!msc_reference__is_f32(call)) {
         return msc_reference__through_f32(call, msc_reference__global_pool);
@@ -149,7 +149,8 @@ enum msc_status msc_reference__global_pool(const struct msc_reference_call *call
     bool is_max = call->joint->op == MSC_OP_GLOBAL_MAX_POOL;
     bool is_last = x->n_dims > 2 && strchr(layout, 'C') == layout + x->n_dims - 1;
     if (x->n_dims < 2 || layout[0] != 'N' || (layout[1] != 'C' && !is_last)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: layout '%s'", call->joint->name, layout);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: layout '%s' is not supported",
+                        call->joint->name, layout);
     }
     int64_t channels = x->dims[is_last ? x->n_dims - 1 : 1];
     int64_t n = msc_dims_product(x->n_dims - 2, x->dims + (is_last ? 1 : 2));

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// The scale of one channel and the way from a sum to an output.
+// Applies the scale of one channel to a sum.
 static float finish_sum(int64_t sum, float input_scale, float weight_scale) {
     float t = input_scale * weight_scale;
     return t * (float)sum;
@@ -15,8 +15,9 @@ static float scale_of(const struct msc_quant *q, int64_t channel) {
     return q->scales[q->axis < 0 ? 0 : channel];
 }
 
-// Checks that operands 0 and 1 are quantised as they may be. `axis` is the weight's axis of output
-// channels, `input_axis` that of the input's channels where each has sums of its own, else -1.
+// Checks that operands 0 and 1 have supported quantisations. `axis` is the weight's axis of
+// output channels. `input_axis` is the input's channel axis if every sum has only one channel,
+// else -1.
 static enum msc_status check_operands(const struct msc_reference_call *call, int axis,
                                       int input_axis) {
     const struct msc_quant *x = call->operands[0].quant, *w = call->operands[1].quant;
@@ -25,9 +26,10 @@ static enum msc_status check_operands(const struct msc_reference_call *call, int
                         x ? 1 : 0);
     }
     if ((x->axis >= 0 && x->axis != input_axis) || (w->axis >= 0 && w->axis != axis)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "joint %s: scales along axis %d of the input and %d of the weight",
-                        call->joint->name, x->axis, w->axis);
+        return MSC_FAIL(
+            MSC_E_UNSUPPORTED,
+            "joint %s: scales along axis %d of the input or %d of the weight are not supported",
+            call->joint->name, x->axis, w->axis);
     }
     return MSC_OK;
 }
@@ -57,7 +59,7 @@ struct work {
     int64_t *sums; // [out channels]
 };
 
-// Adds what one tap reads to the sums of all output channels.
+// Adds the products of one tap to the sums of all output channels.
 static void add_tap(const struct work *work, int64_t from, int64_t tap) {
     const struct msc_conv *c = &work->conv;
     int64_t in = c->window.in_channels / c->groups, out = c->window.out_channels / c->groups;
@@ -74,7 +76,7 @@ static void add_tap(const struct work *work, int64_t from, int64_t tap) {
     }
 }
 
-// Sums of all output channels at one position.
+// Computes the sums of all output channels at one position.
 static void add_window(const struct work *work, int64_t batch, const int64_t at[3]) {
     const struct msc_window *w = &work->conv.window;
     memset(work->sums, 0, (size_t)w->out_channels * sizeof(*work->sums));
@@ -143,7 +145,7 @@ out:
     return status;
 }
 
-// y[m, n] of one pair of matrices. Strides in elements.
+// y[m, n] of a pair of matrices; strides are in elements.
 struct product {
     int64_t m, n, k;
     int64_t b_row, b_column;
@@ -165,7 +167,7 @@ static void reference_quant_multiply(const struct msc_reference_call *call, cons
     }
 }
 
-// Is the weight (or second factor) stored with its output channels first?
+// True if the weight (or second factor) is stored with its output channels first.
 static enum msc_status is_out_first(bool *out, const struct msc_reference_call *call) {
     *out = false;
     if (call->joint->op == MSC_OP_MATMUL) {
@@ -186,7 +188,8 @@ enum msc_status msc_reference_quantized_linear(const struct msc_reference_call *
     bool out_first;
     MSC_TRY(is_out_first(&out_first, call));
     if (x->n_dims < 2 || w->n_dims < 2) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: integer product of a vector",
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "joint %s: integer products of vectors are not supported",
                         call->joint->name);
     }
     int column_axis = out_first ? 0 : w->n_dims - 1;
@@ -203,7 +206,7 @@ enum msc_status msc_reference_quantized_linear(const struct msc_reference_call *
     enum msc_status status;
     MSC_TRY_OUT(create_centred(&a, call, 0));
     MSC_TRY_OUT(create_centred(&b, call, 1));
-    // Leading axes of both broadcast to those of the output.
+    // The leading axes of both broadcast to those of the output.
     struct msc_view batch_x = {.n_dims = x->n_dims - 2}, batch_w = {.n_dims = w->n_dims - 2};
     memcpy(batch_x.dims, x->dims, sizeof(x->dims));
     memcpy(batch_w.dims, w->dims, sizeof(w->dims));

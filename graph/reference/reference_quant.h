@@ -1,15 +1,15 @@
-// Quantised joints computed over integers: the truth for every backend's integer kernels, which
-// must give the same bits.
+// Quantised joints in integer arithmetic: the ground truth for the integer kernels of every
+// backend, which must give the same bits.
 //
 // With q the stored integers, z zero points and s scales, for output channel c:
 //
 //     sum = sum over k of (q_x - z_x) * (q_w - z_w[c])      exactly, in integers
-//     t   = s_x * s_w[c]                                    each line one float32 rounding
+//     t   = s_x * s_w[c]                                    each line rounds to float32 once
 //     y   = t * (float)sum
 //     y   = y + b[c]
 //
-// Padding is q = z and adds nothing. Activations, residual adds and the consumers' own quantising
-// follow as float32 joints.
+// Padding is q = z and adds nothing. Activation functions, residual additions and the
+// quantisation of consumers follow as float32 joints.
 //
 //     struct msc_view operands[3] = {x, w, bias};  // x.quant and w.quant set; bias float32
 //     struct msc_reference_call call = {.graph = graph, .joint = joint, .n_operands = 3, ...};
@@ -19,13 +19,13 @@
 
 #include "graph/reference/reference.h"
 
-// Operands 0 and 1 are plain views of integers (uint8, int8 or wider) with `quant`: the input of
-// one scale, or of one for each of its channels where each has sums of its own (as many groups), the
-// weight of one scale or one for each of its output channels. Operand 2, when the joint has one, is
-// a float32 bias, and output 0 is float32. MSC_E_UNSUPPORTED: scales along another axis.
+// Operands 0 and 1 are plain views of integers (uint8, int8 or wider) with `quant`. The input has
+// one scale, or one for each channel if every sum has only one channel (depthwise). The weight
+// has one scale, or one for each output channel. Operand 2, if present, is a float32 bias; output
+// 0 is float32. MSC_E_UNSUPPORTED if scales are along another axis.
 enum msc_status msc_reference_quantized_conv(const struct msc_reference_call *call);
 
-// The same for linear layers and matrix products (of two activations, say, each of one scale).
+// The same for linear layers and matrix products (also of two activations with one scale each).
 enum msc_status msc_reference_quantized_linear(const struct msc_reference_call *call);
 
 #endif

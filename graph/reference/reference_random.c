@@ -1,5 +1,5 @@
-// Random numbers from the joint's seed and name: the same in every run, so that trials and resumed
-// searches agree. Their exact values are nobody's promise.
+// Random numbers from the joint's seed and name: the same in every run, so that trials and
+// resumed searches agree. Their exact values may change between versions.
 #include "graph/reference/reference_internal.h"
 
 #include "base/hash.h"
@@ -31,7 +31,7 @@ enum msc_status msc_reference__random(const struct msc_reference_call *call) {
     int64_t n = msc_view_n_elements(out);
     for (int64_t i = 0; i < n; i++) {
         double u = msc_rng_double(&rng), value;
-        if (is_normal) { // Box and Muller
+        if (is_normal) { // Box-Muller transform
             double v = msc_rng_double(&rng);
             value = (double)first + (double)second * sqrt(-2 * log(1 - u)) * cos(two_pi * v);
         } else {
@@ -42,7 +42,7 @@ enum msc_status msc_reference__random(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Classes drawn by their unnormalised log-probabilities.
+// Draws classes according to unnormalised log-probabilities.
 enum msc_status msc_reference__multinomial(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
     struct msc_rng rng;

@@ -1,7 +1,7 @@
-// The greatest and the least elements along an axis: TopK, ArgMax, ArgMin.
+// The largest and smallest elements along an axis: TopK, ArgMax, ArgMin.
 //
-// Elements of all types are compared by keys: integers in the order in which elements are
-// wanted, the least key first. Of equal keys the one that comes first wins.
+// Elements of all types are compared by integer keys in the requested order, lowest key first.
+// Among equal keys the first one wins.
 #include "graph/reference/reference_internal.h"
 
 #include "base/alloc.h"
@@ -11,16 +11,16 @@
 
 #include <string.h>
 
-// How elements become keys.
+// How elements are converted to keys.
 struct order {
-    int64_t flip; // -1 where the greatest element is wanted first, else 0
+    int64_t flip; // -1 if the largest element comes first, else 0
     int64_t nan;  // the key of a NaN
 };
 
 // ---- Keys -------------------------------------------------------------------------------------
 
-// The bits of a float are in its order but for negative ones, whose order they turn round. Adding 0
-// makes a positive zero of a negative one.
+// The bits of a float have its order, except that the order of negative floats is reversed.
+// Adding 0 changes -0 to +0.
 MSC_SIMD static void keys_of_floats(int64_t keys[], const float x[], int64_t n,
                                     const struct order *order) {
     int64_t flip = order->flip, nan = order->nan;
@@ -48,7 +48,7 @@ MSC_SIMD static void keys_of_wholes(int64_t keys[], const int64_t x[], int64_t n
     }
 }
 
-// Keys of n elements `stride` apart, at most MSC_REFERENCE_CHUNK.
+// Reads keys of n elements, `stride` apart; n is at most MSC_REFERENCE_CHUNK.
 static void read_keys(int64_t keys[], const struct msc_view *x, int64_t offset, int64_t stride,
                       int64_t n, const struct order *order) {
     enum msc_reference_kind kind = msc_reference__kind(x->dtype);
@@ -80,11 +80,11 @@ struct ranked {
 static bool is_ranked_before(const void *context, const void *left, const void *right) {
     const struct ranked *a = left, *b = right;
     (void)context;
-    // Without branches: keys of unsorted elements are a coin's toss.
+    // Branchless, because keys of unsorted elements are unpredictable.
     return (a->key < b->key) | ((a->key == b->key) & (a->index < b->index));
 }
 
-// The best k > 0 of a line, in order.
+// The best k > 0 elements of a line, in order.
 static void rank_line(struct ranked best[], int64_t k, const struct msc_view *x, int64_t first,
                       const struct msc_reference_lines *lines, const struct order *order) {
     struct ranked spare;
@@ -111,7 +111,7 @@ static void rank_line(struct ranked best[], int64_t k, const struct msc_view *x,
     msc_heap_sort_made(&heap, (size_t)k);
 }
 
-// Copies the elements that were found, and their indices where they are wanted.
+// Copies the selected elements, and their indices if requested.
 static void store_ranked(const struct msc_reference_call *call, int64_t to, int64_t from,
                          const struct ranked best[], int64_t k, int64_t inner) {
     size_t bytes = msc_dtype_bytes(call->operands[0].dtype);
@@ -132,7 +132,7 @@ enum msc_status msc_reference__topk(const struct msc_reference_call *call) {
     bool is_largest;
     MSC_TRY(msc_reference__get_axis(&axis, call, "axis", x->n_dims));
     MSC_TRY(msc_reference__get_bool(&is_largest, call, "largest"));
-    // NaN counts as greatest.
+    // NaN counts as the largest.
     struct order order = {.flip = is_largest ? -1 : 0, .nan = is_largest ? INT64_MIN : INT64_MAX};
     struct msc_reference_lines lines = msc_reference__lines(x, axis);
     int64_t k = call->outputs[0].dims[axis], inner = lines.inner;
@@ -156,10 +156,10 @@ struct search {
     const struct msc_view *x;
     struct msc_reference_lines lines;
     struct order order;
-    bool is_last; // of equal elements the last is wanted
+    bool is_last; // selects the last of equal elements
 };
 
-// A NaN is found where its line begins with it, and nowhere else: the first elements of lines.
+// A NaN wins only as the first element of a line; pass only first elements.
 static void prefer_nan(int64_t keys[], int64_t n, const struct search *s) {
     bool is_real = msc_dtype_is_float(s->x->dtype);
     for (int64_t i = 0; is_real && i < n; i++) {
@@ -175,7 +175,7 @@ MSC_SIMD static int64_t least_of(const int64_t keys[], int64_t n) {
     return least;
 }
 
-// The first place of a key that is there.
+// The first position of a key that is known to exist.
 MSC_SIMD static int64_t first_place(const int64_t keys[], int64_t n, int64_t key) {
     int64_t place = n;
     for (int64_t i = 0; i < n; i++) {
@@ -192,7 +192,7 @@ static int64_t last_place(const int64_t keys[], int64_t n, int64_t key) {
     return n - 1;
 }
 
-// One line after the other.
+// Searches one line at a time.
 static void find_in_lines(const struct search *s, const struct msc_view *out) {
     int64_t keys[MSC_REFERENCE_CHUNK], length = s->lines.length, inner = s->lines.inner;
     for (int64_t l = 0; l < s->lines.n; l++) {
@@ -213,7 +213,7 @@ static void find_in_lines(const struct search *s, const struct msc_view *out) {
     }
 }
 
-// Takes over the keys that are better, and their place.
+// Keeps better keys and their position.
 MSC_SIMD static void keep_better(int64_t *restrict best, int64_t *restrict places,
                                  const int64_t *restrict keys, int64_t n, int64_t place,
                                  bool is_last) {
@@ -224,7 +224,7 @@ MSC_SIMD static void keep_better(int64_t *restrict best, int64_t *restrict place
     }
 }
 
-// n lines together that begin `step` apart, the first of them at element `first`.
+// Searches n lines together, which begin `step` apart, the first at element `first`.
 static void find_in_plane(int64_t places[], const struct search *s, int64_t first, int64_t step,
                           int64_t n) {
     int64_t keys[MSC_REFERENCE_CHUNK], best[MSC_REFERENCE_CHUNK];
@@ -237,7 +237,7 @@ static void find_in_plane(int64_t places[], const struct search *s, int64_t firs
     }
 }
 
-// Many lines together: those whose elements lie beside each other, or that follow each other.
+// Searches many lines together: adjacent lines, or lines that follow each other.
 static void find_in_planes(const struct search *s, const struct msc_view *out) {
     int64_t places[MSC_REFERENCE_CHUNK], length = s->lines.length;
     bool are_rows = s->lines.inner == 1;
@@ -252,7 +252,7 @@ static void find_in_planes(const struct search *s, const struct msc_view *out) {
     }
 }
 
-// Do vectors hold more elements of neighbouring lines than of one line?
+// True if vectors hold more elements of neighbouring lines than of one line.
 static bool goes_across(const struct msc_reference_lines *l) {
     enum { SHORT = 32, NARROW = 8 };
     return l->inner == 1 ? l->length > 0 && l->length < SHORT : l->length > 0 && l->inner >= NARROW;

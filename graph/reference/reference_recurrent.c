@@ -1,8 +1,9 @@
 // Recurrent layers: RNN, GRU and LSTM as ONNX defines them, one or two directions.
 //
 // Operands: input [T, B, I], weight [D, G*H, I], recurrence [D, G*H, H], bias [D, 2*G*H], lengths
-// [B], hidden [D, B, H], and for LSTM cell [D, B, H] and peephole [D, 3*H]. With `layout` 1 batches
-// come first: [B, T, I], [B, D, H]. Everything is computed in float32 but sums in double.
+// [B], hidden [D, B, H], and for LSTM cell [D, B, H] and peephole [D, 3*H]. If `layout` is 1,
+// batches come first: [B, T, I], [B, D, H]. Arithmetic is in float32, except sums, which are in
+// double.
 #include "graph/reference/reference_internal.h"
 
 #include "base/alloc.h"
@@ -74,7 +75,7 @@ static double softplus(double x, double alpha, double beta) {
 static const struct {
     const char *name;
     activation_fn fn;
-    int n;             // parameters
+    int n;             // number of parameters
     float alpha, beta; // defaults
 } activations[] = {
     {"Relu", relu, 0, 0, 0},
@@ -98,7 +99,7 @@ struct activation {
 enum {
     MOST_ACTIVATIONS = 6,
     LANES = 8, // a vector of the widest registers
-    ROWS = 8,  // that many sums under way hide how long an addition takes
+    ROWS = 8,  // enough independent sums to hide the latency of an addition
 };
 
 struct layer {
@@ -108,13 +109,13 @@ struct layer {
     bool is_batch_first, is_reverse, is_linear_before_reset, couples_input_forget;
     float clip; // 0: none
     struct activation activations[MOST_ACTIVATIONS];
-    // Work of one direction.
+    // Scratch memory of one direction.
     double *h, *c;     // [B, H]
     double *gates;     // [G, H] of one batch
-    double *recurrent; // [G, H] what the state adds to the gates
+    double *recurrent; // [G, H] the state's contribution to the gates
     double *input;     // [I] of one batch at one time
     double *reset;     // [H] GRU: the state of one batch times its reset gate
-    double *biases;    // [2, G, H] of what is read, of the state
+    double *biases;    // [2, G, H] for the input, then for the state
 };
 
 // ---- Reading ----------------------------------------------------------------------------------
@@ -132,12 +133,12 @@ static enum msc_status find_activation(int *out, const struct layer *l, const ch
             return MSC_OK;
         }
     }
-    return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: activation '%.*s'", l->call->joint->name,
-                    (int)length, name);
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: activation '%.*s' is not supported",
+                    l->call->joint->name, (int)length, name);
 }
 
-// Names joined with ','; absent ones are those of the operator's definition. Parameters are dealt
-// out to those that have some.
+// Reads names joined with ','; missing ones are the operator's defaults. Parameters are assigned
+// to the activations that have some.
 static enum msc_status read_activations(struct layer *l) {
     const char *names = msc_reference__get_text(l->call, "activations");
     const char *usual = l->op == MSC_OP_RNN   ? "Tanh,Tanh"
@@ -211,7 +212,8 @@ static void load_biases(struct layer *l, int direction) {
     }
 }
 
-// Rows of weights that begin at `rows`, each added up in lanes: in one order on every machine.
+// Dot products with ROWS rows of weights, each summed in lanes, in the same order on every
+// machine.
 MSC_SIMD static void dot_rows(double out[ROWS], const float *const rows[ROWS],
                               const double *restrict x, int64_t n) {
     double lanes[ROWS][LANES] = {{0}};
@@ -236,7 +238,7 @@ MSC_SIMD static void dot_rows(double out[ROWS], const float *const rows[ROWS],
     }
 }
 
-// As many rows as there are; in place of others the last is taken again.
+// Dot products with any number of rows; the last row fills the remaining places.
 static void dot_floats(double out[], const float w[], int64_t n_rows, const double x[], int64_t n) {
     for (int64_t r = 0; r < n_rows; r += ROWS) {
         const float *rows[ROWS];
@@ -251,7 +253,7 @@ static void dot_floats(double out[], const float w[], int64_t n_rows, const doub
     }
 }
 
-// Sums of products of rows of weights [n_rows, n], from element `at` on, with n numbers.
+// Dot products of rows of weights [n_rows, n], starting at element `at`, with n numbers.
 static void reference_recurrent_dot(double out[], const struct msc_view *weights, int64_t at,
                                     int64_t n_rows, const double x[], int64_t n) {
     if (weights->dtype == MSC_DTYPE_F32) { // most models
@@ -292,7 +294,8 @@ static void step_rnn(struct layer *l, int direction, double h[]) {
     }
 }
 
-// Gates z, r, h. Without linear_before_reset the state is reset before it meets its weights.
+// Gates z, r, h. Unless linear_before_reset is set, the state is reset before the multiplication
+// by its weights.
 static void step_gru(struct layer *l, int direction, double h[]) {
     const struct msc_view *w = &l->call->operands[2];
     int64_t n = l->n_hidden;
@@ -300,7 +303,7 @@ static void step_gru(struct layer *l, int direction, double h[]) {
     for (int64_t i = 0; i < 2 * n; i++) {
         l->gates[i] = reference_recurrent_act(l, direction, 0, l->gates[i] + l->recurrent[i]);
     }
-    double *candidates = l->recurrent; // of z: not needed any more
+    double *candidates = l->recurrent; // overwrites z's part, which is no longer needed
     double *states = l->recurrent + 2 * n;
     for (int64_t i = 0; i < n; i++) {
         l->reset[i] = r[i] * h[i];
@@ -348,7 +351,7 @@ static void step_lstm(struct layer *l, int direction, double h[], double c[]) {
 
 // ---- States and outputs -----------------------------------------------------------------------
 
-// Where element i of batch `batch` lies in a tensor of states.
+// Offset of element i of batch `batch` in a tensor of states.
 static int64_t state_at(const struct layer *l, int direction, int64_t batch, int64_t i) {
     return l->is_batch_first ? (batch * l->n_directions + direction) * l->n_hidden + i
                              : (direction * l->n_batches + batch) * l->n_hidden + i;
@@ -394,7 +397,7 @@ static void run_batch(struct layer *l, int direction, int64_t batch) {
     int64_t length = length_of(l, batch);
     bool is_backward = direction == 1 || l->is_reverse;
     for (int64_t t = 0; t < l->n_times; t++) {
-        if (t >= length) { // behind the end of a shorter sequence
+        if (t >= length) { // after the end of a shorter sequence
             store_step(l, direction, t, batch, NULL);
             continue;
         }

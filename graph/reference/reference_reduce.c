@@ -5,12 +5,12 @@
 
 #include <math.h>
 
-// Adds n elements of the input to accumulators `step` apart: 0 reduces the row to one, 1 goes along
-// with it.
+// Accumulates n elements of the input. `step` 0 reduces the row to one accumulator; 1 uses one
+// accumulator for each element.
 MSC_SIMD static void add_float(enum msc_op op, float acc[], int64_t step, const float x[],
                                int64_t n) {
     switch (op) {
-    case MSC_OP_MAX: // a NaN on either side stays
+    case MSC_OP_MAX: // NaN on either side gives NaN
         for (int64_t i = 0; i < n; i++) {
             float a = acc[i * step];
             acc[i * step] = x[i] > a || x[i] != x[i] ? x[i] : a;
@@ -76,7 +76,7 @@ struct accumulators {
     int64_t *integer;
 };
 
-// What is left alone by one more element.
+// The neutral element of the operation.
 static double neutral(enum msc_op op) {
     return op == MSC_OP_MAX    ? (double)-INFINITY
            : op == MSC_OP_MIN  ? (double)INFINITY
@@ -123,7 +123,7 @@ static void reference_reduce_add_row(struct accumulators *acc, enum msc_op op,
     }
 }
 
-// Divides by the count for a mean and stores what is not in place yet.
+// Divides by the count for a mean, and stores results that are not in place yet.
 static void reference_reduce_finish(const struct accumulators *acc, const struct msc_view *out,
                                     enum msc_op op, int64_t count) {
     int64_t divisor = op == MSC_OP_MEAN && count > 0 ? count : 1;
@@ -142,7 +142,7 @@ static void reference_reduce_finish(const struct accumulators *acc, const struct
     }
 }
 
-// Which axes go: the attribute or operand `axis`, all when that is empty.
+// Marks the reduced axes: the attribute or operand `axis`; all if that is empty.
 static enum msc_status reduced_axes(bool is_reduced[], const struct msc_reference_call *call) {
     int n_dims = call->operands[0].n_dims;
     int64_t axes[MSC_MAX_DIMS];
@@ -154,7 +154,7 @@ static enum msc_status reduced_axes(bool is_reduced[], const struct msc_referenc
     for (int i = 0; i < n; i++) {
         int64_t axis = axes[i] < 0 ? axes[i] + n_dims : axes[i];
         if (axis < 0 || axis >= n_dims) {
-            return MSC_FAIL(MSC_E_INVALID, "joint %s: axis %lld is outside its %d dimensions",
+            return MSC_FAIL(MSC_E_INVALID, "joint %s: axis %lld is out of range for %d dimensions",
                             call->joint->name, (long long)axes[i], n_dims);
         }
         is_reduced[axis] = true;

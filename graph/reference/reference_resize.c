@@ -10,8 +10,8 @@ struct resize {
     const struct msc_resize_taps *taps[MSC_MAX_DIMS]; // [out dim] for each axis
 };
 
-// Interpolates over the axes from `axis` on: along each one the weighted sum of what the later ones
-// give. False outside a cropped region.
+// Interpolates over the axes from `axis` on: the weighted sum along each axis of the results of
+// later axes. False outside a cropped region.
 static bool interpolate(const struct resize *r, int axis, const int64_t at[], int64_t offset,
                         double *element) {
     if (axis == r->x->n_dims) {

@@ -1,5 +1,5 @@
-// One axis of a resize: its scale and region, and where its coordinates lie on the input's axis.
-// Float32 and float64 are mixed as in ONNX Runtime, so that ties fall to the same side.
+// One axis of a resize: its scale and region, and input coordinates of output coordinates.
+// Float32 and float64 are mixed as in ONNX Runtime, so that ties are rounded the same way.
 #include "graph/reference/reference_resize.h"
 
 #include "graph/reference/reference_internal.h"
@@ -26,7 +26,7 @@ static float align_corners(const struct msc_resize_axis *a, float x) {
     return a->out > 1 ? x * (float)(a->in - 1) / (float)(a->out - 1) : 0.0f;
 }
 
-// The length that the scale gives counts, before it is cut to an integer.
+// Divides by the length that the scale gives, before it is truncated to an integer.
 static float align_corners_scaled(const struct msc_resize_axis *a, float x) {
     float length = (float)a->out, scaled = a->scale * (float)a->in;
     length = fabsf(scaled - length) > 1e-3f ? scaled : length;
@@ -76,7 +76,8 @@ static enum msc_status read_transform(struct msc_resize_axes *r,
     return msc_reference__fail_text(call, "coordinate_transformation_mode");
 }
 
-// Scales and regions of all axes; a size instead of scales gives their ratio.
+// Reads scales and regions of all axes; if sizes are given instead of scales, the scale is their
+// ratio.
 enum msc_status msc_resize_axes_init(struct msc_resize_axes *r,
                                      const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
@@ -87,11 +88,11 @@ enum msc_status msc_resize_axes_init(struct msc_resize_axes *r,
     MSC_TRY(msc_reference__param_floats(scales, &n, call, "scales", "scales", MSC_MAX_DIMS));
     MSC_TRY(msc_reference__param_floats(roi, &n_roi, call, "roi", "roi", 2 * MSC_MAX_DIMS));
     if (n != 0 && n != n_dims) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: scales holds %d numbers, expected %d",
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: scales has %d numbers, expected %d",
                         call->joint->name, n, n_dims);
     }
     if (r->is_cropping && n_roi != 2 * n_dims) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: roi holds %d numbers, expected %d",
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: roi has %d numbers, expected %d",
                         call->joint->name, n_roi, 2 * n_dims);
     }
     for (int i = 0; i < n_dims; i++) {
@@ -103,7 +104,8 @@ enum msc_status msc_resize_axes_init(struct msc_resize_axes *r,
             a->end = roi[n_dims + i];
         }
         if (a->out > 0 && (a->in < 1 || !(a->scale > 0.0f))) {
-            return MSC_FAIL(MSC_E_INVALID, "joint %s: axis %d of %lld cannot be scaled by %g",
+            return MSC_FAIL(MSC_E_INVALID,
+                            "joint %s: axis %d of length %lld cannot be scaled by %g",
                             call->joint->name, i, (long long)a->in, (double)a->scale);
         }
         changes = changes || a->out != a->in;
@@ -121,6 +123,6 @@ float msc_resize_coordinate(const struct msc_resize_axes *r, int axis, int64_t o
 }
 
 bool msc_resize_is_outside(const struct msc_resize_axes *r, int axis, float coordinate) {
-    // Also where the region is no number.
+    // Written so that a NaN counts as outside.
     return r->is_cropping && !(coordinate >= 0.0f && coordinate <= (float)(r->axes[axis].in - 1));
 }

@@ -1,5 +1,5 @@
-// Resizing with a filter: where an axis gets shorter, the kernel is stretched by as much. The last
-// axis comes first, and integers are rounded after each, as ONNX Runtime does.
+// Resizing with an antialiasing filter: if an axis shrinks, the kernel is stretched by the same
+// factor. The last axis is first, and integers are rounded after each axis, as in ONNX Runtime.
 #include "graph/reference/reference_resize.h"
 
 #include "base/alloc.h"
@@ -68,7 +68,7 @@ enum msc_status msc_resize_filter_init(struct msc_resize_filter *f,
     f->is_byte = call->operands[0].dtype == MSC_DTYPE_U8;
     return strcmp(method, "linear") == 0 || f->is_cubic
                ? MSC_OK
-               : MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: antialias with method '%s'",
+               : MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: antialias does not support method '%s'",
                           call->joint->name, method);
 }
 
@@ -76,7 +76,7 @@ static double rounded(const struct msc_resize_filter *f, double sum) {
     return f->is_byte ? fmin(fmax(round(sum), 0), UINT8_MAX) : round(sum);
 }
 
-// One axis resampled, [outer, length, inner] each.
+// Resamples one axis; input and output are [outer, length, inner].
 static void reference_resize_filter_resample(double *out, const double *in, int64_t outer,
                                              int64_t inner, int axis,
                                              const struct msc_resize_filter *f) {
@@ -97,7 +97,7 @@ static void reference_resize_filter_resample(double *out, const double *in, int6
     }
 }
 
-// Is element i of the output outside the region along any axis?
+// True if element i of the output is outside the region along any axis.
 static bool is_outside_region(const struct msc_resize_filter *f, const struct msc_view *out,
                               int64_t i) {
     bool is_outside = false;

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-// Coordinates as near as this to the middle between two elements are ties: scales that no float32
-// holds would else decide. As ONNX Runtime 1.32 does, by measurement.
+// Coordinates within this distance of the middle between two elements count as ties; otherwise
+// rounding of the scale would decide. Matches measurements of ONNX Runtime 1.32.
 static const float tie_reach = 1e-6f;
 
 static float tied(float x) {
@@ -50,7 +50,7 @@ static const struct {
     {"cubic", CUBIC, 4},
 };
 
-// The joint's modes.
+// Modes of the joint.
 struct resize {
     struct msc_resize_axes axes;
     float (*round)(float);
@@ -61,7 +61,7 @@ struct resize {
     float extrapolation;
 };
 
-// Keys' cubic kernel with parameter A for a fraction t in [0, 1).
+// Keys' cubic kernel with parameter A, for a fraction t in [0, 1).
 static void cubic_weights(float w[4], float t, float A) {
     float s = t + 1.0f, u = 1.0f - t, v = 2.0f - t;
     w[0] = ((A * s - 5.0f * A) * s + 8.0f * A) * s - 4.0f * A;

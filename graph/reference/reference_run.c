@@ -4,16 +4,16 @@
 
 #include <string.h>
 
-// The state of one run over a graph.
+// State of one run of a graph.
 struct run {
     const struct msc_graph *g;
     const struct msc_reference_run *asked;
-    struct msc_array **arrays; // [n_tensors], one reference each; NULL when not there (any more)
-    int32_t *uses;             // [n_tensors] reads still to come; wanted tensors count one more
+    struct msc_array **arrays; // [n_tensors], a reference each; NULL before and after use
+    int32_t *uses;             // [n_tensors] remaining reads; a wanted tensor counts one more
     bool *is_needed;           // [n_joints]
     bool *is_given;            // [n_tensors]
     struct msc_view *views;    // [most operands and outputs of a joint]
-    struct msc_array **read;   // the same number: what the joint at hand reads, a reference each
+    struct msc_array **read;   // same length: operands of the current joint, one reference each
 };
 
 static enum msc_status run_init(struct run *r, const struct msc_reference_run *asked) {
@@ -58,7 +58,7 @@ static void reference_run_need(struct run *r, int32_t tensor) {
     }
 }
 
-// Marks what the wanted tensors depend on, backwards, and counts who reads what.
+// Marks all joints that the wanted tensors depend on, and counts the reads of each tensor.
 static void find_needed(struct run *r) {
     for (size_t i = 0; i < r->asked->n_given; i++) {
         r->is_given[r->asked->given[i]] = true;
@@ -100,7 +100,7 @@ static enum msc_status check_input(const struct msc_tensor *t, const struct msc_
     return MSC_OK;
 }
 
-// In place of what is there.
+// Replaces *out by a new array.
 static enum msc_status create_output(struct msc_array **out, const struct msc_joint *j,
                                      enum msc_dtype dtype, int n_dims, const int64_t dims[]) {
     msc_array_release(*out);
@@ -109,11 +109,11 @@ static enum msc_status create_output(struct msc_array **out, const struct msc_jo
     return status == MSC_OK ? MSC_OK : msc_status_prefix(status, "joint %s", j->name);
 }
 
-// A call whose outputs are made while it runs.
+// State of a call whose outputs are allocated during the run.
 struct late_outputs {
     struct run *r;
-    const struct msc_joint *joint; // of the run's graph
-    const struct msc_graph *graph; // whose outputs tell the types
+    const struct msc_joint *joint; // in the run's graph
+    const struct msc_graph *graph; // has the types of the outputs
     struct msc_view *views;
 };
 
@@ -127,8 +127,8 @@ static enum msc_status make_output(void *payload, int output, int n_dims, const 
     return MSC_OK;
 }
 
-// Runs joint `j` of `g`, which is joint `of` of the run's graph or stands for it. Outputs whose
-// lengths are known are made here.
+// Runs joint `j` of `g`. It is joint `of` of the run's graph, or a copy of it. Allocates the
+// outputs whose lengths are known.
 static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
                                    const struct msc_graph *g, const struct msc_joint *j) {
     msc_reference_fn kernel = msc_reference_find(j->op);
@@ -143,7 +143,7 @@ static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
         const struct msc_tensor *t = msc_graph_tensor(g, j->outputs[i]);
         if (msc_tensor_n_elements(t) < 0 && !msc_op_has_trait(j->op, MSC_TRAIT_LATE)) {
             return MSC_FAIL(MSC_E_UNSUPPORTED,
-                            "joint %s: what its operands hold does not tell how long output %d is",
+                            "joint %s: the length of output %d does not follow from its operands",
                             of->name, (int)i);
         }
         if (msc_tensor_n_elements(t) < 0) {
@@ -167,14 +167,14 @@ static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
     return kernel(&call);
 }
 
-// Infers the joint anew from what its operands really are. Those that became attributes are no
-// operands of it any more.
+// Infers the joint again from the actual contents of its operands. Operands that become
+// attributes are no longer operands.
 static enum msc_status run_isolated(struct run *r, const struct msc_joint *j) {
     struct msc_graph *g = NULL;
     enum msc_status status =
         msc_graph_isolate(&g, r->g, j->id, (const struct msc_array *const *)r->read);
     if (status == MSC_OK) {
-        // By what it makes: another joint may have been given its name.
+        // Found by its output, because the joint may have another name.
         const struct msc_joint *alone =
             msc_graph_joint(g, msc_graph_producer(g, msc_graph_output(g, 0)));
         for (int32_t i = 0; i < j->n_operands && i < alone->n_operands; i++) {
@@ -196,8 +196,8 @@ static enum msc_status read_operand(struct run *r, const struct msc_joint *j, in
     }
     if (!r->arrays[tensor]) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "joint %s: tensor %s has no elements: the model came without", j->name,
-                        msc_graph_tensor(r->g, tensor)->name);
+                        "joint %s: tensor %s has no elements: the model was loaded without weights",
+                        j->name, msc_graph_tensor(r->g, tensor)->name);
     }
     if (r->asked->read) {
         MSC_TRY(r->asked->read(r->asked->payload, &r->read[i], j, i, r->arrays[tensor]));
@@ -210,7 +210,7 @@ static enum msc_status read_operand(struct run *r, const struct msc_joint *j, in
 
 static enum msc_status run_joint(struct run *r, const struct msc_joint *j) {
     enum msc_status status = MSC_OK;
-    bool is_bound = true; // what is read is, too: lengths that are found only now may not fit
+    bool is_bound = true; // all operands have known lengths; otherwise they may not fit each other
     for (int32_t i = 0; status == MSC_OK && i < j->n_operands; i++) {
         int32_t tensor = j->operands[i];
         is_bound = is_bound && (tensor == MSC_NO_ID ||
@@ -230,7 +230,7 @@ static enum msc_status run_joint(struct run *r, const struct msc_joint *j) {
     return status;
 }
 
-// Runs or, for sources, looks up one joint; then lets go of what nobody reads any more.
+// Runs a joint (or looks up a source), then releases tensors without remaining reads.
 static enum msc_status reference_run_step(struct run *r, const struct msc_joint *j) {
     if (j->op == MSC_OP_CONSTANT) {
         r->arrays[j->outputs[0]] = msc_array_retain(r->arrays[j->operands[0]]);
@@ -249,7 +249,7 @@ static enum msc_status reference_run_step(struct run *r, const struct msc_joint 
     return MSC_OK;
 }
 
-// What is there before anything is run.
+// Takes the tensors that exist before the run.
 static enum msc_status take_given(struct run *r) {
     for (int32_t i = 0; i < msc_graph_n_tensors(r->g); i++) {
         const struct msc_tensor *t = msc_graph_tensor(r->g, i);

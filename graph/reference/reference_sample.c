@@ -1,4 +1,5 @@
-// Sampling between the elements: grid sampling in 2 and 3 dimensions, and pooling of regions.
+// Sampling between elements: grid sampling in 1 to 3 dimensions, pooling of regions, and
+// unpooling.
 #include "graph/reference/reference_internal.h"
 
 #include <math.h>
@@ -25,10 +26,10 @@ static double reflect(double x, double low, double high) {
     }
     double d = fabs(x - low), turns = floor(d / range), rest = d - turns * range;
     x = fmod(turns, 2) == 0 ? low + rest : high - rest;
-    return x >= low ? x : low; // NaN, which comes of infinity too, is the first element
+    return x >= low ? x : low; // NaN, which infinity also leads to, means the first element
 }
 
-// From [-1, 1] to coordinates of elements.
+// Converts from [-1, 1] to element coordinates.
 static double to_coordinate(const struct grid *g, double x, int64_t length) {
     return g->align_corners ? (x + 1) / 2 * (double)(length - 1)
                             : ((x + 1) * (double)length - 1) / 2;
@@ -37,7 +38,7 @@ static double to_coordinate(const struct grid *g, double x, int64_t length) {
 static double pad_coordinate(const struct grid *g, double x, int64_t length) {
     double low = g->align_corners ? 0 : -0.5;
     double high = g->align_corners ? (double)(length - 1) : (double)length - 0.5;
-    if (g->padding == PAD_BORDER) { // NaN is the first element, as in PyTorch
+    if (g->padding == PAD_BORDER) { // NaN means the first element, as in PyTorch
         return x > 0 ? fmin(x, (double)(length - 1)) : 0;
     }
     if (g->padding == PAD_REFLECTION && !(x >= low && x <= high)) {
@@ -46,7 +47,7 @@ static double pad_coordinate(const struct grid *g, double x, int64_t length) {
     return x;
 }
 
-// One element; outside, what the padding says.
+// The value of one element; outside, the padding determines it.
 static double element_at(const struct grid *g, int64_t base, const int64_t at[3]) {
     for (int a = 0; a < g->n_axes; a++) {
         int64_t i = at[a];
@@ -62,7 +63,7 @@ static double element_at(const struct grid *g, int64_t base, const int64_t at[3]
     return msc_reference__get_double_at(g->x, base);
 }
 
-// Weights of the taps from `*first` on along one axis; returns how many.
+// Computes the taps from `*first` on and their weights along one axis; returns their number.
 static int axis_taps(double weights[4], int64_t *first, enum method method, double x) {
     const double a = -0.75;
     double below = floor(x), t = x - below;
@@ -117,8 +118,8 @@ static enum msc_status reference_sample_grid_init(struct grid *g,
         g->padding = strcmp(padding, paddings[i]) == 0 ? (enum padding)i : g->padding;
     }
     if (g->n_axes < 1 || g->n_axes > 3) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: over %d spatial axes", call->joint->name,
-                        g->n_axes);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: has %d spatial axes, expected 1 to 3",
+                        call->joint->name, g->n_axes);
     }
     int64_t stride = 1;
     for (int a = g->n_axes - 1; a >= 0; a--) {
@@ -138,10 +139,10 @@ enum msc_status msc_reference__grid_sample(const struct msc_reference_call *call
     for (int64_t i = 0; i < g.out->dims[0] * points; i++) {
         int64_t batch = i / points;
         double x[3] = {0, 0, 0};
-        for (int a = 0; a < g.n_axes; a++) { // coordinates stand last axis first
+        for (int a = 0; a < g.n_axes; a++) { // coordinates are stored last axis first
             double value = msc_reference__get_double_at(g.grid, (i + 1) * g.n_axes - 1 - a);
             x[a] = to_coordinate(&g, value, g.lengths[a]);
-            // Cubic taps are brought inside one by one, as in PyTorch and ONNX Runtime.
+            // Cubic taps are moved inside one by one, as in PyTorch and ONNX Runtime.
             x[a] = g.method == CUBIC ? x[a] : pad_coordinate(&g, x[a], g.lengths[a]);
             x[a] = msc_reference__within_reach(x[a]);
         }
@@ -161,27 +162,27 @@ struct roi {
     double scale, shift;
     int64_t sampling;
     double begin[2], bin[2]; // height, width
-    double counts[2];        // samples in a bin
+    double counts[2];        // samples per bin
 };
 
-// Of a bin along one axis: where it begins, its length, its samples, and which of them, [first, end),
-// may lie on the image. All others are 0.
+// A bin along one axis: its begin, its length, its number of samples, and the samples [first,
+// end) that may be on the image. All other samples are 0.
 struct span {
     double edge, size, count;
     int64_t first, end;
     bool is_all;
 };
 
-// Without a sampling ratio a bin has a sample for each of its elements. Of a region that would have
-// more than this hardly any lie on the image.
+// Without a sampling ratio, a bin has one sample for each of its elements. If a region would have
+// more samples than this, hardly any are on the image.
 #define MOST_SAMPLES 0x1p22
 
-// Bilinear, with a border of one element that counts as the edge. For the maximum the greatest of
-// the four weighted neighbours counts, as in the definition.
+// Bilinear sample; a border of one element counts as the edge. In mode max, the largest of the
+// four weighted neighbours, as ONNX defines it.
 static double roi_sample(const struct roi *r, int64_t base, double y, double x) {
     int64_t height = r->x->dims[2], width = r->x->dims[3];
     if (!(y >= -1 && y <= (double)height && x >= -1 && x <= (double)width)) {
-        return 0; // also where a region is no number
+        return 0; // also if a region is NaN
     }
     double at[2] = {y < 0 ? 0 : y, x < 0 ? 0 : x}, t[2];
     int64_t low[2], high[2], lengths[2] = {height, width};
@@ -254,7 +255,7 @@ static void place_roi(struct roi *r, const struct msc_view *rois, int64_t i,
         }
         r->begin[a] = begin;
         r->bin[a] = length / (double)out->dims[2 + a];
-        double elements = ceil(r->bin[a]); // NaN stays it
+        double elements = ceil(r->bin[a]); // NaN remains NaN
         elements = elements > MOST_SAMPLES ? MOST_SAMPLES : elements;
         r->counts[a] = r->sampling > 0 ? (double)r->sampling : elements;
     }
@@ -276,7 +277,9 @@ enum msc_status msc_reference__roi_align(const struct msc_reference_call *call) 
         place_roi(&r, rois, i, out);
         int64_t batch = msc_reference__get_i64_at(&call->operands[2], i);
         if (batch < 0 || batch >= r.x->dims[0]) {
-            return MSC_FAIL(MSC_E_INVALID, "joint %s: region %lld is in batch %lld of %lld",
+            return MSC_FAIL(MSC_E_INVALID,
+                            "joint %s: region %lld has batch index %lld, which is out of range for "
+                            "%lld batches",
                             call->joint->name, (long long)i, (long long)batch,
                             (long long)r.x->dims[0]);
         }
@@ -292,19 +295,22 @@ enum msc_status msc_reference__roi_align(const struct msc_reference_call *call) 
 
 // ---- MaxUnpool --------------------------------------------------------------------------------
 
-// Every element goes where its index says; zero elsewhere.
+// Writes every element to the position of its index; zero elsewhere.
 enum msc_status msc_reference__max_unpool(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
     int64_t n = msc_view_n_elements(x), most = msc_view_n_elements(out);
-    // Indices count within the output that windows and strides give; a larger one keeps its rows.
+    // Indices refer to the output shape that windows and strides give. If the output is larger,
+    // row and column are kept.
     int64_t kernel[3], strides[3], pads[6], inferred[MSC_MAX_DIMS];
     int spatial = out->n_dims - 2;
     int found = msc_joint_attr_list(call->joint, "kernel_shape", kernel, 3);
     found += msc_joint_attr_list(call->joint, "strides", strides, 3);
     found += msc_joint_attr_list(call->joint, "pads", pads, 6);
     if (spatial < 1 || spatial > 3 || found != 4 * spatial) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: a window of %d numbers", call->joint->name,
-                        found);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "joint %s: kernel_shape, strides and pads have %d numbers, which do not "
+                        "fit the spatial axes",
+                        call->joint->name, found);
     }
     bool is_same = true;
     for (int d = 0; d < out->n_dims; d++) {
@@ -314,8 +320,10 @@ enum msc_status msc_reference__max_unpool(const struct msc_reference_call *call)
                           : (x->dims[d] - 1) * strides[a] + kernel[a] - pads[a] - pads[spatial + a];
         is_same = is_same && inferred[d] == out->dims[d];
         if (inferred[d] < 1 && n > 0) {
-            return MSC_FAIL(MSC_E_INVALID, "joint %s: windows over axis %d cover %lld elements",
-                            call->joint->name, d, (long long)inferred[d]);
+            return MSC_FAIL(
+                MSC_E_INVALID,
+                "joint %s: windows over axis %d cover %lld elements, expected 1 or more",
+                call->joint->name, d, (long long)inferred[d]);
         }
     }
     if (most > 0) {
@@ -333,7 +341,7 @@ enum msc_status msc_reference__max_unpool(const struct msc_reference_call *call)
             }
         }
         if (at < 0 || at >= most) {
-            return MSC_FAIL(MSC_E_INVALID, "joint %s: index %lld of %lld elements",
+            return MSC_FAIL(MSC_E_INVALID, "joint %s: index %lld is out of range for %lld elements",
                             call->joint->name, (long long)at, (long long)most);
         }
         msc_reference__set_double_at(out, at, msc_reference__get_double_at(x, i));

@@ -1,4 +1,4 @@
-// Operators whose outputs are as long as the data say. They find out first, then ask for their
+// Operators whose output lengths depend on data. They find the lengths first, then allocate the
 // outputs.
 #include "graph/reference/reference_internal.h"
 
@@ -32,7 +32,7 @@ enum msc_status msc_reference__nonzero(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// The operand seen as slices along an axis, or, without one, as single elements.
+// The operand as slices along an axis or, without an axis, as single elements.
 struct slices {
     int axis; // -1: none
     int64_t n, outer, inner;
@@ -61,7 +61,7 @@ static enum msc_status allocate_slices(const struct msc_reference_call *call,
     return msc_reference__allocate(call, 0, s->axis < 0 ? 1 : x->n_dims, dims);
 }
 
-// Slice `from` of the operand becomes slice `to` of `n` of the output.
+// Copies slice `from` of the operand to slice `to` of `n` of the output.
 static void copy_slice(const struct msc_reference_call *call, const struct slices *s, int64_t to,
                        int64_t n, int64_t from) {
     for (int64_t o = 0; o < s->outer && s->bytes > 0; o++) {
@@ -94,9 +94,9 @@ enum msc_status msc_reference__compress(const struct msc_reference_call *call) {
 struct unique {
     const struct msc_view *x;
     struct slices s;
-    int64_t *order;   // slices sorted, equal ones by index
-    int64_t *groups;  // [n] which group of equal slices a slice belongs to
-    int64_t *firsts;  // [n_groups] the first slice of each
+    int64_t *order;   // slices in sorted order; equal ones by index
+    int64_t *groups;  // [n] the group of equal slices that a slice belongs to
+    int64_t *firsts;  // [n_groups] the first slice of each group
     int64_t *counts;  // [n_groups]
     int64_t *scratch; // [n]
     int64_t n_groups;
@@ -126,7 +126,7 @@ static int compare_slices(const struct unique *u, int64_t a, int64_t b) {
     return 0;
 }
 
-// Merge sort, as it is stable and needs no state beside its arguments.
+// Merge sort, because it is stable and needs no state other than its arguments.
 static void sort_slices(struct unique *u, int64_t first, int64_t end) {
     if (end - first < 2) {
         return;
@@ -155,7 +155,7 @@ static void number_groups(struct unique *u) {
     }
 }
 
-// Groups in the order of their first slices instead of their contents.
+// Orders groups by their first slices instead of their contents.
 static void order_by_appearance(struct unique *u, int64_t *places) {
     int64_t n = 0;
     for (int64_t i = 0; i < u->s.n; i++) {

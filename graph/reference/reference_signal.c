@@ -1,4 +1,4 @@
-// Windows, discrete Fourier transforms, mel filters, and counts of n-grams.
+// Window functions, discrete Fourier transforms, mel filters, counts of n-grams.
 #include "graph/reference/reference_internal.h"
 
 #include "base/alloc.h"
@@ -39,11 +39,11 @@ enum msc_status msc_reference__window(const struct msc_reference_call *call) {
 
 // ---- Fourier transforms -----------------------------------------------------------------------
 
-// A line of complex numbers (or real ones) `stride` numbers apart.
+// A line of real or complex numbers, `stride` elements apart.
 struct line {
     const struct msc_view *v;
     int64_t first, stride, n;
-    bool is_complex; // pairs: the imaginary part lies one element behind
+    bool is_complex; // pairs; the imaginary part is the next element
 };
 
 static void get_complex(double out[2], const struct line *l, int64_t i) {
@@ -83,8 +83,8 @@ enum msc_status msc_reference__dft(const struct msc_reference_call *call) {
     MSC_TRY(msc_reference__param_ints(lengths, &n_lengths, call, "dft_length", "dft_length", 1));
     int axis = (int)(axes[0] < 0 ? axes[0] + x->n_dims : axes[0]);
     if (axis < 0 || axis >= x->n_dims - 1) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: axis %d of %d dimensions", call->joint->name,
-                        axis, x->n_dims);
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: axis %d is out of range for %d dimensions",
+                        call->joint->name, axis, x->n_dims);
     }
     int64_t n = n_lengths == 1 ? lengths[0] : x->dims[axis];
     int64_t x_strides[MSC_MAX_DIMS], out_strides[MSC_MAX_DIMS];
@@ -106,7 +106,7 @@ enum msc_status msc_reference__dft(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Transforms of frames of the signal [B, L, 1 or 2]: [B, frames, bins, 2].
+// Transforms frames of the signal [B, L, 1 or 2] to [B, frames, bins, 2].
 enum msc_status msc_reference__stft(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *out = &call->outputs[0];
     const struct msc_view *window = msc_reference__has(call, 2) ? &call->operands[2] : NULL;
@@ -134,7 +134,7 @@ static double operand_number(const struct msc_reference_call *call, int i) {
     return msc_reference__get_double_at(&call->operands[i], 0);
 }
 
-// Triangles between neighbouring points that are evenly spaced on the mel scale.
+// Triangular filters between neighbouring points that are evenly spaced on the mel scale.
 enum msc_status msc_reference__mel_weight_matrix(const struct msc_reference_call *call) {
     const struct msc_view *out = &call->outputs[0];
     int64_t n_bins = out->dims[0], n_mels = out->dims[1];
@@ -177,13 +177,14 @@ struct ngrams {
     const char *mode;
 };
 
-// Counts are places in the pool; more skips than a row has elements come to nothing.
+// Checks that counts are positions in the pool, and limits skips to the length of a row.
 static enum msc_status check_ngrams(struct ngrams *g, const char *joint) {
     int64_t n = g->x->dims[g->x->n_dims - 1];
     for (int i = 0; i < g->n_counts; i++) {
         if (g->counts[i] < 0 || g->counts[i] > g->n_pool) {
-            return MSC_FAIL(MSC_E_INVALID, "joint %s: ngram_counts[%d] is %lld, the pool has %d",
-                            joint, i, (long long)g->counts[i], g->n_pool);
+            return MSC_FAIL(MSC_E_INVALID,
+                            "joint %s: ngram_counts[%d] is %lld, but the pool has %d", joint, i,
+                            (long long)g->counts[i], g->n_pool);
         }
     }
     g->most_skips = g->most_skips < n ? g->most_skips : n;
@@ -206,7 +207,7 @@ static enum msc_status ngrams_init(struct ngrams *g, const struct msc_reference_
     return check_ngrams(g, call->joint->name);
 }
 
-// How often the gram stands in the row, its elements `step` apart.
+// Counts occurrences of the n-gram in the row, with its elements `step` apart.
 static int64_t count_gram(const struct ngrams *g, const int64_t gram[], int64_t length,
                           int64_t first, int64_t n, int64_t step) {
     int64_t count = 0;
@@ -220,7 +221,8 @@ static int64_t count_gram(const struct ngrams *g, const int64_t gram[], int64_t 
     return count;
 }
 
-// The pool holds all grams of one element, then of two, and so on; counts say where each begins.
+// The pool has all n-grams of length 1, then of length 2, and so on; `counts` has the start of
+// each length.
 static void count_row(const struct ngrams *g, const struct msc_view *out, int64_t to, int64_t first,
                       int64_t n) {
     int gram = 0;

@@ -14,7 +14,7 @@ struct unary {
     int64_t low_int, high_int;
 };
 
-// 0.5 * x * (1 + erf(x / sqrt 2)), or the tanh form of the same paper.
+// 0.5 * x * (1 + erf(x / sqrt 2)), or its tanh approximation.
 static void gelu_float(const struct unary *u, float out[], const float x[], int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         out[i] = u->is_tanh_gelu ? 0.797884561f * (x[i] + 0.044715f * (x[i] * x[i] * x[i]))
@@ -76,7 +76,7 @@ MSC_SIMD static void run_float(const struct unary *u, float out[], const float x
     switch (u->op) {
     case MSC_OP_RELU:
         for (int64_t i = 0; i < n; i++) {
-            out[i] = x[i] < 0.0f ? 0.0f : x[i]; // NaN stays
+            out[i] = x[i] < 0.0f ? 0.0f : x[i]; // NaN remains NaN
         }
         break;
     case MSC_OP_SIGMOID:
@@ -231,14 +231,14 @@ static void run_kind(const struct unary *u, void *out, const void *x, int64_t n,
     }
 }
 
-// One limit of clip: attribute, scalar operand, or none.
+// Reads one bound of clip: attribute, scalar operand, or none.
 static void clip_limit(const struct msc_reference_call *call, const char *key, double *real,
                        int64_t *integer) {
     float value;
     int position = msc_joint_operand(call->joint, key);
     if (msc_joint_attr_float(call->joint, key, &value)) {
         *real = (double)value;
-        // The ends of int64 are not floats: nothing is cut there.
+        // The limits of int64 are not floats: bounds beyond them have no effect.
         if (value > -9.2e18f && value < 9.2e18f) {
             *integer = (int64_t)value;
         }
@@ -265,7 +265,7 @@ static enum msc_status unary_init(struct unary *u, const struct msc_reference_ca
         MSC_TRY(msc_reference__get_float(&u->alpha, call, "alpha"));
         MSC_TRY(msc_reference__get_float(&u->beta, call, "beta"));
         break;
-    case MSC_OP_HARD_SWISH: // fixed by the operator
+    case MSC_OP_HARD_SWISH: // constants of the operator
         u->alpha = 1.0f / 6.0f;
         u->beta = 0.5f;
         break;
@@ -288,7 +288,7 @@ enum msc_status msc_reference__unary(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     enum msc_reference_kind kind = msc_reference__kind(x->dtype);
     if (kind == MSC_REFERENCE_INT && !has_int_form(u.op)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: %s of %s", call->joint->name,
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: %s does not support %s", call->joint->name,
                         msc_op_info(u.op)->name, msc_dtype_name(x->dtype));
     }
     MSC_TRY(msc_reference__check_u64(call));
@@ -309,7 +309,8 @@ enum msc_status msc_reference__cast(const struct msc_reference_call *call) {
         return msc_reference__copy(call);
     }
     MSC_TRY(msc_reference__check_u64(call));
-    // Floats through double, so that integer results are truncated from what is exact.
+    // Floats are converted through double, so that integer results are truncated from exact
+    // values.
     enum msc_reference_kind kind =
         msc_dtype_is_float(x->dtype) ? MSC_REFERENCE_DOUBLE : MSC_REFERENCE_INT;
     int64_t n = msc_view_n_elements(x);

@@ -20,7 +20,7 @@ void msc_reference__walk_add(struct msc_walk *w, const int64_t strides[]) {
     w->n_views++;
 }
 
-// Can axis `inner`, which follows `outer`, be counted on with the same stride in all views?
+// True if axis `inner`, which follows `outer`, can be merged with it in all views.
 static bool continues(const struct msc_walk *w, int outer, int inner) {
     for (int v = 0; v < w->n_views; v++) {
         if (w->strides[v][outer] != w->strides[v][inner] * w->dims[inner]) {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// The positions of a layout's letters: batch, channels, then spatial axes in their order.
+// Positions of a layout's letters: batch, channels, then spatial axes in order.
 struct axes {
     int batch, channels;
     int n_spatial;
@@ -25,19 +25,20 @@ static enum msc_status read_layout(struct axes *a, const struct msc_reference_ca
         }
     }
     if (!is_good || a->batch < 0 || a->channels < 0 || a->n_spatial == 0) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: layout '%s' for %d dimensions",
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "joint %s: layout '%s' is not supported for %d dimensions",
                         call->joint->name, layout, n_dims);
     }
     return MSC_OK;
 }
 
-// A list attribute of exactly n numbers.
+// Reads a list attribute of exactly n numbers.
 static enum msc_status reference_window_read_list(int64_t out[],
                                                   const struct msc_reference_call *call,
                                                   const char *key, int n) {
     int found = msc_joint_attr_list(call->joint, key, out, n);
     if (found != n) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: %s holds %d numbers, expected %d",
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: %s has %d numbers, expected %d",
                         call->joint->name, key, found, n);
     }
     return MSC_OK;
@@ -57,7 +58,8 @@ enum msc_status msc_reference__window_init(struct msc_window *w,
     MSC_TRY(reference_window_read_list(dilation, call, "dilation", n));
     MSC_TRY(reference_window_read_list(padding, call, "padding", 2 * n));
     if (n_kernel != n || out->n_dims != x->n_dims) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: a window of %d axes over %d spatial ones",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "joint %s: the window has %d axes, but there are %d spatial axes",
                         call->joint->name, n_kernel, n);
     }
     int64_t in_strides[MSC_MAX_DIMS], out_strides[MSC_MAX_DIMS];
@@ -80,7 +82,8 @@ enum msc_status msc_reference__window_init(struct msc_window *w,
     };
     for (int i = 0; i < n; i++) {
         if (strides[i] < 1 || dilation[i] < 1 || kernel[i] < 1) {
-            return MSC_FAIL(MSC_E_INVALID, "joint %s: stride, dilation or kernel below 1",
+            return MSC_FAIL(MSC_E_INVALID,
+                            "joint %s: stride, dilation and kernel must be 1 or more",
                             call->joint->name);
         }
         int a = 3 - n + i;
@@ -120,7 +123,8 @@ enum msc_status msc_reference__conv_init(struct msc_conv *c,
     c->weight_out_stride = strides[axes.batch];
     c->weight_in_stride = strides[axes.channels];
 
-    // The weight holds all output channels and one group's input channels, or the reverse.
+    // The weight has all output channels and one group's input channels, or the reverse if
+    // transposed.
     int64_t n_out = weight->dims[axes.batch], n_in = weight->dims[axes.channels];
     int64_t groups = c->groups;
     int64_t whole = c->is_transposed ? n_in : n_out;
@@ -142,7 +146,7 @@ int64_t msc_reference__conv_source(const struct msc_conv *c, int a, int64_t o, i
     const struct msc_window *w = &c->window;
     int64_t i;
     if (c->is_transposed) {
-        // Input i writes output i * step - pad + k * dilation.
+        // Input i contributes to output i * step - pad + k * dilation.
         int64_t scaled = o + w->pad_begin[a] - k * w->dilation[a];
         if (scaled < 0 || scaled % w->step[a] != 0) {
             return -1;

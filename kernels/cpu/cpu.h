@@ -17,7 +17,7 @@
 #include "kernels/lowering/lowering.h"
 
 // Raised whenever a kernel of the cpu backend changes a bit of some result.
-#define MSC_CPU_KERNELS_VERSION 6
+#define MSC_CPU_KERNELS_VERSION 1
 
 // Bytes of working set meant to fit a core's second-level cache. It is a constant, not the
 // machine's size: the division of a step may change bits of its result.

@@ -17,7 +17,7 @@
 #include "kernels/vulkan/vk.h"
 
 // Raised whenever a kernel of the vulkan backend changes a bit of some result.
-#define MSC_VK_KERNELS_VERSION 7
+#define MSC_VK_KERNELS_VERSION 1
 
 struct msc_vk_backend {
     struct msc_backend base;

@@ -19,7 +19,7 @@ class RecordError(Exception):
 
 
 def _parse(line: bytes) -> dict[str, Any]:
-    return json.loads(line.decode("utf-8", "replace"))  # reasons were cut anywhere once
+    return json.loads(line.decode("utf-8", "replace"))  # a forged record may hold other bytes
 
 
 def _number(value: float | str) -> float:

@@ -7,7 +7,6 @@
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -408,36 +407,6 @@ class TestReasons(InFolder):
         with open(os.path.join(self.folder, "told.txt"), encoding="utf-8") as file:
             self.assertEqual(file.read().splitlines(),
                              [f"{line['id']} {line.get('reason', '')}" for line in lines])
-
-    def test_of_before_are_gone_on_with(self):
-        """Cut within a character, they stay as they are; what comes is the same, and agents can read it."""
-        source = os.path.join(HERE, "..", "..", "tests", "records", "files", "reason_2")
-        for name in os.listdir(source):
-            shutil.copy(os.path.join(source, name), self.folder)
-
-        def trials(name):
-            with open(os.path.join(self.folder, name), "rb") as file:
-                return [json.loads(line.decode("utf-8", "replace")) for line in file][1:]
-
-        def read(name):
-            with open(os.path.join(self.folder, name), "rb") as file:
-                return file.read()
-
-        for name, n in ("told.jsonl", 24), ("evolved_stopped.jsonl", 24):
-            before = read(name)
-            self.assertIn(b"\xc3\"", before)
-            mscgym_says("resume", name, "--trials", str(n), "--allow-plugins", "--quiet",
-                        folder=self.folder)
-            self.assertEqual(read(name)[:len(before)], before)
-            self.assertEqual(len(trials(name)), n + 3)
-            record = mscgym.Record(os.path.join(self.folder, name))
-            self.assertEqual([trial.choices for trial in record.trials],
-                             [tuple(line["choices"]) for line in trials(name)])
-            self.assertRegex(mscgym_says("verify", name, "--allow-plugins", folder=self.folder),
-                             r"^\d+ equal, \d+ skipped$")
-        keys = "id", "choices", "parent", "state", "metrics", "violation"
-        for line, expected in zip(trials("evolved_stopped.jsonl"), trials("evolved.jsonl"), strict=True):
-            self.assertEqual([line[key] for key in keys], [expected[key] for key in keys])
 
 
 if __name__ == "__main__":

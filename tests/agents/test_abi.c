@@ -1,7 +1,7 @@
-// What the ABI numbers of agents and environments cover (env/api/env.h): sizes, offsets and limits, beside those
-// that the number stood for when it was given, abi/agent_NUMBER.txt and abi/env_NUMBER.txt. Where this fails the
-// layout has changed: raise the number, and write the file of the new one with MSC_UPDATE_GOLDEN=1. That of a
-// number once given is never changed.
+// Compares the layout that the ABI numbers of agents and environments cover (env/api/env.h) with the files
+// abi/agent_NUMBER.txt and abi/env_NUMBER.txt: sizes, offsets and limits. If this test fails the layout has
+// changed: raise the number, and write the new file with MSC_UPDATE_GOLDEN=1. Once a number is released its
+// file never changes.
 #include "agents/agent.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -110,7 +110,6 @@ static const struct row shared[] = {
     AT(msc_param, max),
     AT(msc_param, names),
     AT(msc_param, unit),
-    AT(msc_param, since),
     IS(MSC_PARAM_BOOL),
     IS(MSC_PARAM_I64),
     IS(MSC_PARAM_F64),
@@ -152,7 +151,6 @@ static const struct row of_agents[] = {
     AT(msc_agent_def, name),
     AT(msc_agent_def, summary),
     AT(msc_agent_def, version),
-    AT(msc_agent_def, oldest),
     AT(msc_agent_def, state_size),
     AT(msc_agent_def, params),
     AT(msc_agent_def, init),

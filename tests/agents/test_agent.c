@@ -159,7 +159,7 @@ static void test_agents_agent__create_refuses(void **state) {
     struct msc_agent_def old = stubborn;
     old.abi = 0;
     assert_int_equal(create(&f, &old, "{}"), MSC_E_UNSUPPORTED);
-    assert_message("built for ABI 0, expected 7; build it anew against the installed headers");
+    assert_message("built for ABI 0, expected 1; build it anew against the installed headers");
     close_fixture(&f);
 }
 
@@ -243,26 +243,6 @@ static void test_agents_agent__left(void **state) {
     close_fixture(&f);
 }
 
-// An earlier version has none of what came later, and one that is not known any more is refused.
-static void test_agents_agent__versions(void **state) {
-    (void)state;
-    struct fixture f;
-    struct cJSON *told = cJSON_CreateObject();
-    assert_ok(open_type(&f, "{\"type\":\"grid_search\",\"version\":2}"));
-    assert_int_equal(msc_agent_version(f.agent), 2);
-    assert_ok(msc_agent_describe(f.agent, told));
-    assert_true(cJSON_GetObjectItemCaseSensitive(told, "version")->valuedouble == 2);
-    assert_null(cJSON_GetObjectItemCaseSensitive(told, "around"));
-    assert_non_null(cJSON_GetObjectItemCaseSensitive(told, "bounded"));
-    cJSON_Delete(told);
-    close_fixture(&f);
-    assert_int_equal(open_type(&f, "{\"type\":\"grid_search\",\"version\":1}"), MSC_E_UNSUPPORTED);
-    assert_message("agent grid_search: proposals of version 1, expected 2 to 4");
-    close_fixture(&f);
-    assert_int_equal(open_type(&f, "{\"type\":\"random\",\"version\":9}"), MSC_E_UNSUPPORTED);
-    close_fixture(&f);
-}
-
 // The toy's tasks stand at 0, 1/3 and 2/3 of the way: a change costs what lies behind it, 1, 2/3 and
 // 1/3; the most expensive plan and that of the knapsack cost a whole trial each.
 static void test_agents_agent__effort(void **state) {
@@ -319,7 +299,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_agents_agent__open_library),
         cmocka_unit_test(test_agents_agent__left),
         cmocka_unit_test(test_agents_agent__library_faults),
-        cmocka_unit_test(test_agents_agent__versions),
         cmocka_unit_test(test_agents_agent__effort),
         cmocka_unit_test(test_agents_agent__registry),
     };

@@ -271,7 +271,6 @@ static void test_agents_auto__unusable_choice(void **state) {
     struct msc_rng rng;
     (void)state;
     open_empty_model(&m, &p);
-    m.avoids_unusable = true;
     memcpy(without, means, sizeof without);
     without[8] = INFINITY;
     msc_pair_model_tell(&m, points[0], values[0]);

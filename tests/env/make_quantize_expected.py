@@ -11,7 +11,7 @@ from scipy.special import rel_entr, softmax
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0] + "/../tools")
 from case_values import SAMPLES, values  # noqa: E402
-from make_expected import by_error, by_error_of_histogram, fake, fit, whole  # noqa: E402
+from make_expected import by_error, by_error_of_ends_of_histogram, fake, fit, whole  # noqa: E402
 
 
 def conv(x, w):
@@ -38,7 +38,7 @@ def ranges(array, kind, bits, weight):
     if kind == "minmax":
         return whole(array)
     # Of activations only a histogram is kept.
-    find = by_error if weight else by_error_of_histogram
+    find = by_error if weight else by_error_of_ends_of_histogram
     return find(array, bits, weight, weight)[1:]
 
 

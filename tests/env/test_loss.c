@@ -42,15 +42,10 @@ static const struct row rows[] = {
 };
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-// That by the C library is the same but for rounding.
 static double sample_loss(enum msc_loss_kind kind, bool is_logits, const float y[], const float z[],
                           struct msc_loss_shape shape, double mean_square) {
-    const struct msc_loss own = {.kind = kind, .is_logits = is_logits};
-    const struct msc_loss libm = {.kind = kind, .is_logits = is_logits, .is_by_libm = true};
-    double found = msc_loss_sample(&own, y, z, shape, mean_square);
-    double other = msc_loss_sample(&libm, y, z, shape, mean_square);
-    assert_true(isnan(found) ? isnan(other) : fabs(found - other) <= 1e-13 + 1e-12 * fabs(found));
-    return found;
+    const struct msc_loss loss = {.kind = kind, .is_logits = is_logits};
+    return msc_loss_sample(&loss, y, z, shape, mean_square);
 }
 
 static int64_t fill(float y[], float z[], struct msc_loss_shape s) {

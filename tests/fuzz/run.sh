@@ -115,9 +115,8 @@ END
         seed record s <"$work/w$n/toy.jsonl"
         seed record r <"$work/w$n/toy.jsonl"
     done
-    # Of former versions, too.
     local file
-    for file in "$tree"/tests/records/files/*/*.jsonl "$tree"/tests/cli/files/*.jsonl; do
+    for file in "$tree"/tests/cli/files/*.jsonl; do
         seed record s <"$file"
         seed record r <"$file"
     done
@@ -126,7 +125,8 @@ END
 
 seeds_plans() {
     seed plans t <<'END'
-{"schema": "mscgym.strategy.1", "graph": "0123", "edits": [
+{"schema": "mscgym.strategy.1", "graph": "0123", "weights": "0123456789abcdef0123456789abcdef",
+ "edits": [
  {"site": "w", "tensor": "w", "choice": "6 mse", "bits": 6, "low": -31, "high": 31, "axis": 0,
   "scales": [0.5, 0.25, 1, 2], "zero_points": [0, 0, 0, 0]},
  {"site": "m", "tensor": "m", "choice": "4 g3", "bits": 4, "low": -7, "high": 7, "axis": 0,
@@ -136,11 +136,12 @@ seeds_plans() {
   "high": 255, "axis": -1, "scales": [0.1], "zero_points": [128]}]}
 END
     seed plans t <<'END'
-{"schema": "mscgym.strategy.1", "graph": "0123", "edits": [
+{"schema": "mscgym.strategy.1", "graph": "0123", "weights": "0123456789abcdef0123456789abcdef",
+ "edits": [
  {"site": "w", "tensor": "w", "choice": "float16", "type": "float16"}]}
 END
     seed plans t <<'END'
-{"schema": "mscgym.strategy.2", "graph": "0123", "weights": "0123456789abcdef0123456789abcdef",
+{"schema": "mscgym.strategy.1", "graph": "0123", "weights": "0123456789abcdef0123456789abcdef",
  "edits": [{"site": "w", "tensor": "w", "choice": "6 percentile 99 x0.9", "observer": "percentile",
   "percentile": 99, "range_scale": 0.9, "symmetric": true, "bits": 6, "low": -31, "high": 31,
   "axis": 0, "scales": [0.5, 0.25, 1, 2], "zero_points": [0, 0, 0, 0]}]}

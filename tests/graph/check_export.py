@@ -195,10 +195,10 @@ def fix_parameters(model, folder):
 
 
 # What is refused on purpose.
-REFUSED = re.compile(r"there is no operator|float32 networks only|no tensor with a known number|"
+REFUSED = re.compile(r"unsupported operator|float32 networks only|not a tensor with a known number|"
                      r"spatial axes, expected 2|training_mode|an extra output of|opset [0-5],|"
-                     r"to string|its (axes|value)|are computed|does not exist|elements of string|"
-                     r"no scan with a batch axis")
+                     r"to string|its axes|the value|are computed|does not exist|unsupported type string|"
+                     r"no Scan with a batch axis")
 # What the runtime has no kernel for.
 LACKING = re.compile(r"NOT_IMPLEMENTED|Batchwise recurrent operations")
 

@@ -336,7 +336,7 @@ static void test_graph_channels__groups_of_units(void **state) {
                 "b.weight@1*2r");
     check_group(n.g, &c.groups[1], "a.weight_1: 2 of a.weight@0*1m a.bias@0*1 c.weight@1*1r");
     assert_int_equal(msc_graph_prune(&small, n.g, &c, is_gone, NULL), MSC_E_INVALID);
-    assert_message("channels of a.weight_1: all 2 would go; one must stay");
+    assert_message("channels of a.weight_1: all 2 would be pruned, at least one must remain");
     // 8 + 4 of a, 36 + 4 of deep, 8 + 2 of b, 6 + 3 of c; MACs of 18 places.
     struct msc_channel_cost cost;
     is_gone[3] = false;

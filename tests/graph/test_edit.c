@@ -250,11 +250,11 @@ static void test_graph_edit__check(void **state) {
         {&fits, 0, "tensor x:0 is an activation, which cannot be replaced"},
         {&round, 1, "tensor w is a weight, which cannot be rounded to int32"},
         {&quant, 2, "tensor b is a bias, which cannot be quantised"},
-        {&no_step, 2, "bias b: step 0 of channel 0 is no positive number"},
+        {&no_step, 2, "bias b: step 0 of channel 0 is not a positive number"},
         {&steps, 2, "bias b: 3 steps, expected 1 or 2"},
-        {&strange, 0, "tensor x:0: an edit of unknown kind"},
-        {&ahead, 2, "tensor b: an edit of unknown kind"},
-        {&late, 1, "tensor w: quantised before it is masked; edits replace, then mask"},
+        {&strange, 0, "tensor x:0: the edit has an unknown kind"},
+        {&ahead, 2, "tensor b: the edit has an unknown kind"},
+        {&late, 1, "tensor w: quantised before it is masked; order edits as replace, mask"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         enum msc_status status = msc_edit_check(rows[i].edit, g, &sites.slots[rows[i].slot]);

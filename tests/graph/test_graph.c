@@ -200,7 +200,7 @@ static void test_graph_graph__refuses(void **state) {
     int32_t w = add_weight(g, "w", "OIHW", 4, DIMS(6, 3, 1, 1));
     struct msc_joint_spec spec = {.op = MSC_OP_CONV2D, .name = "c", .n_inputs = 1, .inputs = &x};
     assert_int_equal(msc_graph_add_joint(&id, g, &spec), MSC_E_INVALID);
-    assert_message("joint 'c' (nn.conv2d) lacks its operand 'weight'");
+    assert_message("joint 'c' (nn.conv2d) lacks its required operand 'weight'");
     spec.n_weights = 1;
     spec.weights = &(struct msc_weight_spec){"bias", w};
     assert_int_equal(msc_graph_add_joint(&id, g, &spec), MSC_E_INVALID);
@@ -214,12 +214,12 @@ static void test_graph_graph__refuses(void **state) {
     spec.inputs = IDS(x, x);
     spec.n_inputs = 2;
     assert_int_equal(msc_graph_add_joint(&id, g, &spec), MSC_E_INVALID);
-    assert_message("takes 1 inputs, found 2");
+    assert_message("expects 1 inputs, found 2");
     spec.n_inputs = 1;
     spec.n_attrs = 1;
     spec.attrs = &(struct msc_attr){"strides", "1,x"};
     assert_int_equal(msc_graph_add_joint(&id, g, &spec), MSC_E_INVALID);
-    assert_message("attribute strides is '1,x', expected whole numbers");
+    assert_message("attribute strides is '1,x', expected integers");
     spec.n_attrs = 2;
     spec.attrs = (const struct msc_attr[]){{"groups", "1"}, {"groups", "3"}};
     assert_int_equal(msc_graph_add_joint(&id, g, &spec), MSC_E_INVALID);
@@ -229,7 +229,7 @@ static void test_graph_graph__refuses(void **state) {
     assert_message("'shape'");
     spec.op = MSC_OP_CAST;
     assert_int_equal(msc_graph_add_joint(&id, g, &spec), MSC_E_INVALID);
-    assert_message("lacks its attribute dtype");
+    assert_message("lacks its required attribute dtype");
     assert_int_equal(
         msc_graph_add_input(&id, g, "y", NULL, MSC_DTYPE_F32, "NC", 4, DIMS(1, 3, 4, 4)),
         MSC_E_INVALID);
@@ -302,7 +302,7 @@ static void test_graph_graph__replace_output(void **state) {
     check_consumers(g, "add:0", "clip");
     int32_t relu = msc_graph_find_tensor(g, "conv_a:0");
     assert_int_equal(msc_graph_replace_tensor(g, sum, relu), MSC_E_INVALID);
-    assert_message("cannot stand for");
+    assert_message("cannot replace");
     msc_graph_destroy(g);
 }
 
@@ -317,7 +317,7 @@ static void test_graph_graph__cycle(void **state) {
     assert_ok(msc_graph_set_outputs(g, 1, &c));
     assert_ok(msc_graph_replace_tensor(g, x, b));
     assert_int_equal(msc_graph_finalize(g), MSC_E_INVALID);
-    assert_message("reads its own result");
+    assert_message("depends on its own result");
     msc_graph_destroy(g);
 }
 

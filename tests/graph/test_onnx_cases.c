@@ -13,19 +13,19 @@
 
 // Why a case may be refused: outside of what the importer promises.
 static const char *const reasons[] = {
-    "there is no operator",
-    "has elements of string",
-    "is no tensor with a known number",
+    "unsupported operator",
+    "has the unsupported type string",
+    "is not a tensor with a known number",
     "spatial axes, expected 2", // pooling and transposed convolution in 1-D and 3-D
     "training_mode",
     "an extra output of",
     "expected 1 to 21",
-    "(Cast): to string",
-    "(Cast): to float8",
-    "(Cast): to int4",
-    "(Cast): to uint4",
+    "(Cast): conversion to string",
+    "(Cast): conversion to float8",
+    "(Cast): conversion to int4",
+    "(Cast): conversion to uint4",
     "of 1 in the other; bind", // branches of different dimensions, chosen by what the case feeds
-    "computed", // parameters that the case feeds as inputs
+    "computed",                // parameters that the case feeds as inputs
 };
 
 static bool is_expected_refusal(void) {

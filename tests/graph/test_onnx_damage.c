@@ -116,7 +116,7 @@ static void test_graph_onnx_damage__nesting(void **state) {
     }
     load_bytes(data + at, 4 * DEPTH - at);
     assert_message("nested too deeply at byte");
-    assert_message("more than 100 messages in one another");
+    assert_message("at most 100 levels of messages");
     msc_free(data);
 }
 

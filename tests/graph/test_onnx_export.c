@@ -484,10 +484,10 @@ static void test_graph_onnx_export__errors(void **state) {
     unlink(scratch);
     edits[slot_of(&sites, g, "a", 0)] = &off;
     assert_int_equal(msc_onnx_save(g, scratch, &options), MSC_E_INVALID);
-    assert_message("joint 'a': zero point 300 of 'x' lies outside of 0 to 255");
+    assert_message("joint 'a': zero point 300 of 'x' is not in 0 to 255");
     edits[slot_of(&sites, g, "a", 0)] = &huge;
     assert_int_equal(msc_onnx_save(g, scratch, &options), MSC_E_UNSUPPORTED);
-    assert_message("fit no integer type");
+    assert_message("no integer type of ONNX");
     assert_false(msc_file_exists(scratch));
     assert_int_not_equal(msc_onnx_save(g, "/nowhere/at/all.onnx", NULL), MSC_OK);
     assert_message("/nowhere/at/all.onnx");
@@ -509,7 +509,7 @@ static void test_graph_onnx_export__errors(void **state) {
     assert_ok(msc_graph_set_outputs(g, 1, &y));
     assert_ok(msc_graph_finalize(g));
     assert_int_equal(msc_onnx_save(g, scratch, NULL), MSC_E_UNSUPPORTED);
-    assert_message("joint 'conv': ONNX has no form of nn.conv2d with data_layout 'NHWC'");
+    assert_message("joint 'conv': ONNX has no equivalent of nn.conv2d with data_layout 'NHWC'");
     msc_graph_destroy(g);
 }
 

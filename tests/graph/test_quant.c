@@ -244,7 +244,7 @@ static void test_graph_quant__float_types(void **state) {
     check_floats(msc_array_data(out), expected[0], N);
     msc_array_release(out);
     assert_int_not_equal(msc_quantize_array(&out, in, &f16), MSC_OK);
-    assert_message("float16 is no integer type");
+    assert_message("float16 is not an integer type");
     msc_array_release(in);
     const float odd[] = {INFINITY, -INFINITY, NAN};
     msc_quant_apply_run(found, odd, 3, &f16);

@@ -362,7 +362,7 @@ static void test_graph_reference_run__refused_values(void **state) {
     assert_int_equal(run_int_pair(&out, MSC_OP_TAKE, a, (const int64_t[]){0, 2}, 1,
                                   (const struct msc_attr[]){{"axis", "0"}}),
                      MSC_E_INVALID);
-    assert_message("index 2 is outside axis 0 of 2");
+    assert_message("index 2 is out of range for axis 0 of length 2");
 }
 
 // Input [1, 4, 5, 6], weight [6, 2, 3, 3] in two groups, plain in the layouts asked for; the result

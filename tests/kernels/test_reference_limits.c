@@ -40,7 +40,7 @@ static void test_kernels_reference_limits__turns(void **state) {
     const struct msc_reference_limits limits = {.max_turns = 1000};
     struct msc_array *y = NULL;
     assert_int_equal(run(&y, FILES "loop_endless.onnx", 0, &limits), MSC_E_UNSUPPORTED);
-    assert_message("joint loop: not over after 1000 turns");
+    assert_message("joint loop: still running after 1000 iterations");
     assert_null(y);
     // Such counts are written for loops that have none.
     assert_int_equal(run(&y, FILES "loop_counted.onnx", INT64_MAX, &limits), MSC_E_UNSUPPORTED);
@@ -92,9 +92,9 @@ static void test_kernels_reference_limits__no_condition(void **state) {
         int64_t lengths[4]; // of x, the count, the condition before, and what gives that after
         const char *message;
     } rows[] = {
-        {{1, 0, 1, 1}, "joint loop: its count of turns has no element, expected one"},
-        {{1, 1, 0, 1}, "joint loop: its condition has no element, expected one"},
-        {{1, 1, 1, 0}, "joint loop: its condition has no element, expected one"},
+        {{1, 0, 1, 1}, "joint loop: its number of iterations is empty, expected one element"},
+        {{1, 1, 0, 1}, "joint loop: its condition is empty, expected one element"},
+        {{1, 1, 1, 0}, "joint loop: its condition is empty, expected one element"},
     };
     struct msc_array *y = NULL;
     (void)state;
@@ -110,7 +110,7 @@ static void test_kernels_reference_limits__no_condition(void **state) {
     static const enum msc_dtype of_branch[] = {MSC_DTYPE_BOOL, MSC_DTYPE_F32};
     assert_int_equal(run_lengths(&y, FILES "branch_lengths.onnx", 2, of_branch, (int64_t[]){0, 2}),
                      MSC_E_INVALID);
-    assert_message("joint if: its condition has no element, expected one");
+    assert_message("joint if: its condition is empty, expected one element");
     assert_null(y);
 }
 

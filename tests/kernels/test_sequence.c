@@ -142,7 +142,7 @@ static void test_kernels_sequence__state_that_does_not_fit(void **state) {
     const struct msc_unroll unroll = {
         .n_chunks = 2, .is_chunked = is_chunked, .state_of = state_of};
     assert_int_equal(msc_graph_unroll(&u, s.g, &unroll), MSC_E_INVALID);
-    assert_message("input scale is [] float32, and sum:0, which is to feed it, [2] float32");
+    assert_message("input scale is [] float32, but sum:0, which feeds it, is [2] float32");
     msc_graph_destroy(s.g);
 }
 

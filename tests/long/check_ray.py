@@ -92,7 +92,7 @@ def check_gpus(check, cluster):
         return
     cluster.wait(cluster.start_node(SPARE, gpus=[f"GPU-{listed[0]['uuid']}", "GPU-feedfeed"]))
     command = [word for word in check.command("search", "digits.json", "--restart") if word != "--quiet"]
-    code, error = check.run([*command, "--numerics", "vulkan/6 a make that nobody has"])
+    code, error = check.run([*command, "--numerics", "vulkan/1 a make that nobody has"])
     refused = [line for line in error.splitlines() if "is refused" in line and "no worker is left" not in line]
     is_told = (any('(numerics "vulkan/' in line and listed[0]["device"] in line for line in refused) and
                any("device 'vulkan:uuid=GPU-feedfeed': no device matches" in line for line in refused))

@@ -356,7 +356,7 @@ def check_gpus(options):
             path = f"{os.path.dirname(tool)}:{os.environ['PATH']}"
             told = subprocess.run([options.mscgym, "search", os.path.join(folder, "digits", "digits.json"), "--restart",
                                    "--threads", "1", "--cluster", "slurm:night:4", "--worker-program", options.mscgym,
-                                   "--numerics", "vulkan/6 a make that nobody has"], env=dict(os.environ, PATH=path),
+                                   "--numerics", "vulkan/1 a make that nobody has"], env=dict(os.environ, PATH=path),
                                   capture_output=True, text=True, check=False).stderr
             refused = [line for line in told.splitlines() if "is refused" in line and "no worker is left" not in line]
             n_opened = sum('(numerics "vulkan/' in line and listed[0]["device"] in line for line in refused)

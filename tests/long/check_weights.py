@@ -249,7 +249,7 @@ class Checks:
                      "graph.json", "--weights", "new.npz")
         numpy.savez("new.npz", **{f"module.{key}": a for key, a in state.items()})
         self.refused("MSCGraph, a wrapper", ["module.conv1.weight"], "--model", "graph.json", "--weights",
-                     "new.npz", all_of=["'conv1.weight'", "strip 'module.'"], none_of=["normalisation"])
+                     "new.npz", all_of=["'conv1.weight'", "remove 'module.'"], none_of=["normalisation"])
         onnx.save(model, "new.onnx")
         self.run("graph", "new.onnx", "-o", "new.json", "--quiet")
         result = self.run("export", "--model", "graph.json", "--weights", "new.safetensors", "-o", "float.onnx")
@@ -277,11 +277,11 @@ class Checks:
             numpy.savez("new.npz", **{wrapper + key: a for key, a in state.items()})
             given = next(iter(state))
             self.refused(f"all names begin with {wrapper}", [wrapper + given], "--model", f"{name}.onnx",
-                         "--weights", "new.npz", all_of=[f"'{given}'", f"strip '{wrapper}'"],
+                         "--weights", "new.npz", all_of=[f"'{given}'", f"remove '{wrapper}'"],
                          none_of=["normalisation"])
             numpy.savez("new.npz", **{(wrapper if key == plain else "") + key: a for key, a in state.items()})
             self.refused(f"one name begins with {wrapper}", [wrapper + plain], "--model", f"{name}.onnx",
-                         "--weights", "new.npz", all_of=[f"'{plain}'", f"strip '{wrapper}'"],
+                         "--weights", "new.npz", all_of=[f"'{plain}'", f"remove '{wrapper}'"],
                          none_of=["normalisation"])
             weights = {wrapper + key: a for key, a in old.weights.items()}
             nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in old.nodes]
@@ -297,10 +297,10 @@ class Checks:
         numpy.savez("new.npz", **inner)
         self.refused("names within which there is _orig_mod.", ["bn1._orig_mod.weight"], "--model",
                      f"{name}.onnx", "--weights", "new.npz",
-                     all_of=["'bn1.weight'", "strip '_orig_mod.'"], none_of=["normalisation"])
+                     all_of=["'bn1.weight'", "remove '_orig_mod.'"], none_of=["normalisation"])
         numpy.savez("new.npz", **{f"model.{key}": a for key, a in state.items()}, **{"loss.weight": numpy.ones(3)})
         self.refused("a wrapper, and a weight of the loss", ["model.conv1.weight"], "--model", f"{name}.onnx",
-                     "--weights", "new.npz", all_of=["strip 'model.'"])
+                     "--weights", "new.npz", all_of=["remove 'model.'"])
         # Statistics of what the model has, or of another model: no normalisation went anywhere.
         numpy.savez("new.npz", **state, **{"bn1.scale": state["bn1.weight"]})
         self.refused("a name more for a normalisation that is there", ["bn1.scale"], "--model", f"{name}.onnx",
@@ -310,7 +310,7 @@ class Checks:
                      "--weights", "new.npz", none_of=["normalisation"])
         numpy.savez("new.npz", **{f"net.{key[:2]}_{key[2:]}": a for key, a in state.items()})
         self.refused("another network's state dict", ["net.co_nv1.weight"], "--model", f"{name}.onnx",
-                     "--weights", "new.npz", none_of=["normalisation", "strip", "add"])
+                     "--weights", "new.npz", none_of=["normalisation", "remove", "add"])
 
     def widths(self, name, old, state):
         """Floats of other widths, for a model of float32 and one of which a weight is float16."""

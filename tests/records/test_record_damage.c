@@ -241,57 +241,14 @@ static void test_records_record_damage__measured(void **state) {
     msc_free(text);
 }
 
-// Nothing protects it in schema 1: what is seen is another form, and time that goes back.
-static void test_records_record_damage__measured_of_schema_1(void **state) {
-    static const struct {
-        const char *in, *out, *warned;
-        size_t line;
-    } rows[] = {
-        {"\"elapsed_s\":", "\"elapsed_s\":99999", "line 12", 12},
-        {"\"elapsed_s\":", "\"elapsed_s\":-", "line 12", 12},
-        {"\"elapsed_s\":0", "\"elapsed_s\":1e999", "line 12", 12},
-        {"\"us\":", "\"us\":x", "line 44", 44},
-        {",\"measured\"", ",\"MEASURED\"", "line 2", 2},
-        {"\"elapsed_s\":", "\"elapsed_s\":0.00001,\"e\":", "line 30", 30},
-        {"\"time\":", "\"time\"", "line 1", 1},
-    };
-    const struct fixture *f = *state;
-    size_t length = 0;
-    struct msc_record *record = NULL;
-    struct msc_record_counts whole;
-    const char *path = MSC_TESTS_FOLDER "/records/files/schema_1/toy.jsonl";
-    char *text = fixture_read(&length, path);
-    assert_ok(msc_record_open(&record, path, MSC_RECORD_READ, NULL));
-    msc_record_count(&whole, record);
-    msc_record_close(record);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct msc_record_counts counts;
-        char *line = text;
-        for (size_t n = 1; n < rows[i].line; n++) {
-            line = strchr(line, '\n') + 1;
-        }
-        char *at = strstr(line, rows[i].in);
-        FILE *file = fopen(f->path, "wb");
-        fprintf(file, "%.*s%s%s", (int)(at - text), text, rows[i].out, at + strlen(rows[i].in));
-        fclose(file);
-        record = open_damaged(f->path, rows[i].warned);
-        msc_record_count(&counts, record);
-        assert_int_equal(counts.n_trials, 43);
-        assert_true(fabs(counts.elapsed_s - whole.elapsed_s) < 0.05);
-        msc_record_close(record);
-    }
-    msc_free(text);
-}
-
 int main(int argc, char **argv) {
 #define CASE(name)                                                                                 \
     cmocka_unit_test_setup_teardown(test_records_record_damage__##name, fixture_setup,             \
                                     fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(every_line),           CASE(more_than_one_commit), CASE(all_after_the_header),
-        CASE(good_lines_follow),    CASE(out_of_order),         CASE(kept),
-        CASE(not_kept_not_cut),     CASE(short_writes),         CASE(measured),
-        CASE(measured_of_schema_1),
+        CASE(every_line),        CASE(more_than_one_commit), CASE(all_after_the_header),
+        CASE(good_lines_follow), CASE(out_of_order),         CASE(kept),
+        CASE(not_kept_not_cut),  CASE(short_writes),         CASE(measured),
     };
 #undef CASE
     msc_test_select(argc, argv);

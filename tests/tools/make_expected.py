@@ -126,39 +126,6 @@ def by_error_of_ends_of_histogram(x, bits, symmetric, weight):
                             (counts, whole(x)))
 
 
-def by_divergence(x, bits, symmetric, weight):
-    bottom, top = whole(x)
-    counts, edges = np.histogram(x.astype(np.float64), BINS, (bottom, top))
-    counts = counts.astype(np.float64)
-    at = min(int(np.searchsorted(edges, 0.0, "right")) - 1, BINS - 1)
-    counts[at] = np.mean([counts[i] for i in (at - 1, at + 1) if 0 <= i < BINS])
-    centre = (edges[1:] + edges[:-1]) / 2
-    best = None
-    for low, high in candidates(bottom, top):
-        scale, zero, qmin, qmax = fit(low, high, bits, symmetric, weight)
-        reach = max(-float(low), float(high))
-        inside = (centre >= -reach) & (centre <= reach) if symmetric else \
-            (centre >= float(low)) & (centre <= float(high))
-        at = np.flatnonzero(inside)
-        kept = counts[at].astype(np.float64)
-        p = kept.copy()
-        p[0] += counts[:at[0]].sum()
-        p[-1] += counts[at[-1] + 1:].sum()
-        q = np.zeros_like(p)
-        level = np.clip(np.rint(centre[at] / np.float64(scale)) + zero, qmin, qmax)
-        for value in np.unique(level):
-            filled = (level == value) & (kept > 0)
-            if filled.any():
-                q[filled] = kept[filled].sum() / filled.sum()
-        q[q == 0] = 1e-6
-        p, q = p / p.sum(), q / kept.sum()
-        used = p > 0
-        d = np.sum(p[used] * np.log(p[used] / q[used]))
-        if best is None or d < best[0]:
-            best = d, low, high
-    return best
-
-
 def row(*numbers):
     print("    {" + ", ".join(str(n) for n in numbers) + "},")
 
@@ -190,8 +157,7 @@ def main():
             row(f"SHAPE_{shape.upper()}", p, number(min(low, 0)), number(max(high, 0)))
         for name, find in (("mse of values", by_error), ("mse of histogram", by_error_of_histogram),
                            ("mse apart of values", by_error_of_ends),
-                           ("mse apart of histogram", by_error_of_ends_of_histogram),
-                           ("kl", by_divergence)):
+                           ("mse apart of histogram", by_error_of_ends_of_histogram)):
             print(f"// {name}: shape, bits, symmetric, weight, low, high, score")
             for bits, symmetric, weight in ((8, 0, 0), (6, 0, 0), (4, 0, 0), (3, 1, 0), (4, 1, 1)):
                 if "apart" in name and symmetric:

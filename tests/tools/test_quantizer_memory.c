@@ -8,7 +8,7 @@
 
 #define CHOICES                                                                                    \
     "{\"choices\":[{\"bits\":8,\"observer\":\"percentile\"},{\"bits\":4,\"observer\":\"mse\"},"    \
-    "{\"bits\":3,\"observer\":\"kl\"},{\"bits\":6}]}"
+    "{\"bits\":3,\"observer\":\"minmax\"},{\"bits\":6}]}"
 
 static void assert_same_quants(const struct msc_quantizer *a, const struct msc_quantizer *b) {
     for (int32_t s = 0; s < msc_quantizer_sites(a)->n_sites; s++) {

@@ -27,7 +27,6 @@ static void test_tools_quantizer_options__default_options(void **state) {
         assert_int_equal(o.choices[i].observers[MSC_SITE_WEIGHT], MSC_OBSERVER_MINMAX);
         assert_int_equal(o.choices[i].observers[MSC_SITE_ACTIVATION], MSC_OBSERVER_MINMAX);
     }
-    assert_true(o.ends_together);
     assert_int_equal(o.group, MSC_GROUP_TENSOR);
     assert_true(o.weights.is_symmetric && o.weights.is_per_channel);
     assert_false(o.activations.is_symmetric);
@@ -66,7 +65,6 @@ static void test_tools_quantizer_options__observers(void **state) {
         assert_string_equal(o.choices[0].label, rows[i].label);
         assert_int_equal(o.choices[0].observers[MSC_SITE_WEIGHT], rows[i].of_weights);
         assert_int_equal(o.choices[0].observers[MSC_SITE_ACTIVATION], rows[i].of_activations);
-        assert_false(o.ends_together);
         msc_arena_finish(&arena);
     }
 }
@@ -78,12 +76,12 @@ static void test_tools_quantizer_options__labels(void **state) {
     assert_ok(read_options(
         &o, &arena,
         "{\"target\":\"onnx\",\"group\":\"joint\",\"choices\":[{\"float\":true},{\"bits\":16},"
-        "{\"bits\":2,\"observer\":\"kl\",\"scale\":0.5},"
+        "{\"bits\":2,\"observer\":\"percentile\",\"scale\":0.5},"
         "{\"observer\":\"percentile\",\"percentile\":99.5}],\"fix\":{\"a*\":\"16\",\"b\":\"float\"}"
         ",\"include\":[\"*\"],\"exclude\":[\"q?\",\"r\"]}"));
     assert_string_equal(o.choices[0].label, "float");
     assert_string_equal(o.choices[1].label, "16");
-    assert_string_equal(o.choices[2].label, "2 kl x0.5");
+    assert_string_equal(o.choices[2].label, "2 percentile 99.99 x0.5");
     assert_string_equal(o.choices[3].label, "8 percentile 99.5");
     assert_int_equal(o.group, MSC_GROUP_JOINT);
     assert_int_equal(o.n_fixed, 2);
@@ -144,8 +142,6 @@ static void test_tools_quantizer_options__bad_options(void **state) {
         {"{\"choices\":[{\"bits\":\"8\"}]}", "bits"},
         {"{\"choices\":[{\"bits\":4,\"group_size\":16}]}",
          "group_size is 16, expected 32, 64 or 128"},
-        {"{\"choices\":[{\"bits\":4,\"group_size\":32,\"observer\":\"kl\"}]}",
-         "kl needs more values than a group has"},
         {"{\"target\":\"openvino\",\"choices\":[{\"bits\":8,\"group_size\":32}]}",
          "remove env.choices[0] (\"8 g32\")"},
         {"{\"choices\":[{\"type\":\"float8\"}]}",
@@ -160,15 +156,12 @@ static void test_tools_quantizer_options__bad_options(void **state) {
         {"{\"choices\":[{\"bits\":8,\"scale\":0}]}", "scale is 0"},
         {"{\"choices\":[{\"bits\":8,\"percentile\":50}]}", "percentile is 50"},
         {"{\"choices\":[{\"bits\":8,\"observer\":\"max\"}]}", "unknown observer \"max\""},
-        {"{\"choices\":[{\"bits\":8},{\"bits\":8,\"observer\":\"minmax\"}]}",
+        {"{\"choices\":[{\"bits\":8},{\"bits\":8}]}",
          "env.choices[1]: the same as env.choices[0] (\"8\")"},
         {"{\"observers\":{\"weights\":\"max\"}}",
          "env.observers (besides auto): unknown observer \"max\""},
         {"{\"observers\":{\"weight\":\"mse\"}}", "did you mean \"weights\""},
         {"{\"observers\":\"mse\"}", "observers"},
-        {"{\"observers\":{},\"choices\":[{\"bits\":8,\"observer\":\"kl\"}]}",
-         "kl is no longer offered"},
-        {"{\"observers\":{\"weights\":\"kl\"}}", "kl is no longer offered"},
         {"{\"observers\":{},\"choices\":[{\"bits\":8,\"observer\":\"mse\"},{\"bits\":8,"
          "\"observer\":"
          "\"mse\"}]}",

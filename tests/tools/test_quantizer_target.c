@@ -41,7 +41,7 @@ static void test_tools_quantizer_target__hard_swish(void **state) {
     (void)state;
     open_quantizer(&c, &q, w, b,
                    "{\"target\":\"onnxruntime\",\"sites\":\"all\",\"choices\":[{\"bits\":8},"
-                   "{\"bits\":8,\"observer\":\"mse\"},{\"bits\":6,\"observer\":\"kl\"}]}");
+                   "{\"bits\":8,\"observer\":\"mse\"},{\"bits\":6,\"observer\":\"percentile\"}]}");
     double most = 0;
     const struct msc_array *x = quantize_array(4, DIMS(QUANTIZE_SAMPLES, 2, 6, 6), 11);
     for (int64_t i = 0; i < msc_array_n_elements(x); i++) {

@@ -149,9 +149,8 @@ static void expect_refused(const char *text, const char *message) {
     cJSON_Delete(json);
 }
 
-#define EDIT(rest)                                                                                 \
-    "{\"schema\":\"mscgym.strategy.1\",\"edits\":[{\"site\":\"w\",\"tensor\":\"w\",\"choice\":"    \
-    "\"8\"," rest "}]}"
+#define HEAD "{\"schema\":\"mscgym.strategy.1\",\"weights\":\"0123456789abcdef0123456789abcdef\","
+#define EDIT(rest) HEAD "\"edits\":[{\"site\":\"w\",\"tensor\":\"w\",\"choice\":\"8\"," rest "}]}"
 #define RANGE "\"bits\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1],\"zero_points\":[0],"
 
 static void test_tools_strategy__damaged_json(void **state) {
@@ -159,13 +158,12 @@ static void test_tools_strategy__damaged_json(void **state) {
         const char *text, *message;
     } rows[] = {
         {"{\"edits\":[]}", "s: not a strategy file (it has no \"schema\")"},
-        {"{\"schema\":\"mscgym.strategy.9\",\"edits\":[]}", "expected \"mscgym.strategy.2\""},
-        {"{\"schema\":\"mscgym.strategy.2\",\"edits\":[]}", "weights"},
-        {"{\"schema\":\"mscgym.strategy.2\",\"weights\":\"x\",\"edits\":[]}",
+        {"{\"schema\":\"mscgym.strategy.9\",\"edits\":[]}", "expected \"mscgym.strategy.1\""},
+        {"{\"schema\":\"mscgym.strategy.1\",\"edits\":[]}", "weights"},
+        {"{\"schema\":\"mscgym.strategy.1\",\"weights\":\"x\",\"edits\":[]}",
          "s: weights: \"x\" is not a hash"},
-        {"{\"schema\":\"mscgym.strategy.1\",\"weights\":\"x\",\"edits\":[]}", "weights"},
-        {"{\"schema\":\"mscgym.strategy.1\",\"edits\":[4]}", "s: edits[0]: expected an object"},
-        {"{\"schema\":\"mscgym.strategy.1\",\"edit\":[]}", "edits"},
+        {HEAD "\"edits\":[4]}", "s: edits[0]: expected an object"},
+        {HEAD "\"edit\":[]}", "edits"},
         {EDIT("\"bits\":1,\"low\":0,\"high\":1,\"axis\":-1,\"scales\":[1],\"zero_points\":[0]"),
          "edits[0]: bits is 1"},
         {EDIT("\"bits\":4,\"low\":-8,\"high\":15,\"axis\":-1,\"scales\":[1],\"zero_points\":[0]"),
@@ -344,12 +342,15 @@ static void test_tools_strategy__apply_to_other_model(void **state) {
         const struct msc_edit *edits[6] = {NULL};
         struct msc_strategy *s;
         struct msc_str text = {0};
+        char weights[MSC_HASH_TEXT_BYTES];
         cJSON *json;
         msc_str_printf(&text,
-                       "{\"schema\":\"mscgym.strategy.1\",\"edits\":[{\"site\":\"s\",\"tensor\":"
-                       "\"%s\",%s\"choice\":\"8\",\"bits\":8,\"low\":0,\"high\":255,\"axis\":%d,"
+                       "{\"schema\":\"mscgym.strategy.1\",\"weights\":\"%s\",\"edits\":["
+                       "{\"site\":\"s\",\"tensor\":\"%s\",%s\"choice\":\"8\",\"bits\":8,\"low\":0,"
+                       "\"high\":255,\"axis\":%d,"
                        "\"scales\":[%s],\"zero_points\":[%s]}]}",
-                       rows[i].tensor, rows[i].joints, rows[i].axis,
+                       msc_hash_format(weights, msc_graph_weights_hash(f.graph)), rows[i].tensor,
+                       rows[i].joints, rows[i].axis,
                        rows[i].n == 1   ? "1"
                        : rows[i].n == 2 ? "1,1"
                                         : "1,1,1",

@@ -25,7 +25,7 @@ damage() {
     half) head -c $(($(stat -c %s whole) / 2)) whole >"$1" ;;
     empty) : >"$1" ;;
     binary) head -c 2000 digits.onnx >"$1" ;;
-    version) sed 's/"mscgym.strategy.2"/"mscgym.strategy.7"/' whole >"$1" ;;
+    version) sed 's/"mscgym.strategy.1"/"mscgym.strategy.7"/' whole >"$1" ;;
     text) echo notes >"$1" ;;
     esac
 }

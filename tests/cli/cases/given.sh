@@ -164,7 +164,7 @@ cp kept c/msc_quantize.json
 refused c
 
 echo "== damaged"
-for how in 'head -c 300' 'tr \\042 !' 'sed s/strategy.2/strategy.9/' true; do
+for how in 'head -c 300' 'tr \\042 !' 'sed s/strategy.1/strategy.9/' true; do
     rm -rf h && mkdir h
     config h "$plain"
     $how <kept >h/msc_quantize.json

@@ -15,7 +15,7 @@ search() {
 }
 tiny d
 # Its record says a GPU; jobs have one each.
-timeout 20 mscgym search d.json --quiet --numerics 'vulkan/6 NVIDIA A100, …' --cluster slurm:1 \
+timeout 20 mscgym search d.json --quiet --numerics 'vulkan/1 NVIDIA A100, …' --cluster slurm:1 \
     --worker-program "$program" 2>&1 | grep -o 'no worker is left'
 grep -o -e '--gres=[^ ]*' words.txt
 rm words.txt

@@ -1,4 +1,4 @@
-# Which observer finds a range where a choice does not say, in configurations and in records of before.
+# Which observer finds the range of a choice that names none.
 . "$(dirname "$0")/../lib.sh"
 observers() { # choice and observer of each edit of the strategy
     jq -r '.edits[] | [.site, .choice, .observer] | join(" ")' "$1/msc_quantize.json"
@@ -17,24 +17,9 @@ mscgym search said.json --quiet >/dev/null
 observers said
 eight unknown '"observers": {"activations": "max"}'
 try mscgym search unknown.json
-eight kl '"fix": {}'
-sed -i 's/{"bits": 8}/{"bits": 8, "observer": "kl"}/' kl.json
-try mscgym search kl.json
 
 # A named one is another choice than none, of the tensors where it is another observer.
 tiny named
 sed -i 's/{"bits": 4}/{"bits": 8, "observer": "mse"}/' named.json
 mscgym search named.json --quiet >/dev/null
 head -n 1 named/tiny.jsonl | jq -c '.space.tasks[]'
-
-# A record keeps what it began with: its configuration goes on with it where it says nothing else.
-cp "$FILES/tiny.onnx" "$FILES/inputs.npz" "$FILES/labels.npy" .
-cp -r "$FILES/../../records/files/schema_2" old
-cp old/tiny.jsonl.params old/tiny_stopped.jsonl.params
-head -n 1 old/tiny.jsonl |
-    jq '.config | .quantize.gym[0] |= (del(.folder) | .record = "tiny_stopped.jsonl")' >old/old.json
-mscgym search old/old.json --accept-new-numerics --quiet >/dev/null
-mscgym show old/tiny_stopped.jsonl --canonical | grep -c '"trial"'
-head -n 1 old/tiny_stopped.jsonl | jq -c .env.params.observers
-jq '.quantize.gym[0].env.observers = {}' old/old.json >old/new.json
-try mscgym search old/new.json

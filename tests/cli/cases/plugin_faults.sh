@@ -3,7 +3,7 @@
 ulimit -c 0
 cp "$FAULTS" faults.so
 mkfifo pipe.so
-for fault in "no name" "endless params" "abi" "abi 2" "crash"; do
+for fault in "no name" "endless params" "abi" "later abi" "crash"; do
     MSC_FAULT=$fault try mscgym envs ./faults.so
     MSC_FAULT=$fault try mscgym agents ./faults.so --json
 done
