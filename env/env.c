@@ -131,7 +131,7 @@ enum msc_status msc_env_create_version(struct msc_env **out, const struct msc_en
         return MSC_FAIL(MSC_E_NOMEM, "environment %s: out of memory", def->name);
     }
     env->def = def;
-    env->version = msc_trial_runs_has(def) ? msc_trial_runs_version(version, config) : def->version;
+    env->version = def->runs ? msc_trial_runs_version(version, config) : def->version;
     env->config = config;
     env->host = *host;
     env->host.abi = MSC_ENV_ABI;

@@ -3,7 +3,6 @@
 #include "base/alloc.h"
 #include "data/dataset.h"
 #include "env/env.h"
-#include "env/env_quantize.h"
 #include "env/joint_internal.h"
 #include "env/whole.h"
 #include "tools/strategy.h"
@@ -306,20 +305,9 @@ static enum msc_status joint_init(struct msc_env *env) {
     return MSC_OK;
 }
 
-static const struct msc_space *joint_space(const struct msc_env *env) {
-    const struct msc_joint_env *j = msc_env_state(env);
-    return &j->space;
-}
-
-static enum msc_status joint_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]) {
+static struct msc_trial_runs *joint_runs(const struct msc_env *env) {
     struct msc_joint_env *j = msc_env_state(env);
-    return msc_trial_runs_reference(&j->bits.runs, env, metrics);
-}
-
-static enum msc_status joint_reevaluate(struct msc_env *env, const uint32_t choices[],
-                                        unsigned what, cJSON **out) {
-    struct msc_joint_env *j = msc_env_state(env);
-    return msc_trial_runs_reevaluate(&j->bits.runs, env, choices, what, out);
+    return &j->bits.runs;
 }
 
 // ---- Strategies -------------------------------------------------------------------------------
@@ -383,43 +371,27 @@ static enum msc_status joint_edits(struct msc_env *env, const uint32_t choices[]
     return status;
 }
 
-// ---- Identity ---------------------------------------------------------------------------------
-
-static struct msc_hash joint_identity(const struct msc_env *env) {
-    return msc_env_quantize.identity(env);
-}
-
-static enum msc_status joint_describe(const struct msc_env *env, cJSON *object) {
-    return msc_env_quantize.describe(env, object);
-}
-
 static void joint_finish(struct msc_env *env) {
     struct msc_joint_env *j = msc_env_state(env);
     msc_pruned_edits_destroy(j->edits);
     msc_pruner_destroy(j->channels.pruner);
-    msc_env_quantize.finish(env);
+    msc_quantize__finish(env);
 }
 
 const struct msc_env_def msc_env_joint = {
-    .abi = MSC_ENV_ABI,
+    MSC_TRIAL_RUNS_DEFINITION,
     .name = "joint",
     .summary = "which channels stay, and bits of what is left, in one space",
     .version = MSC_TRIAL_RUNS_VERSION,
-    .needs = MSC_ENV_NEEDS_GRAPH | MSC_ENV_NEEDS_DATASET | MSC_ENV_NEEDS_BACKEND,
+    .decides = MSC_ENV_DECIDES_CHANNELS | MSC_ENV_DECIDES_BITS,
     .state_size = sizeof(struct msc_joint_env),
     .params = joint_params,
     .complete = joint_complete,
     .metric = msc_joint_env__metric,
     .init = joint_init,
-    .space = joint_space,
-    .evaluate = msc_trial_runs_evaluate,
-    .batches = msc_trial_runs_batches,
-    .evaluate_part = msc_trial_runs_evaluate_part,
-    .partial_loss = msc_trial_runs_partial_loss,
-    .reference = joint_reference,
+    .runs = joint_runs,
     .edits = joint_edits,
-    .reevaluate = joint_reevaluate,
-    .identity = joint_identity,
-    .describe = joint_describe,
+    .identity = msc_quantize__identity,
+    .describe = msc_quantize__describe,
     .finish = joint_finish,
 };

@@ -142,20 +142,9 @@ static enum msc_status prune_init(struct msc_env *env) {
     return MSC_OK;
 }
 
-static const struct msc_space *prune_space(const struct msc_env *env) {
-    const struct msc_prune_env *z = msc_env_state(env);
-    return &z->space.space;
-}
-
-static enum msc_status prune_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]) {
+static struct msc_trial_runs *prune_runs(const struct msc_env *env) {
     struct msc_prune_env *z = msc_env_state(env);
-    return msc_trial_runs_reference(&z->runs, env, metrics);
-}
-
-static enum msc_status prune_reevaluate(struct msc_env *env, const uint32_t choices[],
-                                        unsigned what, cJSON **out) {
-    struct msc_prune_env *z = msc_env_state(env);
-    return msc_trial_runs_reevaluate(&z->runs, env, choices, what, out);
+    return &z->runs;
 }
 
 // ---- Strategies -------------------------------------------------------------------------------
@@ -247,23 +236,17 @@ out:
 
 static struct msc_hash prune_identity(const struct msc_env *env) {
     const struct msc_prune_env *z = msc_env_state(env);
-    const struct msc_env_host *host = msc_env_whole_host(env);
-    struct msc_hash h = msc_graph_hash(host->graph);
-    h = msc_hash_combine(h, msc_graph_weights_hash(host->graph));
-    h = msc_hash_combine(h, msc_dataset_hash(host->dataset));
+    const struct msc_env_host *host = msc_env_host(env);
+    struct msc_hash h = msc_trial_runs_hash_inputs(env);
     h = host->base ? msc_hash_combine(h, msc_strategy_hash(host->base)) : h;
     return msc_hash_combine(h, z->parameters);
 }
 
 static enum msc_status prune_describe(const struct msc_env *env, cJSON *object) {
     const struct msc_prune_env *z = msc_env_state(env);
-    const struct msc_env_host *host = msc_env_whole_host(env);
+    const struct msc_env_host *host = msc_env_host(env);
     char text[MSC_HASH_TEXT_BYTES];
-    MSC_TRY(msc_json_add_text(object, "graph", msc_hash_format(text, msc_graph_hash(host->graph))));
-    MSC_TRY(msc_json_add_text(object, "weights",
-                              msc_hash_format(text, msc_graph_weights_hash(host->graph))));
-    MSC_TRY(msc_json_add_text(object, "dataset",
-                              msc_hash_format(text, msc_dataset_hash(host->dataset))));
+    MSC_TRY(msc_trial_runs_describe_inputs(env, object));
     if (host->base) {
         MSC_TRY(msc_json_add_text(object, "base_strategy",
                                   msc_hash_format(text, msc_strategy_hash(host->base))));
@@ -278,24 +261,18 @@ static void prune_finish(struct msc_env *env) {
 }
 
 const struct msc_env_def msc_env_prune = {
-    .abi = MSC_ENV_ABI,
+    MSC_TRIAL_RUNS_DEFINITION,
     .name = "prune",
     .summary = "how many channels stay of each group of them, and weights of each, by distill loss",
     .version = MSC_TRIAL_RUNS_VERSION,
-    .needs = MSC_ENV_NEEDS_GRAPH | MSC_ENV_NEEDS_DATASET | MSC_ENV_NEEDS_BACKEND,
+    .decides = MSC_ENV_DECIDES_CHANNELS,
     .state_size = sizeof(struct msc_prune_env),
     .params = msc_prune_env__params,
     .complete = msc_prune_env__complete,
     .metric = msc_prune_env__metric,
     .init = prune_init,
-    .space = prune_space,
-    .evaluate = msc_trial_runs_evaluate,
-    .batches = msc_trial_runs_batches,
-    .evaluate_part = msc_trial_runs_evaluate_part,
-    .partial_loss = msc_trial_runs_partial_loss,
-    .reference = prune_reference,
+    .runs = prune_runs,
     .edits = prune_edits,
-    .reevaluate = prune_reevaluate,
     .identity = prune_identity,
     .describe = prune_describe,
     .finish = prune_finish,

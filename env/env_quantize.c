@@ -209,20 +209,9 @@ static enum msc_status quantize_init(struct msc_env *env) {
     return MSC_OK;
 }
 
-static const struct msc_space *quantize_space(const struct msc_env *env) {
-    const struct msc_quantize *z = msc_env_state(env);
-    return &z->space.space;
-}
-
-static enum msc_status quantize_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]) {
+static struct msc_trial_runs *quantize_runs(const struct msc_env *env) {
     struct msc_quantize *z = msc_env_state(env);
-    return msc_trial_runs_reference(&z->runs, env, metrics);
-}
-
-static enum msc_status quantize_reevaluate(struct msc_env *env, const uint32_t choices[],
-                                           unsigned what, cJSON **out) {
-    struct msc_quantize *z = msc_env_state(env);
-    return msc_trial_runs_reevaluate(&z->runs, env, choices, what, out);
+    return &z->runs;
 }
 
 int32_t msc_quantize__choice_of_site(const struct msc_quantize *z, int32_t site,
@@ -286,33 +275,26 @@ static struct msc_hash base_hash(const struct msc_env_host *host) {
     return host->base ? msc_strategy_hash(host->base) : (struct msc_hash){0, 0};
 }
 
-static struct msc_hash quantize_identity(const struct msc_env *env) {
+struct msc_hash msc_quantize__identity(const struct msc_env *env) {
     const struct msc_quantize *z = msc_env_state(env);
-    const struct msc_env_host *host = msc_env_whole_host(env);
-    struct msc_hash h = msc_graph_hash(host->graph);
-    h = msc_hash_combine(h, msc_graph_weights_hash(host->graph));
-    h = msc_hash_combine(h, msc_dataset_hash(host->dataset));
-    h = msc_hash_combine(h, base_hash(host));
+    struct msc_hash h = msc_trial_runs_hash_inputs(env);
+    h = msc_hash_combine(h, base_hash(msc_env_host(env)));
     return msc_hash_combine(h, z->parameters);
 }
 
-static enum msc_status quantize_describe(const struct msc_env *env, cJSON *object) {
+enum msc_status msc_quantize__describe(const struct msc_env *env, cJSON *object) {
     const struct msc_quantize *z = msc_env_state(env);
-    const struct msc_env_host *host = msc_env_whole_host(env);
     char text[MSC_HASH_TEXT_BYTES];
-    MSC_TRY(msc_json_add_text(object, "graph", msc_hash_format(text, msc_graph_hash(host->graph))));
-    MSC_TRY(msc_json_add_text(object, "weights",
-                              msc_hash_format(text, msc_graph_weights_hash(host->graph))));
-    MSC_TRY(msc_json_add_text(object, "dataset",
-                              msc_hash_format(text, msc_dataset_hash(host->dataset))));
-    MSC_TRY(msc_json_add_text(object, "base_strategy", msc_hash_format(text, base_hash(host))));
+    struct msc_hash base = base_hash(msc_env_host(env));
+    MSC_TRY(msc_trial_runs_describe_inputs(env, object));
+    MSC_TRY(msc_json_add_text(object, "base_strategy", msc_hash_format(text, base)));
     if (z->asks_for_latency) {
         MSC_TRY(msc_json_add_text(object, "latency_of", z->latency.table.of));
     }
     return msc_json_add_text(object, "params_hash", msc_hash_format(text, z->parameters));
 }
 
-static void quantize_finish(struct msc_env *env) {
+void msc_quantize__finish(struct msc_env *env) {
     struct msc_quantize *z = msc_env_state(env);
     msc_trial_runs_finish(&z->runs);
     msc_bias_edits_destroy(z->bias_edits);
@@ -320,25 +302,19 @@ static void quantize_finish(struct msc_env *env) {
 }
 
 const struct msc_env_def msc_env_quantize = {
-    .abi = MSC_ENV_ABI,
+    MSC_TRIAL_RUNS_DEFINITION,
     .name = "quantize",
     .summary = "bits and ranges of weights and activations, by distill loss",
     .version = MSC_TRIAL_RUNS_VERSION,
-    .needs = MSC_ENV_NEEDS_GRAPH | MSC_ENV_NEEDS_DATASET | MSC_ENV_NEEDS_BACKEND,
+    .decides = MSC_ENV_DECIDES_BITS,
     .state_size = sizeof(struct msc_quantize),
     .params = msc_quantize__params,
     .complete = msc_quantize__complete,
     .metric = msc_quantize_metric,
     .init = quantize_init,
-    .space = quantize_space,
-    .evaluate = msc_trial_runs_evaluate,
-    .batches = msc_trial_runs_batches,
-    .evaluate_part = msc_trial_runs_evaluate_part,
-    .partial_loss = msc_trial_runs_partial_loss,
-    .reference = quantize_reference,
+    .runs = quantize_runs,
     .edits = quantize_edits,
-    .reevaluate = quantize_reevaluate,
-    .identity = quantize_identity,
-    .describe = quantize_describe,
-    .finish = quantize_finish,
+    .identity = msc_quantize__identity,
+    .describe = msc_quantize__describe,
+    .finish = msc_quantize__finish,
 };

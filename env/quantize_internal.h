@@ -141,6 +141,10 @@ enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_qua
 // and MSC_FIXED_FLOAT.
 int32_t msc_quantize__choice_of_site(const struct msc_quantize *z, int32_t site,
                                      const uint32_t choices[]);
+// The environment's `identity`, `describe` and `finish`, for a state that begins with a struct msc_quantize.
+struct msc_hash msc_quantize__identity(const struct msc_env *env);
+enum msc_status msc_quantize__describe(const struct msc_env *env, cJSON *object);
+void msc_quantize__finish(struct msc_env *env);
 // The edits of a point over those that the search started from. *out is owned by the caller.
 enum msc_status msc_quantize__make_strategy(struct msc_strategy **out, const struct msc_env *env,
                                             const uint32_t choices[]);

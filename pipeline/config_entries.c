@@ -90,12 +90,12 @@ static bool has_param(const struct msc_param params[], const char *name) {
     return false;
 }
 
-static bool is_prune(const struct msc_config_entry *e) {
-    return strcmp(e->env_def->name, "prune") == 0;
+static bool decides_channels(const struct msc_config_entry *e) {
+    return (e->env_def->decides & MSC_ENV_DECIDES_CHANNELS) != 0;
 }
 
-static bool is_joint(const struct msc_config_entry *e) {
-    return strcmp(e->env_def->name, "joint") == 0;
+static bool decides_only_channels(const struct msc_config_entry *e) {
+    return e->env_def->decides == MSC_ENV_DECIDES_CHANNELS;
 }
 
 // Channels go as they do whatever runs the model: it says where the winner is measured.
@@ -107,7 +107,7 @@ static const char *prune_target(const struct msc_config_section *of) {
 static enum msc_status set_target(struct place *p) {
     struct msc_config_entry *e = p->entry;
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->env, "target");
-    if (p->section && is_prune(e)) {
+    if (p->section && decides_only_channels(e)) {
         e->target = prune_target(p->section);
         return MSC_OK;
     }
@@ -401,7 +401,7 @@ static enum msc_status read_rerank(struct place *p, const cJSON *object) {
 static enum msc_status read_distill(struct place *p, const cJSON *object) {
     MSC_TRY(msc_config__read_distill(p->config, &p->entry->distill, object,
                                      place_of_key(p, "distill")));
-    return !p->entry->distill || (p->section && !is_prune(p->entry) && !is_joint(p->entry))
+    return !p->entry->distill || (p->section && !decides_channels(p->entry))
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
                           "%s: distill is for searches of quantize, and improves their weights",
@@ -554,12 +554,12 @@ static enum msc_status check_prunes(const struct msc_config *c) {
     const struct msc_config_entry *before = NULL;
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct msc_config_entry *e = &c->entries[i];
-        if ((is_prune(e) || is_joint(e)) && before && !e->base) {
+        if (decides_channels(e) && before && !e->base) {
             return MSC_FAIL(MSC_E_INVALID,
                             "%s: %s takes channels away, which has to come before %s", c->path,
                             e->name, before->name);
         }
-        before = e->strategy_file && !is_prune(e) ? e : before;
+        before = e->strategy_file && !decides_only_channels(e) ? e : before;
     }
     return MSC_OK;
 }
