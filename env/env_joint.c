@@ -231,7 +231,7 @@ static enum msc_status read_options(struct msc_env *env, struct msc_joint_env *j
     MSC_TRY(read_channels(&j->channels, j->prune, arena));
     MSC_TRY(msc_prune_env__read_options(&j->channels, j->prune, arena));
     MSC_TRY(check_choices(&z->quantizer_options, &j->channels.options));
-    MSC_TRY(msc_trial_runs_choose(&z->runs, &z->distill_options, msc_joint_metric_rows, env));
+    MSC_TRY(msc_trial_runs_choose(&z->runs, &z->distill_options, msc_joint_metrics, env));
     z->distill_options.target = z->quantizer_options.all_sites ? z->quantizer_options.target : NULL;
     return MSC_OK;
 }

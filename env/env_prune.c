@@ -109,7 +109,7 @@ static enum msc_status prune_init(struct msc_env *env) {
     if (z->asked_command) {
         MSC_TRY(msc_command_read(&z->command, z->asked_command, "env.command", arena));
     }
-    MSC_TRY(msc_trial_runs_choose(&z->runs, &o, msc_prune_metric_rows, env));
+    MSC_TRY(msc_trial_runs_choose(&z->runs, &o, msc_prune_metrics, env));
     z->n_threads = host->n_threads;
     // A quarter of the memory, beside what the evaluator needs.
     MSC_TRY(msc_pruner_create(&z->pruner, host->graph, &z->options, host->memory_bytes / 4));

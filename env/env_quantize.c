@@ -177,8 +177,8 @@ static enum msc_status quantize_init(struct msc_env *env) {
     struct msc_quantize *z = msc_env_state(env);
     const struct msc_env_host *host = msc_env_host(env);
     MSC_TRY(msc_quantize__read_options(env, z));
-    MSC_TRY(msc_trial_runs_choose(&z->runs, &z->distill_options, msc_quantize_metric_rows, env));
-    z->asks_for_latency = msc_metrics_has(&z->runs.metrics, MSC_QUANTIZE_LATENCY);
+    MSC_TRY(msc_trial_runs_choose(&z->runs, &z->distill_options, msc_quantize_metrics, env));
+    z->asks_for_latency = msc_metrics_has(&z->runs.metrics, MSC_METRIC_LATENCY);
     z->distill_options.target = z->quantizer_options.all_sites ? z->quantizer_options.target : NULL;
     MSC_TRY(msc_quantizer_create(&z->quantizer, host->graph, &z->quantizer_options));
     msc_quantize__tell_dominated(z, host->log);

@@ -19,7 +19,7 @@ struct msc_joint_env {
     double references[MSC_MAX_METRICS]; // of the float model
 };
 
-extern const struct msc_metric_row msc_joint_metric_rows[];
+extern const struct msc_env_metric msc_joint_metrics[];
 // The environment's `metric`.
 const struct msc_metric *msc_joint_env__metric(size_t index);
 

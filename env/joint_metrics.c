@@ -393,48 +393,16 @@ static enum msc_status cost_macs(struct msc_metric_cost *out, const void *of) {
     return MSC_OK;
 }
 
-// In the order of the space. The first is the objective where none is given.
-const struct msc_metric_row msc_joint_metric_rows[] = {
-    MSC_METRIC_ROWS_OF_RUNS,
-    {.metric = {.name = "size_bytes",
-                .unit = "bytes",
-                .help = "all weights that are left: packed bits, scales and zero points, and what "
-                        "stays float",
-                .is_exact = true},
-     .cost = cost_size},
-    {.metric = {.name = "size_ratio",
-                .unit = "",
-                .help = "size_bytes over that of the whole float model",
-                .is_exact = true},
-     .ratio_of = "size_bytes"},
-    {.metric = {.name = "bit_ops",
-                .unit = "",
-                .help = "multiply-accumulates that are left times bits of both factors, for one "
-                        "sample",
-                .is_exact = true},
-     .cost = cost_bit_ops},
-    {.metric = {.name = "bit_ops_ratio",
-                .unit = "",
-                .help = "bit_ops over that of the whole float model",
-                .is_exact = true},
-     .ratio_of = "bit_ops"},
-    {.metric = {.name = "macs",
-                .unit = "",
-                .help = "multiply-accumulates for one sample",
-                .is_exact = true},
-     .cost = cost_macs},
-    {.metric = {.name = "macs_ratio",
-                .unit = "",
-                .help = "macs over that of the whole model",
-                .is_exact = true},
-     .ratio_of = "macs"},
-    {.metric = {.name = NULL}},
+const struct msc_env_metric msc_joint_metrics[] = {
+    {.name = "size_bytes", .cost = cost_size},
+    {.name = "size_ratio"},
+    {.name = "bit_ops", .cost = cost_bit_ops},
+    {.name = "bit_ops_ratio"},
+    {.name = "macs", .cost = cost_macs},
+    {.name = "macs_ratio"},
+    {.name = NULL},
 };
 
-enum { N_ROWS = sizeof(msc_joint_metric_rows) / sizeof(msc_joint_metric_rows[0]) - 1 };
-
-_Static_assert(N_ROWS <= MSC_MAX_METRICS, "a space has no room for as many metrics");
-
 const struct msc_metric *msc_joint_env__metric(size_t index) {
-    return index < N_ROWS ? &msc_joint_metric_rows[index].metric : NULL;
+    return msc_metric_at(msc_joint_metrics, index);
 }

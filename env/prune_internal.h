@@ -106,7 +106,7 @@ struct msc_prune_env {
 // clang-format on
 
 extern const struct msc_param msc_prune_env__params[];
-extern const struct msc_metric_row msc_prune_metric_rows[];
+extern const struct msc_env_metric msc_prune_metrics[];
 // The environment's `metric`.
 const struct msc_metric *msc_prune_env__metric(size_t index);
 

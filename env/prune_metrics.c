@@ -153,7 +153,7 @@ static enum msc_status add_sparse(struct msc_metric_cost *out, const struct msc_
     return MSC_OK;
 }
 
-// ---- The table --------------------------------------------------------------------------------
+// ---- The list ---------------------------------------------------------------------------------
 
 static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     const struct msc_prune_costing *c = of;
@@ -170,39 +170,15 @@ static enum msc_status cost_macs(struct msc_metric_cost *out, const void *of) {
     return MSC_OK;
 }
 
-// In the order of the space. The first is the objective where none is given.
-const struct msc_metric_row msc_prune_metric_rows[] = {
-    MSC_METRIC_ROWS_OF_RUNS,
-    {.metric = {.name = "size_bytes",
-                .unit = "bytes",
-                .help = "all weights that are left; of sparse ones those that are not 0, and where",
-                .is_exact = true},
-     .cost = cost_size},
-    {.metric = {.name = "size_ratio",
-                .unit = "",
-                .help = "size_bytes over that of the whole model",
-                .is_exact = true},
-     .ratio_of = "size_bytes"},
-    {.metric = {.name = "macs",
-                .unit = "",
-                .help = "multiply-accumulates for one sample",
-                .is_exact = true},
-     .cost = cost_macs},
-    {.metric = {.name = "macs_ratio",
-                .unit = "",
-                .help = "macs over that of the whole model",
-                .is_exact = true},
-     .ratio_of = "macs"},
-    {.metric = MSC_METRIC_OF_COMMAND,
-     .needs = MSC_METRIC_NEEDS_ASKING | MSC_METRIC_NEEDS_COMMAND,
-     .measure = msc_prune_env__run_command},
-    {.metric = {.name = NULL}},
+const struct msc_env_metric msc_prune_metrics[] = {
+    {.name = "size_bytes", .cost = cost_size},
+    {.name = "size_ratio"},
+    {.name = "macs", .cost = cost_macs},
+    {.name = "macs_ratio"},
+    {.name = "command", .measure = msc_prune_env__run_command},
+    {.name = NULL},
 };
 
-enum { N_ROWS = sizeof(msc_prune_metric_rows) / sizeof(msc_prune_metric_rows[0]) - 1 };
-
-_Static_assert(N_ROWS <= MSC_MAX_METRICS, "a space has no room for as many metrics");
-
 const struct msc_metric *msc_prune_env__metric(size_t index) {
-    return index < N_ROWS ? &msc_prune_metric_rows[index].metric : NULL;
+    return msc_metric_at(msc_prune_metrics, index);
 }

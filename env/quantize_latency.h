@@ -24,8 +24,6 @@
 
 #include "env/quantize_metrics.h"
 
-#define MSC_QUANTIZE_LATENCY "latency_us"
-
 struct msc_bias_edits;
 
 // Sites, ascending; `is_never`: whatever they are, it does not happen.

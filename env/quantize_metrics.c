@@ -1,4 +1,4 @@
-// The table of metrics, after the functions that its rows name.
+// The metrics that quantising computes from choices: their functions, then the list of them.
 #include "env/quantize_metrics.h"
 
 #include "base/alloc.h"
@@ -252,65 +252,21 @@ static enum msc_status measure_command(double *out, const struct msc_env *env,
     return msc_metric_command_run(out, &c, msc_env_host(env));
 }
 
-// ---- The table --------------------------------------------------------------------------------
+// ---- The list ---------------------------------------------------------------------------------
 
-// In the order of the space. The first is the objective where none is given.
-const struct msc_metric_row msc_quantize_metric_rows[] = {
-    MSC_METRIC_ROWS_OF_RUNS,
-    {.metric = {.name = "size_bytes",
-                .unit = "bytes",
-                .help = "all weights: packed bits, scales and zero points, and what stays float",
-                .is_exact = true},
-     .cost = cost_size},
-    {.metric = {.name = "size_ratio",
-                .unit = "",
-                .help = "size_bytes over that of the float model",
-                .is_exact = true},
-     .ratio_of = "size_bytes"},
-    {.metric = {.name = "bit_ops",
-                .unit = "",
-                .help = "multiply-accumulates times bits of both factors, for one sample",
-                .is_exact = true},
-     .cost = cost_bit_ops},
-    {.metric = {.name = "bit_ops_ratio",
-                .unit = "",
-                .help = "bit_ops over that of the float model",
-                .is_exact = true},
-     .ratio_of = "bit_ops"},
-    {.metric = {.name = "macs",
-                .unit = "",
-                .help = "multiply-accumulates for one sample",
-                .is_exact = true},
-     .cost = cost_macs},
-    {.metric = {.name = MSC_QUANTIZE_LATENCY,
-                .unit = "us",
-                .help =
-                    "of one run in the target's runtime where it is installed, else by mscgym's "
-                    "cpu kernels: by a table that is measured first; only where it is asked for",
-                .is_exact = true},
-     .needs = MSC_METRIC_NEEDS_ASKING,
-     .cost = msc_quantize_cost_latency},
-    {.metric = {.name = "latency_ratio",
-                .unit = "",
-                .help = MSC_QUANTIZE_LATENCY " over that of the float model",
-                .is_exact = true},
-     .needs = MSC_METRIC_NEEDS_ASKING,
-     .ratio_of = MSC_QUANTIZE_LATENCY},
-    {.metric = {.name = "file_bytes",
-                .unit = "bytes",
-                .help = "of the exported file without metadata; only where it is asked for"},
-     .needs = MSC_METRIC_NEEDS_ASKING,
-     .measure = measure_file},
-    {.metric = MSC_METRIC_OF_COMMAND,
-     .needs = MSC_METRIC_NEEDS_ASKING | MSC_METRIC_NEEDS_COMMAND,
-     .measure = measure_command},
-    {.metric = {.name = NULL}},
+const struct msc_env_metric msc_quantize_metrics[] = {
+    {.name = "size_bytes", .cost = cost_size},
+    {.name = "size_ratio"},
+    {.name = "bit_ops", .cost = cost_bit_ops},
+    {.name = "bit_ops_ratio"},
+    {.name = "macs", .cost = cost_macs},
+    {.name = MSC_METRIC_LATENCY, .cost = msc_quantize_cost_latency},
+    {.name = "latency_ratio"},
+    {.name = "file_bytes", .measure = measure_file},
+    {.name = "command", .measure = measure_command},
+    {.name = NULL},
 };
 
-enum { N_ROWS = sizeof(msc_quantize_metric_rows) / sizeof(msc_quantize_metric_rows[0]) - 1 };
-
-_Static_assert(N_ROWS <= MSC_MAX_METRICS, "a space has no room for as many metrics");
-
 const struct msc_metric *msc_quantize_metric(size_t index) {
-    return index < N_ROWS ? &msc_quantize_metric_rows[index].metric : NULL;
+    return msc_metric_at(msc_quantize_metrics, index);
 }

@@ -1,11 +1,11 @@
-// What the quantize environment can measure: the table of env/quantize_metrics.c.
+// The metrics that the quantize environment computes from choices (struct msc_env_metric).
 #ifndef MSC_ENV_QUANTIZE_METRICS_H
 #define MSC_ENV_QUANTIZE_METRICS_H
 
 #include "env/metrics.h"
 #include "env/quantize_space.h"
 
-extern const struct msc_metric_row msc_quantize_metric_rows[];
+extern const struct msc_env_metric msc_quantize_metrics[];
 // The environment's `metric`.
 const struct msc_metric *msc_quantize_metric(size_t index);
 

@@ -375,7 +375,7 @@ static enum msc_status space_build_baselines(struct builder *b) {
 // Where latency counts, one plan more to begin with.
 static enum msc_status space_add_quickest(struct builder *b) {
     struct msc_space *space = &b->out->space;
-    const struct msc_cost *cost = msc_space_find_cost(space, MSC_QUANTIZE_LATENCY);
+    const struct msc_cost *cost = msc_space_find_cost(space, MSC_METRIC_LATENCY);
     const uint32_t *quickest = NULL;
     if (cost) {
         MSC_TRY(msc_quantize_find_quickest(&quickest, space, cost, b->arena));

@@ -23,9 +23,9 @@ unsigned msc_trial_runs_version(unsigned asked, const struct cJSON *config) {
 }
 
 enum msc_status msc_trial_runs_choose(struct msc_trial_runs *r, struct msc_distill_options *o,
-                                      const struct msc_metric_row table[],
+                                      const struct msc_env_metric list[],
                                       const struct msc_env *env) {
-    MSC_TRY(msc_metrics_choose(&r->metrics, table, msc_env_host(env), msc_env_config(env)));
+    MSC_TRY(msc_metrics_choose(&r->metrics, list, msc_env_host(env), msc_env_config(env)));
     o->metrics = r->metrics.sampled;
     o->n_metrics = r->metrics.n_sampled;
     o->is_by_sample = msc_env_version(env) < MSC_TRIAL_RUNS_BY_BATCH;

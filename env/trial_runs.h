@@ -8,7 +8,7 @@
 //
 //     struct msc_trial_runs *r = &state->runs;  // in init
 //     r->fill = fill_edits, r->fill_alone = fill_one, r->payload = state;
-//     MSC_TRY(msc_trial_runs_choose(r, &options, rows, env));
+//     MSC_TRY(msc_trial_runs_choose(r, &options, metrics, env));
 //     MSC_TRY(msc_distill_create(&r->distill, host, host->dataset, &options));
 //     r->space = &state->space, r->references = state->references, r->n_slots = n_slots;
 //
@@ -57,9 +57,9 @@ enum { MSC_TRIAL_RUNS_BY_BATCH = 2, MSC_TRIAL_RUNS_OWN_KL = 3, MSC_TRIAL_RUNS_VE
 unsigned msc_trial_runs_version(unsigned asked, const struct cJSON *config);
 // The runs of an environment that has any, or NULL.
 struct msc_trial_runs *msc_trial_runs_of(const struct msc_env *env);
-// Chooses the metrics of a table, and has the loss measure them.
+// Chooses the metrics of an environment with this list, and has the loss measure them.
 enum msc_status msc_trial_runs_choose(struct msc_trial_runs *r, struct msc_distill_options *o,
-                                      const struct msc_metric_row table[],
+                                      const struct msc_env_metric list[],
                                       const struct msc_env *env);
 void msc_trial_runs_finish(struct msc_trial_runs *r); // accepts zeroed
 
