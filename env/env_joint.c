@@ -236,6 +236,20 @@ static enum msc_status read_options(struct msc_env *env, struct msc_joint_env *j
     return MSC_OK;
 }
 
+static enum msc_status prepare_channels(struct msc_env *env, void *payload) {
+    return msc_prune_env__prepare(env, payload);
+}
+
+static enum msc_status save_channels(const void *payload, struct msc_array_list *list) {
+    const struct msc_prune_env *channels = payload;
+    return msc_pruner_save(channels->pruner, list);
+}
+
+static enum msc_status load_channels(void *payload, const struct msc_array_list *list) {
+    struct msc_prune_env *channels = payload;
+    return msc_pruner_load(channels->pruner, list);
+}
+
 // Sites of both are the loss's.
 static enum msc_status make_tools(struct msc_env *env, struct msc_joint_env *j) {
     const struct msc_env_host *host = msc_env_host(env);
@@ -253,7 +267,9 @@ static enum msc_status make_tools(struct msc_env *env, struct msc_joint_env *j) 
     j->channels.runs.distill = z->runs.distill;
     MSC_TRY(msc_prune_env__keep_compared(&j->channels, host->graph));
     msc_pruner_tell_rounded(j->channels.pruner, host->log);
-    z->prune = &j->channels;
+    j->more =
+        (struct msc_quantize_more){prepare_channels, save_channels, load_channels, &j->channels};
+    z->more = &j->more;
     MSC_TRY(msc_quantize__get_parameters(env, z));
     return msc_pruned_edits_create(&j->edits, j->channels.pruner, z->quantizer);
 }

@@ -12,6 +12,7 @@ struct msc_joint_env {
     struct msc_quantize bits;
     struct msc_prune_env channels; // the same of groups; its runs have the loss, borrowed
     const cJSON *prune;            // parameters of groups
+    struct msc_quantize_more more; // the pruner's part of what is kept beside the record
 
     struct msc_pruned_edits *edits;
     size_t n_channel_tasks; // that come first

@@ -31,9 +31,8 @@ const struct msc_metric_row msc_metric_table[] = {
      .sample = msc_metric_is_correct},
     {.metric = {.name = "size_bytes",
                 .unit = "bytes",
-                .help =
-                    "all weights that are left, as they are stored: packed bits with scales and "
-                    "zero points, floats, and of sparse weights what is not 0, and where",
+                .help = "all weights as they are stored: packed bits, scales, zero points and "
+                        "floats; of sparse weights, what is not 0 and where",
                 .is_exact = true}},
     {.metric = {.name = "size_ratio",
                 .unit = "",

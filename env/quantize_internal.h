@@ -11,7 +11,13 @@
 #include "tools/bias_edits.h"
 #include "tools/command.h"
 
-struct msc_prune_env;
+// What an environment keeps with scales that quantises and does more, such as combined: orders of channels.
+struct msc_quantize_more {
+    enum msc_status (*prepare)(struct msc_env *env, void *payload); // after scales are found
+    enum msc_status (*save)(const void *payload, struct msc_array_list *list);
+    enum msc_status (*load)(void *payload, const struct msc_array_list *list);
+    void *payload;
+};
 
 struct msc_quantize {
     // Parameters. Those of the quantizer are read by msc_quantizer_read_options.
@@ -21,9 +27,8 @@ struct msc_quantize {
         *outputs;
     const cJSON *asked_command;
 
-    struct msc_command command; // where a metric asks for it
-    struct msc_prune_env
-        *prune; // of the environment joint, whose orders are kept with scales; or NULL
+    struct msc_command command;           // where a metric asks for it
+    const struct msc_quantize_more *more; // NULL: only scales
     struct msc_quantizer_options quantizer_options;
     struct msc_distill_options distill_options;
     struct msc_quantizer *quantizer;
@@ -121,15 +126,13 @@ void msc_quantize__tell_dominated(const struct msc_quantize *z, const struct msc
 // The edits [n_slots] of sites at a point, biases as they are.
 void msc_quantize__fill_sites(const struct msc_quantize *z, const uint32_t choices[],
                               const struct msc_edit *edits[]);
-// Those of one task alone.
+// All edits of a point; and those of one task.
+enum msc_status msc_quantize__fill(struct msc_quantize *z, const uint32_t choices[],
+                                   const struct msc_edit *edits[]);
 enum msc_status msc_quantize__fill_alone(struct msc_quantize *z, const uint32_t choices[],
                                          size_t task, const struct msc_edit *edits[]);
 // What biases become beside the edits of a point. Made once more, those of before are gone.
 enum msc_status msc_quantize__make_bias_edits(struct msc_env *env, struct msc_quantize *z);
-// Scales, integers, reference outputs and what the pruner needs, as arrays, and from such.
-enum msc_status msc_quantize__save(const struct msc_quantize *z, struct msc_array_list *list);
-enum msc_status msc_quantize__load(struct msc_quantize *z, const struct msc_array_list *list);
-
 // Fills `fixed`, once scales are there.
 enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quantize *z);
 // Scales, zero points, reference outputs and, where it is asked for, the table of latencies: read

@@ -13,6 +13,20 @@
 #define CONTENT "content"   // likewise
 #define ANEW "all that trials rest on is worked out anew"
 
+enum msc_status msc_quantize_kept_list(const struct msc_quantize *z, struct msc_array_list *list) {
+    MSC_TRY(msc_quantizer_save(z->quantizer, list));
+    MSC_TRY(msc_distill_save_reference(z->runs.distill, list));
+    return z->more ? z->more->save(z->more->payload, list) : MSC_OK;
+}
+
+enum msc_status msc_quantize_kept_load(struct msc_quantize *z, const struct msc_array_list *list) {
+    MSC_TRY(msc_quantizer_load(z->quantizer, list));
+    MSC_TRY(msc_distill_load_reference(z->runs.distill, list));
+    return z->more ? z->more->load(z->more->payload, list) : MSC_OK;
+}
+
+// ---- RECORD.moments ----------------------------------------------------------------------------
+
 enum msc_status msc_quantize_kept_open(struct msc_array_log **out, const struct msc_env *env,
                                        const struct msc_quantize *z) {
     *out = NULL;
@@ -111,7 +125,7 @@ enum msc_status msc_quantize_kept_add(struct msc_array_log **kept, const struct 
 // Of all but latencies.
 static enum msc_status hash_content(struct msc_hash *out, const struct msc_quantize *z) {
     struct msc_array_list list = {0};
-    enum msc_status status = msc_quantize__save(z, &list);
+    enum msc_status status = msc_quantize_kept_list(z, &list);
     *out = msc_preparation_hash(&list);
     msc_array_list_finish(&list);
     return status;
@@ -146,7 +160,7 @@ static enum msc_status take_content(bool *is_whole, const char *path, struct msc
     struct msc_hash content;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_safetensors_load(&list, path));
-    MSC_TRY_OUT(msc_quantize__load(z, &list));
+    MSC_TRY_OUT(msc_quantize_kept_load(z, &list));
     MSC_TRY_OUT(hash_content(&content, z));
     status = says_so(is_whole, path, CONTENT, content);
 out:

@@ -22,6 +22,10 @@
 #include "env/preparation.h"
 #include "env/quantize_internal.h"
 
+// Scales, integers, reference outputs and what `more` keeps, as arrays, and from such.
+enum msc_status msc_quantize_kept_list(const struct msc_quantize *z, struct msc_array_list *list);
+enum msc_status msc_quantize_kept_load(struct msc_quantize *z, const struct msc_array_list *list);
+
 // *out is the caller's (msc_array_log_close). NULL where no choice takes second moments, nothing is kept
 // beside a record, or the file cannot be had, which the log is told. MSC_E_NOMEM.
 enum msc_status msc_quantize_kept_open(struct msc_array_log **out, const struct msc_env *env,

@@ -115,20 +115,6 @@ static enum msc_status make_plans(struct msc_latency_plans *p, const struct msc_
 
 // ---- In a runtime -----------------------------------------------------------------------------
 
-// One sample of what the model reads, in a list by its inputs' names.
-enum msc_status msc_latency__sample(struct msc_array_list *list, const struct msc_env_host *host) {
-    const struct msc_graph *g = host->graph;
-    for (size_t i = 0; i < msc_dataset_n_inputs(host->dataset); i++) {
-        const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, (int32_t)i));
-        struct msc_array *one;
-        MSC_TRY(msc_dataset_first_sample(&one, host->dataset, 0, i));
-        enum msc_status status = msc_array_list_add(list, msc_tensor_label(t), one);
-        msc_array_release(one);
-        MSC_TRY(status);
-    }
-    return MSC_OK;
-}
-
 static enum msc_status write_files(const char *paths[], const char *inputs,
                                    const struct msc_latency_plans *p,
                                    const struct msc_latency_job *job) {

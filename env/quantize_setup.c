@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "data/safetensors.h"
-#include "env/prune_internal.h"
 #include "env/whole.h"
 
 #include <string.h>
@@ -103,28 +102,9 @@ static enum msc_status get_latency(struct msc_env *env, struct msc_quantize *z,
 
 // ---- All of it --------------------------------------------------------------------------------
 
-enum msc_status msc_quantize__save(const struct msc_quantize *z, struct msc_array_list *list) {
-    MSC_TRY(msc_quantizer_save(z->quantizer, list));
-    MSC_TRY(msc_distill_save_reference(z->runs.distill, list));
-    return z->prune ? msc_pruner_save(z->prune->pruner, list) : MSC_OK;
-}
-
-enum msc_status msc_quantize__load(struct msc_quantize *z, const struct msc_array_list *list) {
-    MSC_TRY(msc_quantizer_load(z->quantizer, list));
-    MSC_TRY(msc_distill_load_reference(z->runs.distill, list));
-    return z->prune ? msc_pruner_load(z->prune->pruner, list) : MSC_OK;
-}
-
 static enum msc_status list_parameters(const struct msc_quantize *z, struct msc_array_list *list) {
-    MSC_TRY(msc_quantize__save(z, list));
+    MSC_TRY(msc_quantize_kept_list(z, list));
     return z->asks_for_latency ? save_latency(z, list) : MSC_OK;
-}
-
-enum msc_status msc_quantize__make_bias_edits(struct msc_env *env, struct msc_quantize *z) {
-    msc_bias_edits_destroy(z->bias_edits);
-    z->bias_edits = NULL;
-    return msc_bias_edits_create(&z->bias_edits, msc_env_host(env)->graph,
-                                 msc_quantizer_sites(z->quantizer));
 }
 
 // What rests on scales alone.
@@ -183,7 +163,7 @@ static enum msc_status compute_parameters(struct msc_env *env, struct msc_quanti
     bool is_there;
     MSC_TRY(msc_quantize_kept_take_prepared(&is_there, env, z));
     MSC_TRY(is_there ? MSC_OK : calibrate(env, z));
-    MSC_TRY(!is_there && z->prune ? msc_prune_env__prepare(env, z->prune) : MSC_OK);
+    MSC_TRY(!is_there && z->more ? z->more->prepare(env, z->more->payload) : MSC_OK);
     MSC_TRY(build_edits(env, z));
     MSC_TRY(get_latency(env, z, NULL));
     MSC_TRY(list_parameters(z, list));
@@ -192,7 +172,7 @@ static enum msc_status compute_parameters(struct msc_env *env, struct msc_quanti
 
 static enum msc_status take_parameters(struct msc_env *env, struct msc_quantize *z,
                                        const struct msc_array_list *found) {
-    MSC_TRY(msc_quantize__load(z, found));
+    MSC_TRY(msc_quantize_kept_load(z, found));
     MSC_TRY(build_edits(env, z));
     return get_latency(env, z, found);
 }
