@@ -5,7 +5,7 @@
 // elements_t elements. A point's size is sum of elements_t * w_t / 8 bytes, exactly. Its loss is
 // the sum over tasks of a seeded table that grows as the width falls, plus, with `interaction`
 // above 0, a seeded term for each pair of neighbouring tasks, of either sign, so that the best
-// joint plan is not made of the best single choices. A trial with a bound is evaluated in eight
+// plan is not made of the best single choices. A trial with a bound is evaluated in eight
 // batches of equal loss, and stops after the first where what they sum to exceeds it.
 #include "env/env_toy.h"
 

@@ -2,7 +2,7 @@
 // beside the best of them. Then what is done with the best of these: see the files beside this one.
 #include "pipeline/quick_internal.h"
 
-#include "env/quantize_losses.h"
+#include "env/quantize/losses.h"
 
 #include <math.h>
 #include <string.h>

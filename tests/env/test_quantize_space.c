@@ -1,4 +1,4 @@
-#include "env/joint_internal.h"
+#include "env/combined/internal.h"
 
 #include "base/alloc.h"
 #include "kernels/engine/backends.h"
@@ -256,7 +256,7 @@ static void test_env_quantize_space__rows_of_metrics(void **state) {
 // exact metrics that come before.
 static void test_env_quantize_space__lists_of_metrics(void **state) {
     const struct msc_env_metric *const lists[] = {msc_quantize_metrics, msc_prune_metrics,
-                                                  msc_joint_metrics};
+                                                  msc_combined_metrics};
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         for (const struct msc_env_metric *m = lists[i]; m->name; m++) {
