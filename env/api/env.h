@@ -36,7 +36,7 @@ MSC_PUBLIC_BEGIN
 // Not covered is what an environment may use beyond that, of graph/, data/, kernels/, tools/ and
 // env/distill.h: as all other installed headers it goes with the program's version (the name of the
 // library's file, libmscgym.so.0.1), and such an environment is built for that.
-#define MSC_ENV_ABI 6u
+#define MSC_ENV_ABI 7u
 
 struct cJSON;
 struct msc_graph;

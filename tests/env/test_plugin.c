@@ -55,7 +55,7 @@ static void test_env_plugin__refuses(void **state) {
     assert_int_equal(msc_env_library_open(&library, MSC_PLUGIN_NAMELESS), MSC_E_FORMAT);
     assert_message("does not export msc_env_plugin");
     assert_int_equal(msc_env_library_open(&library, MSC_PLUGIN_OLD), MSC_E_UNSUPPORTED);
-    assert_message("built for environment ABI 1, expected 6; build it anew against the installed "
+    assert_message("built for environment ABI 1, expected 7; build it anew against the installed "
                    "headers");
 }
 
