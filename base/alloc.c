@@ -6,7 +6,7 @@
 
 #define TENSOR_ALIGNMENT 64
 
-// Zero bytes are asked for as one, so that NULL always means that memory is short.
+// Zero bytes are rounded up to one, so that NULL always means out of memory.
 void *msc_alloc(size_t n_bytes) {
     return malloc(n_bytes > 0 ? n_bytes : 1);
 }
@@ -58,7 +58,7 @@ enum msc_status msc_grow(void *array, size_t *capacity, size_t need, size_t elem
     size_t count = *capacity <= SIZE_MAX / 2 ? *capacity * 2 : need;
     count = count < 8 ? 8 : count;
     count = count < need ? need : count;
-    // A pointer to any object pointer is read and written as bytes, for its type is unknown here.
+    // The element type is unknown here, so the pointer is read and written as bytes.
     void *elements = NULL;
     memcpy(&elements, array, sizeof elements);
     void *grown = msc_realloc(elements, count, element_bytes);

@@ -4,7 +4,14 @@
 //
 //     struct msc_arena arena = {0};
 //     char *name = msc_arena_printf(&arena, "%s:%d", joint, 0);   // NULL: out of memory
+//     int *counts = msc_arena_array(&arena, n, sizeof counts[0]);
+//     MSC_TRY_OUT(msc_arena_status(&arena));                       // both are there
+//     …
+// out:
 //     msc_arena_finish(&arena);                                    // frees everything at once
+//
+// An arena keeps its first failure, so one check of its status follows several requests. The check must
+// come before their results are used.
 #ifndef MSC_BASE_ALLOC_H
 #define MSC_BASE_ALLOC_H
 
@@ -14,7 +21,7 @@
 
 MSC_PUBLIC_BEGIN
 
-// All return NULL when memory is short (or a size overflows); msc_free accepts NULL.
+// All return NULL if memory is short or a size overflows; msc_free accepts NULL.
 void *msc_alloc(size_t n_bytes);
 void *msc_alloc_zero(size_t count, size_t element_bytes);
 void *msc_realloc(void *pointer, size_t count, size_t element_bytes);
@@ -25,8 +32,8 @@ char *msc_strdup(const char *text);
 void *msc_alloc_aligned(size_t n_bytes);
 void msc_free_aligned(void *pointer);
 
-// Makes room for `need` elements in *array (a pointer to a pointer), at least doubling. Contents
-// stay. MSC_E_NOMEM leaves the array as it was.
+// Makes room for `need` elements in *array (a pointer to a pointer), at least doubling the
+// capacity. Keeps the contents. On MSC_E_NOMEM the array is unchanged.
 enum msc_status msc_grow(void *array, size_t *capacity, size_t need, size_t element_bytes);
 
 struct msc_arena_block;
@@ -34,15 +41,19 @@ struct msc_arena_block;
 // Zero-initialise; not thread-safe.
 struct msc_arena {
     struct msc_arena_block *blocks;
-    size_t used_bytes; // handed out since init or the last reset
+    size_t used_bytes;   // bytes handed out since init or the last reset
+    size_t failed_bytes; // size of the first request that failed since then; 0: none
 };
 
-// Zeroed memory aligned to 16 bytes, owned by the arena. NULL when memory is short.
+// Zeroed memory aligned to 16 bytes, owned by the arena. NULL if memory is short.
 void *msc_arena_alloc(struct msc_arena *arena, size_t n_bytes);
 void *msc_arena_array(struct msc_arena *arena, size_t count, size_t element_bytes);
 char *msc_arena_strdup(struct msc_arena *arena, const char *text);
 char *msc_arena_strndup(struct msc_arena *arena, const char *text, size_t length);
 char *msc_arena_printf(struct msc_arena *arena, const char *format, ...) MSC_PRINTF(2, 3);
+
+// MSC_OK, or MSC_E_NOMEM if a request has failed since init or the last reset.
+enum msc_status msc_arena_status(const struct msc_arena *arena);
 
 // Forgets all objects but keeps the largest block for reuse.
 void msc_arena_reset(struct msc_arena *arena);

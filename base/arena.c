@@ -9,7 +9,7 @@
 #define FIRST_BLOCK_BYTES ((size_t)4 << 10)
 #define LARGEST_BLOCK_BYTES ((size_t)1 << 20)
 
-// Objects follow the header, which is padded so that they start aligned.
+// Objects follow the header, which is padded so that the first object is aligned.
 struct msc_arena_block {
     struct msc_arena_block *next;
     size_t capacity_bytes;
@@ -18,8 +18,8 @@ struct msc_arena_block {
 };
 _Static_assert(sizeof(struct msc_arena_block) % ALIGNMENT == 0, "objects start aligned");
 
-// Puts a block of room for `n_bytes` in front. Blocks double up to a limit; a larger object gets a
-// block of its own size.
+// Adds a block with at least `n_bytes` of room to the front of the list. Block sizes double up to
+// a limit; a larger object gets a block of its own size.
 static struct msc_arena_block *add_block(struct msc_arena *arena, size_t n_bytes) {
     size_t capacity = FIRST_BLOCK_BYTES;
     if (arena->blocks && arena->blocks->capacity_bytes >= FIRST_BLOCK_BYTES / 2) {
@@ -39,9 +39,22 @@ static struct msc_arena_block *add_block(struct msc_arena *arena, size_t n_bytes
     return block;
 }
 
+// Keeps the size of the first request that failed.
+static void *fail_request(struct msc_arena *arena, size_t n_bytes) {
+    arena->failed_bytes = arena->failed_bytes > 0 ? arena->failed_bytes : n_bytes;
+    return NULL;
+}
+
+enum msc_status msc_arena_status(const struct msc_arena *arena) {
+    return arena->failed_bytes == 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_NOMEM, "out of memory: a request of %zu bytes failed",
+                          arena->failed_bytes);
+}
+
 void *msc_arena_alloc(struct msc_arena *arena, size_t n_bytes) {
     if (n_bytes > SIZE_MAX - ALIGNMENT) {
-        return NULL;
+        return fail_request(arena, n_bytes);
     }
     size_t rounded = (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     rounded = rounded > 0 ? rounded : ALIGNMENT;
@@ -49,7 +62,7 @@ void *msc_arena_alloc(struct msc_arena *arena, size_t n_bytes) {
     if (!block || block->capacity_bytes - block->used_bytes < rounded) {
         block = add_block(arena, rounded);
         if (!block) {
-            return NULL;
+            return fail_request(arena, rounded);
         }
     }
     unsigned char *object = (unsigned char *)(block + 1) + block->used_bytes;
@@ -60,7 +73,7 @@ void *msc_arena_alloc(struct msc_arena *arena, size_t n_bytes) {
 
 void *msc_arena_array(struct msc_arena *arena, size_t count, size_t element_bytes) {
     if (element_bytes != 0 && count > SIZE_MAX / element_bytes) {
-        return NULL;
+        return fail_request(arena, SIZE_MAX);
     }
     return msc_arena_alloc(arena, count * element_bytes);
 }
@@ -71,7 +84,7 @@ char *msc_arena_strdup(struct msc_arena *arena, const char *text) {
 
 char *msc_arena_strndup(struct msc_arena *arena, const char *text, size_t length) {
     if (length == SIZE_MAX) {
-        return NULL;
+        return fail_request(arena, length);
     }
     char *copy = msc_arena_alloc(arena, length + 1);
     if (copy && length > 0) {
@@ -85,7 +98,7 @@ char *msc_arena_printf(struct msc_arena *arena, const char *format, ...) {
     va_start(arguments, format);
     int n = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    char *text = n < 0 ? NULL : msc_arena_alloc(arena, (size_t)n + 1);
+    char *text = n < 0 ? fail_request(arena, SIZE_MAX) : msc_arena_alloc(arena, (size_t)n + 1);
     if (text) {
         va_start(arguments, format);
         vsnprintf(text, (size_t)n + 1, format, arguments);
@@ -112,8 +125,7 @@ void msc_arena_reset(struct msc_arena *arena) {
         largest->next = NULL;
         largest->used_bytes = 0;
     }
-    arena->blocks = largest;
-    arena->used_bytes = 0;
+    *arena = (struct msc_arena){.blocks = largest};
 }
 
 void msc_arena_finish(struct msc_arena *arena) {

@@ -23,7 +23,7 @@ enum msc_status msc_base64_write(struct msc_str *out, const void *bytes, size_t 
 }
 
 static enum msc_status not_base64(void) {
-    return MSC_FAIL(MSC_E_FORMAT, "text is no base64");
+    return MSC_FAIL(MSC_E_FORMAT, "not valid base64");
 }
 
 enum msc_status msc_base64_count(size_t *n, const char *text) {
@@ -39,7 +39,7 @@ enum msc_status msc_base64_count(size_t *n, const char *text) {
     return MSC_OK;
 }
 
-// Of one digit; 64 for none.
+// The value of one digit, or 64 if it is not a base64 digit.
 static uint32_t value_of(char digit) {
     const char *at = digit ? strchr(digits, digit) : NULL;
     return at ? (uint32_t)(at - digits) : 64;

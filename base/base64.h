@@ -8,11 +8,11 @@
 
 struct msc_str;
 
-// Appends the text.
+// Appends the bytes as base64.
 enum msc_status msc_base64_write(struct msc_str *out, const void *bytes, size_t n);
-// How many bytes a text stands for; MSC_E_FORMAT: it is no base64.
+// The number of bytes that the text encodes; MSC_E_FORMAT if it is not base64.
 enum msc_status msc_base64_count(size_t *n, const char *text);
-// Into out [n] of msc_base64_count.
+// Decodes into out [n], with n from msc_base64_count.
 enum msc_status msc_base64_read(void *out, size_t n, const char *text);
 
 #endif

@@ -1,4 +1,4 @@
-// A request to stop, set by a signal handler or another thread and polled by long work.
+// A request to stop. A signal handler or another thread sets it; long-running work polls it.
 #ifndef MSC_BASE_CANCEL_H
 #define MSC_BASE_CANCEL_H
 
@@ -11,10 +11,11 @@
 
 MSC_PUBLIC_BEGIN
 
-// 0: go on. 1: finish what has begun, then stop. 2: stop at once. Only ever grows.
+// 0: continue. 1: finish the current work, then stop. 2: stop at once. Never decreases.
 struct msc_cancel {
     volatile sig_atomic_t level;
-    // Moves on with every poll: a sign of life for whoever watches. NULL: nobody does.
+    // Incremented by every poll, so that a watchdog can see progress. NULL if there is no
+    // watchdog.
     uint64_t *beats;
 };
 
@@ -23,7 +24,8 @@ static inline void msc_cancel_raise(struct msc_cancel *cancel, int level) {
     __atomic_store_n(&cancel->level, level, __ATOMIC_RELAXED);
 }
 
-// What takes long and cannot stop says so that it lives. Beats of several threads may be one.
+// For long work that cannot stop: signals progress without polling. Concurrent beats may count
+// once.
 static inline void msc_cancel_beat(const struct msc_cancel *cancel) {
     if (cancel && cancel->beats) {
         uint64_t n = __atomic_load_n(cancel->beats, __ATOMIC_RELAXED);
@@ -31,7 +33,7 @@ static inline void msc_cancel_beat(const struct msc_cancel *cancel) {
     }
 }
 
-// Polls, which are beats. NULL means that nobody can cancel.
+// Poll the request; each poll is a beat. NULL means that nobody can cancel.
 static inline bool msc_cancel_soon(const struct msc_cancel *cancel) {
     msc_cancel_beat(cancel);
     return cancel && __atomic_load_n(&cancel->level, __ATOMIC_RELAXED) >= 1;

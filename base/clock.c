@@ -25,7 +25,7 @@ double msc_clock_wall_seconds(void) {
 
 const char *msc_clock_format(char text[MSC_CLOCK_TEXT_BYTES], double wall_seconds) {
     struct tm fields;
-    // Beyond the year 9999 the form with four digits ends; a negated test refuses nan as well.
+    // Four digits end with the year 9999. The negated test also rejects NaN.
     if (!(fabs(wall_seconds) < 253402300800.0)) {
         snprintf(text, MSC_CLOCK_TEXT_BYTES, "unknown time");
         return text;
@@ -38,7 +38,8 @@ const char *msc_clock_format(char text[MSC_CLOCK_TEXT_BYTES], double wall_second
     return text;
 }
 
-// Days from 1970-01-01 on: years begin in March here, so that the leap day is their last.
+// Days since 1970-01-01. Years begin in March here, so that the leap day is the last day of a
+// year.
 static int64_t days_since_1970(int64_t year, int64_t month, int64_t day) {
     int64_t y = month > 2 ? year : year - 1;
     int64_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;

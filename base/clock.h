@@ -1,4 +1,4 @@
-// Time. Monotonic time measures, wall time labels.
+// Time: monotonic clocks for measuring, wall time for labels.
 #ifndef MSC_BASE_CLOCK_H
 #define MSC_BASE_CLOCK_H
 
@@ -11,7 +11,7 @@ double msc_clock_wall_seconds(void); // seconds since 1970, UTC
 #define MSC_CLOCK_TEXT_BYTES 32
 // "2026-11-21T04:05:06Z"; returns `text`.
 const char *msc_clock_format(char text[MSC_CLOCK_TEXT_BYTES], double wall_seconds);
-// Reads such a text. False when it is none.
+// Reads a time of that form; false if `text` is anything else.
 bool msc_clock_parse(double *wall_seconds, const char *text);
 
 #endif

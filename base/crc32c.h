@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Of "123456789" it is 0xE3069283.
+// The CRC of "123456789" is 0xE3069283.
 uint32_t msc_crc32c(const void *data, size_t n_bytes);
 
 #endif

@@ -19,14 +19,15 @@ enum msc_status msc_file__fail(const char *what, const char *path, int error) {
     if (strerror_r(error, reason, sizeof reason) != 0) {
         snprintf(reason, sizeof reason, "error %d", error);
     }
-    bool is_misled = error == ENOTDIR || error == EISDIR; // by a path through or to the wrong kind
+    bool is_misled =
+        error == ENOTDIR || error == EISDIR; // a file in place of a folder, or the reverse
     enum msc_status status = error == ENOENT ? MSC_E_NOT_FOUND
                              : is_misled     ? MSC_E_INVALID
                                              : MSC_E_IO;
     return MSC_FAIL(status, "cannot %s %s: %s", what, path, reason);
 }
 
-// A clone without Git LFS has such a text in the place of each large file.
+// In a clone without Git LFS each large file is replaced by a text file that begins like this.
 static bool is_lfs_pointer(int descriptor) {
     static const char begin[] = "version https://git-lfs.github.com/spec/";
     char found[sizeof begin - 1];
@@ -36,7 +37,7 @@ static bool is_lfs_pointer(int descriptor) {
 
 enum msc_status msc_file_open(int *out, uint64_t *n_bytes, const char *path) {
     struct stat info;
-    // Opening must not wait, nor make a terminal ours, before it is known what the file is.
+    // Until the type is known, opening must neither block nor acquire a controlling terminal.
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0) {
         return msc_file__fail("open", path, errno);
@@ -55,9 +56,9 @@ enum msc_status msc_file_open(int *out, uint64_t *n_bytes, const char *path) {
     }
     if (is_lfs_pointer(descriptor)) {
         close(descriptor);
-        return MSC_FAIL(
-            MSC_E_INVALID,
-            "%s: a pointer of Git LFS in the place of the file: git lfs pull fetches it", path);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: this is a Git LFS pointer, not the file itself; run git lfs pull",
+                        path);
     }
     *out = descriptor;
     if (n_bytes) {
@@ -75,8 +76,8 @@ enum msc_status msc_file_read(char **out, size_t *n_bytes, const char *path) {
     uint64_t n_expected = 0;
 
     MSC_TRY(msc_file_open(&descriptor, &n_expected, path));
-    // The size is only a hint: a file of /proc has none, and any may grow while it is read. One byte
-    // more lets the read that finds the end happen without growing.
+    // The size is only a hint: files in /proc report 0, and a file may grow while it is read. The
+    // extra byte lets the read that finds the end of the file happen without growing the buffer.
     size_t room = n_expected > 0 ? (size_t)n_expected + 1 : READ_BYTES;
     for (;;) {
         MSC_TRY_OUT(msc_grow(&data, &capacity, length + room + 1, 1));
@@ -213,7 +214,7 @@ enum msc_status msc_file_free_bytes(uint64_t *out, const char *path) {
     while (statvfs(place, &info) != 0) {
         if ((errno != ENOENT && errno != ENOTDIR) || strcmp(place, ".") == 0 ||
             strcmp(place, "/") == 0) {
-            status = msc_file__fail("ask for the free space of", path, errno);
+            status = msc_file__fail("determine the free space for", path, errno);
             goto out;
         }
         place = msc_path_folder(&arena, place);

@@ -55,8 +55,8 @@ static enum msc_status fail_memory(const char *path) {
     return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
 }
 
-// Appends the parts of a path of which nothing exists yet. There ".." could lead anywhere later,
-// unless the folders before it are going to be made.
+// Appends path components that do not exist yet. ".." among them is refused, since its meaning
+// depends on what is created later, unless the folders before it will be created.
 static enum msc_status append_absent(char **out, struct msc_arena *arena, const char *folder,
                                      const char *absent, const char *path, bool will_be_made) {
     char *joined = msc_arena_strdup(arena, folder);
@@ -85,13 +85,13 @@ static enum msc_status append_absent(char **out, struct msc_arena *arena, const 
 static enum msc_status make_absolute(char **out, struct msc_arena *arena, const char *path,
                                      bool will_be_made) {
     if (path[0] == '\0') {
-        return MSC_FAIL(MSC_E_INVALID, "an empty text is no path");
+        return MSC_FAIL(MSC_E_INVALID, "a path is empty");
     }
     char *existing = msc_arena_strdup(arena, path);
     if (!existing) {
         return fail_memory(path);
     }
-    // Parts are cut off the end until the rest exists.
+    // Components are cut off the end until the rest exists.
     size_t length = strlen(path);
     for (;;) {
         char resolved[PATH_MAX];
@@ -99,7 +99,7 @@ static enum msc_status make_absolute(char **out, struct msc_arena *arena, const 
             return append_absent(out, arena, resolved, path + length, path, will_be_made);
         }
         if (errno != ENOENT || length == 0) {
-            return MSC_FAIL(MSC_E_IO, "%s: cannot follow this path", path);
+            return MSC_FAIL(MSC_E_IO, "%s: cannot resolve this path", path);
         }
         while (length > 0 && existing[length - 1] == '/') {
             length--;
@@ -127,7 +127,7 @@ enum msc_status msc_path_resolve_inside(char **out, struct msc_arena *arena, con
     if (!joined) {
         return msc_path_is_inside(path)
                    ? fail_memory(path)
-                   : MSC_FAIL(MSC_E_INVALID, "%s: lies outside of %s", path, folder);
+                   : MSC_FAIL(MSC_E_INVALID, "%s: outside of %s", path, folder);
     }
     MSC_TRY(msc_path_absolute(&root, arena, folder));
     MSC_TRY(msc_path_absolute(&resolved, arena, joined));
@@ -140,7 +140,7 @@ enum msc_status msc_path_resolve_inside(char **out, struct msc_arena *arena, con
     return MSC_OK;
 }
 
-// The length of the folders that both absolute paths begin with, without the slash after them.
+// The length of the folders that begin both absolute paths, without the slash after them.
 static size_t common_length(const char *a, const char *b) {
     size_t common = 0;
     size_t i = 0;
@@ -158,7 +158,7 @@ enum msc_status msc_path_relative(char **out, struct msc_arena *arena, const cha
     char *from = NULL;
     MSC_TRY(msc_path_absolute(&to, arena, path));
     MSC_TRY(msc_path_absolute(&from, arena, folder));
-    // The root counts as no folder at all, so that every path is a row of "/name".
+    // The root counts as no folder, so that every path is a sequence of "/name".
     to = strcmp(to, "/") == 0 ? to + 1 : to;
     from = strcmp(from, "/") == 0 ? from + 1 : from;
     size_t common = common_length(to, from);

@@ -9,9 +9,9 @@
 
 struct msc_file_set_item {
     const char *what, *path;
-    const char *place; // where the path leads, "" where that cannot be told
+    const char *place; // the resolved path; "" if it cannot be resolved
     bool exists, is_read;
-    dev_t device; // of what exists
+    dev_t device; // of an existing file
     ino_t inode;
 };
 
@@ -112,7 +112,7 @@ static enum msc_status add_folder_hash(struct msc_hash *hash, const char *path) 
             *hash = msc_hash_add_text(*hash, entries[i]->d_name);
             status = add_file_hash(hash, file);
         }
-        free(entries[i]); // scandir's own
+        free(entries[i]); // allocated by scandir
     }
     free(entries);
     msc_arena_finish(&arena);

@@ -1,10 +1,10 @@
-// The files of one command, each with what it is: no output may take the place of an input, nor of
-// another output.
+// The files of one command, each with a description. Ensures that no output overwrites an input
+// or another output.
 //
 //     struct msc_file_set files = {0};
 //     MSC_TRY_OUT(msc_file_set_read(&files, "the model", "digits.onnx"));
-//     MSC_TRY_OUT(msc_file_set_write(&files, "the output", "small.onnx")); // or it is the model
-//     ... all that takes long ...
+//     MSC_TRY_OUT(msc_file_set_write(&files, "the output", "small.onnx")); // fails if it is the model
+//     ... long work ...
 //     msc_file_set_finish(&files);
 #ifndef MSC_BASE_FILE_SET_H
 #define MSC_BASE_FILE_SET_H
@@ -20,16 +20,17 @@ struct msc_file_set {
     size_t n, capacity;
 };
 
-// Two paths are one file when both lead to the same one, by whatever links, or, where nothing is
-// yet, to the same place. Text is copied. A file that is read need not exist; NULL is passed over.
+// Adds a file that is read. Two paths are the same file if they resolve to the same one through
+// links or, if nothing exists yet, to the same place. Strings are copied. The file need not
+// exist; NULL is ignored.
 enum msc_status msc_file_set_read(struct msc_file_set *set, const char *what, const char *path);
-// MSC_E_INVALID names both: this is a file of the set already. It joins the set. NULL is passed
-// over.
+// Adds a file that is written. MSC_E_INVALID if it is the same as a file of the set; the message
+// names both. NULL is ignored.
 enum msc_status msc_file_set_write(struct msc_file_set *set, const char *what, const char *path);
-// The path of the i-th file, as it was given; NULL: there are no more.
+// The path of the i-th file, as given; NULL past the last.
 const char *msc_file_set_path(const struct msc_file_set *set, size_t i);
-// Of the contents of all that is read, in its order: of a file's bytes, of a folder's files with their
-// names, of what is not there that it is not. Where they lie does not count.
+// Hashes the contents of all files that are read, in order: the bytes of a file, the names and
+// bytes of the files in a folder, or the fact that it is missing. Paths do not affect the hash.
 enum msc_status msc_file_set_hash(struct msc_hash *out, const struct msc_file_set *set);
 void msc_file_set_finish(struct msc_file_set *set); // accepts a zeroed one
 

@@ -1,9 +1,9 @@
-// Files that are complete or absent.
+// Atomic file writes: a file is complete or absent.
 //
-// What is written lies beside the target, under the target's name, ".tmp." and 16 random hex
-// digits, until it is whole: nobody can lay a file or link in the way of a name that nobody can
-// guess. Its writer holds a lock on it as long as it lives. What was left by one that was killed has
-// none, and the next writer of the same target takes it away.
+// Data is written to a temporary file next to the target, named TARGET.tmp.<16 random hex
+// digits>. The random name cannot be guessed, so nobody can put a file or link there first. The
+// writer holds a lock on it while it lives. A temporary file without a lock was left by a killed
+// writer; the next writer of the same target removes it.
 #include "base/file.h"
 
 #include "base/alloc.h"
@@ -34,9 +34,9 @@ out:
     return status;
 }
 
-// ---- What killed writers left -----------------------------------------------------------------
+// ---- Leftovers of killed writers --------------------------------------------------------------
 
-// Is it the name of something written to become `target`, a name without folders?
+// Is `name` a temporary file of `target`, a name without folders?
 static bool is_temporary(const char *name, const char *target) {
     size_t length = strlen(target);
     size_t between = strlen(BETWEEN);
@@ -47,8 +47,8 @@ static bool is_temporary(const char *name, const char *target) {
     return strspn(digits, "0123456789abcdef") == N_DIGITS && digits[N_DIGITS] == '\0';
 }
 
-// Removes a file of this user's that no living writer holds. A name is never used twice, so what
-// is removed is what was looked at, or, if its writer has just finished, nothing.
+// Removes one of this user's files that no living writer holds. Names are never reused, so this
+// removes the file that was checked, or nothing if its writer has just finished.
 static void remove_dead(int folder, const char *name) {
     struct stat info;
     int descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -62,7 +62,7 @@ static void remove_dead(int folder, const char *name) {
     close(descriptor);
 }
 
-// A folder that cannot be looked through, or a file that cannot be removed, hinders no writer.
+// Best effort: an unreadable folder or a file that cannot be removed does not stop the writer.
 static void remove_all_dead(const char *path) {
     struct msc_arena arena = {0};
     const char *name = msc_path_name(path);
@@ -91,8 +91,8 @@ static enum msc_status choose_name(char **out, const char *path) {
     return msc_str_take(out, &name);
 }
 
-// Another process that tidies up may come between making the file and locking it: then it is gone
-// or held, and another is made.
+// Creates and locks a temporary file. If another process removes or locks it in between, creates
+// another one.
 static enum msc_status make_temporary(struct msc_file_writer *w, mode_t mode) {
     struct stat info = {0};
     while (info.st_nlink == 0) {
@@ -131,7 +131,8 @@ enum msc_status msc_file_writer_begin(struct msc_file_writer *w, const char *pat
     bool exists = stat(path, &old) == 0;
     if (exists && !S_ISREG(old.st_mode)) {
         // Renaming would replace the device or folder itself.
-        return MSC_FAIL(MSC_E_INVALID, "cannot write %s: it exists and is no regular file", path);
+        return MSC_FAIL(MSC_E_INVALID, "cannot write %s: it exists and is not a regular file",
+                        path);
     }
     w->path = msc_strdup(path);
     if (!w->path) {
@@ -199,7 +200,7 @@ enum msc_status msc_file_writer_read_at(struct msc_file_writer *w, uint64_t plac
 
 static void file_write_finish(struct msc_file_writer *w) {
     if (w->descriptor >= 0) {
-        close(w->descriptor); // what matters was synced
+        close(w->descriptor); // all data is already synced
     }
     msc_free(w->path);
     msc_free(w->temporary);
@@ -210,11 +211,11 @@ enum msc_status msc_file_writer_commit(struct msc_file_writer *w) {
     if (fsync(w->descriptor) != 0) {
         return msc_file__fail("write", w->path, errno);
     }
-    // Still locked: a name without a lock may be taken away.
+    // Still locked: a temporary file without a lock may be removed.
     if (rename(w->temporary, w->path) != 0) {
         return msc_file__fail("replace", w->path, errno);
     }
-    msc_file_sync_folder(w->path); // until then either name leads to a whole file
+    msc_file_sync_folder(w->path); // before this, either name leads to a complete file
     file_write_finish(w);
     return MSC_OK;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-// Numbers are hashed as little-endian bytes, so that a hash names the same thing on every machine.
+// Numbers are hashed as little-endian bytes, so that hashes are the same on every machine.
 static void put_u64(unsigned char bytes[8], uint64_t value) {
     for (int i = 0; i < 8; i++) {
         bytes[i] = (unsigned char)(value >> (8 * i));

@@ -1,5 +1,5 @@
-// 128-bit content hashes (XXH3). They name graphs, weights, data and results; they are no defence
-// against somebody who forges a file.
+// 128-bit content hashes (XXH3) that identify graphs, weights, data and results. They do not
+// protect against deliberate forgery.
 #ifndef MSC_BASE_HASH_H
 #define MSC_BASE_HASH_H
 

@@ -12,7 +12,7 @@ static struct msc_hash hash_of(const void *elements, size_t element_bytes, size_
     return hash;
 }
 
-// The slot of the element with this hash, or the free one where it belongs. There is a free one.
+// The slot of the element with this hash, or a free slot for it. A free slot always exists.
 static struct msc_hash_index_slot *find_slot(const struct msc_hash_index *index,
                                              struct msc_hash hash, const void *elements,
                                              size_t element_bytes) {
@@ -33,7 +33,7 @@ int32_t msc_hash_index_find(const struct msc_hash_index *index, struct msc_hash 
     return index->n_slots > 0 ? find_slot(index, hash, elements, element_bytes)->place - 1 : -1;
 }
 
-// Puts an element in the free slot where it belongs.
+// Puts an element into its free slot.
 static void put(struct msc_hash_index *index, struct msc_hash_index_slot element) {
     size_t at = element.low & (index->n_slots - 1);
     while (index->slots[at].place != 0) {

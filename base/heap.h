@@ -1,5 +1,6 @@
-// A heap in the caller's array: sorting, and keeping the best of many. Nothing allocates, which
-// qsort may. An order must tell any two elements apart, so that results depend on nothing else.
+// A heap in the caller's array, for sorting and for keeping the best elements. Unlike qsort it
+// never allocates. The order must be strict (no two elements equal), so that results are
+// deterministic.
 //
 //     static bool is_before(const void *context, const void *a, const void *b) …
 //     size_t spare;
@@ -7,7 +8,7 @@
 //                                   .spare = &spare, .is_before = is_before, .context = values};
 //     msc_heap_sort(&heap, n);
 //
-// The functions are inline, so that an order which the compiler sees costs no call.
+// The functions are inline, so that the compiler can inline a known order.
 #ifndef MSC_BASE_HEAP_H
 #define MSC_BASE_HEAP_H
 
@@ -16,7 +17,7 @@
 #include <string.h>
 
 struct msc_heap {
-    void *elements; // the heap's first is the one that all others come before
+    void *elements; // the first element comes before all others
     size_t element_bytes;
     void *spare; // room for one element
     bool (*is_before)(const void *context, const void *a, const void *b);
@@ -35,10 +36,10 @@ static inline bool msc_heap__is_before(const struct msc_heap *heap, size_t i, si
     return heap->is_before(heap->context, msc_heap__at(heap, i), msc_heap__at(heap, k));
 }
 
-// Puts the spare element where `hole` is in a heap of n, or further down.
+// Puts the spare element at `hole` in a heap of n elements and moves it down to its place.
 static inline void msc_heap__sift_down(const struct msc_heap *heap, size_t n, size_t hole) {
     for (size_t child = 2 * hole + 1; child < n; child = 2 * hole + 1) {
-        // Added, not branched upon: nobody can foretell which of two children it is.
+        // Branch-free, since which child is smaller cannot be predicted.
         size_t is_pair = child + 1 < n;
         child += is_pair & (size_t)msc_heap__is_before(heap, child, child + is_pair);
         if (!heap->is_before(heap->context, heap->spare, msc_heap__at(heap, child))) {
@@ -50,7 +51,7 @@ static inline void msc_heap__sift_down(const struct msc_heap *heap, size_t n, si
     msc_heap__copy(heap, msc_heap__at(heap, hole), heap->spare);
 }
 
-// Makes a heap of the first n elements.
+// Turns the first n elements into a heap.
 static inline void msc_heap_make(const struct msc_heap *heap, size_t n) {
     for (size_t i = n / 2; i-- > 0;) {
         msc_heap__copy(heap, heap->spare, msc_heap__at(heap, i));
@@ -79,8 +80,8 @@ static inline void msc_heap_sort(const struct msc_heap *heap, size_t n) {
     msc_heap_sort_made(heap, n);
 }
 
-// Keeps the first `max` > 0 in order of all elements offered: *n are kept, a heap once they are
-// `max`.
+// Offers an element and keeps the first `max` > 0 in order. *n is the number kept; the array
+// becomes a heap once *n reaches `max`.
 static inline void msc_heap_offer(const struct msc_heap *heap, size_t *n, size_t max,
                                   const void *element) {
     if (*n < max) {

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define INTEGER_LIMIT 9007199254740992.0 // 2^53, beyond which doubles skip integers
+#define INTEGER_LIMIT 9007199254740992.0 // 2^53: doubles above it do not represent every integer
 
 enum msc_status msc_json_of_user(enum msc_status status) {
     return status == MSC_E_FORMAT ? msc_status_restore(MSC_E_INVALID, msc_status_message())
@@ -18,8 +18,8 @@ static const char *json_get_kind_of(const cJSON *value) {
         int type;
         const char *name;
     } kinds[] = {
-        {cJSON_False, "false"},   {cJSON_True, "true"},   {cJSON_NULL, "null"},
-        {cJSON_Number, "number"}, {cJSON_String, "text"}, {cJSON_Array, "array"},
+        {cJSON_False, "false"},   {cJSON_True, "true"},     {cJSON_NULL, "null"},
+        {cJSON_Number, "number"}, {cJSON_String, "string"}, {cJSON_Array, "array"},
         {cJSON_Object, "object"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -49,9 +49,9 @@ static enum msc_status json_get_find(const cJSON **out, const cJSON *object, con
 enum msc_status msc_json_get_text(const char **out, const cJSON *object, const char *key,
                                   const char *where) {
     const cJSON *value = NULL;
-    MSC_TRY(json_get_find(&value, object, key, where, "text"));
+    MSC_TRY(json_get_find(&value, object, key, where, "a string"));
     if (!cJSON_IsString(value)) {
-        return fail_kind(value, key, where, "text");
+        return fail_kind(value, key, where, "a string");
     }
     *out = value->valuestring;
     return MSC_OK;
@@ -74,9 +74,8 @@ enum msc_status msc_json_get_i64(int64_t *out, const cJSON *object, const char *
     MSC_TRY(json_get_find(&value, object, key, where, "a whole number"));
     if (cJSON_IsString(value)) {
         if (!msc_parse_i64(out, value->valuestring)) {
-            return MSC_FAIL(MSC_E_FORMAT,
-                            "%s: \"%s\" is \"%s\", expected a whole number of 64 bits", where, key,
-                            value->valuestring);
+            return MSC_FAIL(MSC_E_FORMAT, "%s: \"%s\" is \"%s\", expected a 64-bit whole number",
+                            where, key, value->valuestring);
         }
         return MSC_OK;
     }
@@ -86,8 +85,8 @@ enum msc_status msc_json_get_i64(int64_t *out, const cJSON *object, const char *
     double number = value->valuedouble;
     if (!(fabs(number) <= INTEGER_LIMIT) || number != floor(number)) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: \"%s\" is %.17g, expected a whole number (beyond 2^53 as text)", where,
-                        key, number);
+                        "%s: \"%s\" is %.17g, expected a whole number (beyond 2^53 as a string)",
+                        where, key, number);
     }
     *out = (int64_t)number;
     return MSC_OK;
@@ -173,8 +172,8 @@ enum msc_status msc_json_fail_key(const char *key, const char *const known[], si
         msc_str_item(&names, known[i]);
     }
     enum msc_status status =
-        MSC_FAIL(MSC_E_INVALID, "%s: unknown key \"%s\", there %s %s", where, key,
-                 n == 1 ? "is" : "are", n > 0 ? msc_str_text(&names) : "none");
+        MSC_FAIL(MSC_E_INVALID, "%s: unknown key \"%s\", the known key%s %s", where, key,
+                 n == 1 ? " is" : "s are", n > 0 ? msc_str_text(&names) : "none");
     msc_str_finish(&names);
     return status;
 }

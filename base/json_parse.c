@@ -1,5 +1,5 @@
-// A strict reader of RFC 8259 that builds cJSON trees. cJSON's own reader says neither line nor
-// reason, and takes duplicate keys, control characters and numbers such as 01.
+// A strict RFC 8259 parser that builds cJSON trees. cJSON's own parser reports neither line nor
+// reason, and accepts duplicate keys, control characters and numbers such as 01.
 #include "base/json.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@
 
 #define DEEPEST 200
 
-// One key of an object that is still open, or just closed.
+// A key of an object that is open or was just closed.
 struct key_place {
     const char *key; // borrowed from the tree
     size_t offset;
@@ -26,13 +26,14 @@ struct parser {
     int depth;
     const char *name;
     struct msc_str scratch;      // the string being decoded
-    size_t text_start, text_end; // of the string decoded last, or up to here
-    struct key_place *keys;      // of all open objects, inner ones last
+    size_t text_start, text_end; // of the string read last; its end, or the error in it
+    struct key_place *keys;      // of all open objects, innermost last
     size_t n_keys;
     size_t key_capacity;
-    const char *lists_key; // lists in this member of the outermost object stay text; or NULL
-    bool is_in_lists;      // it is being read
-    // What becomes of elements that are not kept, or NULL.
+    const char *lists_key; // lists inside this member of the outermost object stay text; may be
+                           // NULL
+    bool is_in_lists;      // inside that member now
+    // Receives the elements that are not kept; may be NULL.
     enum msc_status (*take)(void *payload, const cJSON *element);
     void *payload;
 };
@@ -48,7 +49,7 @@ static enum msc_status fail_at(const struct parser *p, size_t offset, const char
             line++;
             column = 1;
         } else if (((unsigned char)p->text[i] & 0xc0) != 0x80) {
-            column++; // continuation bytes of UTF-8 belong to the character before
+            column++; // UTF-8 continuation bytes do not start a new column
         }
     }
     return MSC_FAIL(MSC_E_FORMAT, "%s:%zu:%zu: %s%s", p->name, line, column, what, detail);
@@ -70,8 +71,8 @@ static void skip_space(struct parser *p) {
     }
 }
 
-// What people write, or their word processors, that is no JSON. Behind ", found "; the pair of
-// curly quotes first.
+// Common mistakes of people and word processors that are not JSON. The name follows ", found " in
+// the message. The two double curly quotes come first.
 static const struct slip {
     const char *text, *name;
 } slips[] = {
@@ -81,8 +82,8 @@ static const struct slip {
     {"\xe2\x80\x98", "a curly quote (U+2018); JSON wants \""},
     {"\xe2\x80\x99", "a curly quote (U+2019); JSON wants \""},
     {"'", "a single quote; JSON wants \""},
-    {"...", "...; write what it stands for, or remove it"},
-    {"\xe2\x80\xa6", "an ellipsis (U+2026); write what it stands for, or remove it"},
+    {"...", "...; write the omitted part, or remove it"},
+    {"\xe2\x80\xa6", "an ellipsis (U+2026); write the omitted part, or remove it"},
     {"//", "a comment; JSON has none"},
     {"/*", "a comment; JSON has none"},
     {"#", "a comment; JSON has none"},
@@ -91,14 +92,14 @@ static const struct slip {
     {"None", "None; JSON wants null"},
     {"NaN", "NaN; JSON has only finite numbers"},
     {"Infinity", "Infinity; JSON has only finite numbers"},
-    {"\xc2\xa0", "a no-break space (U+00A0); JSON wants a plain one"},
+    {"\xc2\xa0", "a no-break space (U+00A0); JSON wants a plain space"},
     {"\xff\xfe", "UTF-16; save the text as UTF-8"},
     {"\xfe\xff", "UTF-16; save the text as UTF-8"},
 };
 
 enum { CLOSING = 0, CURLY_END = 2, SLIPS_END = sizeof slips / sizeof slips[0] };
 
-// Among those before `end`.
+// The mistake at `offset`, searched among the first `end` entries.
 static const char *find_slip(const struct parser *p, size_t offset, size_t end) {
     for (size_t i = 0; i < end; i++) {
         size_t length = strlen(slips[i].text);
@@ -109,8 +110,8 @@ static const char *find_slip(const struct parser *p, size_t offset, size_t end) 
     return NULL;
 }
 
-// A closing curly quote that opens nothing, in the text that was read last: it did not end there.
-// Nothing but blanks may stand between that text and what is wrong.
+// If the last string contains a closing curly quote without an opening one, the writer meant to
+// end it there. Only blanks may separate that string from the error.
 static const char *find_unended(size_t *place, const struct parser *p) {
     for (size_t i = p->text_end; i < p->at; i++) {
         if (!strchr(" \t\r\n", p->text[i])) {
@@ -136,9 +137,9 @@ static enum msc_status fail_expected(const struct parser *p, const char *expecte
     const char *slip = find_slip(p, p->at, SLIPS_END);
     if (!slip) {
         slip = find_unended(&place, p);
-        expected = slip ? "\" at the end of a text" : expected;
+        expected = slip ? "\" at the end of a string" : expected;
     }
-    const char *found = place < p->length ? "expected " : "the text ends here, expected ";
+    const char *found = place < p->length ? "expected " : "unexpected end of text, expected ";
     snprintf(text, sizeof text, "%s%s%s", expected, slip ? ", found " : "", slip ? slip : "");
     return fail_at(p, place, found, text);
 }
@@ -177,7 +178,7 @@ static void append_utf8(struct msc_str *out, unsigned code) {
     }
 }
 
-// The part of an escape after "\u"; a high surrogate must be followed by a low one.
+// Parses an escape after "\u"; a high surrogate must be followed by a low one.
 static enum msc_status parse_unicode(struct parser *p) {
     size_t start = p->at;
     unsigned code = 0;
@@ -195,7 +196,7 @@ static enum msc_status parse_unicode(struct parser *p) {
     } else if (code >= 0xdc00 && code <= 0xdfff) {
         return fail_at(p, start, "half of a surrogate pair", "");
     } else if (code == 0) {
-        return fail_at(p, start, "a text may not hold the character \\u0000", "");
+        return fail_at(p, start, "a string cannot contain \\u0000", "");
     }
     append_utf8(&p->scratch, code);
     return MSC_OK;
@@ -218,7 +219,7 @@ static enum msc_status parse_escape(struct parser *p) {
     return MSC_OK;
 }
 
-// Those of a string from `start` to here, without its escapes.
+// Checks that the string from `start` to here is UTF-8.
 static enum msc_status check_characters(const struct parser *p, size_t start) {
     char what[48];
     size_t good = start + msc_utf8_length(p->text + start, p->at - start);
@@ -229,7 +230,7 @@ static enum msc_status check_characters(const struct parser *p, size_t start) {
     return fail_at(p, good, what, "; save the text as UTF-8");
 }
 
-// Decodes the string that begins here into the scratch text.
+// Decodes the string that begins here into p->scratch.
 static enum msc_status parse_text(struct parser *p) {
     size_t start = p->at++;
     p->text_start = p->text_end = start;
@@ -251,8 +252,8 @@ static enum msc_status parse_text(struct parser *p) {
             size_t place = 0;
             p->text_end = p->at;
             return find_unended(&place, p) ? fail_expected(p, "")
-                   : c < 0                 ? fail_at(p, start, "this text has no closing quote", "")
-                           : fail_at(p, p->at, "control character inside a text", "");
+                   : c < 0 ? fail_at(p, start, "this string has no closing quote", "")
+                           : fail_at(p, p->at, "control character inside a string", "");
         }
         p->at++;
         MSC_TRY(parse_escape(p));
@@ -267,7 +268,7 @@ static size_t skip_digits(struct parser *p) {
     return p->at - start;
 }
 
-// Numbers of so many digits are exact in double, and so is each step to them.
+// Integers of up to 15 digits are exact in double.
 #define EXACT_DIGITS 15
 
 static double whole_number(const char *text, size_t length) {
@@ -279,7 +280,7 @@ static double whole_number(const char *text, size_t length) {
     return is_negative ? -value : value;
 }
 
-// Of the text from `start` to here.
+// Converts the text from `start` to here.
 static enum msc_status convert_number(double *out, struct parser *p, size_t start) {
     msc_str_clear(&p->scratch);
     msc_str_append_n(&p->scratch, p->text + start, p->at - start);
@@ -342,7 +343,7 @@ static enum msc_status parse_word(struct parser *p, cJSON **out) {
     return fail_expected(p, "a value");
 }
 
-// After an element: true when a comma says that another follows, false when `close` ends the list.
+// After an element: *more is set if a comma follows, cleared if `close` ends the list.
 static enum msc_status parse_separator(struct parser *p, char close, bool *more) {
     skip_space(p);
     int c = json_parse_peek(p);
@@ -353,7 +354,7 @@ static enum msc_status parse_separator(struct parser *p, char close, bool *more)
     *more = c == ',';
     skip_space(p);
     if (*more && json_parse_peek(p) == close) {
-        return fail_at(p, comma, "a comma with nothing behind it; JSON wants none before ",
+        return fail_at(p, comma, "a trailing comma; JSON allows none before ",
                        close == ']' ? "']'" : "'}'");
     }
     return MSC_OK;
@@ -365,7 +366,7 @@ static enum msc_status take_element(const struct parser *p, cJSON *item) {
     return status;
 }
 
-// `array` NULL: its elements are not kept.
+// If `array` is NULL, elements are not kept.
 static enum msc_status parse_array(struct parser *p, cJSON *array) {
     bool more = true;
     p->at++;
@@ -406,7 +407,7 @@ static int compare_keys(const void *a, const void *b) {
     return order != 0 ? order : (left->offset > right->offset) - (left->offset < right->offset);
 }
 
-// Sorting finds duplicates among thousands of tensor names without comparing all pairs.
+// Sorting finds duplicates among thousands of tensor names without comparing every pair.
 static enum msc_status check_duplicates(struct parser *p, size_t first_key) {
     struct key_place *keys = p->keys + first_key;
     size_t n = p->n_keys - first_key;
@@ -441,8 +442,8 @@ static enum msc_status parse_member(struct parser *p, cJSON *object) {
         return fail_expected(p, "a key in double quotes");
     }
     MSC_TRY(parse_text(p));
-    // The value is decoded into the same scratch text, so the key is put into the tree first, with
-    // null for a value.
+    // The value reuses the scratch buffer of the key, so the key is added to the tree first, with
+    // null as its value.
     cJSON *member = cJSON_AddNullToObject(object, msc_str_text(&p->scratch));
     if (!member || msc_grow(&p->keys, &p->key_capacity, p->n_keys + 1, sizeof *p->keys) != MSC_OK) {
         return fail_memory(p);
@@ -514,12 +515,12 @@ static enum msc_status parse_value(struct parser *p, cJSON **out) {
     return parse_word(p, out);
 }
 
-// Some editors begin UTF-8 with a byte-order mark.
+// Some editors begin UTF-8 files with a byte-order mark.
 static void skip_mark(struct parser *p) {
     p->at += p->length >= 3 && memcmp(p->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
 
-// Once the value was read.
+// Checks that nothing follows the value, then releases the parser.
 static enum msc_status end_parser(struct parser *p, enum msc_status status) {
     if (status == MSC_OK) {
         skip_space(p);

@@ -6,15 +6,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define LINE_BYTES 512 // of most lines
+#define LINE_BYTES 512 // enough for most lines
 
 // In the order of MSC_LOG_LEVEL_NAMES.
 static const struct {
     const char *name;
     enum msc_log_level level;
 } levels[] = {
-    {"debug", MSC_LOG_DEBUG},  {"info", MSC_LOG_INFO},       {"runtime", MSC_LOG_INFO},
-    {"warn", MSC_LOG_WARNING}, {"warning", MSC_LOG_WARNING}, {"error", MSC_LOG_ERROR},
+    {"debug", MSC_LOG_DEBUG},    {"info", MSC_LOG_INFO},       {"runtime", MSC_LOG_INFO},
+    {"warn", MSC_LOG_WARNING},   {"warning", MSC_LOG_WARNING}, {"error", MSC_LOG_ERROR},
     {"critical", MSC_LOG_ERROR},
 };
 
@@ -26,7 +26,7 @@ enum msc_log_level msc_log_level_at(size_t i) {
     return levels[i].level;
 }
 
-// The receiver writes lines; a message that came in several is made one.
+// The receiver expects one line, so line breaks in a message are replaced.
 static void join_lines(char *text, size_t length) {
     while (length > 0 && text[length - 1] == '\n') {
         text[--length] = '\0';
@@ -38,7 +38,7 @@ static void join_lines(char *text, size_t length) {
     }
 }
 
-// Without memory the beginning is better than silence.
+// If memory is short, the beginning of the message is still written.
 static void write_shown(const struct msc_log *log, enum msc_log_level level, const char *line) {
     char buffer[LINE_BYTES];
     size_t length = msc_shown_copy(buffer, sizeof buffer, line);

@@ -1,4 +1,4 @@
-// Messages go to a log, handed down by the caller: the library never prints by itself.
+// Messages go to a log that the caller passes in; the library itself never prints.
 //
 //     msc_log(log, MSC_LOG_INFO, "%zu sites, %zu tasks", n_sites, n_tasks);
 //

@@ -69,7 +69,7 @@ uint64_t msc_machine_limit_bytes(void) {
 
 char *msc_machine_cache_folder(struct msc_arena *arena) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    // Relative paths do not count, as the XDG rules have it.
+    // The XDG specification says to ignore relative paths.
     if (cache && cache[0] == '/') {
         return msc_path_join(arena, cache, "mscgym");
     }

@@ -1,4 +1,4 @@
-// What the machine has for this process: threads, memory, a folder for what can be made again.
+// The resources of this process: threads, memory, a cache folder.
 #ifndef MSC_BASE_MACHINE_H
 #define MSC_BASE_MACHINE_H
 
@@ -7,21 +7,21 @@
 
 // Processors that this process may use, at least 1.
 int msc_machine_n_threads(void);
-// Has it instructions that add products of signed and unsigned bytes to 32-bit sums (AVX-512 VNNI,
-// AVX-VNNI), or adds them so without (processors other than x86)?
+// Can the processor add products of signed and unsigned bytes directly to 32-bit sums? On x86
+// this needs AVX-512 VNNI or AVX-VNNI; other processors are assumed to.
 bool msc_machine_sums_bytes(void);
-// Memory that can be had now without swapping, within the limits of the control groups that this
-// process is in; 0: unknown.
+// Memory available without swapping, within the limits of this process's control groups; 0:
+// unknown.
 uint64_t msc_machine_free_bytes(void);
 // Memory that this process holds now; 0: unknown.
 uint64_t msc_machine_resident_bytes(void);
-// What it may come to hold: that, and what is free; 0: unknown.
+// Upper bound of what this process can hold: resident plus free memory; 0: unknown.
 uint64_t msc_machine_limit_bytes(void);
 
 struct msc_arena;
-// $XDG_CACHE_HOME/mscgym or ~/.cache/mscgym, which need not be there; NULL when neither is known.
+// $XDG_CACHE_HOME/mscgym or ~/.cache/mscgym, which may not exist yet; NULL if neither is known.
 char *msc_machine_cache_folder(struct msc_arena *arena);
-// The folder that this program lies in, links resolved; NULL when it is not known.
+// The folder of this program's executable, links resolved; NULL if unknown.
 char *msc_machine_program_folder(struct msc_arena *arena);
 
 #endif

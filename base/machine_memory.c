@@ -1,7 +1,8 @@
-// Linux: /proc/meminfo, and the control groups of version 2 and 1 that this process is in.
+// Free memory on Linux: /proc/meminfo, and the control groups (versions 1 and 2) of this process.
 //
-// Where its groups lie say /proc/self/cgroup (their path) and /proc/self/mountinfo (what of all
-// groups is seen, and where). A container may see its own group as the top one, and none above.
+// /proc/self/cgroup has the path of each group. /proc/self/mountinfo says where the hierarchy is
+// mounted and which part of it is visible. A container may see its own group as the root, and no
+// group above it.
 
 #include "base/machine.h"
 
@@ -14,13 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The files of a version's groups.
+// The files of a control group in one version.
 struct version {
     const char *file_system;
     const char *controller; // in /proc/self/cgroup
     const char *limits[2];
     const char *used;
-    const char *idle; // in memory.stat: of files, not used lately; they go when memory is needed
+    const char *idle; // key in memory.stat: inactive file cache, which can be reclaimed
 };
 
 static const struct version versions[] = {
@@ -28,15 +29,15 @@ static const struct version versions[] = {
     {"cgroup", "memory", {"memory.limit_in_bytes"}, "memory.usage_in_bytes", "total_inactive_file"},
 };
 
-// One group's folder, or one file in it: `root`, where groups are mounted, the group, the file.
+// Locates a group's folder or a file in it: ROOT MOUNT GROUP / FILE.
 struct place {
     const char *root;
     const char *mount;
     const char *group;
-    size_t group_length; // of which so much counts
+    size_t group_length; // only this prefix of `group` is used
 };
 
-// Owned by the caller (msc_free); NULL: there is none.
+// Owned by the caller (msc_free); NULL if it cannot be read.
 static char *read_text(const struct place *place, const char *name) {
     struct msc_str path = {0};
     char *text = NULL;
@@ -50,7 +51,7 @@ static char *read_text(const struct place *place, const char *name) {
     return is_read ? text : NULL;
 }
 
-// The number that a file holds, or that stands behind `key` at the beginning of a line.
+// Reads the number in a file, or the number after `key` at the beginning of a line.
 static bool read_number(uint64_t *out, const struct place *place, const char *name,
                         const char *key) {
     char *text = read_text(place, name);
@@ -65,7 +66,7 @@ static bool read_number(uint64_t *out, const struct place *place, const char *na
         at += n;
         *out = strtoull(at, &end, 10);
     }
-    bool is_there = at && end != at; // "max" is no number
+    bool is_there = at && end != at; // "max" is not a number
     msc_free(text);
     return is_there;
 }
@@ -74,7 +75,7 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-// What one group leaves; UINT64_MAX: it has no limit.
+// The memory that one group has left; UINT64_MAX if it has no limit.
 static uint64_t group_free(const struct version *version, const struct place *place) {
     uint64_t limit = UINT64_MAX, used = 0, idle = 0;
     for (size_t i = 0; i < 2 && version->limits[i]; i++) {
@@ -92,7 +93,7 @@ static uint64_t group_free(const struct version *version, const struct place *pl
     return limit - least(limit, used);
 }
 
-// Is `word` one of the words of `list`, which commas part?
+// Is `word` in the comma-separated `list`?
 static bool has_word(const char *list, const char *word) {
     size_t n = strlen(word);
     for (const char *at = list;; at++) {
@@ -106,8 +107,8 @@ static bool has_word(const char *list, const char *word) {
     }
 }
 
-// Of this process, as `groups`, the text of /proc/self/cgroup, has it: lines ID:CONTROLLERS:PATH.
-// Borrowed; its lines are cut. NULL: none.
+// The path of this process's group. `groups` is the text of /proc/self/cgroup, lines of
+// ID:CONTROLLERS:PATH; it is modified, and the result points into it. NULL if there is none.
 static const char *find_group(char *groups, const struct version *version) {
     char *rest = NULL;
     const char *found = NULL;
@@ -152,7 +153,7 @@ static bool parse_mount(struct mount *out, char *line) {
     return type && source && options;
 }
 
-// The group as seen below a mount of `root`; "" where it is that itself, or not seen.
+// `group` relative to `root`, the visible part of the hierarchy; "" if equal or not visible.
 static const char *below_root(const char *group, const char *root) {
     size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
     bool is_below = strncmp(group, root, n) == 0 && group[n] == '/' &&
@@ -160,7 +161,7 @@ static const char *below_root(const char *group, const char *root) {
     return is_below ? group + n : "";
 }
 
-// What a group and all above it leave.
+// The least memory left in a group and all its ancestors.
 static uint64_t tree_free(const struct version *version, const char *root,
                           const struct mount *mount, const char *group) {
     struct place place = {.root = root, .mount = mount->place, .group = group};
@@ -206,7 +207,7 @@ uint64_t msc_machine__free_bytes(const char *root) {
     for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
         n_bytes = least(n_bytes, version_free(&versions[i], root));
     }
-    return n_bytes > 0 ? n_bytes : 1; // 0 would be: unknown
+    return n_bytes > 0 ? n_bytes : 1; // 0 would mean unknown
 }
 
 uint64_t msc_machine_free_bytes(void) {

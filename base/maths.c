@@ -4,19 +4,19 @@
 #include <stdint.h>
 #include <string.h>
 
-// log 2, and its 32nd part, in two parts each: the first has so few bits that its product with a whole
-// number is exact.
+// log 2 and log 2 / 32, each split into two parts. The high part has so few bits that its product
+// with an integer is exact.
 #define LN2_HIGH 0x1.62e42feep-1
 #define LN2_LOW 0x1.a39ef35793c76p-33
 #define STEP_HIGH 0x1.62e42fefap-6
 #define STEP_LOW 0x1.cf79abc9e3b3ap-45
-#define STEPS 32                      // to a power of two
-#define PER_STEP 0x1.71547652b82fep+5 // 1 over such a part
-// Added and taken away again, it leaves the nearest whole number.
+#define STEPS 32                      // per power of two
+#define PER_STEP 0x1.71547652b82fep+5 // 32 / log 2
+// Adding and then subtracting this rounds to the nearest integer.
 #define TO_WHOLE 0x1.8p52
 #define SQRT_HALF 0x1.6a09e667f3bcdp-1
 
-// 2^(i / STEPS), rounded to the nearest, by mpmath.
+// 2^(i / STEPS), correctly rounded; computed with mpmath.
 static const double roots[STEPS] = {
     0x1.0p+0,
     0x1.059b0d3158574p+0,
@@ -52,7 +52,7 @@ static const double roots[STEPS] = {
     0x1.f50765b6e4540p+0,
 };
 
-// 2^n of a normal number.
+// 2^n, if it is a normal number.
 static double power_of_two(int n) {
     uint64_t bits = (uint64_t)(n + 1023) << 52;
     double value;
@@ -60,7 +60,7 @@ static double power_of_two(int n) {
     return value;
 }
 
-// e^x = 2^(n / STEPS) e^r, and of r, at most log(2) / 64, the Taylor series to r^6.
+// e^x = 2^(n / STEPS) e^r with |r| at most log(2) / 64; e^r by its Taylor series up to r^6.
 double msc_maths_exp(double x) {
     if (!(x > -746.0 && x < 710.0)) {
         return isnan(x) ? x : x < 0.0 ? 0.0 : INFINITY;
@@ -71,13 +71,13 @@ double msc_maths_exp(double x) {
         r + square * (1.0 / 2.0 + r * (1.0 / 6.0) +
                       square * (1.0 / 24.0 + r * (1.0 / 120.0) + square * (1.0 / 720.0)));
     int n = (int)nearest, step = n & (STEPS - 1);
-    // In two steps: beyond the normal numbers only the second one rounds.
+    // In two factors, so that only the second one rounds if the result is subnormal.
     int power = (n - step) / STEPS, half = power / 2;
     return (roots[step] + roots[step] * series) * power_of_two(half) * power_of_two(power - half);
 }
 
-// With x = 2^k (1 + f) and s = f / (2 + f), log(1 + f) = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 ...), of which
-// 2 s = f - s f, and s f = f^2/2 - s f^2/2: so the greatest term, f, is exact.
+// With x = 2^k (1 + f) and s = f / (2 + f): log(1 + f) = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 ...).
+// Here 2 s = f - s f and s f = f^2/2 - s f^2/2, so the largest term, f, is exact.
 double msc_maths_log(double x) {
     if (!(x > 0.0 && x < INFINITY)) {
         return x == 0.0 ? -INFINITY : x > 0.0 ? x : NAN;

@@ -1,6 +1,6 @@
-// Exponential and natural logarithm with the same bits on every machine: those of a C library depend on
-// its version and on the processor, by which it chooses among its own. They are sums, products and
-// quotients, which IEEE 754 rounds; within 1.1 units in the last place.
+// Exponential and natural logarithm with bit-identical results on every machine. C libraries
+// differ by version, and choose code by processor. These functions use only IEEE 754 sums,
+// products and quotients. The error is at most 1.1 units in the last place.
 #ifndef MSC_BASE_MATHS_H
 #define MSC_BASE_MATHS_H
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#define INTEGER_LIMIT 9007199254740992.0 // 2^53, beyond which doubles skip integers
+#define INTEGER_LIMIT 9007199254740992.0 // 2^53: doubles above it do not represent every integer
 
 int msc_param_index(const char *names, const char *text) {
     size_t length = strlen(text);
@@ -76,7 +76,7 @@ out:
     return status;
 }
 
-// JSON has no infinity. A limit that is none is left out and comes back as the default.
+// JSON has no infinity, so an infinite limit is left out and reads back as the default.
 static enum msc_status write_f64(cJSON *object, const char *key, double value) {
     return isfinite(value) ? msc_json_add_number(object, key, value) : MSC_OK;
 }
@@ -155,7 +155,7 @@ static bool is_json(const struct msc_param *p) {
     return p->type == MSC_PARAM_JSON || p->type == MSC_PARAM_OBJECT;
 }
 
-// What is left out of the others is nothing in particular, or what their help says.
+// Defaults of the other types are empty, or described in the help.
 static bool has_default(const struct msc_param *p) {
     return !is_json(p) && (!is_text(p) || p->text);
 }

@@ -1,5 +1,5 @@
-// Parameter tables: one row says name, help, place in a struct, type, default and range. The same
-// rows read JSON, check ranges, suggest the right spelling, and print help and defaults.
+// Parameter tables: a row gives name, help, offset in a struct, type, default and range. The same
+// rows read JSON, check ranges, suggest spellings, and print help and defaults.
 //
 //     static const struct msc_param anneal_params[] = {
 //         {.name = "t0", .help = "starting temperature", .offset = offsetof(struct anneal, t0),
@@ -28,14 +28,14 @@ enum msc_param_type {
     MSC_PARAM_TEXT,     // const char *, in the arena
     MSC_PARAM_ENUM,     // int: index into names
     MSC_PARAM_DURATION, // double, seconds; JSON number of seconds or text such as "8h"
-    MSC_PARAM_JSON,     // const struct cJSON *: any value, of the object that is read
+    MSC_PARAM_JSON,     // const struct cJSON *: any value, borrowed from the object that is read
     MSC_PARAM_WORD,     // as TEXT, but not written where it is NULL: later than records without it
     MSC_PARAM_OBJECT,   // as JSON, with the same difference
 };
 
 struct msc_param {
     const char *name; // NULL ends the table
-    const char *help; // one line, no full stop
+    const char *help; // one line, no full stop at the end
     size_t offset;    // of the member in the caller's struct
     enum msc_param_type type;
     double number;     // default of BOOL (0, 1), I64, F64, DURATION
@@ -52,12 +52,12 @@ int msc_param_index(const char *names, const char *text);
 // Writes every default into `target`. Text defaults are borrowed from the table.
 void msc_param_defaults(const struct msc_param params[], void *target);
 
-// Makes a member 0, false, NULL or the first of its names.
+// Sets a member to 0, false, NULL or the first of its names.
 void msc_param_clear(const struct msc_param *param, void *target);
 
-// Reads a JSON object (NULL: nothing) over the defaults already there. An unknown key, a wrong type
-// or a value out of range is MSC_E_INVALID, its text beginning with `where` ("agent", say) and
-// naming the nearest known key. Keys in `ignore` (NULL-terminated, may be NULL) are passed over.
+// Reads a JSON object (NULL: nothing) over the present values. An unknown key, a wrong type or a
+// value out of range is MSC_E_INVALID; the message begins with `where` (such as "agent") and
+// suggests the nearest known key. Keys in `ignore` (NULL-terminated, may be NULL) are skipped.
 enum msc_status msc_param_read(const struct msc_param params[], void *target,
                                const struct cJSON *object, const char *where,
                                const char *const ignore[], struct msc_arena *arena);
@@ -66,10 +66,11 @@ enum msc_status msc_param_read(const struct msc_param params[], void *target,
 enum msc_status msc_param_write(const struct msc_param params[], const void *target,
                                 struct cJSON *object);
 
-// One line a parameter: name, help, default, range.
+// One line per parameter: name, help, default, range.
 void msc_param_help(const struct msc_param params[], struct msc_str *out);
-// The same for programs: {"name", "type", "help", "default", "min", "max", "unit", "names"} each, as
-// far as there is such a thing; no limit is null. Times are in seconds.
+// The same as JSON, for programs: {"name", "type", "help", "default", "min", "max", "unit",
+// "names"} each; members that do not apply are left out. A missing limit is null; durations are
+// in seconds.
 enum msc_status msc_param_describe(const struct msc_param params[], struct cJSON *list);
 
 MSC_PUBLIC_END

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-// What a reader of one value needs to know.
+// The input of a reader of one value.
 struct reading {
     const struct msc_param *param;
     void *member;
@@ -64,7 +64,7 @@ static enum msc_status read_i64(const struct reading *r) {
     }
     if (!is_text) {
         double value = cJSON_IsNumber(r->value) ? r->value->valuedouble : 0.5;
-        // Beyond 2^53 neighbouring integers share one double.
+        // Above 2^53 neighbouring integers share one double.
         if (value != floor(value) || fabs(value) > 9007199254740992.0) {
             return fail_value(r, "a whole number");
         }
@@ -101,11 +101,11 @@ static enum msc_status read_duration(const struct reading *r) {
 static enum msc_status read_text(const struct reading *r) {
     const char **member = r->member;
     if (cJSON_IsNull(r->value) && !r->param->text) {
-        *member = NULL; // as msc_param_write puts a text that was never given
+        *member = NULL; // msc_param_write writes null for a text that was never set
         return MSC_OK;
     }
     if (!cJSON_IsString(r->value)) {
-        return fail_value(r, "text");
+        return fail_value(r, "a string");
     }
     const char *copy = msc_arena_strdup(r->arena, r->value->valuestring);
     if (!copy) {

@@ -1,5 +1,5 @@
-// What differs between compilers and machines; the only place for such #ifdefs outside
-// kernels/vulkan/.
+// Differences between compilers and machines. Only this file and kernels/vulkan/ have such
+// #ifdefs.
 #ifndef MSC_BASE_PLATFORM_H
 #define MSC_BASE_PLATFORM_H
 
@@ -12,10 +12,10 @@
 #endif
 #endif
 
-// A function so marked is compiled once for each instruction set and picked when the program
-// loads. All clones give the same bits: the build forbids contraction of a*b+c. Only for static
-// functions: others would be seen outside of the library, whatever their visibility. MSC_SIMD_LEVEL
-// names the set that is picked.
+// MSC_SIMD marks a function that is compiled once for each instruction set; the variant is chosen
+// when the program loads. All variants give the same bits, because the build forbids contraction
+// of a*b+c. Use it only for static functions: others would be exported from the library whatever
+// their visibility. MSC_SIMD_LEVEL names the chosen instruction set.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(MSC_SANITIZED)
 #define MSC_SIMD __attribute__((target_clones("avx512f", "avx2", "default")))
 #define MSC_SIMD_LEVEL                                                                             \
@@ -27,21 +27,22 @@
 #define MSC_SIMD_LEVEL "baseline"
 #endif
 
-// 1 if the instruction sets that oneDNN's header names exist on this processor.
+// 1 if oneDNN's header names instruction sets of this processor architecture.
 #ifdef __x86_64__
 #define MSC_HAS_ISA_LEVELS 1
 #else
 #define MSC_HAS_ISA_LEVELS 0
 #endif
 
-// Do vectors' minimum and maximum raise FE_INVALID for NaN, which they take for their other operand?
+// Do the vector minimum and maximum raise FE_INVALID for NaN and return their other operand?
 #ifdef __x86_64__
 #define MSC_LIMITS_RAISE_INVALID 1
 #else
 #define MSC_LIMITS_RAISE_INVALID 0
 #endif
 
-// A static function that is inlined whatever its size: for arguments that the compiler shall know.
+// A static function that is always inlined, so that the compiler can propagate constant
+// arguments.
 #ifdef __GNUC__
 #define MSC_INLINE static inline __attribute__((always_inline))
 #else

@@ -20,18 +20,18 @@
 #include <time.h>
 #include <unistd.h>
 
-// A line longer than this is no answer.
+// A longer line is an error.
 #define LINE_LIMIT ((size_t)64 << 20)
-// Descriptors that the child closes: what the program opened without close-on-exec, such as a lock,
-// must not outlive it in an orphan.
+// The child closes all descriptors below this one. A descriptor without close-on-exec, such as a
+// lock, must not outlive this process in an orphan.
 #define DESCRIPTOR_LIMIT 4096
 
-// How long it may take to end by SIGTERM.
+// Time to end after SIGTERM before SIGKILL follows.
 #define TERM_GRACE_S 1.0
 
 extern char **environ;
 
-// What a child that could not become the program says of it.
+// Sent to the parent by a child that could not execute the program.
 struct start_error {
     bool in_folder;
     int code;
@@ -56,7 +56,7 @@ static void close_ends(int ends[PIPE_ENDS]) {
     }
 }
 
-// Three pipes, closed on exec, none of them on a standard descriptor.
+// Opens three pipes, closed on exec, none of them on a standard descriptor.
 static bool open_ends(int ends[PIPE_ENDS]) {
     for (int i = 0; i < PIPE_ENDS; i++) {
         ends[i] = -1;
@@ -87,12 +87,12 @@ static void close_inherited(int kept) {
     }
 }
 
-// Between fork and exec only calls that are safe in a signal handler are allowed.
+// Between fork and exec only async-signal-safe calls are allowed.
 static void become_program(const char *const argv[], const char *folder, char *const environment[],
                            const int ends[PIPE_ENDS], pid_t parent, int death_signal) {
     struct start_error error = {0};
     sigset_t none;
-    // If the parent is killed, nobody else could end it.
+    // Ends the child if the parent is killed.
     prctl(PR_SET_PDEATHSIG, death_signal);
     if (getppid() != parent) {
         _exit(126);
@@ -109,7 +109,7 @@ static void become_program(const char *const argv[], const char *folder, char *c
     if (folder && chdir(folder) != 0) {
         error.in_folder = true;
     } else {
-        // exec does not change its arguments; only its declaration lacks the const.
+        // exec does not change its arguments; its declaration only lacks the const.
         union {
             const char *const *given;
             char *const *wanted;
@@ -135,7 +135,7 @@ static enum msc_status read_start_error(int descriptor, const char *name, const 
         n = read(descriptor, &error, sizeof error);
     } while (n < 0 && errno == EINTR);
     if (n != (ssize_t)sizeof error) {
-        return MSC_OK; // closed on exec: the program runs
+        return MSC_OK; // closed by exec: the program runs
     }
     enum msc_status status = error.code == ENOENT ? MSC_E_NOT_FOUND : MSC_E_IO;
     return error.in_folder
@@ -174,7 +174,7 @@ enum msc_status msc_process__start(struct msc_process **out, const char *const a
         status = MSC_FAIL(MSC_E_IO, "%s: cannot be started: %s", argv[0], strerror(errno));
         goto out;
     }
-    setpgid(process->pid, process->pid); // whoever comes first
+    setpgid(process->pid, process->pid); // child and parent both call this, whichever comes first
     close(ends[CHILD_ERROR]);
     ends[CHILD_ERROR] = -1;
     MSC_TRY_OUT(read_start_error(ends[PARENT_ERROR], argv[0], folder));
@@ -207,8 +207,8 @@ void msc_process_set_cancel(struct msc_process *process, const struct msc_cancel
     process->cancel_level = level;
 }
 
-// Waits until the descriptor is ready, or for as long as nobody has to look whether the program still
-// runs: then it is READY, too.
+// Waits until the descriptor is ready, but at most until the next check whether the program still
+// runs; both return READY.
 static enum msc_process_waited wait_ready(const struct msc_process *process, int descriptor,
                                           short events, double deadline_s) {
     double left_s = deadline_s - msc_clock_seconds();
@@ -236,7 +236,7 @@ static void pause_briefly(void) {
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-// Keeps how it ended; its number stays taken.
+// Stores how the program ended. The process is not reaped, so its id is not reused.
 bool msc_process__has_ended(struct msc_process *process, double deadline_s) {
     for (;;) {
         siginfo_t death = {0};
@@ -262,14 +262,14 @@ enum msc_status msc_process__fail_ended(struct msc_process *process) {
                     process->death.si_status);
 }
 
-// What it started itself ends with it: everything in its group, which was told to. A program that has left the
-// group (setsid) wants to be on its own.
+// Ends everything in the program's group, which was asked to end before. A process that has left
+// the group (setsid) is left running.
 static void end_group(struct msc_process *process, double deadline_s) {
     if (!msc_process__has_ended(process, deadline_s)) {
         kill(process->pid, SIGKILL);
         msc_process__has_ended(process, msc_clock_seconds() + 10.0);
     }
-    // While others are in the group, its number stays taken.
+    // The group id is not reused while the group has members.
     waitpid(process->pid, NULL, WNOHANG);
     while (kill(-process->pid, 0) == 0 && msc_clock_seconds() < deadline_s) {
         pause_briefly();
@@ -305,12 +305,12 @@ enum msc_status msc_process_send(struct msc_process *process, const char *text, 
             text += n;
             length -= (size_t)n;
         } else if (errno == EPIPE) {
-            return MSC_OK; // its last words may still wait to be read
+            return MSC_OK; // its last output may still be unread
         } else if (errno != EAGAIN && errno != EINTR) {
             return MSC_FAIL(MSC_E_IO, "%s: cannot be written to: %s", process->name,
                             strerror(errno));
         } else if (msc_process__has_ended(process, 0.0)) {
-            return MSC_OK; // its children may hold the pipe, but do not answer
+            return MSC_OK; // its children may hold the pipe open, but do not answer
         } else {
             enum msc_process_waited waited =
                 wait_ready(process, process->input, POLLOUT, deadline_s);
@@ -336,7 +336,7 @@ static enum msc_status pipe_make_room(struct msc_process *process) {
     return msc_grow(&process->buffer, &process->capacity, process->end + 4096, 1);
 }
 
-// The next complete line of what was read; *length without its newline. NULL: there is none.
+// The next complete line read so far, without its newline. NULL if there is none.
 char *msc_process__take_line(struct msc_process *process, size_t *length, size_t n_seen) {
     char *start = process->buffer ? process->buffer + process->begin : NULL;
     size_t n_held = process->end - process->begin;
@@ -350,8 +350,8 @@ char *msc_process__take_line(struct msc_process *process, size_t *length, size_t
     return start;
 }
 
-// A program ends when its process ends, though children that it leaves may hold its output open, and
-// even write on: only what is in the pipe by then is read.
+// The program has ended when its process has ended. Children may keep its output open and even
+// write more, but only the bytes in the pipe at that moment are read.
 static void notice_end(struct msc_process *process) {
     double now_s = msc_clock_seconds();
     if (process->is_at_end || now_s < process->next_look_s) {
@@ -365,7 +365,7 @@ static void notice_end(struct msc_process *process) {
     }
 }
 
-// Reads what is there. *n 0: it has ended, or closed its output; < 0: there is nothing now.
+// Reads available bytes. *n == 0: the output has ended; *n < 0: nothing is available now.
 static enum msc_status read_now(struct msc_process *process, ssize_t *n) {
     MSC_TRY(pipe_make_room(process));
     notice_end(process);
@@ -385,7 +385,7 @@ static enum msc_status read_now(struct msc_process *process, ssize_t *n) {
                : MSC_FAIL(MSC_E_IO, "%s: cannot be read from: %s", process->name, strerror(errno));
 }
 
-// Reads more. *is_over: it has ended or closed its output, and there is no more.
+// Waits for more bytes. *is_over: the output has ended.
 enum msc_status msc_process__read_more(struct msc_process *process, bool *is_over,
                                        double deadline_s, double timeout_s) {
     for (;;) {
@@ -425,7 +425,7 @@ enum msc_status msc_process_send_some(struct msc_process *process, const char *t
     ssize_t n = write_quietly(process->input, text, length);
     *n_sent = n > 0 ? (size_t)n : 0;
     if (n < 0 && errno == EPIPE) {
-        *n_sent = length; // its last words may still wait to be read
+        *n_sent = length; // its last output may still be unread
     } else if (n < 0 && errno != EAGAIN && errno != EINTR) {
         return MSC_FAIL(MSC_E_IO, "%s: cannot be written to: %s", process->name, strerror(errno));
     }
@@ -474,7 +474,7 @@ enum msc_status msc_process_answer(struct msc_process *process, struct cJSON **a
     if (!cJSON_IsObject(parsed)) {
         status = MSC_FAIL(MSC_E_FORMAT, "answer: expected a JSON object");
     } else if (error) {
-        status = MSC_FAIL(MSC_E_STATE, "it says: %s",
+        status = MSC_FAIL(MSC_E_STATE, "it reported: %s",
                           cJSON_IsString(error) ? error->valuestring : "an error without text");
     }
     if (status != MSC_OK) {

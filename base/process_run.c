@@ -1,4 +1,4 @@
-// Programs that are run to their end.
+// Programs that run until they end, without input.
 #include "base/process_internal.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-// Keeps a line that is not blank, without the blanks around it.
+// Keeps the line, trimmed, unless it is blank.
 static void keep_line(struct msc_str *last, const char *line, size_t length) {
     static const char blanks[] = " \t\r\v\f";
     while (length > 0 && strchr(blanks, line[length - 1])) {
@@ -51,9 +51,10 @@ static enum msc_status process_finish(struct msc_process *process, struct msc_st
             keep_line(last, line, length);
         }
         MSC_TRY(msc_process__read_more(process, &is_over, deadline_s, timeout_s));
-        MSC_TRY(is_over ? MSC_OK : check_patience(process, "still writes", deadline_s, timeout_s));
+        MSC_TRY(is_over ? MSC_OK
+                        : check_patience(process, "still writes output", deadline_s, timeout_s));
     }
-    if (process->end > process->begin) { // a last line without an end
+    if (process->end > process->begin) { // a last line without a newline
         keep_line(last, process->buffer + process->begin, process->end - process->begin);
     }
     while (!msc_process__has_ended(process, msc_clock_seconds() + MSC_PROCESS_POLL_S)) {
@@ -65,14 +66,14 @@ static enum msc_status process_finish(struct msc_process *process, struct msc_st
                : MSC_OK;
 }
 
-// Nobody downstream reads beyond a NUL.
+// Callers treat the line as a C string, so it must not contain NUL.
 static enum msc_status check_line(const struct msc_str *last, const char *name) {
     return msc_utf8_check(msc_str_text(last), last->length, "its last line") == MSC_OK
                ? MSC_OK
                : msc_status_prefix(MSC_E_STATE, "%s", name);
 }
 
-// One that did its work may leave what it wants running; of one that failed nothing is left.
+// A program that succeeded may leave children running; those of a failed one are ended.
 static void run_end(struct msc_process *process, enum msc_status status) {
     if (status == MSC_OK) {
         msc_process__leave(process);
@@ -99,7 +100,7 @@ enum msc_status msc_process_run(struct msc_str *last, const char *const argv[], 
     return status == MSC_E_IO ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
 }
 
-// Ours with more in front, of which the first of a name counts.
+// `more` followed by our environment; the first entry of a name counts.
 static char **join_environment(const char *const more[], struct msc_arena *arena) {
     size_t n_more = 0;
     size_t n_ours = 0;

@@ -12,7 +12,7 @@ enum msc_status msc_program_read_words(const char ***out, const struct cJSON *va
     size_t n = 0;
     const cJSON *word = NULL;
     if (!cJSON_IsArray(value) || !value->child) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: expected words: %s", where, example);
+        return MSC_FAIL(MSC_E_INVALID, "%s: expected a list of strings such as %s", where, example);
     }
     const char **words =
         msc_arena_array(arena, (size_t)cJSON_GetArraySize(value) + 1, sizeof *words);
@@ -21,7 +21,7 @@ enum msc_status msc_program_read_words(const char ***out, const struct cJSON *va
     }
     cJSON_ArrayForEach(word, value) {
         if (!cJSON_IsString(word) || (n == 0 && !word->valuestring[0])) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: word %zu is no text", where, n);
+            return MSC_FAIL(MSC_E_INVALID, "%s: word %zu is not a string", where, n);
         }
         words[n] = msc_arena_strdup(arena, word->valuestring);
         if (!words[n++]) {
@@ -65,7 +65,7 @@ enum msc_status msc_program_name_error(const struct msc_program *p, enum msc_sta
 void msc_program_stop(struct msc_program *p) {
     static const char farewell[] = "{\"method\":\"done\"}\n";
     if (p->process) {
-        // Whether it still listens makes no difference now.
+        // It makes no difference whether the program still listens.
         msc_process_set_cancel(p->process, NULL, 0);
         (void)msc_process_send(p->process, farewell, sizeof farewell - 1, STOP_GRACE_S);
         msc_process_stop(p->process, STOP_GRACE_S);

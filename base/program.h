@@ -1,4 +1,4 @@
-// A program of the user's that answers requests, each a line of JSON: agents and environments in any
+// A user's program that answers requests with a line of JSON each: agents and environments in any
 // language.
 //
 //     struct msc_program p = {.kind = "agent process", .timeout_s = 60};
@@ -19,16 +19,16 @@ struct msc_cancel;
 struct msc_process;
 
 struct msc_program {
-    const char *kind; // begins error texts
-    double timeout_s; // that one answer may take
+    const char *kind; // begins error messages
+    double timeout_s; // for one answer
     const char **argv;
-    const char *name;            // for error texts: the whole command
-    struct msc_process *process; // NULL: it does not run
-    struct msc_str request;      // kept for its memory
+    const char *name;            // for error messages: the whole command
+    struct msc_process *process; // NULL: not running
+    struct msc_str request;      // reused to save allocations
 };
 
-// The words of a list as a NULL-terminated array in the arena. MSC_E_INVALID, its text beginning with
-// `where`: it is no list of texts, or has none. `example` stands in that text.
+// The words of a list as a NULL-terminated array in the arena. MSC_E_INVALID if it is not a list
+// of strings or is empty; the message begins with `where` and shows `example`.
 enum msc_status msc_program_read_words(const char ***out, const struct cJSON *value,
                                        const char *where, const char *example,
                                        struct msc_arena *arena);
@@ -39,16 +39,16 @@ enum msc_status msc_program_read(struct msc_program *p, const struct cJSON *comm
 // Errors are those of msc_process_start.
 enum msc_status msc_program_start(struct msc_program *p, const char *folder,
                                   const struct msc_cancel *cancel);
-// Sends p->request, to which the next one is to be written anew; takes the answer, owned by the caller.
-// Errors are those of msc_process_request and msc_process_answer.
+// Sends p->request, which the caller clears before it writes the next one; takes the answer, owned
+// by the caller. Errors are those of msc_process_request and msc_process_answer.
 enum msc_status msc_program_exchange(struct msc_program *p, struct cJSON **answer);
-// `status`, its text, unless it is MSC_OK, with the program and what it was asked before it.
+// Returns `status`. Unless it is MSC_OK, puts the program and the method before the message.
 enum msc_status msc_program_name_error(const struct msc_program *p, enum msc_status status,
                                        const char *method);
-// Says {"method":"done"} and ends what has not ended by itself two seconds later. Accepts one that does
-// not run.
+// Sends {"method":"done"} and ends the program if it still runs two seconds later. Accepts one
+// that is not running.
 void msc_program_stop(struct msc_program *p);
-// Ends it at once; it may be started again.
+// Ends it at once; it may be restarted.
 void msc_program_kill(struct msc_program *p);
 void msc_program_finish(struct msc_program *p); // stops it and frees; accepts zeroed memory
 

@@ -1,6 +1,7 @@
-// What programs and plug-ins may use: the headers that are installed (cmake/msc_headers.cmake) hold
-// their contents between MSC_PUBLIC_BEGIN and MSC_PUBLIC_END. All other functions and variables are
-// compiled with hidden visibility, so nobody outside of the library comes to rest on them.
+// Marks the public interface for programs and plug-ins. The installed headers
+// (cmake/msc_headers.cmake) put their contents between MSC_PUBLIC_BEGIN and MSC_PUBLIC_END. All
+// other functions and variables have hidden visibility, so nobody outside the library can depend on
+// them.
 #ifndef MSC_BASE_PUBLIC_H
 #define MSC_BASE_PUBLIC_H
 

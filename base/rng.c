@@ -2,10 +2,10 @@
 
 #include <assert.h>
 
-// The 128-bit generator needs an integer type that ISO C lacks; it stays inside this file.
+// The 128-bit generator needs an integer type that ISO C lacks; only this file uses it.
 __extension__ typedef unsigned __int128 wide;
 
-// The multipliers of the paper's reference implementation for 64 and 128 bits of state.
+// The multipliers of the paper's reference implementation, for 64 and 128 bits of state.
 #define PCG32_MULTIPLIER 6364136223846793005u
 #define PCG64_MULTIPLIER_HIGH 0x2360ed051fc65da4u
 #define PCG64_MULTIPLIER_LOW 0x4385df649fccf645u
@@ -32,7 +32,7 @@ uint32_t msc_pcg32_next(struct msc_pcg32 *rng) {
 
 uint32_t msc_pcg32_below(struct msc_pcg32 *rng, uint32_t bound) {
     assert(bound > 0);
-    // The lowest 2^32 mod bound draws are refused, which leaves a multiple of `bound`.
+    // The lowest 2^32 mod bound draws are rejected, which leaves a multiple of `bound`.
     uint32_t threshold = -bound % bound;
     uint32_t draw = msc_pcg32_next(rng);
     while (draw < threshold) {
@@ -70,8 +70,8 @@ uint64_t msc_pcg64_next(struct msc_pcg64 *rng) {
     return mixed >> rotation | mixed << (-rotation & 63);
 }
 
-// SplitMix64 (Steele, Lea, Flood 2014): a bijection of 64 bits in which every input bit moves
-// about half of the output bits, so that seeds 0, 1, 2 lead to unrelated states.
+// SplitMix64 (Steele, Lea, Flood 2014): a bijection of 64 bits in which every input bit flips
+// about half of the output bits, so that seeds 0, 1, 2 give unrelated states.
 static uint64_t split_mix(uint64_t value) {
     value += 0x9e3779b97f4a7c15u;
     value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
@@ -83,8 +83,8 @@ void msc_rng_seed(struct msc_rng *rng, uint64_t seed, uint64_t stream) {
     uint64_t state_low = split_mix(seed);
     uint64_t stream_low = split_mix(stream);
     uint64_t state_high = split_mix(state_low ^ stream_low);
-    // The low half of the increment is a bijection of `stream` alone: for any seed, two streams
-    // walk different sequences.
+    // The low half of the increment is a bijection of `stream`: for any seed, two streams give
+    // different sequences.
     uint64_t stream_high = split_mix(stream_low + state_low);
     msc_pcg64_seed(&rng->pcg, state_high, state_low, stream_high, stream_low);
 }
@@ -93,8 +93,8 @@ uint64_t msc_rng_u64(struct msc_rng *rng) {
     return msc_pcg64_next(&rng->pcg);
 }
 
-// D. Lemire, "Fast Random Integer Generation in an Interval", 2019: the high half of the product
-// is the result, a low half under 2^64 mod bound is the biased part and drawn again.
+// D. Lemire, "Fast Random Integer Generation in an Interval", 2019: the result is the high half
+// of the product. A low half under 2^64 mod bound would be biased, so it is drawn again.
 uint64_t msc_rng_below(struct msc_rng *rng, uint64_t bound) {
     assert(bound > 0);
     wide product = (wide)msc_rng_u64(rng) * bound;

@@ -2,8 +2,8 @@
 // Statistically Good Algorithms for Random Number Generation", HMC-CS-2014-0905.
 //
 // msc_pcg32 is PCG-XSH-RR 64/32, msc_pcg64 is PCG-XSL-RR 128/64 (the generator of numpy's PCG64).
-// `struct msc_rng` is what agents and environments draw from: a msc_pcg64 seeded from one number
-// and a stream, so that two users of one seed never share a sequence. All state is plain data.
+// Agents and environments draw from `struct msc_rng`: a msc_pcg64 seeded from one number and a
+// stream, so that two users of one seed never share a sequence. All state is plain data.
 #ifndef MSC_BASE_RNG_H
 #define MSC_BASE_RNG_H
 
@@ -19,10 +19,10 @@ struct msc_pcg32 {
     uint64_t increment; // odd
 };
 
-// As the reference's srandom: any state, any stream.
+// As srandom of the reference: any state, any stream.
 void msc_pcg32_seed(struct msc_pcg32 *rng, uint64_t state, uint64_t stream);
 uint32_t msc_pcg32_next(struct msc_pcg32 *rng);
-// Uniform in [0, bound) without bias, by rejection as the reference does. bound > 0.
+// Uniform in [0, bound) without bias, by the reference's rejection. bound > 0.
 uint32_t msc_pcg32_below(struct msc_pcg32 *rng, uint32_t bound);
 
 struct msc_pcg64 {

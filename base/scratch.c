@@ -14,22 +14,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PREFIX "mscgym-run-" // mscgym-runtime has the same
-#define MAX_DEPTH 64         // of folders in one another
+#define PREFIX "mscgym-run-" // the same as in mscgym-runtime
+#define MAX_DEPTH 64         // of nested folders
 
 static const char *find_place(void) {
     const char *place = getenv("TMPDIR");
     return place && place[0] ? place : "/tmp";
 }
 
-// A folder itself, no link to one; -1: there is none.
+// Opens a folder, but not a link to one; -1 if there is none.
 static int open_folder(int parent, const char *name) {
     return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 // ---- Removing ---------------------------------------------------------------------------------
 
-// Takes the descriptor.
+// Takes ownership of the descriptor.
 static void empty_folder(int descriptor, int depth) {
     DIR *list = fdopendir(descriptor);
     if (!list) {
@@ -66,7 +66,7 @@ void msc_scratch_remove(struct msc_scratch *scratch) {
     }
 }
 
-// ---- What killed processes left ---------------------------------------------------------------
+// ---- Leftovers of killed processes ------------------------------------------------------------
 
 static void remove_dead(int parent, const char *name) {
     struct stat info;
@@ -96,12 +96,12 @@ void msc_scratch_sweep(void) {
 // ---- Making -----------------------------------------------------------------------------------
 
 static enum msc_status fail_make(const char *path) {
-    return MSC_FAIL(MSC_E_IO, "%s: no folder can be made there: %s; set TMPDIR to another place",
+    return MSC_FAIL(MSC_E_IO, "%s: cannot make a folder there: %s; set TMPDIR to another folder",
                     path, strerror(errno));
 }
 
-// False: who sweeps has come between making and locking it, and it is gone. A file system without locks
-// has nobody who sweeps.
+// Takes the lock. False if a sweep removed the folder between creating and locking it. On a file
+// system without locks nobody sweeps.
 static bool hold(int *lock, const char *path) {
     struct stat info = {0};
     *lock = open_folder(AT_FDCWD, path);
@@ -119,7 +119,8 @@ static bool hold(int *lock, const char *path) {
 
 enum msc_status msc_scratch_make(struct msc_scratch *out, struct msc_arena *arena) {
     char *place = NULL;
-    MSC_TRY(msc_utf8_check(find_place(), strlen(find_place()), "TMPDIR")); // others get it as JSON
+    // Other programs get the path as JSON.
+    MSC_TRY(msc_utf8_check(find_place(), strlen(find_place()), "TMPDIR"));
     MSC_TRY(msc_path_planned(&place, arena, find_place()));
     for (;;) {
         char *path = msc_arena_printf(arena, "%s/" PREFIX "XXXXXX", place);

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_BYTES 8 // of an escape with its NUL
+#define MOST_BYTES 8 // of an escape, including NUL
 
-// The character that begins here and its bytes. Bytes that are no UTF-8 are 0, one by one.
+// The character that begins here and its length. Invalid UTF-8 is 0, byte by byte.
 static uint32_t next_character(size_t *n_bytes, const char *text) {
     uint32_t code = (unsigned char)*text;
     *n_bytes = code < 0x80 ? 1 : msc_utf8_next(&code, text, strnlen(text, 4));
@@ -22,15 +22,15 @@ static uint32_t next_character(size_t *n_bytes, const char *text) {
     return code;
 }
 
-// May it not stand as it is? Controls (C0, DEL, C1), and so what is no character; marks of direction;
-// separators of lines and paragraphs.
+// Must the character be escaped? True for control characters (C0, DEL, C1), and thus for invalid
+// bytes, for marks of text direction and for line and paragraph separators.
 static bool is_obeyed(uint32_t code) {
     return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x061c ||
            (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
            (code >= 0x2066 && code <= 0x2069);
 }
 
-// What stands for it; `byte` is its first.
+// The escape of a character; `byte` is its first byte.
 static void escape(char out[MOST_BYTES], uint32_t code, char byte) {
     if (code == '\n' || code == '\r' || code == '\t') {
         snprintf(out, MOST_BYTES, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
@@ -97,7 +97,7 @@ void msc_shown_append_path(struct msc_str *out, const char *path) {
     msc_str_char(out, '\'');
     for (const char *c = msc_str_text(&shown); *c; c++) {
         if (*c == '\'') {
-            msc_str_append(out, "'\\'"); // out of the quotes, one of its own, and in again
+            msc_str_append(out, "'\\'"); // closing quote, escaped quote, opening quote
         }
         msc_str_char(out, *c);
     }

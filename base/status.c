@@ -9,18 +9,19 @@
 #define MESSAGE_BYTES 2048
 #define WHERE_BYTES 256
 
-// Error text must survive the return through any number of callers, so each thread keeps its own.
+// The message must survive the return through any number of callers, so each thread has its own.
 static _Thread_local char message_text[MESSAGE_BYTES];
 static _Thread_local char where_text[WHERE_BYTES];
 
-// Texts quote what files hold.
+// Messages quote what files contain, so they are made safe to show.
 static void set_message(const char text[MESSAGE_BYTES]) {
     msc_shown_copy(message_text, MESSAGE_BYTES, text);
 }
 
 enum msc_status msc_status_fail(enum msc_status status, const char *file, int line,
                                 const char *format, ...) {
-    // The arguments may include the present message, so the new one is built aside.
+    // The arguments may include the current message, so the new one is built in a separate
+    // buffer.
     char text[MESSAGE_BYTES];
     va_list arguments;
     va_start(arguments, format);
@@ -38,7 +39,7 @@ enum msc_status msc_status_prefix(enum msc_status status, const char *format, ..
     int n = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (n >= 0 && (size_t)n < sizeof text) {
-        // Truncation of a text this long loses nothing that a reader would miss.
+        // Truncating so long a message loses nothing important.
         size_t left = sizeof text - (size_t)n;
         if (snprintf(text + n, left, ": %s", message_text) < 0) {
             text[n] = '\0';
@@ -65,9 +66,8 @@ enum msc_status msc_status_restore(enum msc_status status, const char *message) 
 
 const char *msc_status_name(enum msc_status status) {
     static const char *const names[] = {
-        "ok",          "invalid",      "out of memory", "input/output", "format",
-        "unsupported", "device error", "state",         "not found",    "cancelled",
-        "device lost",
+        "ok",           "invalid", "out of memory", "input/output", "format",      "unsupported",
+        "device error", "state",   "not found",     "cancelled",    "device lost",
     };
     int index = -(int)status;
     if (index < 0 || (size_t)index >= sizeof names / sizeof names[0]) {

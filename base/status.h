@@ -1,16 +1,16 @@
 // Status codes and error text.
 //
 // Every fallible function returns `enum msc_status`: 0 is success, everything else negative. The
-// failing site writes one line of text, naming the object, what was expected and what was found;
-// callers forward the status unchanged:
+// failing site sets a message of one line: the object, what was expected and what was found.
+// Callers forward the status unchanged:
 //
 //     if (n != 64) {
 //         return MSC_FAIL(MSC_E_FORMAT, "%s: header is %zu bytes, expected 64", path, n);
 //     }
 //     MSC_TRY(msc_file_read(&text, &n_bytes, path));
 //
-// The text belongs to the calling thread and stays until that thread's next failure. It is safe to
-// show, whatever names it quotes (base/shown.h).
+// The message belongs to the calling thread and is valid until that thread's next failure. It is
+// safe to show, whatever names it quotes (base/shown.h).
 #ifndef MSC_BASE_STATUS_H
 #define MSC_BASE_STATUS_H
 
@@ -29,7 +29,7 @@ enum msc_status {
     MSC_E_STATE = -7,       // called in the wrong order, or a file belongs to something else
     MSC_E_NOT_FOUND = -8,   // a name or file does not exist
     MSC_E_CANCELLED = -9,   // stopped on request
-    MSC_E_LOST = -10,       // a compute device is gone with all it held, until it is opened anew
+    MSC_E_LOST = -10,       // a compute device is gone with all its data, until it is reopened
 };
 
 #if defined(__GNUC__)
@@ -39,20 +39,21 @@ enum msc_status {
 #define MSC_PRINTF(format_index, first_argument)
 #endif
 
-// Sets the calling thread's error text and place; returns `status` so that it can be returned.
+// Sets the calling thread's message and source position; returns `status` for use in a return
+// statement.
 enum msc_status msc_status_fail(enum msc_status status, const char *file, int line,
                                 const char *format, ...) MSC_PRINTF(4, 5);
 
-// Puts text before the current error text: "context: text". For callers that know the file name.
+// Puts text before the current message: "context: text". For callers that know the file name.
 enum msc_status msc_status_prefix(enum msc_status status, const char *format, ...) MSC_PRINTF(2, 3);
 
-// The calling thread's last error text, never NULL. Borrowed until that thread's next failure.
+// The calling thread's last message, never NULL. Borrowed until that thread's next failure.
 const char *msc_status_message(void);
 
-// Where in the source the last failure was set, "file:line"; for debug logs. Borrowed likewise.
+// The source position of the last failure, "file:line"; for debug logs. Borrowed likewise.
 const char *msc_status_where(void);
 
-// Sets the calling thread's text to another thread's, so that a worker's failure can be handed on.
+// Sets the calling thread's message to another thread's, to forward a worker's failure.
 enum msc_status msc_status_restore(enum msc_status status, const char *message);
 
 // "ok", "invalid", "out of memory", ...

@@ -27,7 +27,7 @@ enum msc_style {
 // Styles do not nest. MSC_STYLE_PLAIN makes no mark.
 void msc_style_begin(struct msc_str *out, enum msc_style style);
 void msc_style_end(struct msc_str *out);
-// The escape sequence that begins a style; that of MSC_STYLE_PLAIN ends every style.
+// The escape sequence that begins a style; the sequence of MSC_STYLE_PLAIN ends every style.
 const char *msc_style_escape(enum msc_style style);
 // Appends `text` to `out` as safe lines, with escape sequences in place of marks.
 void msc_style_show(struct msc_str *out, const struct msc_str *text);

@@ -7,7 +7,7 @@
 
 #define BETWEEN 2 // blanks
 
-// Of a text that is safe to show: its characters.
+// The number of characters in a text that is safe to show.
 static size_t table_count(const char *shown) {
     size_t n = 0;
     for (; *shown; shown++) {
@@ -55,8 +55,8 @@ static void table_measure(size_t widths[], const struct msc_table *t) {
     }
 }
 
-// What is written together: the key column, unless it is the first block, and the columns
-// [first, end).
+// Columns that are written together: the key column, unless this is the first block, and the
+// columns [first, end).
 struct block {
     const struct msc_table *table;
     const size_t *widths;
@@ -71,7 +71,7 @@ static bool table_holds(const struct block *b, size_t column) {
     return is_first(b) || column != b->table->key;
 }
 
-// As many columns as fit, and one at least beside the key.
+// Takes as many columns as fit, and at least one besides the key.
 static void find_end(struct block *b, size_t n_columns) {
     size_t used = b->table->indent + (is_first(b) ? 0 : b->widths[b->table->key] + BETWEEN);
     bool is_empty = true;

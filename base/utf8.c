@@ -8,7 +8,7 @@ size_t msc_utf8_next(uint32_t *code, const char *text, size_t length) {
     const unsigned char *c = (const unsigned char *)text;
     size_t n = length == 0   ? 0
                : c[0] < 0x80 ? 1
-               : c[0] < 0xc0 ? 0 // inside a character
+               : c[0] < 0xc0 ? 0 // a continuation byte
                : c[0] < 0xe0 ? 2
                : c[0] < 0xf0 ? 3
                : c[0] < 0xf8 ? 4
@@ -46,7 +46,8 @@ enum msc_status msc_utf8_check(const char *text, size_t length, const char *name
         return MSC_OK;
     }
     return text[good] == '\0'
-               ? MSC_FAIL(MSC_E_FORMAT, "%s: byte %zu is NUL, which no text may hold", name, good)
+               ? MSC_FAIL(MSC_E_FORMAT, "%s: byte %zu is NUL, which is not allowed in text", name,
+                          good)
                : MSC_FAIL(MSC_E_FORMAT, "%s: byte %zu is 0x%02x, which is not UTF-8", name, good,
                           (unsigned)(unsigned char)text[good]);
 }
@@ -66,8 +67,8 @@ enum msc_status msc_utf8_check_file(const char *text, size_t length, const char 
         line += text[i] == '\n';
     }
     return text[good] == '\0'
-               ? MSC_FAIL(MSC_E_FORMAT, "%s:%zu:%zu: a NUL byte, which no text may hold", name,
-                          line, column)
+               ? MSC_FAIL(MSC_E_FORMAT, "%s:%zu:%zu: a NUL byte, which is not allowed in text",
+                          name, line, column)
                : MSC_FAIL(MSC_E_FORMAT,
                           "%s:%zu:%zu: byte 0x%02x is not UTF-8; save the file as UTF-8", name,
                           line, column, (unsigned)(unsigned char)text[good]);

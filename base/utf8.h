@@ -1,8 +1,8 @@
-// The reader of text from outside: is it UTF-8 (RFC 3629) without NUL?
+// Checks text from outside: it must be UTF-8 (RFC 3629) without NUL.
 //
-// Records, pages and exports are UTF-8, so each text that may come to stand in one is checked where it
-// enters: files of text, names in binary files, arguments, the words of programs, names that libraries
-// give. What is wrong is refused with its place.
+// Records, pages and exports are UTF-8, so each text that may end up in one is checked on entry:
+// text files, names in binary files, arguments, the output of programs, names from libraries. An
+// error names the position.
 //
 //     MSC_TRY(msc_utf8_check_file(text, n_bytes, path)); // table.csv:2:7: byte 0xe9 is not UTF-8; …
 //     MSC_TRY(msc_utf8_check(label, strlen(label), "task 3: label 0"));
@@ -14,14 +14,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The bytes of the character that begins at `text`, of `length` bytes, and its code point; 0 where it is
-// no UTF-8: overlong forms, surrogates, more than U+10FFFF, bytes out of order and a character cut off.
+// The length of the character at the start of `text` (`length` bytes) and its code point. 0 if it
+// is not UTF-8: overlong forms, surrogates, more than U+10FFFF, bytes out of order, a truncated
+// character.
 size_t msc_utf8_next(uint32_t *code, const char *text, size_t length);
-// The bytes at the beginning that are UTF-8 without NUL; `length`: all are.
+// The length of the prefix that is UTF-8 without NUL; equal to `length` if all of it is.
 size_t msc_utf8_length(const char *text, size_t length);
-// MSC_E_FORMAT unless all of `text` is; `name` begins the message: "name: byte 0xe9 at byte 4 is not UTF-8".
+// MSC_E_FORMAT unless all of `text` is valid; `name` begins the message: "name: byte 4 is 0xe9,
+// which is not UTF-8".
 enum msc_status msc_utf8_check(const char *text, size_t length, const char *name);
-// The same of a file's text, with line and column.
+// The same for the text of a file, with line and column.
 enum msc_status msc_utf8_check_file(const char *text, size_t length, const char *name);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include "kernels/backend.h"
 
+#include "tests/kernels/kernel_cases.h"
+
 enum { BENCH_MAX_THREADS = 2, BENCH_MAX_REPEATS = 99, BENCH_MAX_JOBS = 200 };
 
 enum bench_unit {
@@ -37,34 +39,19 @@ struct bench_jobs {
 struct bench_job *bench_add(struct bench_jobs *jobs, const char *name, enum bench_unit unit,
                             double work);
 
-// A convolution or a linear layer, which both sides run.
+// A convolution or linear layer with bias: what is measured over bytes too, and in oneDNN.
 struct bench_product {
-    const char *name;
     int64_t batch, in, out, size, kernel, stride, groups; // size 1 and kernel 0: a linear layer
     int32_t zero_point;                                   // of the activations
-    bool is_for_devices;                                  // fills a GPU, and keeps others too long
 };
-extern const struct bench_product bench_products[];
-extern const int bench_n_products;
+// False if the row is something else: a joint that moves bytes or a product of two activations.
+bool bench_product_of(struct bench_product *out, const struct kernel_case *row);
 int64_t bench_product_out_size(const struct bench_product *p);
 double bench_product_operations(const struct bench_product *p);
 
-// Everything else. `attributes` as "key=value;key=value".
-struct bench_mover {
-    const char *name;
-    enum msc_op op;
-    int n_inputs, n_dims;
-    int64_t dims[4];
-    const char *attributes;
-    bool is_behind_conv; // so that it comes in the layout convolutions have
-    double operations;   // 0: it moves bytes
-};
-extern const struct bench_mover bench_movers[];
-extern const int bench_n_movers;
-
-// The graph of one or the other; it is not finalized. *out is owned by the caller.
-enum msc_status bench_build(struct msc_graph **out, int32_t *output,
-                            const struct bench_product *product, const struct bench_mover *mover);
+// The graph of a row: products are followed by a relu, as in most networks. It is not finalized; *out
+// is owned by the caller.
+enum msc_status bench_build(struct msc_graph **out, int32_t *output, const struct kernel_case *row);
 // Small numbers, none of them denormal.
 void bench_fill(float x[], int64_t n);
 

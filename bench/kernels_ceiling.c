@@ -131,8 +131,8 @@ static enum msc_status make_primitive(struct onednn *d, const struct bench_produ
     return status;
 }
 
-static enum msc_status add_onednn(struct bench_jobs *jobs, const struct bench_product *p,
-                                  bool is_int8) {
+static enum msc_status add_onednn(struct bench_jobs *jobs, const char *name,
+                                  const struct bench_product *p, bool is_int8) {
     struct onednn *d = msc_alloc_zero(1, sizeof(*d));
     if (!d) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
@@ -143,7 +143,7 @@ static enum msc_status add_onednn(struct bench_jobs *jobs, const struct bench_pr
         return status;
     }
     struct bench_job *job =
-        bench_add(jobs, p->name, is_int8 ? BENCH_INT8 : BENCH_FLOAT, bench_product_operations(p));
+        bench_add(jobs, name, is_int8 ? BENCH_INT8 : BENCH_FLOAT, bench_product_operations(p));
     job->is_ceiling = true;
     job->state = d;
     job->run = run_onednn;
@@ -152,21 +152,18 @@ static enum msc_status add_onednn(struct bench_jobs *jobs, const struct bench_pr
 }
 
 enum msc_status bench_add_onednn(struct bench_jobs *jobs) {
-    // Dense work that fits the caches: what routines do best.
-    static const struct bench_product larger[] = {
-        {"3x3 128-128 28x28", 8, 128, 128, 28, 3, 1, 1, 0, false},
-        {"3x3 512-512 14x14", 8, 512, 512, 14, 3, 1, 1, 0, false},
-        {"linear 1024x1024x1024", 1024, 1024, 1024, 1, 0, 1, 1, 0, false},
-    };
     omp_set_num_threads(1);
     for (int is_int8 = 0; is_int8 < 2; is_int8++) {
-        for (int i = 0; i < bench_n_products; i++) {
-            if (!bench_products[i].is_for_devices) {
-                MSC_TRY(add_onednn(jobs, &bench_products[i], is_int8));
+        const struct kernel_case *row = NULL;
+        while ((row = kernel_case_next(row, "ceiling"))) {
+            struct bench_product p;
+            if (!bench_product_of(&p, row)) {
+                return MSC_FAIL(MSC_E_INVALID,
+                                "%s: rows of the reader ceiling are convolutions or linear layers "
+                                "with bias",
+                                row->name);
             }
-        }
-        for (size_t i = 0; i < sizeof(larger) / sizeof(larger[0]); i++) {
-            MSC_TRY(add_onednn(jobs, &larger[i], is_int8));
+            MSC_TRY(add_onednn(jobs, row->name, &p, is_int8 == 1));
         }
     }
     return MSC_OK;

@@ -115,6 +115,7 @@ struct step_job {
     struct msc_plan *plan;
     const struct msc_step *step;
     struct msc_quant in, out;
+    int32_t zero_point; // of `in`
     struct msc_edit weight;
     float *weight_scales;
     int32_t *weight_zeros;
@@ -262,31 +263,25 @@ static enum msc_status plan_step(struct step_job *s, struct msc_graph *g, int32_
     return s->step ? MSC_OK : MSC_FAIL(MSC_E_UNSUPPORTED, "no step of its own");
 }
 
-struct source { // one of both
-    const struct bench_product *product;
-    const struct bench_mover *mover;
-};
-
-static enum msc_status kernels_steps_prepare(struct step_job *s, const struct source *from,
+static enum msc_status kernels_steps_prepare(struct step_job *s, const struct kernel_case *row,
                                              enum variant variant, int n_threads, double *n_bytes) {
     struct msc_graph *g;
+    struct bench_product p;
     int32_t y;
-    const struct bench_product *p = from->product;
-    MSC_TRY(bench_build(&g, &y, p, from->mover));
-    enum msc_op op = !p               ? from->mover->op
-                     : p->kernel == 0 ? MSC_OP_LINEAR_BIAS
-                                      : MSC_OP_CONV2D_BIAS;
-    MSC_TRY(plan_step(s, g, y, op));
+    bool is_product = bench_product_of(&p, row);
+    MSC_TRY(bench_build(&g, &y, row));
+    MSC_TRY(plan_step(s, g, y, row->op));
     const struct msc_backend_def *def = s->backend->def;
     bool is_out = variant == VARIANT_BYTES || variant == VARIANT_BYTES_OUT;
     s->is_movement = def->is_movement && def->is_movement(s->backend, s->step);
     if (is_out && (!def->quantizes || !def->quantizes(s->backend, s->step))) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "it writes no bytes");
     }
-    set_activation(&s->in, &in_scale, p ? &p->zero_point : &no_zero_point);
+    s->zero_point = is_product ? p.zero_point : 0;
+    set_activation(&s->in, &in_scale, &s->zero_point);
     set_activation(&s->out, &out_scale, &no_zero_point);
-    if (p) {
-        MSC_TRY(make_weights(s, p->out, variant != VARIANT_FLOAT));
+    if (is_product) {
+        MSC_TRY(make_weights(s, p.out, variant != VARIANT_FLOAT));
     }
     for (int t = 0; t < n_threads; t++) {
         MSC_TRY(make_views(s, variant, t, n_bytes));
@@ -294,8 +289,14 @@ static enum msc_status kernels_steps_prepare(struct step_job *s, const struct so
     return MSC_OK;
 }
 
+// 0: the step moves bytes.
+static double count_operations(const struct step_job *s, const struct kernel_case *row) {
+    struct bench_product p;
+    return bench_product_of(&p, row) ? bench_product_operations(&p) : 2.0 * s->step->macs;
+}
+
 static enum msc_status kernels_steps_add_step(struct bench_jobs *jobs, struct msc_backend *b,
-                                              const struct source *from, enum variant variant,
+                                              const struct kernel_case *row, enum variant variant,
                                               int n_threads) {
     struct step_job *s = msc_alloc_zero(1, sizeof(*s));
     char name[64];
@@ -304,18 +305,17 @@ static enum msc_status kernels_steps_add_step(struct bench_jobs *jobs, struct ms
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     s->backend = b;
-    enum msc_status status = kernels_steps_prepare(s, from, variant, n_threads, &n_bytes);
+    enum msc_status status = kernels_steps_prepare(s, row, variant, n_threads, &n_bytes);
     if (status != MSC_OK) {
         destroy_step(s);
         return status;
     }
-    const struct bench_product *p = from->product;
-    double operations = p ? bench_product_operations(p) : from->mover->operations;
+    double operations = count_operations(s, row);
     struct bench_job *copy = NULL;
     if (operations == 0) {
         MSC_TRY(add_copy(&copy, jobs, s->blocks));
     }
-    snprintf(name, sizeof(name), "%s%s", p ? p->name : from->mover->name, variant_names[variant]);
+    snprintf(name, sizeof(name), "%s%s", row->name, variant_names[variant]);
     bool has_bytes = variant == VARIANT_BYTES || variant == VARIANT_BYTES_IN;
     struct bench_job *job = bench_add(jobs, name,
                                       operations == 0 ? BENCH_BYTES
@@ -401,37 +401,43 @@ static bool is_wanted(const char *name, const char *words) {
     }
 }
 
-static enum msc_status add_named(struct bench_jobs *jobs, struct msc_backend *backend,
-                                 int n_threads, const char *only, const char *name,
-                                 const struct source *from, enum variant variant) {
-    if (!is_wanted(name, only)) {
-        return MSC_OK;
+// The next row to measure. Rows of `bench_device` fill a GPU and keep a processor too long.
+static const struct kernel_case *next_row(const struct kernel_case *row,
+                                          const struct msc_backend *backend) {
+    do {
+        row = row ? row + 1 : kernel_cases;
+    } while (row < kernel_cases + kernel_n_cases && !kernel_case_has_reader(row, "bench") &&
+             (backend->def->memory_is_host || !kernel_case_has_reader(row, "bench_device")));
+    return row < kernel_cases + kernel_n_cases ? row : NULL;
+}
+
+// Adds the rows of one variant whose names are wanted, either products or all others.
+static enum msc_status add_variant(struct bench_jobs *jobs, struct msc_backend *backend,
+                                   int n_threads, const char *only, bool of_products,
+                                   enum variant variant) {
+    const struct kernel_case *row = NULL;
+    while ((row = next_row(row, backend))) {
+        struct bench_product p;
+        if (bench_product_of(&p, row) != of_products || !is_wanted(row->name, only)) {
+            continue;
+        }
+        enum msc_status status = kernels_steps_add_step(jobs, backend, row, variant, n_threads);
+        if (status != MSC_OK && status != MSC_E_UNSUPPORTED) {
+            return msc_status_prefix(status, "%s", row->name);
+        }
     }
-    enum msc_status status = kernels_steps_add_step(jobs, backend, from, variant, n_threads);
-    return status == MSC_OK || status == MSC_E_UNSUPPORTED ? MSC_OK
-                                                           : msc_status_prefix(status, "%s", name);
+    return MSC_OK;
 }
 
 enum msc_status bench_add_steps(struct bench_jobs *jobs, struct msc_backend *backend, int n_threads,
                                 const char *only) {
     static const enum variant product_variants[] = {VARIANT_FLOAT, VARIANT_BYTES, VARIANT_BYTES_IN};
-    static const enum variant mover_variants[] = {VARIANT_FLOAT, VARIANT_BYTES_OUT, VARIANT_BYTES};
+    static const enum variant other_variants[] = {VARIANT_FLOAT, VARIANT_BYTES_OUT, VARIANT_BYTES};
     for (int f = 0; f < 3; f++) {
-        for (int i = 0; i < bench_n_products; i++) {
-            struct source from = {.product = &bench_products[i]};
-            if (bench_products[i].is_for_devices && backend->def->memory_is_host) {
-                continue;
-            }
-            MSC_TRY(add_named(jobs, backend, n_threads, only, bench_products[i].name, &from,
-                              product_variants[f]));
-        }
+        MSC_TRY(add_variant(jobs, backend, n_threads, only, true, product_variants[f]));
     }
     for (int f = 0; f < 3; f++) {
-        for (int i = 0; i < bench_n_movers; i++) {
-            struct source from = {.mover = &bench_movers[i]};
-            MSC_TRY(add_named(jobs, backend, n_threads, only, bench_movers[i].name, &from,
-                              mover_variants[f]));
-        }
+        MSC_TRY(add_variant(jobs, backend, n_threads, only, false, other_variants[f]));
     }
     return is_wanted("quantise", only) ? add_quantise(jobs, backend, n_threads) : MSC_OK;
 }

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// So far apart, and a straight scale shows nothing of the small ones.
+// Ratio of greatest to least value from which the scale is logarithmic, so that small values show.
 #define FAR 20.0
-#define PARTS 8 // of a character
+#define PARTS 8 // steps of height within a character
 
 static const char *const blocks[PARTS + 1] = {
     " ",
@@ -51,7 +51,7 @@ static struct scale make_scale(const double values[], size_t n) {
     return s;
 }
 
-// How many of n steps a value is high: at least one, so that it is seen; 0 of NaN.
+// Height of a value in steps of n: at least 1, so that it shows; 0 for NaN.
 static size_t height(const struct scale *s, double value, size_t n) {
     if (isnan(value)) {
         return 0;
@@ -60,7 +60,7 @@ static size_t height(const struct scale *s, double value, size_t n) {
     double high = s->is_logarithmic ? log(s->high) : s->high;
     double at = s->is_logarithmic ? log(value) : value;
     double part = high > low ? (at - low) / (high - low) : 0.5;
-    part = fmin(fmax(part, 0.0), 1.0); // infinities, too
+    part = fmin(fmax(part, 0.0), 1.0); // also of infinities
     return 1 + (size_t)(part * (double)(n - 1) + 0.5);
 }
 

@@ -17,7 +17,24 @@
 
 #define LIMIT_S 300.0
 
-// What a rule is tried on is made in the rule's process.
+const struct msc_cli_option msc_cli_check_options[] = {
+    {.name = "check",
+     .type = MSC_CLI_FLAG,
+     .help = "check the contract, rule by rule",
+     .details =
+         "Each rule runs in a process of its own. NAME alone is tested with every parameter at its "
+         "default. It may also be a program, in quotes with its arguments, or a configuration, "
+         "whose first search is tested with its model. Exit code 1 if a rule is broken.",
+     .offset = offsetof(struct msc_cli_plugins, check)},
+    {.name = "limit",
+     .argument = "TIME",
+     .type = MSC_CLI_DURATION,
+     .help = "with --check: time for each rule (default: 5m)",
+     .offset = offsetof(struct msc_cli_plugins, limit_s)},
+    {0},
+};
+
+// `try` runs in the process of the rule and makes the agent or environment there.
 struct checking {
     const struct msc_cli_call *call;
     const struct msc_cli_plugins *values;
@@ -28,7 +45,7 @@ struct checking {
 struct verdict {
     const struct msc_check_rule *rule;
     bool is_kept;
-    char message[1024]; // why not
+    char message[1024]; // of a broken rule
 };
 
 static bool ends_with(const char *text, const char *end) {
@@ -36,7 +53,7 @@ static bool ends_with(const char *text, const char *end) {
     return length >= n && strcmp(text + length - n, end) == 0;
 }
 
-// Words with blanks between them are a program, whatever the last one ends in, but for a file of that name.
+// Words with blanks are a program, also if the last one ends in .json or .so, unless they name a file.
 static bool is_command(const char *text) {
     return strpbrk(text, " \t") && access(text, F_OK) != 0;
 }
@@ -63,7 +80,8 @@ static void try_in_child(struct checking *c, const struct msc_check_rule *rule, 
     _exit(status == MSC_OK ? 0 : 1);
 }
 
-// After the child's end: programs that it started may still hold the other end.
+// Called after the child's end. Does not wait for the end of the pipe, which programs that the child started may
+// hold open.
 static void read_message(struct verdict *verdict, int in) {
     ssize_t n = 0;
     fcntl(in, F_SETFL, O_NONBLOCK);
@@ -117,7 +135,7 @@ static enum msc_status try_rule(struct verdict *verdict, struct checking *c,
     return MSC_OK;
 }
 
-// ---- What came of it --------------------------------------------------------------------------
+// ---- Verdicts ---------------------------------------------------------------------------------
 
 static enum msc_status print_verdict(const struct verdict *v) {
     struct msc_str text = {0};
@@ -147,7 +165,7 @@ static enum msc_status try_all(bool *are_kept, struct checking *c, cJSON *list) 
         *are_kept = *are_kept && verdict.is_kept;
         MSC_TRY(list ? add_verdict(list, &verdict) : print_verdict(&verdict));
         if (!verdict.is_kept && rule == c->rules) {
-            break; // it does not start
+            break; // without the first rule, the others cannot start
         }
     }
     return MSC_OK;
@@ -174,7 +192,7 @@ static int run_checks(struct checking *c) {
 
 // ---- Agents -----------------------------------------------------------------------------------
 
-// Words between blanks, as {"type": "process", "command": [...]}.
+// Splits words at blanks: {"type": "process", "command": [...]}.
 static enum msc_status add_command(cJSON *object, const char *text) {
     cJSON *words = cJSON_CreateArray();
     MSC_TRY(msc_json_add_text(object, "type", "process"));
@@ -238,7 +256,7 @@ int msc_cli_check_agent(const struct msc_cli_call *call, const struct msc_cli_pl
 
 // ---- Environments -----------------------------------------------------------------------------
 
-// Those of a configuration need its model: each has a processor of its own.
+// An environment of a configuration needs its model, so each has a processor of its own.
 struct of_config {
     const char *path;
     struct msc_processor_options options;
@@ -272,7 +290,7 @@ static void close_of_config(void *payload, struct msc_env *env) {
     }
 }
 
-// With every parameter at its default, but for the command of a program, and nothing to work on.
+// An environment with every parameter at its default, except the command of a program, and without a model.
 struct by_name {
     const struct msc_env_def *def;
     const cJSON *config; // NULL: none
@@ -292,7 +310,7 @@ static void close_by_name(void *payload, struct msc_env *env) {
     msc_env_destroy(env);
 }
 
-// Words with blanks between them, and paths that are no library's.
+// True for words with blanks and for paths of files that are not libraries.
 static bool is_program(const char *name) {
     return !msc_env_find(name) && !is_library(name) &&
            (strpbrk(name, " \t") || msc_library_is_path(name));

@@ -1,9 +1,9 @@
 // The command line: a table of commands, one file each.
 //
 // Results go to standard output, messages to standard error. To add a command: 1. write
-// cli/cmd_<name>.c ending in its `const struct msc_cli_command`, 2. declare it and add it to the
-// list in cli/commands.c, and to cli/CMakeLists.txt, 3. describe it in man/mscgym.1 and
-// cli/mscgym.bash (a test finds what is missing).
+// cli/cmd_<name>.c, which ends in its `const struct msc_cli_command`, 2. add it to cli/commands.def,
+// 3. describe it in man/mscgym.1.in (the build fails without). --help, the options in the manual
+// page and the completions come from its table.
 #ifndef MSC_CLI_CLI_H
 #define MSC_CLI_CLI_H
 
@@ -33,12 +33,14 @@ struct msc_cli_call {
 
 struct msc_cli_command {
     const char *name;
-    const char *summary;     // one line
+    const char *summary;     // one line, without a full stop
     const char *usage;       // after the name: "CONFIG [options]"
-    const char *description; // a few lines, may be NULL
+    const char *description; // sentences; --help breaks the lines; may be NULL
     const char *examples;    // lines
     const struct msc_cli_option *options;
-    bool uses_models;   // takes --device, --threads, --memory, --bind
+    const struct msc_cli_option *shared; // options of several commands, after its own; may be NULL
+    bool uses_models;                    // takes msc_cli_model_options
+    bool is_hidden;                      // for the build; --help and completions do not list it
     size_t values_size; // of the struct that its options fill; begins with struct msc_cli_common
     // `values` is that struct, filled. Returns an exit code; errors as status through
     // msc_cli_fail.
@@ -46,6 +48,14 @@ struct msc_cli_command {
 };
 
 extern const struct msc_cli_command *const msc_cli_commands[]; // NULL-terminated
+
+// The command of that name, or NULL.
+const struct msc_cli_command *msc_cli_find_command(const char *name);
+
+// Tables of a command's options, in the order of --help; NULL ends them.
+#define MSC_CLI_TABLE_COUNT 5
+void msc_cli_tables(const struct msc_cli_option *out[MSC_CLI_TABLE_COUNT],
+                    const struct msc_cli_command *command);
 
 // Runs `mscgym --version`; argv[0] of the call is "--version". Returns an exit code.
 int msc_cli_version(const struct msc_cli_call *call);

@@ -7,10 +7,10 @@
 static const struct msc_cli_option options[] = {
     {.name = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "one alone: its name or the path of its shared library",
+     .values = MSC_CLI_AGENTS,
+     .help = "print only this agent: its name or the path of its shared library",
      .offset = offsetof(struct msc_cli_plugins, name),
      .is_positional = true},
-    MSC_CLI_CHECK_OPTIONS,
     {0},
 };
 
@@ -27,7 +27,7 @@ static struct msc_cli_plugin describe_agent(const struct msc_agent_def *def) {
     return (struct msc_cli_plugin){def->name, def->summary, def->version, def->params, NULL};
 }
 
-// The one that a shared library holds, by whatever name.
+// Prints the agent of a shared library, whatever its name.
 static int show_agent_library(const struct msc_cli_call *call,
                               const struct msc_cli_plugins *values) {
     void *library = NULL;
@@ -69,15 +69,16 @@ static int cmd_agents(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_agents = {
     .name = "agents",
-    .summary = "the agents, with every parameter, its default and range",
+    .summary = "prints the agents, with every parameter, its default and range",
     .usage = "[NAME | LIBRARY] | --check NAME | LIBRARY | PROGRAM | CONFIG",
-    .description = "A shared library is an agent as well: {\"type\": \"library\", \"path\": "
-                   "\"agent.so\"}.",
+    .description = "A configuration names a shared library by its path: {\"type\": \"library\", "
+                   "\"path\": \"agent.so\"}.",
     .examples = "  mscgym agents\n"
                 "  mscgym agents evolutionary\n"
                 "  mscgym agents ./agent.so\n"
                 "  mscgym agents --check \"python3 agent.py\"\n",
     .options = options,
+    .shared = msc_cli_check_options,
     .values_size = sizeof(struct msc_cli_plugins),
     .run = cmd_agents,
 };

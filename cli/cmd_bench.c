@@ -26,53 +26,56 @@ struct bench_values {
 #define DEFAULT_ROUNDS 20
 #define MAX_ROUNDS 100000
 
-// Not uses_models: other runtimes know neither --device nor --memory.
+// Not uses_models: other runtimes have neither --device nor --memory.
 static const struct msc_cli_option options[] = {
-    {.name = "MODEL...",
+    {.name = "MODEL",
      .type = MSC_CLI_LIST,
-     .help = "ONNX; for cpu MSCGraph JSON, too; ratios are to the first",
+     .values = MSC_CLI_FILES,
+     .help = "ONNX; for cpu also MSCGraph JSON; ratios are to the first model",
      .offset = BENCH(models),
      .is_positional = true,
      .is_required = true},
     {.name = "runtime",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "onnxruntime, openvino, or cpu: the kernels of mscgym (default: onnxruntime)",
+     .names = "onnxruntime|openvino|cpu",
+     .help = "measure in onnxruntime (the default), openvino, or cpu, the kernels of mscgym",
      .offset = BENCH(runtime)},
     {.name = "input",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "a .npz with samples for the inputs (default: random ones)",
+     .values = MSC_CLI_FILES,
+     .help = "a .npz with samples for the inputs (default: random numbers)",
      .offset = BENCH(input)},
     {.name = "batch",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "samples in one run, where the model takes any number (default: 1)",
+     .help = "run N samples together, if the model takes any number (default: 1)",
      .offset = BENCH(batch)},
     {.name = "rounds",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "rounds, each of which runs all models (default: 20)",
+     .help = "number of rounds; each runs all models once (default: 20)",
      .offset = BENCH(rounds)},
     {.name = "threads",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "threads of one run (default: all processors)",
+     .help = "use N threads in a run (default: one per processor)",
      .offset = BENCH(common.threads)},
     {.name = "bind",
      .argument = "SYMBOL=N",
      .type = MSC_CLI_LIST,
-     .help = "a length of random inputs, 1 else; may be repeated",
+     .help = "set an open length of random inputs (default: 1); may be repeated",
      .offset = BENCH(common.bind)},
     {0},
 };
 
-// What was measured where.
+// Measurements, and the runtime and processor that they were made with.
 struct bench {
     const struct bench_values *values;
     const char *runtime;
     const char *version;
-    const char *processor; // NULL: of the kernels of mscgym, whose version says it
+    const char *processor; // NULL for the kernels of mscgym, whose version names it
     int n_threads;
     struct msc_latency latency;
     struct msc_quartiles *times, *ratios; // [n_models]
@@ -292,12 +295,13 @@ static int cmd_bench(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_bench = {
     .name = "bench",
-    .summary = "measures models in the runtime they are for, beside one another",
+    .summary = "measures the latency of models side by side, in their runtime",
     .usage = "MODEL... [--runtime NAME] [options]",
-    .description = "In each round all models run in turn; ratios are taken round by round.\n"
-                   "onnxruntime and openvino run in the program mscgym-runtime, whose Python must "
-                   "have\nthem. MSCGYM_RUNTIME names another one, as \"/my/python "
-                   "/usr/bin/mscgym-runtime\".",
+    .description =
+        "In each round all models run one after another, and the ratios are those of a round. "
+        "Prints median and quartiles of the rounds and of the ratios, and the bytes of the files. "
+        "onnxruntime and openvino run in the program mscgym-runtime, whose Python must have them. "
+        "MSCGYM_RUNTIME names another program, such as \"/my/python /usr/bin/mscgym-runtime\".",
     .examples = "  mscgym bench digits.onnx msc_workspace/digits.onnx\n"
                 "  mscgym bench digits.onnx small.onnx --threads 1 --input calibration.npz\n"
                 "  mscgym bench digits.onnx --runtime cpu --rounds 100 --json\n",

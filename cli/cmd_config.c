@@ -11,19 +11,22 @@ struct config_values {
 };
 
 static const struct msc_cli_option options[] = {
+    {.name = "CONFIG",
+     .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
+     .help = "configuration to print with every default filled in",
+     .offset = offsetof(struct config_values, show),
+     .is_positional = true},
     {.name = "show",
      .argument = "CONFIG",
      .type = MSC_CLI_TEXT,
-     .help = "print this configuration with every default",
+     .values = MSC_CLI_FILES,
+     .help = "the same as CONFIG",
      .offset = offsetof(struct config_values, show)},
-    {.name = "CONFIG",
-     .type = MSC_CLI_TEXT,
-     .help = "as --show CONFIG",
-     .offset = offsetof(struct config_values, show),
-     .is_positional = true},
     {.name = "allow-plugins",
      .type = MSC_CLI_FLAG,
-     .help = "trust it: libraries that it names may be loaded",
+     .help = "trust the configuration: libraries that it names may be loaded",
+     .details = "A library is asked for its keys.",
      .offset = offsetof(struct config_values, allow_plugins)},
     {0},
 };
@@ -71,10 +74,10 @@ static int cmd_config(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_config = {
     .name = "config",
-    .summary = "every key of a configuration, with default and range",
+    .summary = "prints every key of a configuration, with default and range",
     .usage = "[[--show] CONFIG]",
-    .description = "With CONFIG that configuration, every default filled in, which is JSON either "
-                   "way.",
+    .description =
+        "With CONFIG: prints that configuration with every default filled in, always as JSON.",
     .examples = "  mscgym config\n"
                 "  mscgym config --json\n"
                 "  mscgym config --show digits.json\n",

@@ -13,7 +13,8 @@ static const struct msc_cli_option options[] = {
     {.name = "isa",
      .argument = "LEVEL",
      .type = MSC_CLI_TEXT,
-     .help = "with no more instructions than these, as other commands take it",
+     .names = MSC_CLI_ISA_NAMES,
+     .help = "use no processor instructions above this level, as in other commands",
      .offset = offsetof(struct msc_cli_common, isa)},
     {0},
 };
@@ -135,7 +136,7 @@ static int cmd_devices(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_devices = {
     .name = "devices",
-    .summary = "what can compute here, and under which numerics",
+    .summary = "prints the devices of this machine, and the numerics id of each",
     .usage = "[--isa LEVEL]",
     .examples = "  mscgym devices\n  mscgym devices --isa avx2\n",
     .options = options,

@@ -7,10 +7,10 @@
 static const struct msc_cli_option options[] = {
     {.name = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "one alone: its name or the path of its shared library",
+     .values = MSC_CLI_ENVS,
+     .help = "print only this environment: its name or the path of its shared library",
      .offset = offsetof(struct msc_cli_plugins, name),
      .is_positional = true},
-    MSC_CLI_CHECK_OPTIONS,
     {0},
 };
 
@@ -18,7 +18,7 @@ static struct msc_cli_plugin describe_env(const struct msc_env_def *def) {
     return (struct msc_cli_plugin){def->name, def->summary, def->version, def->params, def->metric};
 }
 
-// The one that a shared library holds, by whatever name.
+// Prints the environment of a shared library, whatever its name.
 static int show_env_library(const struct msc_cli_call *call, const struct msc_cli_plugins *values) {
     struct msc_env_library *library = NULL;
     enum msc_status status = msc_env_library_open(&library, values->name);
@@ -55,15 +55,16 @@ static int cmd_envs(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_envs = {
     .name = "envs",
-    .summary = "the environments, with every parameter, its default and range",
+    .summary = "prints the environments, with every parameter, its default and range",
     .usage = "[NAME | LIBRARY] | --check NAME | LIBRARY | PROGRAM | CONFIG",
-    .description = "A shared library is an environment as well: {\"type\": \"./env.so\"}.",
+    .description = "A configuration names a shared library by its path: {\"type\": \"./env.so\"}.",
     .examples = "  mscgym envs\n"
                 "  mscgym envs quantize\n"
                 "  mscgym envs ./env.so\n"
                 "  mscgym envs --check search.json\n"
                 "  mscgym envs --check \"python3 environment.py\"\n",
     .options = options,
+    .shared = msc_cli_check_options,
     .values_size = sizeof(struct msc_cli_plugins),
     .run = cmd_envs,
 };

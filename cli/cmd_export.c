@@ -32,67 +32,82 @@ struct export_values {
 static const struct msc_cli_option options[] = {
     {.name = "RECORD",
      .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
      .help = "record of a search",
      .offset = EXPORT(record),
      .is_positional = true},
     {.name = "trial",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "this trial (default: the winner)",
+     .help = "export this trial (default: the winner)",
      .offset = EXPORT(trial)},
     {.name = "model",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "in place of a record: a model",
+     .values = MSC_CLI_FILES,
+     .help = "export this model in place of the one of a record",
      .offset = EXPORT(model)},
     {.name = "weights",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "with other weights: a .npz or .safetensors of arrays as the model names them",
+     .values = MSC_CLI_FILES,
+     .help = "replace the model's weights by the arrays of the same names in a .npz or "
+             ".safetensors file",
      .offset = EXPORT(weights)},
     {.name = "strategy",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "and the strategy file with its edits",
+     .values = MSC_CLI_FILES,
+     .help = "with --model: compress the model by this strategy file",
+     .details = "A strategy that was found with other weights is refused without --recalibrate.",
      .offset = EXPORT(strategy)},
     {.name = "recalibrate",
      .type = MSC_CLI_FLAG,
-     .help = "keep its choices, compute scales anew for this model's weights",
+     .help = "keep the strategy's choices, and compute its scales for the weights of this model",
+     .details = "The distill loss is printed with the old and with the new scales.",
      .offset = EXPORT(recalibrate)},
     {.name = "dataset",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "inputs to compute them from, or a configuration (.json) with its dataset",
+     .values = MSC_CLI_FILES,
+     .help =
+         "with --recalibrate: inputs for the scales, or a configuration (.json) that has a dataset",
+     .details = "Inputs are a .npz, .npy or .safetensors file, or a folder of images.",
      .offset = EXPORT(dataset)},
     {.name = "save-strategy",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "also write the strategy file of the trial, or with the new scales",
+     .values = MSC_CLI_FILES,
+     .help = "also write the strategy file of the trial, or the one with the new scales",
      .offset = EXPORT(save_strategy)},
     {.name = "output",
      .letter = 'o',
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "the ONNX file to write",
+     .values = MSC_CLI_FILES,
+     .help = "ONNX file to write",
      .offset = EXPORT(output)},
     {.name = "optuna",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
      .help = "write all trials of the record as a journal of Optuna",
+     .details = "Optuna's JournalStorage reads it.",
      .offset = EXPORT(optuna)},
     {.name = "tensorboard",
      .argument = "DIR",
      .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FOLDERS,
      .help = "write all trials of the record as a run of TensorBoard, DIR/NAME",
      .offset = EXPORT(tensorboard)},
     {.name = "allow-plugins",
      .type = MSC_CLI_FLAG,
-     .help = "trust it: libraries and programs that it names may run",
+     .help = "trust the record: libraries and programs that it names may run",
      .offset = EXPORT(allow_plugins)},
     {0},
 };
 
-// What the exported plan measures, and how far rounding alone moves its loss.
+// Prints the metrics of the exported plan, and the change of its loss that rounding alone may cause.
 static enum msc_status print_reevaluated(struct msc_env *env, const struct msc_trial *trial) {
     cJSON *json = NULL;
     unsigned what = MSC_REEVALUATE_VALIDATION | MSC_REEVALUATE_NOISE;
@@ -138,8 +153,7 @@ out:
     return status;
 }
 
-// Inputs that are bound decide branches. Symbols stay what they are in the file, as they do where a
-// record is exported.
+// Bound inputs decide branches. Symbols remain symbolic in the file, as in the export of a record.
 static enum msc_status load_model(struct msc_graph **out, const struct msc_cli_call *call,
                                   const struct export_values *v,
                                   const struct msc_array_list *weights) {
@@ -156,7 +170,7 @@ static enum msc_status load_model(struct msc_graph **out, const struct msc_cli_c
     return MSC_OK;
 }
 
-// An input that a branch can be decided by, or NULL: an integer of a model with branches.
+// An integer input of a model with branches, which may decide one of them; NULL if there is none.
 static const char *deciding_input(const struct msc_graph *g) {
     bool has_branches = false;
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
@@ -233,7 +247,7 @@ static enum msc_status cmd_export_recalibrate(struct msc_strategy *strategy,
     struct msc_recalibration losses;
     enum msc_status status = MSC_OK;
     dataset.options.inputs = v->dataset;
-    dataset.options.batch = 0; // by the model's shapes
+    dataset.options.batch = 0; // from the model's shapes
     if (is_config(v->dataset)) {
         MSC_TRY_OUT(
             msc_config_load(&config, v->dataset,
@@ -323,7 +337,7 @@ out:
     return status;
 }
 
-// For other programs that show searches: neither model nor samples are needed.
+// Writes the trials for other programs that show searches. Needs neither model nor samples.
 static enum msc_status export_trials(const struct msc_cli_call *call,
                                      const struct export_values *v) {
     struct msc_file_set files = {0};
@@ -386,9 +400,9 @@ static int cmd_export(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_export = {
     .name = "export",
-    .summary = "writes the compressed model as ONNX, or the trials for other programs",
-    .usage = "RECORD -o FILE [options], export --model FILE --strategy FILE -o FILE, or\n"
-             "       mscgym export RECORD --optuna FILE | --tensorboard DIR",
+    .summary = "writes the compressed model as ONNX, or trials for other programs",
+    .usage = "RECORD -o FILE [options]\n--model FILE --strategy FILE -o FILE [options]\nRECORD "
+             "--optuna FILE | --tensorboard DIR",
     .examples =
         "  mscgym export msc_workspace/digits.jsonl -o small.onnx\n"
         "  mscgym export msc_workspace/digits.jsonl --trial 17 -o small.onnx\n"

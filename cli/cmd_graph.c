@@ -28,40 +28,52 @@ struct graph_values {
 static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
-     .help = "ONNX, or MSCGraph JSON",
+     .values = MSC_CLI_FILES,
+     .help = "ONNX or MSCGraph JSON",
      .offset = GRAPH(model),
      .is_positional = true,
      .is_required = true},
     {.name = "prototxt",
      .type = MSC_CLI_FLAG,
-     .help = "as prototxt, for netron",
+     .help = "print prototxt, which netron shows",
      .offset = GRAPH(prototxt)},
     {.name = "placement",
      .type = MSC_CLI_FLAG,
-     .help = "its steps, and where each joint runs",
+     .help = "print the execution steps, and the device of each joint",
+     .details = "Steps are listed with their device, their kernels and the joints fused into them. "
+                "Then come the steps and multiply-accumulates of each device, and what is copied "
+                "between devices. Joints whose lengths depend on data come after the steps.",
      .offset = GRAPH(placement)},
     {.name = "sites",
      .type = MSC_CLI_FLAG,
-     .help = "what can be compressed",
+     .help = "print the tensors that can be compressed",
+     .details = "Sites are the weights and activations that joints read. If a branch of the model "
+                "decides which joints run, --bind must set its condition.",
      .offset = GRAPH(sites)},
     {.name = "channels",
      .type = MSC_CLI_FLAG,
-     .help = "what can be pruned: channels that go together",
+     .help = "print the channels that can be pruned, in groups that go together",
+     .details = "Equal groups share a row: how many units (channels, heads, hidden units) it has, "
+                "and which part of the parameters and multiply-accumulates the network loses with "
+                "all of them.",
      .offset = GRAPH(channels)},
     {.name = "weights",
      .type = MSC_CLI_FLAG,
-     .help = "MSC's weight graph: which weights make channels, which follow",
+     .help = "print the weight graph: which weights make channels, and which follow",
      .offset = GRAPH(weights)},
     {.name = "target",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "with --sites: what this target quantises, all sites of it, as onnxruntime",
+     .names = "onnxruntime|onnxruntime_avx2|openvino|tensorrt|tflite|generic",
+     .help = "with --sites: print the tensors that this runtime requantises, such as onnxruntime",
+     .details = "These are the sites of a configuration with \"sites\": \"all\".",
      .offset = GRAPH(target)},
     {.name = "output",
      .letter = 'o',
      .argument = "FILE.json",
      .type = MSC_CLI_TEXT,
-     .help = "save the MSCGraph there, its weights in FILE.safetensors",
+     .values = MSC_CLI_FILES,
+     .help = "save the MSCGraph as JSON, its weights in FILE.safetensors",
      .offset = GRAPH(output)},
     {0},
 };
@@ -72,14 +84,15 @@ static const char *kind_name(enum msc_site_kind kind) {
     return kind == MSC_SITE_WEIGHT ? "weight" : "activation";
 }
 
-// Of a line that goes elsewhere than to a terminal; the least that a name has, and readers have.
+// Columns of a line that is not printed to a terminal, the most of a name in it, and the least of a name and of
+// its readers.
 enum { LINE_COLUMNS = 100, NAME_COLUMNS = 42, LEAST_COLUMNS = 24, BETWEEN_COLUMNS = 2 };
 
 struct columns {
     size_t kind, shape, name, readers;
 };
 
-// A name has two fifths of a line at most, readers what is left of it.
+// A name gets at most NAME_COLUMNS of LINE_COLUMNS, readers the rest of the line.
 static struct columns divide_columns(const struct msc_graph *g, const struct msc_sites *sites) {
     char dims[MSC_DIMS_TEXT_BYTES];
     size_t terminal = msc_cli_terminal_columns();
@@ -100,7 +113,7 @@ static struct columns divide_columns(const struct msc_graph *g, const struct msc
     return c;
 }
 
-// The first of the joints that read the site, and how many more there are.
+// Writes the first joint that reads the site, and the number of further ones.
 static void write_readers(struct msc_str *out, const struct msc_graph *g,
                           const struct msc_sites *sites, const struct msc_site *site,
                           size_t columns) {
@@ -181,7 +194,7 @@ static enum msc_status has_sites(bool *out, const struct msc_joint *j) {
     return MSC_OK;
 }
 
-// Branches have sites only where it is known which one is taken.
+// The sites of a branch are known only if the input that decides it is bound.
 static enum msc_status tell_branches(const struct msc_graph *g, const struct msc_cli_call *call) {
     const char *const *names;
     size_t n;
@@ -207,7 +220,7 @@ static enum msc_status tell_branches(const struct msc_graph *g, const struct msc
     return status;
 }
 
-// Of targets that requantise nothing they are what joints read.
+// For a target that requantises nothing, sites are the tensors that joints read.
 static enum msc_status read_target(struct msc_site_scheme *scheme, const struct graph_values *v) {
     const struct msc_target *target = NULL;
     MSC_TRY(v->target ? msc_target_get(&target, v->target, "graph: --target") : MSC_OK);
@@ -311,7 +324,7 @@ static enum msc_status graph_check(const struct graph_values *v) {
     return MSC_OK;
 }
 
-// Both files that make a model, by the name of the first.
+// Writes FILE.json and FILE.safetensors.
 static enum msc_status save_graph(const struct msc_graph *g, const struct graph_values *v,
                                   struct msc_arena *arena) {
     size_t length = strlen(v->output) - strlen(SAVED_ENDING);
@@ -319,7 +332,7 @@ static enum msc_status save_graph(const struct msc_graph *g, const struct graph_
     return stem ? msc_graph_save(g, stem) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
-// Weights may be replaced where the graph beside them is, too.
+// An existing file of weights may be replaced only together with the graph next to it.
 static enum msc_status graph_claim_outputs(struct msc_file_set *files,
                                            const struct graph_values *v) {
     const char *const *weights;
@@ -346,7 +359,7 @@ static enum msc_status print_graph(const struct msc_graph *g, const struct msc_c
                             : print_form(g, msc_graph_print, msc_cli_print_str);
 }
 
-// What only prints needs no weights.
+// Weights may be missing if the graph is only printed.
 static enum msc_status cmd_graph_load(struct msc_graph **out, bool *is_bound,
                                       const struct msc_binding bindings[], size_t n,
                                       const struct msc_cli_call *call,
@@ -379,7 +392,7 @@ static enum msc_status run_graph(const struct msc_cli_call *call, const struct g
     }
     MSC_TRY_OUT(msc_cli_bindings(&bindings, &n, &v->common.bind, call->arena));
     MSC_TRY_OUT(cmd_graph_load(&g, &is_bound, bindings, n, call, v));
-    n = is_bound ? 0 : n; // that are not in the graph yet
+    n = is_bound ? 0 : n; // bindings not yet applied to the graph
     if (v->placement) {
         status = msc_cli_print_placement(g, bindings, n, call, &v->common);
         goto out;
@@ -403,14 +416,13 @@ static int cmd_graph(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_graph = {
     .name = "graph",
-    .summary = "a model as MSCGraph: printed, JSON, prototxt; its steps, sites, channels",
+    .summary = "prints a model as MSCGraph, or its steps, sites or channels",
     .usage = "MODEL [options]",
-    .description =
-        "With --json the MSCGraph JSON, or the sites, channels, weights or placement as JSON. A "
-        "placement "
-        "needs\nevery symbol bound; the number of samples is 1 unless bound. Long names lose "
-        "their middle\nto a star: include, exclude and fix take those of sites so. --json has "
-        "them whole.\nMSCGraph JSON whose safetensors is not there is printed without weights.",
+    .description = "With --json the MSCGraph, sites, channels, weights or placement are JSON. A "
+                   "placement needs a value for every symbol; the number of samples is 1 by "
+                   "default. In a long name * replaces the middle; include, exclude and fix of a "
+                   "configuration accept such names. --json prints names in full. MSCGraph JSON "
+                   "without its .safetensors file is printed without weights.",
     .examples = "  mscgym graph digits.onnx --sites\n"
                 "  mscgym graph digits.onnx --prototxt > digits.prototxt\n"
                 "  mscgym graph digits.onnx --placement --bind N=64\n"

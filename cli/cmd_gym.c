@@ -1,5 +1,4 @@
-// The gym view of a search's environment, over JSON lines: what env/gym.h does, for learning agents
-// in other languages (docs/environments.md).
+// Serves env/gym.h as JSON lines, for learning agents in other languages (docs/environments.md).
 #include "cli/searching.h"
 
 #include "base/json.h"
@@ -22,14 +21,15 @@ struct gym_values {
 static const struct msc_cli_option options[] = {
     {.name = "CONFIG",
      .type = MSC_CLI_TEXT,
-     .help = "configuration, whose first search's environment it is",
+     .values = MSC_CLI_FILES,
+     .help = "configuration; the environment of its first search is served",
      .offset = offsetof(struct gym_values, config),
      .is_positional = true,
      .is_required = true},
     {.name = "trials",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "budget of episodes (unless given: none)",
+     .help = "evaluate at most N episodes (default: no limit)",
      .offset = offsetof(struct gym_values, trials)},
     {0},
 };
@@ -39,7 +39,7 @@ struct serving {
     const struct msc_space *space;
     struct msc_goal goal;
     struct msc_str line;   // a request
-    struct msc_str answer; // and what is said to it
+    struct msc_str answer; // to the request
     bool is_over;
 };
 
@@ -182,7 +182,7 @@ static enum msc_status answer_line(struct serving *s) {
     return status;
 }
 
-// What is wrong with a request is its answer; the view stands as it stood.
+// An error of a request is its answer; the state does not change.
 static enum msc_status serve(struct serving *s) {
     for (;;) {
         bool is_last = false;
@@ -237,11 +237,10 @@ static int cmd_gym(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_gym = {
     .name = "gym",
-    .summary = "a search's environment step by step, over JSON lines",
+    .summary = "serves the environment of a search step by step, as JSON lines",
     .usage = "CONFIG [options]",
-    .description =
-        "For programs that learn: each line of standard input is a request, init, reset, "
-        "step, save, restore or done, and is answered by a line.",
+    .description = "For programs that learn. Each line of standard input is a request: init, "
+                   "reset, step, save, restore or done. One line answers it.",
     .examples = "  mscgym gym search.json\n",
     .options = options,
     .uses_models = true,

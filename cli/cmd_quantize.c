@@ -28,66 +28,79 @@ struct quantize_values {
 static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
-     .help = "ONNX, or MSCGraph JSON",
+     .values = MSC_CLI_FILES,
+     .help = "ONNX or MSCGraph JSON",
      .offset = QUANTIZE(model),
      .is_positional = true,
      .is_required = true},
     {.name = "inputs",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "a .npz with samples for the inputs, a few hundred; or a .npy, or a folder of images",
+     .values = MSC_CLI_FILES,
+     .help = "samples for the inputs, a few hundred: a .npz, a .npy or a folder of images",
+     .details = "A .npz has an array for each input. Everything that dataset.inputs of a "
+                "configuration takes is allowed.",
      .offset = QUANTIZE(inputs)},
     {.name = "output",
      .letter = 'o',
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "the ONNX file to write",
+     .values = MSC_CLI_FILES,
+     .help = "ONNX file to write",
      .offset = QUANTIZE(output)},
     {.name = "labels",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "a class for each sample, for the accuracy",
+     .values = MSC_CLI_FILES,
+     .help = "class of each sample; adds the accuracy to the table",
      .offset = QUANTIZE(labels)},
     {.name = "target",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "runtime that the model is for (default: onnxruntime)",
+     .names = "onnxruntime|onnxruntime_avx2|openvino|tensorrt|tflite|generic",
+     .help = "runtime that will run the model (default: onnxruntime)",
      .offset = QUANTIZE(target)},
     {.name = "sites",
      .argument = "WHICH",
      .type = MSC_CLI_TEXT,
-     .help = "all: what the runtime passes on as integers (default); inputs: of joints alone",
+     .names = "all|inputs",
+     .help = "quantise all tensors that the runtime passes on as integers (all, the default), or "
+             "only inputs of convolutions, products and the like (inputs)",
      .offset = QUANTIZE(sites)},
     {.name = "float",
      .argument = "N",
      .type = MSC_CLI_COUNT,
      .help =
-         "tensors that may stay float at most, where 8 bits lose most (default: a tenth of all)",
+         "leave at most N tensors float, those that lose most by 8 bits (default: a tenth of all)",
+     .details = "0 leaves none. Twice as many float tensors must lower the loss by a quarter; "
+                "bytes and bit operations may grow by at most a quarter.",
      .offset = QUANTIZE(n_float)},
     {.name = "loss-tensors",
      .argument = "NAMES",
      .type = MSC_CLI_LIST,
-     .help = "tensors to compare (default: the outputs, or what comes before NMS and its kin)",
+     .help = "tensors that the loss compares (default: the outputs, or what precedes NMS and "
+             "similar operators)",
      .offset = QUANTIZE(loss_tensors)},
     {.name = "outputs",
      .argument = "NAMES",
      .type = MSC_CLI_LIST,
-     .help = "tensors to compare, and behind them all stays float",
+     .help = "tensors that the loss compares; everything they do not depend on stays float",
      .offset = QUANTIZE(outputs)},
     {.name = "exclude",
      .argument = "PATTERNS",
      .type = MSC_CLI_LIST,
-     .help = "tensors that stay float, by name with * and ?",
+     .help = "leave these tensors float; names may have * and ?",
      .offset = QUANTIZE(exclude)},
     {.name = "batch",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "samples that run together (default: by the model's shapes)",
+     .help = "run N samples together (default: from the model's shapes)",
      .offset = QUANTIZE(batch)},
     {.name = "atol",
      .argument = "X",
      .type = MSC_CLI_TEXT,
-     .help = "how far the backend may be from the reference kernels (default: 0.001)",
+     .help = "refuse a backend whose outputs differ from the reference kernels by more than X "
+             "(default: 0.001)",
      .offset = QUANTIZE(atol)},
     {0},
 };
@@ -103,7 +116,7 @@ static const char *quantize_text(const cJSON *object, const char *key) {
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-// What a line of the table shows: a number of a plan, by where it stands in the report.
+// Lines of the table: the name of a number, and its path in the report of a plan.
 static const struct {
     const char *name;
     const char *path[4]; // NULL-terminated unless full
@@ -159,7 +172,7 @@ static void write_plans(struct msc_str *out, const char *const names[], const cJ
     msc_table_finish(&table);
 }
 
-// The plan with the ranges of all values, rounded to nearest; NULL where it is the best.
+// The plan with min-max ranges and rounding to nearest; NULL if it is the best one.
 static const cJSON *find_plain(const cJSON *list) {
     const cJSON *plan = NULL;
     cJSON_ArrayForEach(plan, list) {
@@ -184,7 +197,7 @@ static void write_runtime(struct msc_str *out, const cJSON *report) {
     }
 }
 
-// ", 3 tensors left float", unless there are none.
+// Writes ", 3 tensors left float", or nothing if all are quantised.
 static void write_count(struct msc_str *out, const cJSON *count, const char *of, const char *what) {
     double n = cJSON_IsNumber(count) ? count->valuedouble : 0.0;
     if (n > 0) {
@@ -199,11 +212,11 @@ static void write_metadata(struct msc_str *out, const cJSON *n) {
     }
 }
 
-// Nothing is slower that is not by so much, as measured, or as predicted.
+// Ratios to the time of the uncompressed model from which a model counts as slower, measured and predicted.
 #define SLOWER_MARGIN 1.01
 #define PREDICTED_MARGIN 1.05
 
-// Measured there or, where it was not, as predicted.
+// Warns if the model is slower in its runtime, as measured there or else as predicted.
 static void write_slower(struct msc_str *out, const cJSON *report, const cJSON *best) {
     static const char *const measured[4] = {"examined", "runtime", "latency_ratio"};
     static const char *const predicted[4] = {"predicted_ratio"};
@@ -218,7 +231,7 @@ static void write_slower(struct msc_str *out, const cJSON *report, const cJSON *
                    is_measured ? "" : ", as predicted: `mscgym bench` measures it there");
 }
 
-// What the runtime makes of the float model, which plans are compared with.
+// Writes the loss of the float model in the runtime, with which plans are compared.
 static void write_float(struct msc_str *out, const cJSON *report, const cJSON *best) {
     static const char *const here[4] = {"metrics", "distill_loss"};
     static const char *const there[4] = {"examined", "runtime", "distill_loss"};
@@ -291,7 +304,7 @@ static enum msc_status check_values(const struct quantize_values *v) {
 
 static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call *call,
                                       const struct quantize_values *v) {
-    // A signal may come until the very end.
+    // Static, because a signal may arrive until the process ends.
     static struct msc_cancel cancel;
     struct msc_worker worker = {0};
     struct msc_quick_options o = {.model = v->model,
@@ -333,16 +346,15 @@ static int cmd_quantize(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_quantize = {
     .name = "quantize",
-    .summary = "writes the best model of 8 bits that there is without a search",
+    .summary = "writes the best 8-bit model that needs no search",
     .usage = "MODEL --inputs FILE -o FILE [options]",
     .description =
-        "Tries a few ranges and roundings, each for all weights and for all activations, and "
-        "takes\nwhat loses least on a fifth of the samples, which is held back; of that it leaves "
-        "tensors float\nwhich lose most, where it pays, and then fits the weights to what is left "
-        "of their inputs.\nWhere the target's runtime is installed the table says what it makes of "
-        "the model. Only the\noutput is written.\n"
-        "NAMES and PATTERNS are divided by commas, or a list in JSON; such options may be "
-        "repeated.\nNames are those that `mscgym graph MODEL` shows.",
+        "Tries a few ranges and roundings for all weights and for all activations, and keeps the "
+        "plan with the least loss on a held-out fifth of the samples. Leaves the tensors that lose "
+        "most float if that pays, and then adjusts the weights to the quantised inputs. If the "
+        "target's runtime is installed, the table also shows its result. Only the output file is "
+        "written. NAMES and PATTERNS are separated by commas or are a JSON list; these options may "
+        "be repeated. `mscgym graph MODEL` prints the names.",
     .examples = "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx\n"
                 "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx --target openvino\n"
                 "  mscgym quantize detector.onnx --inputs inputs.npz -o small.onnx --loss-tensors "

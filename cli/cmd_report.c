@@ -23,7 +23,8 @@ struct report_values {
 static const struct msc_cli_option options[] = {
     {.name = "RECORD",
      .type = MSC_CLI_LIST,
-     .help = "records, side by side; with --serve folders, too",
+     .values = MSC_CLI_FILES,
+     .help = "record of a search; several are shown side by side; with --serve also folders",
      .offset = REPORT(records),
      .is_positional = true,
      .is_required = true},
@@ -31,22 +32,24 @@ static const struct msc_cli_option options[] = {
      .letter = 'o',
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "the page (default: that of the first record, with .html)",
+     .values = MSC_CLI_FILES,
+     .help = "page to write (default: the first record with .html)",
      .offset = REPORT(output)},
     {.name = "serve",
      .type = MSC_CLI_FLAG,
-     .help = "serve the page to browsers on this machine, always as it is now, until Ctrl-C",
+     .help = "serve the page to browsers on this machine until Ctrl-C, always up to date",
+     .details = "Of a folder it serves a list of its records, running searches first.",
      .offset = REPORT(serve)},
     {.name = "port",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "with --serve: port (default: any that is free)",
+     .help = "with --serve: listen on this port (default: any free port)",
      .needs = "serve",
      .offset = REPORT(port)},
     {0},
 };
 
-// "a.jsonl" is "a.html".
+// Makes "a.html" of "a.jsonl".
 static char *name_output(struct msc_arena *arena, const char *record) {
     static const char end[] = ".jsonl";
     size_t n = strlen(record), m = sizeof end - 1;
@@ -111,14 +114,12 @@ static int cmd_report(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_report = {
     .name = "report",
-    .summary = "records as a page for a browser",
+    .summary = "writes records as a page for a browser",
     .usage = "RECORD... [options]",
-    .description =
-        "Writes one HTML file that needs nothing else: what to deploy and why, the search as "
-        "charts and\ntables, the network with its plan. Several records are put side by "
-        "side. --json prints what is on it.\nServed, a page follows a search that runs; its "
-        "address "
-        "holds a token, and nobody else is answered.",
+    .description = "Writes one self-contained HTML file: what to deploy and why, charts and tables "
+                   "of the search, and the network with its plan. Several records are shown side "
+                   "by side. --json prints the contents. A served page follows a running search. "
+                   "Its address holds a token; requests without it are refused.",
     .examples = "  mscgym report msc_workspace/digits.jsonl\n"
                 "  mscgym report a.jsonl b.jsonl -o compared.html\n"
                 "  mscgym report msc_workspace --serve\n",

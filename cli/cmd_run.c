@@ -26,52 +26,65 @@ struct run_values {
 static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
-     .help = "ONNX, or MSCGraph JSON; with --inputs also a RECORD or CONFIG:STAGE",
+     .values = MSC_CLI_FILES,
+     .help = "ONNX or MSCGraph JSON; with --inputs also RECORD or CONFIG:STAGE",
      .offset = RUN(model),
      .is_positional = true,
      .is_required = true},
     {.name = "input",
      .argument = "NAME=FILE",
      .type = MSC_CLI_LIST,
-     .help = "a .npy for an input; for every input",
+     .values = MSC_CLI_FILES,
+     .help = "a .npy for one input; repeat it for every input",
      .offset = RUN(inputs)},
     {.name = "inputs",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "in their place samples: a .npz, a .npy, or a folder of images; all are run",
+     .values = MSC_CLI_FILES,
+     .help = "run all samples of a .npz, a .npy or a folder of images",
      .offset = RUN(dataset)},
     {.name = "samples",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "of these the first so many (default: all)",
+     .help = "with --inputs: run only the first N samples (default: all)",
      .needs = "inputs",
      .offset = RUN(samples)},
     {.name = "state",
      .argument = "INPUT=OUTPUT",
      .type = MSC_CLI_LIST,
-     .help = "inputs hold chunks, and this output feeds that input in the next; may be repeated",
+     .help = "inputs hold chunks, a row each, that run in order; OUTPUT of a chunk becomes INPUT "
+             "of the next one; may be repeated",
+     .details =
+         "Outputs get a row for each chunk. A state begins with zeros unless --input gives it.",
      .offset = RUN(states)},
     {.name = "output",
      .letter = 'o',
      .argument = "FOLDER",
      .type = MSC_CLI_TEXT,
-     .help = "where the outputs go, as NAME.npy; or a file that ends in .npz or .safetensors",
+     .values = MSC_CLI_FILES,
+     .help =
+         "write the outputs as NAME.npy in this folder, or all to one .npz or .safetensors file",
+     .details = "Slashes and colons in names become underscores.",
      .offset = RUN(output)},
     {.name = "tensor",
      .argument = "NAME",
      .type = MSC_CLI_LIST,
-     .help = "write this tensor, or with --inputs those that a pattern such as '*' fits, in place "
-             "of the outputs; may be repeated",
+     .help = "write this tensor in place of the outputs; with --inputs a pattern such as '*'; may "
+             "be repeated",
+     .details = "With --inputs the arrays are [n, d1, ...] for n samples if one sample is [1, d1, "
+                "...], and [n, d0, d1, ...] if it begins with another length. They are NAME/0, "
+                "NAME/1, ... if the shapes of samples differ.",
      .offset = RUN(tensors)},
     {.name = "strategy",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "compress as this strategy file says, with the bits of the search",
+     .values = MSC_CLI_FILES,
+     .help = "compress the model by this strategy file, with the same bits as in the search",
      .offset = RUN(strategy)},
     {.name = "repeat",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "runs to measure (default: 10; 0: none)",
+     .help = "measure the latency of N runs (default: 10; 0: none)",
      .offset = RUN(repeat)},
     {.name = "allow-plugins",
      .type = MSC_CLI_FLAG,
@@ -82,7 +95,7 @@ static const struct msc_cli_option options[] = {
 
 // ---- Inputs -----------------------------------------------------------------------------------
 
-// The arrays of --input and the files they are from.
+// The arrays of --input and the paths of their files.
 struct run_inputs {
     struct msc_array_list list;
     const char **places; // [list.n]
@@ -195,14 +208,14 @@ static enum msc_status set_states(struct msc_model *m, const struct run_values *
 
 // ---- Outputs ----------------------------------------------------------------------------------
 
-// What an output is called: as it was asked for, else as the model calls it.
+// Name of an output: the one of --tensor, else the model's.
 static const char *output_name(const struct msc_model *m, const struct msc_model_run *run,
                                size_t i) {
     const struct msc_tensor *t = msc_graph_tensor(m->graph, run->wanted[i]);
     return run->n_tensors > 0 ? run->tensors[i] : msc_tensor_label(t);
 }
 
-// Of the output's own file in the folder; NULL when memory is short.
+// Path of the output's .npy in the folder; NULL if memory is short.
 static char *output_path(struct msc_arena *arena, const char *folder, const char *output) {
     char *name = msc_arena_printf(arena, "%s.npy", output);
     for (char *c = name; c && *c; c++) {
@@ -211,7 +224,7 @@ static char *output_path(struct msc_arena *arena, const char *folder, const char
     return name ? msc_path_join(arena, folder, name) : NULL;
 }
 
-// One .npy for each output.
+// Writes a .npy for each output.
 static enum msc_status save_files(const struct msc_model *m, const struct msc_model_run *run,
                                   const char *folder, struct msc_arena *arena) {
     MSC_TRY(msc_file_make_folders(folder));
@@ -225,7 +238,7 @@ static enum msc_status save_files(const struct msc_model *m, const struct msc_mo
     return MSC_OK;
 }
 
-// All outputs in one file, under their own names.
+// Writes all outputs to one file, under their own names.
 static enum msc_status save_archive(const struct msc_model *m, const struct msc_model_run *run,
                                     const char *path) {
     struct msc_array_list list = {0};
@@ -250,13 +263,13 @@ static enum msc_status save_outputs(const struct msc_model *m, const struct msc_
     return is_archive(output) ? save_archive(m, run, output) : save_files(m, run, output, arena);
 }
 
-// ---- Where they may go ------------------------------------------------------------------------
+// ---- Which files may be replaced --------------------------------------------------------------
 
 static size_t n_wanted(const struct msc_model *m, const struct run_values *v) {
     return v->tensors.n > 0 ? v->tensors.n : (size_t)msc_graph_n_outputs(m->graph);
 }
 
-// What an output will be called.
+// Name of an output before the run.
 static const char *cmd_run_wanted_name(const struct msc_model *m, const struct run_values *v,
                                        size_t i) {
     return v->tensors.n > 0 ? v->tensors.items[i]
@@ -264,7 +277,7 @@ static const char *cmd_run_wanted_name(const struct msc_model *m, const struct r
                                   m->graph, msc_graph_output(m->graph, (int32_t)i)));
 }
 
-// An archive may be replaced by outputs of the same names.
+// An existing archive may be replaced only if it holds arrays of the same names.
 static enum msc_status check_archive(const struct msc_model *m, const struct run_values *v,
                                      struct msc_arena *arena) {
     size_t n = n_wanted(m, v);
@@ -361,13 +374,13 @@ static enum msc_status run_open_model(struct msc_model **out, const struct msc_c
                                       const struct run_values *v,
                                       const struct msc_array_list *feeds) {
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
-    o.is_single = !v->strategy; // with one, the bits of the search count
+    o.is_single = !v->strategy; // a strategy needs the bits of the search
     o.feeds = feeds;
     MSC_TRY(msc_cli_fill_model_options(&o, call, &v->common));
     return msc_model_open(out, v->model, &o);
 }
 
-// What one run of the network gets: the first of the chunks.
+// Inputs of one run of the network: the first of the chunks.
 static enum msc_status take_first(struct msc_array_list *first, const struct msc_array_list *all) {
     for (size_t i = 0; i < all->n; i++) {
         const struct msc_array *array = all->arrays[i];
@@ -543,13 +556,11 @@ static int cmd_run(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_run = {
     .name = "run",
-    .summary = "runs a network, writes outputs or any tensors, measures its latency",
-    .usage = "MODEL --input NAME=FILE.npy ... | --inputs FILE --output FILE [options]",
-    .description =
-        "Slashes and colons in names become underscores. Without a strategy the threads "
-        "work\ninside the kernels; with one, each kernel runs on one thread, as in the "
-        "search.\nWith --state an input holds chunks, a row each; outputs get a row for each "
-        "chunk,\nand a state that is not given begins with zeros.",
+    .summary = "runs a network, writes outputs or any tensors, measures latency",
+    .usage = "MODEL --input NAME=FILE.npy ... [--output FOLDER] [options]\nMODEL --inputs FILE "
+             "--output FILE [options]",
+    .description = "Without a strategy the threads share each kernel. With one, each kernel runs "
+                   "on one thread, as in the search.",
     .examples = "  mscgym run digits.onnx --input image=image.npy --output out\n"
                 "  mscgym run digits.onnx --input image=image.npy --output out \\\n"
                 "      --strategy msc_workspace/msc_quantize.json --repeat 1000\n"

@@ -17,7 +17,8 @@ struct salvage_values {
 static const struct msc_cli_option options[] = {
     {.name = "RECORD",
      .type = MSC_CLI_TEXT,
-     .help = "record of a search; it is only read",
+     .values = MSC_CLI_FILES,
+     .help = "damaged record; it is only read",
      .offset = SALVAGE(record),
      .is_positional = true,
      .is_required = true},
@@ -25,7 +26,8 @@ static const struct msc_cli_option options[] = {
      .letter = 'o',
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "the new record, in the same folder",
+     .values = MSC_CLI_FILES,
+     .help = "record to write, in the same folder",
      .offset = SALVAGE(output)},
     {0},
 };
@@ -67,7 +69,7 @@ static enum msc_status print_salvaged(const struct salvage_values *v,
     return status;
 }
 
-// A record names its model and samples from the folder that it lies in.
+// Paths of model and samples are relative to the record's folder.
 static enum msc_status check_folder(const struct salvage_values *v, struct msc_arena *arena) {
     const char *const paths[2] = {v->record, v->output};
     char *folders[2];
@@ -101,10 +103,10 @@ static int cmd_salvage(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_salvage = {
     .name = "salvage",
-    .summary = "saves what still counts of a damaged record",
+    .summary = "saves the intact part of a damaged record",
     .usage = "RECORD -o FILE",
-    .description = "Copies the header and every line up to the first that is damaged to a new "
-                   "record, which\nmscgym resume goes on with. The old one is left as it is.",
+    .description = "Copies the header and every line before the first damaged one to a new record, "
+                   "which mscgym resume continues.",
     .examples = "  mscgym salvage msc_workspace/digits.jsonl -o msc_workspace/saved.jsonl\n",
     .options = options,
     .values_size = sizeof(struct salvage_values),

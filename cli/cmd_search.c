@@ -12,6 +12,7 @@ struct search_values {
 static const struct msc_cli_option options[] = {
     {.name = "CONFIG",
      .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
      .help = "configuration (JSON)",
      .offset = MSC_CLI_SEARCH(path),
      .is_positional = true,
@@ -19,28 +20,36 @@ static const struct msc_cli_option options[] = {
     {.name = "entry",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "one search of several, such as quantize[1]",
+     .help = "run only this search of several, such as quantize[1]",
+     .details = "A configuration with several searches needs it for --record, --trials and --time.",
      .offset = offsetof(struct search_values, entry)},
     {.name = "record",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "record, in place of the configuration's; strategy file and model are then of it",
+     .values = MSC_CLI_FILES,
+     .help = "write this record in place of the configuration's",
+     .details = "Strategy file and model in the workspace are then those of this search, unless "
+                "its entry says \"deliver\": false.",
      .offset = offsetof(struct search_values, record)},
-    MSC_CLI_SEARCH_OPTIONS,
     {.name = "baseline",
      .argument = "KIND",
      .type = MSC_CLI_TEXT,
-     .help = "greedy: also a greedy search, beside the result",
+     .names = "uniform|greedy",
+     .help =
+         "compare with uniform plans (uniform, the default) or also with a greedy search (greedy)",
      .offset = offsetof(struct search_values, baseline)},
     {.name = "warm-from",
      .argument = "FILE",
      .type = MSC_CLI_LIST,
-     .help = "begin with the points of another record, or of a strategy file; may be repeated",
+     .values = MSC_CLI_FILES,
+     .help = "start from the points of another record or of a strategy file; may be repeated",
+     .details = "If the record has the same network, samples, environment and numerics, the agent "
+                "observes its trials. Otherwise its best points are evaluated first.",
      .offset = offsetof(struct search_values, warm_from)},
     {.name = "restart",
      .type = MSC_CLI_FLAG,
-     .help = "start afresh; the old record, or strategy file that would be applied, is kept under "
-             "another name",
+     .help = "start over, and keep the old record under another name",
+     .details = "A strategy file that would be applied without a search is kept in the same way.",
      .offset = offsetof(struct search_values, restart)},
     {0},
 };
@@ -66,15 +75,14 @@ static int cmd_search(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_search = {
     .name = "search",
-    .summary = "runs a configuration, or goes on where its record ends",
+    .summary = "runs the searches of a configuration, or continues them",
     .usage = "CONFIG [options]",
-    .description =
-        "Searches in turn, writes every trial to a record, the best to the strategy file "
-        "and\nas ONNX. Ctrl-C finishes the running round, or its part in work; the same "
-        "command goes\non. A search that is done prints its result again.\n"
-        "In the result noise_ratio is how far rounding alone may move the winner's "
-        "distill_loss,\nas a part of it; isolated_loss_sum adds up the losses that its choices "
-        "have each alone.",
+    .description = "Every trial is written to a record, and the best plan to a strategy file and "
+                   "as ONNX. Ctrl-C finishes the current round, or the current part of a long one; "
+                   "the same command continues. A finished search prints its result again. In the "
+                   "result, noise_ratio is the relative change of the winner's distill_loss that "
+                   "rounding alone may cause; isolated_loss_sum adds the losses of the winner's "
+                   "choices, each measured with everything else float.",
     .examples =
         "  mscgym search digits.json\n"
         "  mscgym search digits.json --dry-run\n"
@@ -82,6 +90,7 @@ const struct msc_cli_command msc_cmd_search = {
         "  mscgym search both.json --entry quantize[1] --restart\n"
         "  mscgym search digits.json --record b.jsonl --warm-from msc_workspace/digits.jsonl\n",
     .options = options,
+    .shared = msc_cli_search_options,
     .uses_models = true,
     .values_size = sizeof(struct search_values),
     .run = cmd_search,

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-// Pairs that are shown of those that a record has.
+// Pairs of a record that are printed by default.
 #define PAIRS_SHOWN 20
 
 struct sensitivity_values {
@@ -24,38 +24,40 @@ struct sensitivity_values {
 static const struct msc_cli_option options[] = {
     {.name = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "configuration, or any record",
+     .values = MSC_CLI_FILES,
+     .help = "configuration to measure, or record to print",
      .offset = MSC_CLI_SEARCH(path),
      .is_positional = true,
      .is_required = true},
     {.name = "pairs",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "most pairs that are measured (default: 64), or of a record shown (default: 20)",
+     .help = "measure at most N pairs (default: 64); of a record, print at most N (default: 20)",
      .offset = SENSITIVITY(pairs)},
     {.name = "csv",
      .type = MSC_CLI_FLAG,
-     .help = "print CSV, all choices and pairs",
+     .help = "print CSV, with all choices and pairs",
      .offset = SENSITIVITY(csv)},
     {.name = "entry",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "one search of several, such as quantize[1]",
+     .help = "measure this search of several, such as quantize[1]",
      .offset = SENSITIVITY(entry)},
     {.name = "record",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "record (default: that of the search, with .sensitivity in its name)",
+     .values = MSC_CLI_FILES,
+     .help = "write this record (default: the search's, with .sensitivity in its name)",
      .offset = SENSITIVITY(record)},
-    MSC_CLI_SEARCH_OPTIONS,
     {.name = "warm-from",
      .argument = "FILE",
      .type = MSC_CLI_LIST,
-     .help = "do not measure again what another record knows; may be repeated",
+     .values = MSC_CLI_FILES,
+     .help = "reuse the measurements of another record; may be repeated",
      .offset = SENSITIVITY(warm_from)},
     {.name = "restart",
      .type = MSC_CLI_FLAG,
-     .help = "start afresh; the old record is kept under another name",
+     .help = "start over, and keep the old record under another name",
      .offset = SENSITIVITY(restart)},
     {0},
 };
@@ -154,22 +156,21 @@ static int cmd_sensitivity(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_sensitivity = {
     .name = "sensitivity",
-    .summary = "what each choice does alone, and pairs of them together",
+    .summary = "measures each choice alone, and the worst choices in pairs",
     .usage = "FILE [options]",
     .description =
-        "Of a configuration: measures each choice alone, with all other tasks at their most "
-        "expensive\nchoice, then pairs of those that lose most, and the plan of least summed loss. "
-        "It "
-        "is a search in a\nrecord of its own: Ctrl-C stops it, the same command goes on. Of a "
-        "record, whoever searched:\nprints what it knows.\n"
-        "interaction is how far a pair's difference from the reference is from the sum of the "
-        "two alone.",
+        "Given a configuration: measures each choice with all other tasks at their most expensive "
+        "choice, then pairs of the choices that lose most, then the plan of least summed loss. The "
+        "measurements are a search with a record of its own: Ctrl-C stops it, the same command "
+        "continues. Given a record of any search: prints what it shows. The interaction of a pair "
+        "is its added loss minus the sum of the added losses of the two choices alone.",
     .examples = "  mscgym sensitivity digits.json\n"
                 "  mscgym sensitivity digits.json --pairs 200 --csv > digits.csv\n"
                 "  mscgym sensitivity msc_workspace/digits.jsonl\n"
                 "  mscgym search digits.json --record b.jsonl --warm-from "
                 "msc_workspace/digits.sensitivity.jsonl\n",
     .options = options,
+    .shared = msc_cli_search_options,
     .uses_models = true,
     .values_size = sizeof(struct sensitivity_values),
     .run = cmd_sensitivity,

@@ -26,38 +26,44 @@ struct show_values {
 static const struct msc_cli_option options[] = {
     {.name = "RECORD",
      .type = MSC_CLI_LIST,
+     .values = MSC_CLI_FILES,
      .help = "record of a search; several are compared",
      .offset = SHOW(records),
      .is_positional = true,
      .is_required = true},
     {.name = "best",
      .type = MSC_CLI_FLAG,
-     .help = "the winner's choices, task by task",
+     .help = "print the winner's choice for each task",
+     .details = "Of several records, also the tasks that agree.",
      .offset = SHOW(best)},
     {.name = "top",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "also the best N trials",
+     .help = "also print the best N trials",
      .offset = SHOW(top)},
     {.name = "pareto",
      .type = MSC_CLI_FLAG,
-     .help = "also the Pareto front",
+     .help = "also print the Pareto front of several objectives",
+     .details =
+         "Of several records, the points that each has on the front of all of them together.",
      .offset = SHOW(pareto)},
     {.name = "csv",
      .type = MSC_CLI_FLAG,
-     .help = "print a comparison as CSV, with all tasks",
+     .help = "print a comparison as CSV, with all tasks and fronts",
      .offset = SHOW(csv)},
     {.name = "phases",
      .type = MSC_CLI_FLAG,
-     .help = "also how the agent came to its trials, by asking it again; needs the model",
+     .help = "also print how the agent came to its trials, by running it again; needs the model "
+             "and its samples",
      .offset = SHOW(phases)},
     {.name = "allow-plugins",
      .type = MSC_CLI_FLAG,
-     .help = "with --phases: trust it, libraries and programs that it names may run",
+     .help = "with --phases: trust the record: libraries and programs that it names may run",
      .offset = SHOW(allow_plugins)},
     {.name = "canonical",
      .type = MSC_CLI_FLAG,
-     .help = "the lines without what may differ from run to run, for comparing records",
+     .help = "print the lines of the record without what may differ from run to run",
+     .details = "Equal searches print equal lines.",
      .offset = SHOW(canonical)},
     {0},
 };
@@ -112,7 +118,7 @@ static enum msc_status print_choices(const struct msc_cli_call *call, const cJSO
     return status;
 }
 
-// On a terminal, where it is a line of characters that are no data: how the best went down.
+// On a terminal, draws the best value over trials as a line of characters.
 static enum msc_status write_best_so_far(struct msc_str *out, const struct msc_record *record) {
     enum { STEPS = 1024, LEAST = 8, MOST = 100, LABELS = 44 };
     double values[MOST];
@@ -153,7 +159,7 @@ static enum msc_status print_report(const struct msc_cli_call *call, const cJSON
     return status;
 }
 
-// The agent knows costs, which are the environment's.
+// The agent needs the costs of the space, which only the environment has.
 static enum msc_status add_phases(cJSON *report, const struct msc_record *record,
                                   const struct msc_cli_call *call, const struct show_values *v) {
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
@@ -188,7 +194,7 @@ static enum msc_status open_shown(struct msc_record **out, cJSON **kept,
         return msc_report_open_record(out, kept, path, v->top > 0 ? (size_t)v->top : 0, v->pareto,
                                       log);
     }
-    MSC_TRY(msc_record_open(out, path, MSC_RECORD_READ, log)); // an agent is asked for all of it
+    MSC_TRY(msc_record_open(out, path, MSC_RECORD_READ, log)); // the agent runs again on all trials
     return msc_kept_load(kept, *out, log);
 }
 
@@ -277,13 +283,14 @@ static int cmd_show(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_show = {
     .name = "show",
-    .summary = "what a record holds: the winner beside the uniform plans",
+    .summary = "prints the winner of a record next to the uniform plans",
     .usage = "RECORD... [options]",
     .description =
-        "Several records are compared: configurations, the best over trials and over time, the "
-        "winners task\nby task (--best: all tasks), fronts.\n"
-        "noise_ratio is how far rounding alone may move the winner's distill_loss, as a part of "
-        "it;\nisolated_loss_sum adds up the losses that its choices have each alone.",
+        "Several records are compared: their configurations, their progress over trials and over "
+        "time, their winners task by task, and their fronts. noise_ratio is the relative change of "
+        "the "
+        "winner's distill_loss that rounding alone may cause; isolated_loss_sum adds the losses of "
+        "the winner's choices, each measured with everything else float.",
     .examples = "  mscgym show msc_workspace/digits.jsonl --top 10\n"
                 "  mscgym show msc_workspace/digits.jsonl --best\n"
                 "  mscgym show a.jsonl b.jsonl\n"

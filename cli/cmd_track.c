@@ -28,36 +28,41 @@ struct track_values {
 static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
-     .help = "how it should be: ONNX or MSCGraph JSON; or as OTHER is named",
+     .values = MSC_CLI_FILES,
+     .help = "reference model: ONNX or MSCGraph JSON, or as OTHER",
      .offset = TRACK(model),
      .is_positional = true,
      .is_required = true},
     {.name = "OTHER",
      .type = MSC_CLI_TEXT,
-     .help = "what is held beside it: a model, a strategy file, RECORD or RECORD:TRIAL, CONFIG or "
-             "CONFIG:STAGE (default: what MODEL is compressed as)",
+     .values = MSC_CLI_FILES,
+     .help = "model to compare: a model, a strategy file, RECORD, RECORD:TRIAL, CONFIG or "
+             "CONFIG:STAGE (default: the compressed MODEL)",
      .offset = TRACK(other),
      .is_positional = true},
     {.name = "inputs",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "a .npz with samples for the inputs; or a .npy, or a folder of images (default: of a "
-             "record or configuration its own)",
+     .values = MSC_CLI_FILES,
+     .help = "samples for the inputs: a .npz, a .npy or a folder of images (default: those of the "
+             "record or configuration)",
      .offset = TRACK(inputs)},
     {.name = "samples",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "the first so many (default: 16; 0: all)",
+     .help = "use the first N samples (default: 16; 0: all)",
      .offset = TRACK(samples)},
     {.name = "strategy",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "compress OTHER as this strategy file says",
+     .values = MSC_CLI_FILES,
+     .help = "compress OTHER by this strategy file",
      .offset = TRACK(other_strategy)},
     {.name = "from",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
-     .help = "and MODEL as this one does",
+     .values = MSC_CLI_FILES,
+     .help = "compress MODEL by this strategy file",
      .offset = TRACK(strategy)},
     {.name = "allow-plugins",
      .type = MSC_CLI_FLAG,
@@ -159,7 +164,7 @@ static enum msc_status print_track_json(const struct msc_track *track, const str
 
 // ---- The command ------------------------------------------------------------------------------
 
-// Where samples come from: the command line, or who was named with a dataset of its own.
+// The configuration whose dataset is used without --inputs: the second model's, else the first's; or NULL.
 static const struct msc_config *find_config(const struct msc_subject subjects[2]) {
     for (int i = 1; i >= 0; i--) {
         if (subjects[i].config && subjects[i].config->dataset.options.inputs) {
@@ -169,7 +174,7 @@ static const struct msc_config *find_config(const struct msc_subject subjects[2]
     return NULL;
 }
 
-// Sample by sample, as any model can be run; of sequences whole ones.
+// Samples run one by one, which every model allows; sequences run as a whole.
 static enum msc_status choose_dataset(struct msc_config_dataset *out, const struct track_values *v,
                                       const struct msc_config *config) {
     static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
@@ -236,7 +241,8 @@ static enum msc_status track_open_subjects(struct msc_subject subjects[2],
     return MSC_OK;
 }
 
-// What is not said of the second side is as on the first; one word alone says what becomes of a model.
+// The second side takes what it lacks from the first. A single argument with a strategy is compared with its
+// uncompressed model.
 static enum msc_status complete_sides(struct msc_subject subjects[2],
                                       const struct track_values *v) {
     if (!v->other && !subjects[1].strategy && !v->strategy) {
@@ -301,13 +307,13 @@ static int cmd_track(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_track = {
     .name = "track",
-    .summary = "tells where two models differ, tensor by tensor, and which joint goes wrong",
+    .summary = "compares two models tensor by tensor, and names the faulty joint",
     .usage = "MODEL [OTHER] [--inputs FILE] [--strategy FILE] [options]",
-    .description =
-        "The signal-to-noise ratio (SNR) of a tensor is 10 log10 of its sum of squares by that\n"
-        "of what differs. A joint is at fault where it falls most below that of what the joint\n"
-        "reads. Of two models the tensors of one name are compared, as exported ones keep them.\n"
-        "Stages of a configuration: baseline, the name of a search, export.",
+    .description = "The signal-to-noise ratio (SNR) of a tensor is 10 log10 of the sum of its "
+                   "squares over the sum of squared differences. The faulty joint is the one whose "
+                   "SNR falls most below the SNR of its inputs. Tensors of two models are matched "
+                   "by name; exported models keep the names. The stages of a configuration are "
+                   "baseline, the names of its searches, and export.",
     .examples = "  mscgym track digits.onnx small.onnx --inputs calibration.npz\n"
                 "  mscgym track digits.onnx --strategy msc_workspace/msc_quantize.json \\\n"
                 "      --inputs calibration.npz --samples 64 --json\n"

@@ -16,17 +16,19 @@ struct tune_values {
 #define TUNE(member) offsetof(struct tune_values, member)
 #define DEFAULT_SECONDS 60.0
 
-// Not uses_models: of what those take only the device is of interest here.
+// Not uses_models: of those options only --device has an effect here.
 static const struct msc_cli_option options[] = {
     {.name = "device",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "vulkan, vulkan:N, vulkan:uuid=UUID or vulkan:pci=ADDRESS (default: the first GPU)",
+     .names = "vulkan",
+     .help = "GPU to tune: vulkan, vulkan:N, vulkan:uuid=UUID or vulkan:pci=ADDRESS (default: the "
+             "first GPU)",
      .offset = TUNE(common.device)},
     {.name = "time",
      .argument = "TIME",
      .type = MSC_CLI_DURATION,
-     .help = "how long to measure, as 30s or 5m (default: 60s)",
+     .help = "measure for this long, such as 30s or 5m (default: 60s)",
      .offset = TUNE(seconds)},
     {0},
 };
@@ -107,11 +109,11 @@ static int cmd_tune(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_tune = {
     .name = "tune",
-    .summary = "measure how a GPU is best used, for later runs",
-    .usage = "[--device NAME] [--time TIME]",
-    .description = "Tries the ways of dividing matrix products and convolutions over the device, "
-                   "and keeps\nthe fastest of each beside the compiled kernels. Results do not "
-                   "depend on it.",
+    .summary = "measures how to use a GPU best, for later runs",
+    .usage = "[options]",
+    .description =
+        "Tries ways to divide matrix products and convolutions over the device, and stores the "
+        "fastest ones next to the compiled kernels. Results do not depend on it.",
     .examples = "  mscgym tune\n  mscgym tune --device vulkan:1 --time 5m\n",
     .options = options,
     .values_size = sizeof(struct tune_values),

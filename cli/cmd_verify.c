@@ -18,6 +18,7 @@ struct verify_values {
 static const struct msc_cli_option options[] = {
     {.name = "RECORD",
      .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
      .help = "record of a search",
      .offset = VERIFY(record),
      .is_positional = true,
@@ -25,26 +26,26 @@ static const struct msc_cli_option options[] = {
     {.name = "trials",
      .argument = "LIST",
      .type = MSC_CLI_TEXT,
-     .help = "these alone, such as 3,7-9",
+     .help = "evaluate only these trials, such as 3,7-9",
      .offset = VERIFY(trials)},
     {.name = "sample",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "N lines drawn at random",
+     .help = "evaluate N trials drawn at random",
      .offset = VERIFY(sample)},
     {.name = "seed",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "seed of the draw",
+     .help = "with --sample: seed of the draw",
      .offset = VERIFY(seed)},
     {.name = "allow-plugins",
      .type = MSC_CLI_FLAG,
-     .help = "trust it: libraries and programs that it names may run",
+     .help = "trust the record: libraries and programs that it names may run",
      .offset = VERIFY(allow_plugins)},
     {0},
 };
 
-// As in JSON: keys without blanks.
+// Keys of the JSON.
 static const char *const keys[MSC_VERIFY_VERDICT_COUNT] = {
     [MSC_VERIFY_EQUAL] = "equal",
     [MSC_VERIFY_WITHIN_NOISE] = "within_noise",
@@ -115,7 +116,7 @@ static enum msc_status print_verified(const struct msc_verify_result *result) {
     return status;
 }
 
-// What a result's lines point at belongs to the environment, so it is printed before that goes.
+// Prints the result before the environment is released, because the lines borrow from it.
 static enum msc_status cmd_verify_run(bool *is_different, const struct msc_cli_call *call,
                                       const struct verify_values *v) {
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
@@ -166,11 +167,10 @@ static int cmd_verify(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_verify = {
     .name = "verify",
-    .summary = "evaluates lines of a record again and compares",
+    .summary = "evaluates trials of a record again and compares the results",
     .usage = "RECORD [options]",
-    .description = "Under the numerics that a line was made with, every bit must agree; under "
-                   "others the\ndifference must be within the noise. Exit code 1 when a line "
-                   "differs.",
+    .description = "Under the numerics of the original trial every bit must agree; under others "
+                   "the difference must be within the noise. Exit code 1 if a trial differs.",
     .examples = "  mscgym verify msc_workspace/digits.jsonl --sample 20\n"
                 "  mscgym verify msc_workspace/digits.jsonl --trials 3,7-9\n",
     .options = options,

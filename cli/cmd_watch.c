@@ -14,9 +14,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-// How often the file is looked at.
+// Time between two reads of the file.
 #define REFRESH_MS 500
-// Parts of the best over trials in JSON.
+// Points of the best value over trials in JSON.
 #define JSON_PARTS 60
 
 struct watch_values {
@@ -30,13 +30,14 @@ struct watch_values {
 static const struct msc_cli_option options[] = {
     {.name = "RECORD",
      .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
      .help = "record of a search, running or not",
      .offset = WATCH(record),
      .is_positional = true,
      .is_required = true},
     {.name = "once",
      .type = MSC_CLI_FLAG,
-     .help = "say how it is now, and end",
+     .help = "print the current state, and end",
      .offset = WATCH(once)},
     {0},
 };
@@ -50,7 +51,7 @@ static void stop_watching(int number) {
     is_stopped = 1;
 }
 
-struct keys { // read one by one, without their echo
+struct keys { // the terminal's mode while keys are read one by one, without echo
     bool is_terminal;
     struct termios before;
 };
@@ -76,13 +77,13 @@ static void close_keys(const struct keys *keys) {
     }
 }
 
-// Waits until it is time to look again. False: who watches has had enough.
+// Waits until the next read of the file. False: the user ends the command.
 static bool wait_for_keys(const struct keys *keys) {
     struct pollfd ready = {.fd = keys->is_terminal ? STDIN_FILENO : -1, .events = POLLIN};
     char key = 0;
     int n = poll(&ready, 1, REFRESH_MS);
     if (n > 0 && read(STDIN_FILENO, &key, 1) != 1) {
-        return false; // its end
+        return false; // end of input
     }
     return !is_stopped && key != 'q' && key != 'Q' && key != 4; // Ctrl-D
 }
@@ -107,7 +108,7 @@ static enum msc_status show_once(struct msc_follow *follow, const struct watch_v
     return status;
 }
 
-// Cuts a text to the lines that the terminal has, but one; returns how many those are.
+// Cuts a text to one line less than the terminal has; returns the number of its lines.
 static size_t fit_lines(struct msc_str *text) {
     struct winsize size = {0};
     size_t n = 0;
@@ -122,7 +123,7 @@ static size_t fit_lines(struct msc_str *text) {
     return n;
 }
 
-// In place of what was shown before, of so many lines.
+// Redraws in place of the last *n_lines lines, and updates their number.
 static enum msc_status show_again(size_t *n_lines, struct msc_follow *follow) {
     struct msc_str text = {0};
     struct msc_str screen = {0};
@@ -133,7 +134,7 @@ static enum msc_status show_again(size_t *n_lines, struct msc_follow *follow) {
         }
         msc_str_append(&screen, "\033[J");
         *n_lines = fit_lines(&text);
-        // What was read is safe to show by then; msc_cli_print would show these as text.
+        // The text is already safe to show. msc_cli_print would escape the control sequences.
         msc_str_append(&screen, msc_str_text(&text));
         msc_str_append(&screen, "q ends");
         status = msc_str_status(&screen);
@@ -183,11 +184,11 @@ static int cmd_watch(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_watch = {
     .name = "watch",
-    .summary = "how a search goes, from another terminal",
+    .summary = "shows the progress of a search from another terminal",
     .usage = "RECORD [options]",
-    .description =
-        "On a terminal it goes on until q or Ctrl-C. The record is only read, and not locked: "
-        "the\nsearch goes on as it would. The budget is that with which the record began.",
+    .description = "On a terminal it continues until q or Ctrl-C. It only reads the record and "
+                   "does not lock it, so the search is not disturbed. The budget shown is the one "
+                   "that the record began with.",
     .examples = "  mscgym watch msc_workspace/digits.jsonl\n"
                 "  mscgym watch msc_workspace/digits.jsonl --once\n"
                 "  mscgym watch msc_workspace/digits.jsonl --json | jq .left_s\n",

@@ -1,4 +1,4 @@
-// A worker of a search on several machines; whoever starts it speaks with it (docs/cluster.md).
+// A worker of a search on several machines, for the program that starts it (docs/cluster.md).
 #include "cli/output.h"
 #include "cli/searching.h"
 
@@ -15,14 +15,14 @@ struct worker_values {
 
 static const struct msc_cli_option options[] = {{0}};
 
-// The parent lives, whatever its child does. What cannot be told now is told the next time.
+// Reports that the parent process lives, whatever its child does. A failed write is repeated with the next beat.
 static void beat(bool is_busy) {
     const char *line = is_busy ? "{\"beat\":1,\"busy\":true}\n" : "{\"beat\":1,\"busy\":false}\n";
     msc_node_write_line(STDOUT_FILENO, line, strlen(line), false);
 }
 
 static int serve(const struct msc_cli_call *call) {
-    static struct msc_cancel cancel; // a signal may come until the very end
+    static struct msc_cancel cancel; // static, because a signal may arrive until the process ends
     struct msc_worker worker = {0};
     enum msc_status status = msc_output_keep();
     if (status == MSC_OK) {
@@ -35,7 +35,7 @@ static int serve(const struct msc_cli_call *call) {
     bool is_leaving = msc_worker_leave(&worker, status);
     msc_worker_close(&worker);
     return status == MSC_OK ? MSC_CLI_OK
-           : is_leaving     ? msc_cli_exit_code(status) // the parent tells why
+           : is_leaving     ? msc_cli_exit_code(status) // the parent reports the error
                             : msc_cli_fail(call, status);
 }
 
@@ -54,12 +54,12 @@ static int cmd_worker(const struct msc_cli_call *call, void *values) {
 
 const struct msc_cli_command msc_cmd_worker = {
     .name = "worker",
-    .summary = "measure trials for a search on another machine",
+    .summary = "measures trials for a search on another machine",
     .usage = "[options]",
     .description =
-        "Reads requests on standard input and answers on standard output, as lines of JSON\n"
+        "Reads requests from standard input and writes answers to standard output, as JSON lines "
         "(docs/cluster.md). `mscgym search --cluster` starts workers by itself.",
-    .examples = "mscgym search digits.json --cluster local:2\n",
+    .examples = "  mscgym search digits.json --cluster local:2\n",
     .options = options,
     .values_size = sizeof(struct worker_values),
     .run = cmd_worker,

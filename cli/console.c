@@ -15,7 +15,7 @@
 #define SECONDS_BETWEEN_LINES 0.2
 #define CLEAR_LINE "\r\033[K"
 
-// One write, so that lines of several threads and of parent and worker stay whole.
+// One write for a line, so that lines of several threads and processes do not mix.
 static void console_write(struct msc_str *text) {
     if (msc_str_status(text) == MSC_OK && text->length > 0) {
         ssize_t n = write(STDERR_FILENO, text->data, text->length);
@@ -24,7 +24,7 @@ static void console_write(struct msc_str *text) {
     msc_str_finish(text);
 }
 
-// A line of its parts, without a copy: of a want of memory, too, people are told.
+// Writes a line from its parts without allocating, so that lack of memory can be reported.
 static void console_write_line(const struct msc_console *console, enum msc_style style,
                                const char *before, const char *text) {
     bool is_styled = console->has_colors && style != MSC_STYLE_PLAIN;

@@ -1,5 +1,4 @@
-// What the program tells on standard error: log lines, errors, and on a terminal a line that shows
-// how the search goes.
+// Messages on standard error: log lines, errors, and on a terminal a line with the progress of the search.
 #ifndef MSC_CLI_CONSOLE_H
 #define MSC_CLI_CONSOLE_H
 
@@ -10,7 +9,7 @@
 #include <stdint.h>
 
 struct msc_console {
-    struct msc_log log; // hand this down
+    struct msc_log log; // for the library
     bool is_terminal;
     bool has_colors;        // on standard error
     bool has_output_colors; // on standard output
@@ -26,17 +25,17 @@ void msc_console_set(struct msc_console *console, bool is_quiet, int64_t log_lev
 // Lets all messages through, for commands whose configuration filters them (`verbose`), unless an
 // option set the level.
 void msc_console_open_up(struct msc_console *console);
-// The text as a line, which was asked for, whatever was asked to be quiet.
+// Prints the text as a line, also with --quiet.
 void msc_console_say(struct msc_console *console, const char *text);
-// "mscgym: text", likewise.
+// Prints "mscgym: text", also with --quiet.
 void msc_console_error(struct msc_console *console, const char *text);
-// Shows or refreshes the progress line; several times a second at most. `best` NaN: none yet.
+// Shows or refreshes the progress line, at most a few times a second. `best` is NaN if there is none yet.
 void msc_console_progress(struct msc_console *console, const char *name,
                           const struct msc_search_progress *progress, double best);
-// The same while the winner is measured once more: what is measured now, and the time left.
+// The same during the final measurement of the winner: what is measured now, and the time left.
 void msc_console_measuring(struct msc_console *console, const char *name, const char *what,
                            double left_s);
-// Removes it.
+// Removes the progress line.
 void msc_console_end_progress(struct msc_console *console);
 
 #endif

@@ -20,7 +20,7 @@ struct listing {
     struct msc_channel_cost whole;
 };
 
-// The shares of the network that it would lose with units [first, first + n).
+// Shares of parameters and multiply-accumulates that the network loses without units [first, first + n).
 static enum msc_status find_share(struct msc_channel_cost *out, struct listing *l, int32_t first,
                                   int32_t n) {
     memset(l->is_gone + first, 1, (size_t)n * sizeof(l->is_gone[0]));
@@ -35,7 +35,7 @@ static bool is_weight(const struct listing *l, const struct msc_channel_axis *a)
     return msc_graph_tensor(l->g, a->tensor)->producer == MSC_NO_ID;
 }
 
-// Of the axes that weights have in a group.
+// Kinds of weight axes in a group.
 enum part { MAKES, READS, FOLLOWS };
 
 static bool is_part(const struct listing *l, const struct msc_channel_axis *a, enum part part) {
@@ -51,7 +51,7 @@ static void add_share(struct msc_table *table, double share) {
     msc_table_add(table, text);
 }
 
-// The first weight, and how many more there are.
+// Adds the first weight, and the number of further ones.
 static void add_part(struct msc_table *table, const struct listing *l,
                      const struct msc_channel_group *group, enum part part) {
     struct msc_str text = {0};

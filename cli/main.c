@@ -1,4 +1,4 @@
-// mscgym: reads the command, its options, and runs it.
+// mscgym: reads the command and its options, and runs it.
 #include "cli/cli.h"
 
 #include "base/json.h"
@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/style.h"
 #include "cli/color.h"
+#include "cli/help.h"
 #include "cli/output.h"
 
 #include <errno.h>
@@ -85,51 +86,12 @@ enum msc_status msc_cli_print_json(const struct cJSON *value) {
     return status;
 }
 
-static void write_heading(struct msc_str *out, const char *text) {
-    msc_style_begin(out, MSC_STYLE_HEADING);
-    msc_str_append(out, text);
-    msc_style_end(out);
-}
-
-static void write_help(struct msc_str *out) {
-    write_heading(out, "usage:");
-    msc_str_append(out, " mscgym COMMAND [arguments]\n\n"
-                        "Searches for the best way to compress a trained neural network.\n\n");
-    for (size_t i = 0; msc_cli_commands[i]; i++) {
-        msc_str_printf(out, "  %-8s  %s\n", msc_cli_commands[i]->name,
-                       msc_cli_commands[i]->summary);
-    }
-    msc_str_append(out, "\nmscgym COMMAND --help says more. mscgym --version prints the "
-                        "version,\nthe build, and the libraries it runs with.\n"
-                        "Exit codes: 0 done, 1 failed, 2 wrong command line or configuration,\n"
-                        "3 the machine (memory, disk, device), 4 stopped on request: resume goes "
-                        "on.\n");
-}
-
-static void write_command_help(const struct msc_cli_command *c, struct msc_str *out) {
-    write_heading(out, "usage:");
-    msc_str_printf(out, " mscgym %s%s%s\n\n%s.\n", c->name, c->usage[0] ? " " : "", c->usage,
-                   c->summary);
-    if (c->description) {
-        msc_str_printf(out, "%s\n", c->description);
-    }
-    msc_str_append(out, "\n");
-    msc_cli_help_options(c->options, out);
-    if (c->uses_models) {
-        msc_cli_help_options(msc_cli_model_options, out);
-    }
-    msc_cli_help_options(msc_cli_basic_options, out);
-    msc_str_char(out, '\n');
-    write_heading(out, "examples:");
-    msc_str_printf(out, "\n%s", c->examples);
-}
-
 static int print_help(const struct msc_cli_call *call, const struct msc_cli_command *command) {
     struct msc_str text = {.has_styles = call->console->has_output_colors};
     if (command) {
-        write_command_help(command, &text);
+        msc_cli_help_command(&text, command);
     } else {
-        write_help(&text);
+        msc_cli_help(&text);
     }
     enum msc_status status = msc_cli_print_str(&text);
     msc_str_finish(&text);
@@ -137,9 +99,8 @@ static int print_help(const struct msc_cli_call *call, const struct msc_cli_comm
 }
 
 static int run_command(const struct msc_cli_call *call, const struct msc_cli_command *command) {
-    const struct msc_cli_option *const tables[] = {
-        command->options, msc_cli_basic_options,
-        command->uses_models ? msc_cli_model_options : NULL, NULL};
+    const struct msc_cli_option *tables[MSC_CLI_TABLE_COUNT];
+    msc_cli_tables(tables, command);
     void *values = msc_arena_alloc(call->arena, command->values_size);
     if (!values) {
         return msc_cli_fail(call, MSC_FAIL(MSC_E_NOMEM, "out of memory"));
@@ -156,7 +117,7 @@ static int run_command(const struct msc_cli_call *call, const struct msc_cli_com
         return print_help(call, command);
     }
     msc_scratch_sweep();
-    // In JSON there is no room for what a library prints.
+    // What a library prints would break the JSON.
     status = common->json ? msc_output_keep() : MSC_OK;
     return status == MSC_OK ? command->run(call, values) : msc_cli_fail(call, status);
 }
@@ -164,8 +125,10 @@ static int run_command(const struct msc_cli_call *call, const struct msc_cli_com
 static int fail_command(const struct msc_cli_call *call, const char *name) {
     const char *names[32];
     size_t n = 0;
-    for (; msc_cli_commands[n]; n++) {
-        names[n] = msc_cli_commands[n]->name;
+    for (size_t i = 0; msc_cli_commands[i]; i++) {
+        if (!msc_cli_commands[i]->is_hidden) {
+            names[n++] = msc_cli_commands[i]->name;
+        }
     }
     const char *near = msc_suggest(name, names, n);
     return msc_cli_fail(call, MSC_FAIL(MSC_E_INVALID, "there is no command \"%s\"%s%s%s", name,
@@ -187,19 +150,15 @@ static int dispatch_command(struct msc_cli_call *call, int argc, char **argv) {
     if (strcmp(argv[1], "--version") == 0) {
         return msc_cli_version(call);
     }
-    for (size_t i = 0; msc_cli_commands[i]; i++) {
-        if (strcmp(msc_cli_commands[i]->name, argv[1]) == 0) {
-            return run_command(call, msc_cli_commands[i]);
-        }
-    }
-    return fail_command(call, argv[1]);
+    const struct msc_cli_command *command = msc_cli_find_command(argv[1]);
+    return command ? run_command(call, command) : fail_command(call, argv[1]);
 }
 
 int main(int argc, char **argv) {
-    // A file that may not grow is an error of the write, with a line that says so.
+    // At the limit of a file's size the write fails with an error in place of a signal.
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGXFSZ, &ignore, NULL);
-    // Where who started this ignores it, nobody could tell how a process that is started here has ended.
+    // A parent may ignore SIGCHLD; then the exit codes of child processes would be lost.
     const struct sigaction normal = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &normal, NULL);
     struct msc_arena arena = {0};

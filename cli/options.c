@@ -10,27 +10,41 @@
 #define COMMON(member) offsetof(struct msc_cli_common, member)
 
 const struct msc_cli_option msc_cli_basic_options[] = {
-    {.name = "json", .type = MSC_CLI_FLAG, .help = "print JSON", .offset = COMMON(json)},
+    {.name = "json",
+     .type = MSC_CLI_FLAG,
+     .help = "print JSON in place of text",
+     .details = "docs/json.md describes its members.",
+     .offset = COMMON(json)},
     {.name = "quiet",
      .type = MSC_CLI_FLAG,
-     .help = "no messages but errors",
+     .help = "print only errors on standard error",
+     .details = "MSC_LOG does not change.",
      .offset = COMMON(quiet)},
     {.name = "log-level",
      .argument = "LEVEL",
      .type = MSC_CLI_CHOICE,
      .names = MSC_LOG_LEVEL_NAMES,
-     .help = "messages: debug, info, warning or error (default: as configured)",
+     .help = "least severe messages to print: debug, info, warning or error (default: the "
+             "configuration's)",
+     .details =
+         "The level applies to standard error and to MSC_LOG, and replaces the configuration's key "
+         "verbose. runtime is another name for info, warn for warning and critical for error. "
+         "The record does not depend on it. With --quiet it applies only to MSC_LOG. Workers of "
+         "--cluster print only errors.",
      .offset = COMMON(log_level)},
     {.name = "color",
      .argument = "WHEN",
      .type = MSC_CLI_CHOICE,
      .names = MSC_COLOR_NAMES,
-     .help = "colours: auto (default: on a terminal), always or never",
+     .help = "use colours: auto (on a terminal, the default), always or never",
+     .details =
+         "auto looks at standard output for reports and at standard error for messages, and obeys "
+         "NO_COLOR and TERM. JSON, CSV and files never have colours.",
      .offset = COMMON(color)},
     {.name = "help",
      .letter = 'h',
      .type = MSC_CLI_FLAG,
-     .help = "print this",
+     .help = "print the command's options and examples",
      .offset = COMMON(help)},
     {0},
 };
@@ -39,35 +53,55 @@ const struct msc_cli_option msc_cli_model_options[] = {
     {.name = "device",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .help = "what computes: auto, cpu, vulkan, vulkan:N, vulkan:uuid=UUID, vulkan:pci=ADDRESS",
+     .names = "auto|cpu|vulkan",
+     .help = "device to compute on: auto, cpu, vulkan, vulkan:N, vulkan:uuid=UUID or "
+             "vulkan:pci=ADDRESS",
+     .details =
+         "mscgym devices lists them. The beginning of a UUID is enough; it may begin with GPU-, as "
+         "NVIDIA's tools print it. An address looks like 0000:65:00.0.",
      .offset = COMMON(device)},
     {.name = "isa",
      .argument = "LEVEL",
      .type = MSC_CLI_TEXT,
-     .help = "instructions of the processor, such as avx2, no more than that (devices lists them)",
+     .names = MSC_CLI_ISA_NAMES,
+     .help = "use no processor instructions above this level, such as avx2 (mscgym devices lists "
+             "the levels)",
+     .details =
+         "The levels are sse41, avx, avx2, avx2_vnni, avx512_core, avx512_core_vnni, "
+         "avx512_core_bf16 and avx512_core_amx. "
+         "Machines with different processors compute the same bits, under one numerics id, with a "
+         "level that all of them have. A lower level is slower. A level that this machine lacks is "
+         "refused.",
      .offset = COMMON(isa)},
     {.name = "threads",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "threads (default: all processors)",
+     .help = "use N threads (default: one per processor)",
+     .details = "Results do not depend on it.",
      .offset = COMMON(threads)},
     {.name = "memory",
      .argument = "BYTES",
      .type = MSC_CLI_BYTES,
-     .help =
-         "that the search may hold in all, such as 4G (default: half of what is free, up to 4G)",
+     .help = "use at most this much memory, such as 4G (default: half of the free memory, up to "
+             "4G)",
+     .details =
+         "On a device with memory of its own the limit is for that memory. Less memory makes a "
+         "search slower. A limit below the minimum that --dry-run prints is refused, and a trial "
+         "that needs more than the limit fails. Results do not depend on it. mscgym run uses all "
+         "free memory by default.",
      .offset = COMMON(memory_bytes)},
     {.name = "bind",
      .argument = "SYMBOL=N",
      .type = MSC_CLI_LIST,
-     .help = "value of a symbolic dimension, or of an input; may be repeated",
+     .help = "set a symbolic dimension, or an input that decides shapes or branches; may be "
+             "repeated",
      .offset = COMMON(bind)},
     {0},
 };
 
 static enum msc_status add_item(struct msc_cli_list *list, const char *text,
                                 struct msc_arena *arena) {
-    // Few enough that growing one by one does not matter.
+    // Lists are short, so growing them one by one is cheap enough.
     const char **items = msc_arena_array(arena, list->n + 1, sizeof *items);
     if (!items) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for arguments");
@@ -279,7 +313,7 @@ static bool is_given(const void *values, const struct msc_cli_option *o) {
     return false;
 }
 
-// What would be taken without a word, and do nothing, is a slip.
+// An option without the one it needs would have no effect, so it is an error.
 static enum msc_status check_needs(const void *values,
                                    const struct msc_cli_option *const tables[]) {
     for (size_t t = 0; tables[t]; t++) {
@@ -294,7 +328,7 @@ static enum msc_status check_needs(const void *values,
     return MSC_OK;
 }
 
-// Records and pages repeat them.
+// Arguments appear in records and pages, which must be UTF-8.
 static enum msc_status check_arguments(int argc, char *const argv[]) {
     for (int i = 1; i < argc; i++) {
         size_t length = strlen(argv[i]);
@@ -331,28 +365,6 @@ enum msc_status msc_cli_parse(void *values, const struct msc_cli_option *const t
         return MSC_FAIL(MSC_E_INVALID, "%s is missing: %s", missing->name, missing->help);
     }
     return check_needs(values, tables);
-}
-
-static size_t option_width(const struct msc_cli_option *o) {
-    return o->is_positional ? strlen(o->name)
-                            : 6 + strlen(o->name) + (o->argument ? 1 + strlen(o->argument) : 0);
-}
-
-void msc_cli_help_options(const struct msc_cli_option options[], struct msc_str *out) {
-    static const size_t widest = 24;
-    for (const struct msc_cli_option *o = options; o->name; o++) {
-        char letter[5] = "    ";
-        if (o->letter) {
-            letter[0] = '-';
-            letter[1] = o->letter;
-            letter[2] = ',';
-        }
-        msc_str_printf(out, "  %s%s%s%s%s", o->is_positional ? "" : letter,
-                       o->is_positional ? "" : "--", o->name, o->argument ? " " : "",
-                       o->argument ? o->argument : "");
-        size_t width = option_width(o);
-        msc_str_printf(out, "%*s  %s\n", width < widest ? (int)(widest - width) : 0, "", o->help);
-    }
 }
 
 enum msc_status msc_cli_bindings(const struct msc_binding **out, size_t *n,

@@ -1,4 +1,5 @@
-// Command-line options from a table: each row says name, argument, help and where its value goes.
+// Command-line options from a table: each row has the name, the argument, the help and the place of the value.
+// Parsing, --help, the manual page and the completions of shells are all made from these tables.
 //
 //     struct values {
 //         struct msc_cli_common common; // first
@@ -13,8 +14,8 @@
 //         {0},
 //     };
 //
-// Values not given stay zero; counts and choices are -1. "--name value" and "--name=value" are the
-// same, "--" ends the options.
+// Options that are not given leave their values zero, counts and choices -1. "--name value" and "--name=value"
+// mean the same, "--" ends the options.
 #ifndef MSC_CLI_OPTIONS_H
 #define MSC_CLI_OPTIONS_H
 
@@ -41,20 +42,32 @@ struct msc_cli_list {
     size_t n;
 };
 
+// Values that completion offers in addition to `names`.
+enum msc_cli_values {
+    MSC_CLI_NO_VALUES,
+    MSC_CLI_FILES,
+    MSC_CLI_FOLDERS,
+    MSC_CLI_AGENTS, // built-in agents, and files
+    MSC_CLI_ENVS,   // built-in environments, and files
+};
+
 struct msc_cli_option {
     const char *name;     // without dashes; NULL ends a table
     char letter;          // "-o" as well; 0: none
     const char *argument; // "FILE"; NULL for flags and positional ones
     enum msc_cli_type type;
-    const char *help;
+    const char *help;    // a phrase without a full stop, in --help, the manual page and completions
+    const char *details; // further sentences for the manual page; NULL: none
     size_t offset;
     bool is_positional;
-    bool is_required;  // positional ones only
-    const char *names; // of a choice: "auto|always|never"
-    const char *needs; // the option without which it says nothing; NULL: none
+    bool is_required; // positional ones only
+    // "auto|always|never": all values of a choice; of other types, values that completion offers.
+    const char *names;
+    enum msc_cli_values values;
+    const char *needs; // the option without which it has no effect; NULL: none
 };
 
-// What all commands share; the struct of a command's values begins with it.
+// Values of the options that all commands share; the struct of a command's values begins with it.
 struct msc_cli_common {
     bool help, quiet, json;
     int64_t log_level; // index for msc_log_level_at
@@ -66,6 +79,10 @@ struct msc_cli_common {
     struct msc_cli_list bind;
 };
 
+// Levels of instructions that --isa takes, for completion.
+#define MSC_CLI_ISA_NAMES                                                                          \
+    "sse41|avx|avx2|avx2_vnni|avx512_core|avx512_core_vnni|avx512_core_bf16|avx512_core_amx"
+
 extern const struct msc_cli_option msc_cli_basic_options[];
 extern const struct msc_cli_option msc_cli_model_options[];
 
@@ -73,8 +90,6 @@ extern const struct msc_cli_option msc_cli_model_options[];
 // names the argument and suggests a known one. With --help nothing is required.
 enum msc_status msc_cli_parse(void *values, const struct msc_cli_option *const tables[], int argc,
                               char *const argv[], struct msc_arena *arena);
-// One line an option.
-void msc_cli_help_options(const struct msc_cli_option options[], struct msc_str *out);
 
 // "N=8" of --bind, as bindings in the arena.
 enum msc_status msc_cli_bindings(const struct msc_binding **out, size_t *n,

@@ -6,14 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-// There is one for a process, as there is one standard output. NULL: it is not kept.
+// The kept standard output of the process; NULL if it is not kept.
 static FILE *kept;
 
 static enum msc_status fail_output(void) {
     return MSC_FAIL(MSC_E_IO, "standard output: %s", strerror(errno));
 }
 
-// Where there is no standard error what prints is lost.
+// Redirects standard output to standard error, or to /dev/null if that is closed.
 static bool replace_output(void) {
     if (dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) {
         return true;
@@ -33,7 +33,7 @@ enum msc_status msc_output_keep(void) {
     fflush(stdout);
     int descriptor = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (descriptor < 0) {
-        return errno == EBADF ? MSC_OK : fail_output(); // closed, as whoever writes to it will find
+        return errno == EBADF ? MSC_OK : fail_output(); // closed: writing to it will fail
     }
     kept = fdopen(descriptor, "w");
     if (!kept) {

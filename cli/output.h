@@ -1,5 +1,5 @@
-// Standard output, kept for what a program reads: JSON, or lines that it waits for. A library that is an
-// environment or an agent, or whatever those call, may print; that goes to standard error then.
+// Keeps standard output for results that a program reads: JSON, or lines that it waits for. Everything that
+// libraries of environments and agents print goes to standard error.
 //
 //     MSC_TRY(msc_output_keep());
 //     fputs(json, msc_output_file());
@@ -10,12 +10,12 @@
 
 #include <stdio.h>
 
-// Before libraries are loaded. From then on whatever does not write to what follows writes to standard
-// error. Called again it does nothing.
+// Call it before libraries are loaded. From then on, only msc_output_file and msc_output_descriptor lead to
+// standard output. Further calls do nothing.
 enum msc_status msc_output_keep(void);
-// Undoes it, for a process that starts this program anew and loads nothing itself.
+// Undoes it, for a process that starts this program again and loads no libraries.
 void msc_output_give_back(void);
-// Where results go: standard output, as long as it is not kept.
+// For results: the kept standard output, or standard output if it is not kept.
 FILE *msc_output_file(void);
 int msc_output_descriptor(void);
 

@@ -27,7 +27,7 @@ struct totals {
         int32_t n_steps;
         double macs;
     } devices[MAX_DEVICES]; // the backend's own first
-    int32_t n_remainder;    // joints behind lengths that depend on data
+    int32_t n_remainder;    // joints after lengths that depend on data
     int32_t n_copies;       // of values between devices
     uint64_t copied_bytes;
 };
@@ -43,7 +43,7 @@ static int find_device(struct totals *t, const char *name) {
     return d < MAX_DEVICES ? d : 0;
 }
 
-// Values live on the backend's own device: a step elsewhere has its inputs copied there and its
+// Values are stored on the backend's own device. A step on another device copies its inputs there and its
 // outputs back.
 static void count_copies(struct totals *t, const struct msc_plan *plan, const int32_t values[],
                          int32_t n) {
@@ -53,8 +53,8 @@ static void count_copies(struct totals *t, const struct msc_plan *plan, const in
     }
 }
 
-// Joints whose lengths depend on what others compute, and their readers, are run one by one by the
-// reference kernels once the steps are done.
+// After the steps, the reference kernels run the joints whose lengths depend on data, and their consumers, one
+// by one.
 static const char remainder_place[] = "cpu: reference, joint by joint";
 
 static int32_t count_remainder(const struct msc_plan *plan) {
@@ -87,7 +87,7 @@ static struct totals add_up(const struct msc_plan *plan) {
 
 // ---- As text ----------------------------------------------------------------------------------
 
-// Texts of a line; the first joint's, or those of a joint that is fused into its step.
+// Texts of a line: the first joint of a step, or a joint that is fused into it.
 struct line {
     char step[16], place[96];
     const char *op, *joint;
@@ -312,7 +312,7 @@ out:
 
 // ---- Planning ---------------------------------------------------------------------------------
 
-// Every symbol as told, or 1: the number of samples needs no telling.
+// Binds symbols as given; the number of samples is 1 by default.
 static enum msc_status bind_for_placement(struct msc_graph **out, const struct msc_graph *g,
                                           struct msc_arena *arena, const struct msc_binding given[],
                                           size_t n_given) {
@@ -362,7 +362,7 @@ enum msc_status msc_cli_print_placement(const struct msc_graph *g,
         wanted[i] = msc_graph_output(bound, (int32_t)i);
     }
     status = msc_plan_create(&plan, bound, backend, wanted, n);
-    bound = NULL; // the plan's, also on failure
+    bound = NULL; // the plan owns it, also on failure
     MSC_TRY_OUT(status);
     if (common->json) {
         status = print_placement_json(plan);

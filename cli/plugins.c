@@ -13,7 +13,7 @@
 
 #define MAX_PLUGINS 64
 
-// The i-th metric, or NULL after the last; a plug-in may say more than a space has room for.
+// The i-th metric, or NULL after the last. Metrics of a plug-in beyond the limit of a space are ignored.
 static const struct msc_metric *plugin_metric(const struct msc_cli_plugin *plugin, size_t i) {
     const struct msc_metric *metric = i < MSC_MAX_METRICS ? plugin->metric(i) : NULL;
     return metric && metric->name ? metric : NULL;

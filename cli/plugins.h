@@ -1,4 +1,4 @@
-// Lists of agents and environments, and one of them with its parameters.
+// Prints lists of agents and environments with their parameters, or a single one.
 #ifndef MSC_CLI_PLUGINS_H
 #define MSC_CLI_PLUGINS_H
 
@@ -15,7 +15,7 @@ struct msc_cli_plugin {
 
 struct msc_cli_plugins {
     struct msc_cli_common common;
-    const char *name; // one of them; NULL: list all
+    const char *name; // a single one; NULL: all
     bool check;       // cli/checking.h
     double limit_s;
 };
@@ -24,8 +24,8 @@ struct msc_cli_plugins {
 int msc_cli_show_plugins(const struct msc_cli_call *call, const struct msc_cli_plugins *values,
                          const struct msc_cli_plugin plugins[], size_t n, const char *kind);
 
-// Runs `show` on the shared library values->name in a child: loading a library runs code of its own,
-// and if that crashes, a line says so. Returns the exit code.
+// Runs `show` on the shared library values->name in a child process. Loading a library runs its code, and a
+// crash is then reported as an error. Returns the exit code.
 int msc_cli_show_library(const struct msc_cli_call *call, const struct msc_cli_plugins *values,
                          int (*show)(const struct msc_cli_call *call,
                                      const struct msc_cli_plugins *values));

@@ -42,7 +42,7 @@ enum msc_status msc_cli_fill_model_options(struct msc_model_options *out,
     return msc_cli_bindings(&out->bindings, &out->n_bindings, &common->bind, call->arena);
 }
 
-// Who is told how it goes.
+// Receivers of progress.
 struct audience {
     struct msc_console *console;
     struct msc_hooks *hooks;
@@ -61,14 +61,14 @@ static void show_measuring(void *payload, const struct msc_config_entry *entry, 
     msc_console_measuring(a->console, entry->name, what, left_s);
 }
 
-// Each search that has come to an end, or that none did.
+// Runs --on-end for each search that ended, or once if the command failed.
 static void tell_hooks_end(struct msc_hooks *hooks, enum msc_status status, const cJSON *reports) {
     const cJSON *report = NULL;
     if (status != MSC_OK) {
         char message[512];
         snprintf(message, sizeof message, "%s", msc_status_message());
         msc_hooks_end(hooks, NULL, message);
-        (void)msc_status_restore(status, message); // that of a hook is not the search's
+        (void)msc_status_restore(status, message); // a hook's error must not replace the search's
         return;
     }
     cJSON_ArrayForEach(report, reports) {
@@ -104,7 +104,7 @@ static void write_numbers(struct msc_str *out, const char *before, const cJSON *
     }
 }
 
-// Of a section without searches.
+// Result of a section that applies a strategy file without a search.
 static void write_applied(struct msc_str *out, const cJSON *applied) {
     msc_str_append(out, "applied: ");
     msc_shown_append(out, text_of(applied, "strategy"));
@@ -149,7 +149,7 @@ static enum msc_status write_report(struct msc_str *out, const cJSON *report) {
     return MSC_OK;
 }
 
-// Where the compressed model is least like the other one.
+// The joint where the compressed model differs most from the original one.
 static void write_track(struct msc_str *out, const cJSON *report) {
     const cJSON *fall_db = cJSON_GetObjectItemCaseSensitive(report, "fall_db");
     msc_str_append(out, "track: ");
@@ -193,7 +193,7 @@ static void tell_end(const struct msc_cli_call *call, const struct msc_config *c
     struct msc_console *console = call->console;
     const char *record = NULL;
     const cJSON *report = NULL;
-    struct msc_str path = {0}; // in a command
+    struct msc_str path = {0}; // quoted for a shell command
     cJSON_ArrayForEach(report, result->reports) {
         record = text_of(report, "record") ? text_of(report, "record") : record;
     }
@@ -242,7 +242,7 @@ static int tell_result(const struct msc_cli_call *call, const struct msc_cli_sea
 
 static int run_worker(const struct msc_cli_call *call, const struct msc_cli_search *values,
                       struct msc_processor_options *options, msc_cli_open open) {
-    // A signal may come until the very end.
+    // Static, because a signal may arrive until the process ends.
     static struct msc_cancel cancel;
     struct msc_worker worker = {0};
     struct msc_processor *p = NULL;
@@ -270,7 +270,7 @@ static int run_worker(const struct msc_cli_call *call, const struct msc_cli_sear
     }
 out:
     is_leaving = msc_worker_leave(&worker, status);
-    if (is_leaving) { // it is not the end, and the parent tells why
+    if (is_leaving) { // the parent starts it again, or reports the error
         code = msc_cli_exit_code(status);
     } else {
         tell_hooks_end(audience.hooks, status, result.reports);
@@ -283,7 +283,7 @@ out:
     return code;
 }
 
-// A line more in the worker's log file. Where it cannot be written the terminal has it alone.
+// Appends a line to the worker's log file. If that fails, only the terminal shows it.
 static void append_line(const char *path, enum msc_log_level level, const char *line) {
     struct msc_log_file *file = NULL;
     if (msc_log_file_open(&file, path, level, NULL) == MSC_OK) {
@@ -292,7 +292,7 @@ static void append_line(const char *path, enum msc_log_level level, const char *
     msc_log_file_close(file);
 }
 
-// The page is a process of its own: the parent has one thread, and nothing can hurt it.
+// The page has a process of its own, so that the parent has only one thread and no error of the page can stop it.
 static int searching_supervise(const struct msc_cli_call *call, const struct msc_cli_search *values,
                                const char *record) {
     int code = MSC_CLI_FAILED;
@@ -308,7 +308,7 @@ static int searching_supervise(const struct msc_cli_call *call, const struct msc
         status = msc_supervise(&code, &options);
     }
     msc_process_stop(page, 0.0);
-    if (status != MSC_OK && !values->dry_run) { // it was given up, and there is no worker to say so
+    if (status != MSC_OK && !values->dry_run) { // the parent gave up, so no worker runs --on-end
         struct msc_hooks *hooks = NULL;
         char message[512];
         snprintf(message, sizeof message, "%s", msc_status_message());

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define START_S 30.0
-// How far pages stand back behind searches.
+// Niceness of the server, so that it does not slow searches down.
 #define NICER 10
 
 static enum msc_status check_port(int64_t port) {
@@ -35,8 +35,8 @@ enum msc_status msc_cli_serve(const char *const paths[], size_t n, int64_t port)
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         sigaddset(&set, ends[i]);
     }
-    sigprocmask(SIG_BLOCK, &set, NULL); // in the server's thread, too
-    (void)!nice(NICER);                 // as it was, if not
+    sigprocmask(SIG_BLOCK, &set, NULL); // also in the server's thread
+    (void)!nice(NICER);                 // if it fails, the priority does not change
     const struct msc_server_options o = {
         .paths = paths, .n = n, .port = port > 0 ? (uint16_t)port : 0};
     MSC_TRY(msc_server_start(&server, &o));
@@ -53,7 +53,7 @@ enum msc_status msc_cli_serve(const char *const paths[], size_t n, int64_t port)
     return status;
 }
 
-// ---- Beside a search --------------------------------------------------------------------------
+// ---- Next to a search -------------------------------------------------------------------------
 
 static enum msc_status find_folder(char **out, struct msc_arena *arena, const char *path) {
     bool is_record = false;

@@ -6,14 +6,14 @@
 
 #include <stddef.h>
 
-// Columns of a name, so that it leaves room for the rest of a line.
+// Most columns of a name, to leave room for the rest of the line.
 #define MSC_CLI_NAME_COLUMNS 42
 
-// Columns of the terminal that standard output is; 0: it is none.
+// Columns of the terminal on standard output; 0 if it is not a terminal.
 size_t msc_cli_terminal_columns(void);
-// A long text loses its middle to a star, so that a name cut short is a pattern that fits it.
+// Writes text; * replaces the middle of a long one, so that the result is a pattern that fits it.
 void msc_cli_write_short(struct msc_str *out, const char *text, size_t columns);
-// The same, filled with blanks, and two more behind it.
+// The same, padded with blanks to `columns`, and two blanks more.
 void msc_cli_write_padded(struct msc_str *out, const char *text, size_t columns);
 
 #endif

@@ -1,5 +1,6 @@
 // mscgym --version: the build, instruction sets, backends and libraries of this program.
 #include "cli/cli.h"
+#include "cli/help.h"
 #include "cli/output.h"
 
 #include "base/json.h"
@@ -183,7 +184,7 @@ static enum msc_status print_version(const struct msc_cli_common *common) {
 static enum msc_status print_usage(void) {
     struct msc_str text = {0};
     msc_str_append(&text, "usage: mscgym --version [--json]\n\n");
-    msc_cli_help_options(msc_cli_basic_options, &text);
+    msc_cli_help_options(&text, msc_cli_basic_options);
     enum msc_status status = msc_cli_print_str(&text);
     msc_str_finish(&text);
     return status;

@@ -1,4 +1,4 @@
-// What `watch` shows: a few lines for people.
+// Text of `mscgym watch`: a few lines.
 #ifndef MSC_CLI_WATCHING_H
 #define MSC_CLI_WATCHING_H
 
@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "search/follow.h"
 
-// Lines of at most n_columns columns, at least 40; 0: 80.
+// Lines have at most n_columns columns, but at least 40; 0 means 80.
 enum msc_status msc_cli_write_watch(struct msc_str *out, struct msc_follow *follow,
                                     size_t n_columns);
 

@@ -1,5 +1,5 @@
 # Folders of a wheel, which scikit-build-core makes (pyproject.toml): the program, the library and the headers
-# are inside the Python package, manual pages and completion in share/ of the environment.
+# are inside the Python package, manual pages and completions in share/ of the environment.
 set(CMAKE_INSTALL_BINDIR mscgym/bin)
 set(CMAKE_INSTALL_LIBDIR mscgym/lib)
 set(CMAKE_INSTALL_INCLUDEDIR mscgym/include)

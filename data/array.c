@@ -19,10 +19,10 @@ struct msc_array {
     int64_t n_elements;
     size_t n_bytes;
     void *data;
-    bool is_borrowed; // the elements are the caller's
+    bool is_borrowed; // the caller owns the elements
 };
 
-// Arrays are made and freed deep inside kernels that know of nobody who counts.
+// A thread-local, because kernels create and free arrays without knowing who measures them.
 static _Thread_local struct msc_array_meter *thread_meter;
 
 struct msc_array_meter *msc_array_measure(struct msc_array_meter *meter) {
@@ -39,7 +39,8 @@ static void count_bytes(int64_t n_bytes) {
     }
 }
 
-// Asking takes longer than making a small array, so it is done only when these many bytes are made.
+// Reading the resident memory takes longer than creating a small array, so it is done once per
+// this many bytes.
 #define LOOK_BYTES (UINT64_C(8) << 20)
 
 static enum msc_status check_limit(enum msc_dtype dtype, int n_dims, const int64_t dims[],
@@ -58,11 +59,12 @@ static enum msc_status check_limit(enum msc_dtype dtype, int n_dims, const int64
         return MSC_OK;
     }
     char text[MSC_DIMS_TEXT_BYTES];
-    return MSC_FAIL(MSC_E_NOMEM,
-                    "an array %s of %s (%.0f MB) beside the %.0f MB held would pass the "
-                    "limit of memory (--memory), %.0f MB",
-                    msc_dims_format(text, n_dims, dims), msc_dtype_name(dtype),
-                    (double)n_bytes * 1e-6, (double)held * 1e-6, (double)m->limit_bytes * 1e-6);
+    return MSC_FAIL(
+        MSC_E_NOMEM,
+        "an array %s of %s (%.0f MB) in addition to the %.0f MB in use would exceed the "
+        "memory limit (--memory), %.0f MB",
+        msc_dims_format(text, n_dims, dims), msc_dtype_name(dtype), (double)n_bytes * 1e-6,
+        (double)held * 1e-6, (double)m->limit_bytes * 1e-6);
 }
 
 int64_t msc_dims_product(int n_dims, const int64_t dims[]) {
@@ -96,7 +98,7 @@ static enum msc_status check_shape(size_t *out_bytes, int64_t *out_elements, enu
         return MSC_FAIL(MSC_E_INVALID, "array: element type %d does not exist", (int)dtype);
     }
     if (n_dims < 0 || n_dims > MSC_MAX_DIMS) {
-        return MSC_FAIL(MSC_E_INVALID, "array: %d dims, at most %d are possible", n_dims,
+        return MSC_FAIL(MSC_E_INVALID, "array: %d dims, at most %d are supported", n_dims,
                         MSC_MAX_DIMS);
     }
     int64_t n_elements = msc_dims_product(n_dims, dims);
@@ -111,7 +113,7 @@ static enum msc_status check_shape(size_t *out_bytes, int64_t *out_elements, enu
     return MSC_OK;
 }
 
-// Over `borrowed`, or memory of its own, which is not set.
+// Creates an array over `borrowed`, or with memory of its own, which is not initialised.
 static enum msc_status array_create(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                     const int64_t dims[], void *borrowed) {
     size_t n_bytes = 0;
@@ -188,7 +190,8 @@ enum msc_status msc_array_rows(struct msc_array **out, const struct msc_array *a
     }
     if (first < 0 || count < 0 || first > array->dims[0] || count > array->dims[0] - first) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "array: %" PRId64 " rows from row %" PRId64 " on, there are only %" PRId64,
+                        "array: %" PRId64 " rows from row %" PRId64
+                        " on: out of range, the array has %" PRId64,
                         count, first, array->dims[0]);
     }
     int64_t dims[MSC_MAX_DIMS];

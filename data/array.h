@@ -1,7 +1,7 @@
 // A dense array in memory: type, shape, contiguous elements in C order (last axis fastest).
 //
-// Arrays are shared by reference count and their elements are constant once somebody else may
-// hold them: whoever creates one fills it before handing it on.
+// Arrays are shared by reference count. Their elements are constant once anybody else may hold a
+// reference, so the creator fills an array before sharing it.
 //
 //     struct msc_array *a;
 //     MSC_TRY(msc_array_create(&a, MSC_DTYPE_F32, 2, (const int64_t[]){3, 4}));
@@ -19,24 +19,24 @@ MSC_PUBLIC_BEGIN
 
 struct msc_array;
 
-// Elements are zero. MSC_E_INVALID: more than MSC_MAX_DIMS dims, a negative one, or a size that
-// overflows. *out has one reference, owned by the caller.
+// Creates an array of zeros. MSC_E_INVALID: more than MSC_MAX_DIMS dims, a negative dim, or a
+// size that overflows. *out has one reference, owned by the caller.
 enum msc_status msc_array_create(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                  const int64_t dims[]);
 // Copies `data` (NULL: zeros).
 enum msc_status msc_array_create_from(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                       const int64_t dims[], const void *data);
-// An array over memory of the caller's, which must outlive every reference to it and is aligned as
-// it is.
+// Creates an array over the caller's memory, which must outlive every reference. The array has
+// the alignment of that memory.
 enum msc_status msc_array_create_over(struct msc_array **out, enum msc_dtype dtype, int n_dims,
                                       const int64_t dims[], void *data);
-// Copies with every element converted (float to integer truncates, as C does; saturating).
+// Copies and converts every element (float to integer truncates as in C, but saturates).
 enum msc_status msc_array_convert(struct msc_array **out, const struct msc_array *array,
                                   enum msc_dtype dtype);
 // Copies rows [first, first + count) of the first axis.
 enum msc_status msc_array_rows(struct msc_array **out, const struct msc_array *array, int64_t first,
                                int64_t count);
-// One more reference to the same array; safe from several threads. Returns `array`.
+// Adds a reference to the same array; safe from several threads. Returns `array`.
 struct msc_array *msc_array_retain(const struct msc_array *array);
 void msc_array_release(struct msc_array *array); // accepts NULL
 
@@ -47,27 +47,27 @@ int64_t msc_array_dim(const struct msc_array *array, int axis); // negative coun
 int64_t msc_array_n_elements(const struct msc_array *array);    // 1 for a scalar
 size_t msc_array_n_bytes(const struct msc_array *array);
 void *msc_array_data(const struct msc_array *array); // 64-byte aligned; never NULL
-// Element `index` in C order as a double or an integer, whatever the type.
+// Element `index` in C order as a double or an integer; works for every type.
 double msc_array_get_double(const struct msc_array *array, int64_t index);
 int64_t msc_array_get_i64(const struct msc_array *array, int64_t index);
-// Whether a float holds element `index` as it is.
+// Does a float represent element `index` exactly?
 bool msc_array_fits_float(const struct msc_array *array, int64_t index);
 // Hash of type, shape and elements.
 struct msc_hash msc_array_hash(const struct msc_array *array);
 
-// Bytes of elements that a thread's arrays take: those it makes, less those it frees.
+// Counts a thread's array memory: bytes it allocates minus bytes it frees.
 struct msc_array_meter {
     int64_t held_bytes, peak_bytes;
-    // What the whole process may hold; 0: anything. An array that would go beyond it is MSC_E_NOMEM.
+    // Limit for the whole process; 0: none. An array that would exceed it is MSC_E_NOMEM.
     uint64_t limit_bytes;
-    uint64_t unseen_bytes; // made since the process was looked at
+    uint64_t unseen_bytes; // allocated since the process's memory was last read
 };
-// Counts what the calling thread makes and frees from here on; NULL: no more. Returns what counted
-// before.
+// From now on counts the calling thread's arrays in `meter`; NULL: stops counting. Returns the
+// previous meter.
 struct msc_array_meter *msc_array_measure(struct msc_array_meter *meter);
 
-// Product of dims; -1 when a dim is negative or the product of those that are not 0 overflows, so that
-// strides always fit.
+// Product of dims; -1 if a dim is negative or if the product of the dims other than 0 overflows,
+// so that strides always fit.
 int64_t msc_dims_product(int n_dims, const int64_t dims[]);
 // "[1,3,224,224]" into `text`; returns `text`.
 #define MSC_DIMS_TEXT_BYTES 192

@@ -13,11 +13,11 @@
 
 #define MOST_NAME_BYTES 65000u
 
-// One array; in a .npz a member, which its header begins.
+// One array. In a .npz it is a member that begins with the .npy header.
 struct item {
-    enum msc_dtype from, dtype; // as they are given, in the file
+    enum msc_dtype from, dtype; // as the caller passes the elements, and as the file stores them
     int64_t n_elements;
-    uint64_t place; // of its first element
+    uint64_t place; // of its first element in the file
     struct msc_zip_member member;
 };
 
@@ -53,14 +53,14 @@ static enum msc_status no_file_memory(const char *path) {
     return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
 }
 
-// ---- Where everything goes --------------------------------------------------------------------
+// ---- Layout -----------------------------------------------------------------------------------
 
-// Writes the .npy header of an array; its elements come behind it.
+// Writes the .npy header of an array; its elements follow.
 static enum msc_status place_member(struct msc_array_file *f, struct item *item,
                                     const struct msc_array_form *form) {
     char header[MSC_NPY_HEADER_BYTES];
     if (strlen(form->name) > MOST_NAME_BYTES) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: an array has a name of %zu bytes, a .npz takes %u",
+        return MSC_FAIL(MSC_E_INVALID, "%s: an array name has %zu bytes, a .npz allows at most %u",
                         f->writer.path, strlen(form->name), MOST_NAME_BYTES);
     }
     item->dtype = msc_npy__code(form->dtype) ? form->dtype : MSC_DTYPE_F32;
@@ -116,7 +116,7 @@ enum msc_status msc_array_file_begin(struct msc_array_file **out, enum msc_array
                                      const char *path, const struct msc_array_form forms[],
                                      size_t n) {
     if (n == 0) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: there is no array to save", path);
+        return MSC_FAIL(MSC_E_INVALID, "%s: no arrays to save", path);
     }
     struct msc_array_file *f = msc_alloc_zero(1, sizeof *f);
     if (!f) {
@@ -160,7 +160,7 @@ enum msc_status msc_array_file_load(struct msc_array_list *out, const char *path
 
 // ---- Elements ---------------------------------------------------------------------------------
 
-// Of a type that numpy does not know, as one that it does.
+// Writes elements of a type that numpy lacks, converted to one that it has.
 static enum msc_status put_converted(struct msc_array_file *f, const struct item *item,
                                      int64_t first, const void *elements, int64_t n) {
     struct msc_array *given = NULL, *known = NULL;
@@ -180,9 +180,9 @@ enum msc_status msc_array_file_put(struct msc_array_file *f, size_t i, int64_t f
                                    const void *elements, int64_t n) {
     const struct item *item = &f->items[i];
     if (first < 0 || n < 0 || n > item->n_elements || first > item->n_elements - n) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: array %zu has %lld elements, not %lld from %lld on",
-                        f->writer.path, i, (long long)item->n_elements, (long long)n,
-                        (long long)first);
+        return MSC_FAIL(
+            MSC_E_INVALID, "%s: array %zu has %lld elements, cannot put %lld from %lld on",
+            f->writer.path, i, (long long)item->n_elements, (long long)n, (long long)first);
     }
     if (item->from != item->dtype) {
         return put_converted(f, item, first, elements, n);
@@ -192,9 +192,9 @@ enum msc_status msc_array_file_put(struct msc_array_file *f, size_t i, int64_t f
                                     (size_t)((uint64_t)n * n_bytes));
 }
 
-// ---- The end ----------------------------------------------------------------------------------
+// ---- Commit -----------------------------------------------------------------------------------
 
-// Of a member's bytes as they lie in the file, where they came in any order.
+// Computes a member's checksum by reading the file back, if its elements came out of order.
 static enum msc_status sum_member(struct msc_array_file *f, struct msc_zip_member *m) {
     enum { CHUNK_BYTES = 1 << 16 };
     uint64_t place = m->place + msc_zip__local_bytes(m->name);

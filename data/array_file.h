@@ -1,5 +1,5 @@
-// Named arrays written in pieces that come in any order, as a .npz or .safetensors file: complete or
-// absent. Memory is needed for no more than their names.
+// Writes named arrays, in pieces of any order, to a .npz or .safetensors file that ends up
+// complete or absent. Only the names are held in memory.
 //
 //     const struct msc_array_form forms[] = {{"conv1", MSC_DTYPE_F32, 2, {1000, 64}}};
 //     MSC_TRY(msc_array_file_begin(&file, MSC_ARRAY_FILE_NPZ, "out.npz", forms, 1));
@@ -8,7 +8,7 @@
 // out:
 //     msc_array_file_close(file);
 //
-// A .npz is a zip archive of .npy, stored, with sizes of 64 bits (PKWARE's APPNOTE 6.3, 4.3 and
+// A .npz is a zip archive of stored .npy members with 64-bit sizes (PKWARE's APPNOTE 6.3, 4.3 and
 // 4.5.3), as numpy writes it. Equal arrays give equal files.
 #ifndef MSC_DATA_ARRAY_FILE_H
 #define MSC_DATA_ARRAY_FILE_H
@@ -30,29 +30,32 @@ struct msc_array_form {
     int64_t dims[MSC_MAX_DIMS];
 };
 
-// Of an array; the name is borrowed.
+// Fills in the form of an array; the name is borrowed.
 void msc_array_form_of(struct msc_array_form *out, const char *name, const struct msc_array *array);
 
-// By the path's ending: .npz, .safetensors.
+// Chosen by the path's ending: .npz, .safetensors.
 enum msc_array_file_kind msc_array_file_kind_of(const char *path);
-// All arrays of a .npz or .safetensors into a zeroed list. MSC_E_INVALID: it ends in neither.
+// Loads all arrays of a .npz or .safetensors into a zeroed list. MSC_E_INVALID: the path has
+// neither ending.
 enum msc_status msc_array_file_load(struct msc_array_list *out, const char *path);
-// The names of the arrays that a .npz or .safetensors holds, without reading them; both in the arena.
-// MSC_E_FORMAT: it is none, or damaged.
+// The names of the arrays in a .npz or .safetensors, without reading the arrays; both in the
+// arena. MSC_E_FORMAT: not such a file, or damaged.
 enum msc_status msc_array_file_names(const char ***out, size_t *n, struct msc_arena *arena,
                                      const char *path);
-// Names differ. In a .npz bfloat16 becomes float32. Nothing is borrowed. *out is owned by the caller.
+// Names must differ. A .npz stores bfloat16 as float32. Nothing is borrowed. *out is owned by the
+// caller.
 enum msc_status msc_array_file_begin(struct msc_array_file **out, enum msc_array_file_kind kind,
                                      const char *path, const struct msc_array_form forms[],
                                      size_t n);
-// Elements [first, first + n) of array `i`; what is put again replaces. All have to come.
+// Writes elements [first, first + n) of array `i`, replacing earlier ones. Every element must be
+// written.
 enum msc_status msc_array_file_put(struct msc_array_file *file, size_t i, int64_t first,
                                    const void *elements, int64_t n);
-// Makes it the file at `path`.
+// Completes the file and moves it to `path`.
 enum msc_status msc_array_file_commit(struct msc_array_file *file);
 uint64_t
-msc_array_file_bytes(const struct msc_array_file *file); // of the whole file, once committed
-// Without a commit nothing is left of it. NULL is accepted.
+msc_array_file_bytes(const struct msc_array_file *file); // size of the whole file, once committed
+// Without a commit, removes everything written. Accepts NULL.
 void msc_array_file_close(struct msc_array_file *file);
 
 MSC_PUBLIC_END

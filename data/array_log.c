@@ -1,4 +1,4 @@
-// flock is no part of POSIX.
+// POSIX does not define flock.
 #define _DEFAULT_SOURCE
 
 #include "data/array_log.h"
@@ -17,7 +17,7 @@
 #define MAGIC "mscgym arrays 1\n"
 enum { MAGIC_BYTES = sizeof MAGIC - 1, HASH_BYTES = 16, BEGIN_BYTES = MAGIC_BYTES + HASH_BYTES };
 
-// What an array begins with; its dimensions and its name follow.
+// The start of an array; its dimensions and name follow.
 struct array_head {
     uint32_t name_bytes, dtype, n_dims, zero;
 };
@@ -28,13 +28,13 @@ struct logged_array {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
     uint64_t begin, n_bytes; // of the elements
-    struct msc_hash hash;    // of all before it
+    struct msc_hash hash;    // of everything before it
 };
 
 struct msc_array_log {
     char *path;
     int descriptor;
-    uint64_t n_bytes; // all of them good
+    uint64_t n_bytes; // length of the valid part of the file
     struct logged_array *arrays;
     size_t n, capacity;
 };
@@ -89,7 +89,7 @@ static enum msc_status read_at(const struct msc_array_log *l, uint64_t at, void 
     while (n_bytes > 0) {
         ssize_t n = pread(l->descriptor, rest, n_bytes, (off_t)at);
         if (n == 0 || (n < 0 && errno != EINTR)) {
-            return n == 0 ? MSC_FAIL(MSC_E_FORMAT, "%s: it has become shorter", l->path)
+            return n == 0 ? MSC_FAIL(MSC_E_FORMAT, "%s: the file has become shorter", l->path)
                           : fail_log(l, "read", errno);
         }
         if (n > 0) {
@@ -101,11 +101,12 @@ static enum msc_status read_at(const struct msc_array_log *l, uint64_t at, void 
     return MSC_OK;
 }
 
-// ---- What is there ----------------------------------------------------------------------------
+// ---- Reading ----------------------------------------------------------------------------------
 
 enum part { PART_WHOLE, PART_SHORT, PART_DAMAGED };
 
-// Elements of dimensions whose product may be anything; false where it is too large for a file.
+// The bytes of the elements; the dims are not trusted. False if they are negative or need more
+// than `most`.
 static bool count_bytes(uint64_t *out, const struct logged_array *a, uint64_t most) {
     uint64_t n = msc_dtype_bytes(a->dtype);
     for (int i = 0; i < a->n_dims; i++) {
@@ -119,7 +120,7 @@ static bool count_bytes(uint64_t *out, const struct logged_array *a, uint64_t mo
     return n <= most;
 }
 
-// The array at `at` in the file's bytes; its name is borrowed from them.
+// Parses the array at offset `at` of the file; its name is borrowed from `bytes`.
 static enum part parse_array(struct logged_array *a, const char **name, size_t *name_bytes,
                              const unsigned char *bytes, uint64_t n_bytes, uint64_t at) {
     struct array_head head;
@@ -168,13 +169,14 @@ static enum msc_status scan_log(struct msc_array_log *l, const unsigned char *by
                                 struct msc_hash identity, const struct msc_log *log) {
     bool is_one = n_bytes >= BEGIN_BYTES;
     if (n_bytes > 0 && memcmp(bytes, MAGIC, n_bytes < MAGIC_BYTES ? n_bytes : MAGIC_BYTES) != 0) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: it is another kind of file, and is not written over",
+        return MSC_FAIL(MSC_E_FORMAT, "%s: not an array file of mscgym, so it is not overwritten",
                         l->path);
     }
     if (!is_one || !has_hash(bytes + MAGIC_BYTES, identity)) {
         if (n_bytes > 0) {
-            msc_log(log, MSC_LOG_WARNING, "%s: %s; it is made anew", l->path,
-                    is_one ? "of another configuration, model, data or program" : "damaged");
+            msc_log(log, MSC_LOG_WARNING, "%s: %s; starting a new file", l->path,
+                    is_one ? "belongs to another configuration, model, dataset or program"
+                           : "damaged");
         }
         return MSC_OK;
     }
@@ -185,10 +187,11 @@ static enum msc_status scan_log(struct msc_array_log *l, const unsigned char *by
         size_t name_bytes;
         enum part part = parse_array(&a, &name, &name_bytes, bytes, n_bytes, l->n_bytes);
         if (part == PART_DAMAGED) {
-            msc_log(log, MSC_LOG_WARNING, "%s: damaged from byte %llu on; that is made anew",
-                    l->path, (unsigned long long)l->n_bytes);
+            msc_log(log, MSC_LOG_WARNING,
+                    "%s: damaged from byte %llu on; that part will be recomputed", l->path,
+                    (unsigned long long)l->n_bytes);
         } else if (part == PART_SHORT) {
-            msc_log(log, MSC_LOG_INFO, "%s: its last array is not whole, and is made anew",
+            msc_log(log, MSC_LOG_INFO, "%s: the last array is incomplete and will be recomputed",
                     l->path);
         }
         if (part != PART_WHOLE) {
@@ -201,20 +204,22 @@ static enum msc_status scan_log(struct msc_array_log *l, const unsigned char *by
 
 // ---- Opening ----------------------------------------------------------------------------------
 
-// What a link leads to, by whatever kind of link, is somebody else's and not written over.
+// A link, symbolic or hard, may lead to somebody else's file, so it is refused.
 static enum msc_status lock_log(struct msc_array_log *l) {
     struct stat info;
     l->descriptor = open(l->path, O_RDWR | O_CLOEXEC | O_CREAT | O_NONBLOCK | O_NOFOLLOW, 0666);
     if (l->descriptor < 0) {
         return errno == ELOOP
-                   ? MSC_FAIL(MSC_E_IO, "%s: it is a link, which is not followed", l->path)
+                   ? MSC_FAIL(MSC_E_IO, "%s: this is a symbolic link, which is not followed",
+                              l->path)
                    : fail_log(l, "open", errno);
     }
     if (fstat(l->descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
-        return MSC_FAIL(MSC_E_IO, "%s: it is no regular file", l->path);
+        return MSC_FAIL(MSC_E_IO, "%s: not a regular file", l->path);
     }
     if (info.st_nlink > 1) {
-        return MSC_FAIL(MSC_E_IO, "%s: it has another name, too, and is not written over", l->path);
+        return MSC_FAIL(MSC_E_IO, "%s: the file has a second hard link, so it is not overwritten",
+                        l->path);
     }
     return flock(l->descriptor, LOCK_EX | LOCK_NB) == 0
                ? MSC_OK
@@ -284,7 +289,7 @@ void msc_array_log_remove(const char *path) {
         close(descriptor);
     }
     if (is_one) {
-        (void)msc_file_remove(path); // it is of no use, and does no harm
+        (void)msc_file_remove(path); // best effort: a leftover file does no harm
     }
 }
 
@@ -307,7 +312,7 @@ static const struct logged_array *find_array(const struct msc_array_log *l, cons
     return NULL;
 }
 
-// The hash of what lies before an array's elements.
+// The hash of everything before an array's elements.
 static struct msc_hash hash_head(const struct array_head *head, const int64_t dims[],
                                  const char *name, char room[]) {
     size_t of_dims = head->n_dims * sizeof(dims[0]);
@@ -323,7 +328,7 @@ enum msc_status msc_array_log_read(struct msc_array **out, const struct msc_arra
     struct msc_array *array;
     unsigned char hash[HASH_BYTES];
     if (!a) {
-        return MSC_FAIL(MSC_E_NOT_FOUND, "%s: there is no %s", l->path, name);
+        return MSC_FAIL(MSC_E_NOT_FOUND, "%s: no array %s", l->path, name);
     }
     MSC_TRY(msc_array_create(&array, a->dtype, a->n_dims, a->dims));
     enum msc_status status = read_at(l, a->begin, msc_array_data(array), a->n_bytes);
@@ -331,7 +336,7 @@ enum msc_status msc_array_log_read(struct msc_array **out, const struct msc_arra
         status = read_at(l, a->begin + a->n_bytes, hash, sizeof hash);
     }
     if (status == MSC_OK && !has_hash(hash, a->hash)) {
-        status = MSC_FAIL(MSC_E_FORMAT, "%s: it has changed", l->path);
+        status = MSC_FAIL(MSC_E_FORMAT, "%s: the file has changed since it was opened", l->path);
     }
     if (status != MSC_OK) {
         msc_array_release(array);
@@ -372,7 +377,7 @@ enum msc_status msc_array_log_add(struct msc_array_log *l, const char *name,
         status = keep_array(l, &a, name, strlen(name));
     }
     if (status != MSC_OK && ftruncate(l->descriptor, (off_t)l->n_bytes) != 0) {
-        return status; // what is too much is cut off when it is opened again
+        return status; // an incomplete rest is cut off on the next open
     }
     return status;
 }

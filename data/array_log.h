@@ -1,9 +1,10 @@
-// Named arrays in a file that grows, each of which counts once it is whole: what a program that is killed
-// has worked out by then, and does not work out again.
+// An append-only file of named arrays, each valid once it is complete. It keeps what a program
+// computed before it was killed, so that the next run does not compute it again.
 //
-// File: 16 bytes "mscgym arrays 1\n", the 16 bytes of a hash that says what it is of, then the arrays.
-// Each is u32 length of its name, u32 data type (enum msc_dtype), u32 number of dimensions, u32 0,
-// the dimensions as i64, the name, the elements, and the hash of all that. Numbers are little-endian.
+// File: 16 bytes "mscgym arrays 1\n", a 16-byte hash that identifies the computation, then the
+// arrays. An array is u32 length of its name, u32 data type (enum msc_dtype), u32 number of
+// dimensions, u32 0, the dimensions as i64, the name, the elements, and the hash of all that.
+// Numbers are little-endian.
 //
 //     MSC_TRY(msc_array_log_open(&kept, path, identity, log));
 //     enum msc_status status = msc_array_log_read(&array, kept, "a");     // MSC_E_NOT_FOUND
@@ -18,22 +19,23 @@
 
 struct msc_array_log;
 
-// Makes the file where there is none. One that is of something else is told of in `log` and begun anew;
-// one that is damaged is, from there on; what a killed program left of its last array is told of, too, and
-// cut off. *out is the caller's. MSC_E_STATE: another process has it open; MSC_E_IO: it is a link, or no
-// file; MSC_E_FORMAT: it is a file, but none of these. What is there then stays as it is.
+// Opens the file, or creates it. A file with another identity is reported in `log` and started
+// over. A damaged or incomplete end is reported and cut off. *out is owned by the caller.
+// MSC_E_STATE: another process has it open; MSC_E_IO: a link, or not a file; MSC_E_FORMAT: not an
+// array file. After an error the file is unchanged.
 enum msc_status msc_array_log_open(struct msc_array_log **out, const char *path,
                                    struct msc_hash identity, const struct msc_log *log);
 void msc_array_log_close(struct msc_array_log *log); // accepts NULL
-// Removes the file, of whatever it is; what is none of these stays.
+// Removes the file, whatever its identity. Keeps a file of another kind.
 void msc_array_log_remove(const char *path);
 
 size_t msc_array_log_n(const struct msc_array_log *log);
 const char *msc_array_log_name(const struct msc_array_log *log, size_t index); // borrowed
-// *out is the caller's. MSC_E_NOT_FOUND; MSC_E_FORMAT where the file has changed since it was opened.
+// *out is owned by the caller. MSC_E_NOT_FOUND; MSC_E_FORMAT if the file has changed since it was
+// opened.
 enum msc_status msc_array_log_read(struct msc_array **out, const struct msc_array_log *log,
                                    const char *name);
-// Where it cannot be written (MSC_E_IO) the file is as it was.
+// If writing fails (MSC_E_IO), the file is unchanged.
 enum msc_status msc_array_log_add(struct msc_array_log *log, const char *name,
                                   const struct msc_array *array);
 

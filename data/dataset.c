@@ -53,8 +53,8 @@ static enum msc_status build_input(struct msc_dataset *dataset, size_t i,
     return MSC_OK;
 }
 
-// Samples one by one, so that the cut into batches leaves no trace; but for sequences, whose state
-// begins anew there.
+// Hashes sample by sample, so that the batch size does not matter. Sequences are the exception:
+// their state restarts with each batch.
 static struct msc_hash hash_input(const struct msc_dataset *dataset,
                                   const struct msc_dataset_input *input, struct msc_hash h) {
     h = msc_hash_add_text(h, input->name);
@@ -104,7 +104,8 @@ static bool is_one_by_one(const struct msc_input_spec specs[], size_t n) {
     return false;
 }
 
-// Labels of samples [first, first + count); `labels` has one for each sample of the source.
+// Takes the labels of samples [first, first + count); `labels` has one for each sample of the
+// source.
 static enum msc_status take_labels(struct msc_dataset *dataset, const struct msc_array *labels,
                                    const struct msc_source *source, int64_t first,
                                    const char *place) {
@@ -164,19 +165,18 @@ out:
     return status;
 }
 
-// The samples that the options ask for, out of n.
+// The range of samples that the options select out of n.
 static enum msc_status select_samples(int64_t *first, int64_t *count,
                                       const struct msc_dataset_options *o, int64_t n) {
     if (o->samples < 0 || o->skip_last < 0 || o->take_last < 0) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: a number of samples is negative", o->inputs);
+        return MSC_FAIL(MSC_E_INVALID, "%s: a sample count is negative", o->inputs);
     }
     if (o->skip_last > 0 && o->take_last > 0) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: samples are either skipped or taken at the end",
-                        o->inputs);
+        return MSC_FAIL(MSC_E_INVALID, "%s: skip_last and take_last cannot both be set", o->inputs);
     }
     if (o->skip_last >= n || o->take_last > n) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: %" PRId64 " samples cannot be %s the end, there are only %" PRId64
+                        "%s: %" PRId64 " samples cannot be %s the end, the file has %" PRId64
                         "; add samples or make the validation part smaller",
                         o->inputs, o->skip_last > 0 ? o->skip_last : o->take_last,
                         o->skip_last > 0 ? "set aside at" : "taken from", n);
@@ -283,8 +283,8 @@ enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
 
 // ---- Parts ------------------------------------------------------------------------------------
 
-// Rows [first, first + n) of an input that has one for each sample, from as many batches as they
-// lie in.
+// Joins rows [first, first + n) of an input with one row per sample; they may span several
+// batches.
 static enum msc_status join_samples(struct msc_array **out, const struct msc_dataset *from,
                                     const struct msc_dataset_input *input, int64_t first,
                                     int64_t n) {
@@ -334,7 +334,7 @@ enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct m
                 (first % from->batch != 0 || (n % from->batch != 0 && first + n < from->n_samples));
     if (first < 0 || n < 1 || first + n > from->n_samples || cuts) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "samples %" PRId64 " to %" PRId64 " are no part of %" PRId64
+                        "samples %" PRId64 " to %" PRId64 " cannot be taken from %" PRId64
                         " in %s of %" PRId64,
                         first, first + n, from->n_samples,
                         from->is_sequence ? "sequences" : "batches", from->batch);
@@ -447,7 +447,7 @@ enum msc_status msc_dataset_first_sample(struct msc_array **out, const struct ms
     if (msc_dataset_is_sequence(dataset) || msc_dataset_batch_samples(dataset, b) == 1) {
         return msc_dataset_chunk(out, dataset, b, input, 0);
     }
-    // A batch of several samples has them along the first axis, and they lie row by row.
+    // A batch of several samples has them along the first axis, contiguous row by row.
     int64_t dims[MSC_MAX_DIMS];
     int n_dims = msc_array_n_dims(rows);
     memcpy(dims, msc_array_dims(rows), (size_t)n_dims * sizeof(dims[0]));

@@ -1,4 +1,4 @@
-// Samples that are in one dataset and not in another, and samples that are all the same.
+// Finds samples of one dataset that another lacks, and datasets whose samples are all equal.
 #include "data/dataset_internal.h"
 
 #include "base/alloc.h"
@@ -10,9 +10,9 @@ static enum msc_status no_apart_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "no memory for the samples of a dataset");
 }
 
-// ---- One sample, or sequence --------------------------------------------------------------------
+// ---- One sample, or sequence ------------------------------------------------------------------
 
-// A batch is a whole where samples follow one another.
+// A unit is a sample, or a whole batch if samples form sequences.
 static size_t n_units(const struct msc_dataset *d) {
     return d->is_sequence ? d->n_batches : (size_t)d->n_samples;
 }
@@ -21,10 +21,11 @@ static int64_t unit_samples(const struct msc_dataset *d, size_t unit) {
     return d->is_sequence ? msc_dataset_batch_samples(d, unit) : 1;
 }
 
-// What an input holds of a unit; it is all of its batch but where that has rows.
+// The part of an input that belongs to one unit: a row of the batch, or all of it if it has no
+// rows.
 struct piece {
     const struct msc_array *batch;
-    int skip; // axes that are no sample's own
+    int skip; // leading axes that are not part of a sample's shape
     const char *data;
     size_t n_bytes;
 };
@@ -41,7 +42,7 @@ static struct piece piece_of(const struct msc_dataset *d, size_t input, size_t u
     return p;
 }
 
-// Zero is one number, whatever its sign.
+// Positive and negative zero hash alike.
 static struct msc_hash hash_floats(struct msc_hash h, const float x[], size_t n) {
     float block[256];
     for (size_t i = 0; i < n; i += 256) {
@@ -84,9 +85,9 @@ bool msc_dataset_is_constant(const struct msc_dataset *d) {
     return is_constant;
 }
 
-// ---- Those that are left ------------------------------------------------------------------------
+// ---- The remaining units ----------------------------------------------------------------------
 
-// Have all units that are left the shapes of the first one?
+// Do all remaining units have the shapes of the first one?
 static bool are_shapes_equal(const struct msc_dataset *from, const size_t left[], size_t n) {
     for (size_t i = 0; i < from->n_inputs; i++) {
         struct piece first = piece_of(from, i, left[0]);
@@ -104,7 +105,8 @@ static bool are_shapes_equal(const struct msc_dataset *from, const size_t left[]
     return true;
 }
 
-// Units left[0 … n - 1] of an input as one batch: rows one after the other, or the one that there is.
+// Joins units left[0 … n - 1] of an input into one batch. An input without rows keeps its single
+// array.
 static enum msc_status join_units(struct msc_array **out, const struct msc_dataset *from,
                                   size_t input, const size_t left[], size_t n) {
     struct piece first = piece_of(from, input, left[0]);

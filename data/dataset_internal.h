@@ -1,4 +1,4 @@
-// What the files of datasets share. Internal to data/.
+// Internal to data/: the dataset struct.
 #ifndef MSC_DATA_DATASET_INTERNAL_H
 #define MSC_DATA_DATASET_INTERNAL_H
 
@@ -9,7 +9,7 @@ struct msc_dataset_input {
     char *name;
     bool is_batched;
     enum msc_input_form form;
-    const char *state;          // the output that feeds it, or NULL
+    const char *state;          // the output that feeds it, or NULL if it is not a state
     struct msc_array **batches; // [n_batches]
 };
 
@@ -20,11 +20,11 @@ struct msc_dataset {
     size_t n_inputs;
     struct msc_dataset_input *inputs;
     struct msc_array *labels; // int64 [n_samples], or NULL
-    bool is_sequence;         // samples of a batch follow one another
+    bool is_sequence;         // the samples of a batch form a sequence
     struct msc_hash hash;
 };
 
-// Of all samples and labels, once they are there.
+// Hash of all samples and labels, once they are loaded.
 struct msc_hash msc_dataset__hash(const struct msc_dataset *dataset);
 
 #endif

@@ -73,14 +73,14 @@ uint16_t msc_f32_to_f16(float value) {
     if (magnitude > 0x7f800000u) {
         return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
     }
-    if (magnitude >= 0x477ff000u) { // 65520 lies half way between 65504 and the next step
+    if (magnitude >= 0x477ff000u) { // 65520 is half way between 65504 and the next step
         return (uint16_t)(sign | 0x7c00u);
     }
     if (magnitude >= 0x38800000u) { // 2^-14, the smallest normal half
         uint32_t rebiased = magnitude - ((127u - 15u) << 23);
         return (uint16_t)(sign | (rebiased + 0xfffu + (rebiased >> 13 & 1u)) >> 13);
     }
-    if (magnitude <= 0x33000000u) { // 2^-25, half of the smallest subnormal, goes to even: zero
+    if (magnitude <= 0x33000000u) { // 2^-25, half of the smallest subnormal, rounds to even: zero
         return (uint16_t)sign;
     }
     uint32_t shift = 126u - (magnitude >> 23);

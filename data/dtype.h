@@ -30,7 +30,7 @@ enum msc_dtype {
 
 size_t msc_dtype_bytes(enum msc_dtype dtype);     // 0 for NONE
 const char *msc_dtype_name(enum msc_dtype dtype); // "float32", "int64", "bool", "bfloat16", ...
-enum msc_dtype msc_dtype_find(const char *name);  // MSC_DTYPE_NONE when unknown
+enum msc_dtype msc_dtype_find(const char *name);  // MSC_DTYPE_NONE if unknown
 bool msc_dtype_is_float(enum msc_dtype dtype);
 bool msc_dtype_is_integer(enum msc_dtype dtype); // signed and unsigned; not bool
 

@@ -74,7 +74,7 @@ static enum msc_status read_folder(struct msc_image_list *out, DIR *handle, cons
         const struct suffix_row *row = find_suffix(entry->d_name);
         if (row && !row->can_read) {
             return MSC_FAIL(MSC_E_UNSUPPORTED,
-                            "%s/%s: images of this kind cannot be read; save it as PNG, or move it "
+                            "%s/%s: this image format is not supported; save it as PNG, or move it "
                             "out of the folder",
                             folder, entry->d_name);
         }
@@ -83,7 +83,7 @@ static enum msc_status read_folder(struct msc_image_list *out, DIR *handle, cons
         }
     }
     if (errno != 0) {
-        return MSC_FAIL(MSC_E_IO, "%s: the folder cannot be read: %s", folder, strerror(errno));
+        return MSC_FAIL(MSC_E_IO, "%s: cannot read the folder: %s", folder, strerror(errno));
     }
     if (out->n == 0) {
         return MSC_FAIL(MSC_E_INVALID,
@@ -99,7 +99,7 @@ enum msc_status msc_image__list(struct msc_image_list *out, const char *folder) 
     DIR *handle = opendir(folder);
     if (!handle) {
         return MSC_FAIL(errno == ENOENT ? MSC_E_NOT_FOUND : MSC_E_IO,
-                        "%s: the folder cannot be opened: %s", folder, strerror(errno));
+                        "%s: cannot open the folder: %s", folder, strerror(errno));
     }
     enum msc_status status = read_folder(out, handle, folder);
     closedir(handle);
@@ -119,7 +119,7 @@ void msc_image__list_finish(struct msc_image_list *list) {
 
 static enum msc_status check_options(const struct msc_image_options *o, const char *folder) {
     if (o->channels != 1 && o->channels != 3 && o->channels != 4) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: image channels is %d, expected 1, 3 or 4", folder,
+        return MSC_FAIL(MSC_E_INVALID, "%s: %d image channels, expected 1, 3 or 4", folder,
                         o->channels);
     }
     if (o->height < 0 || o->height > MAX_SIDE || o->width < 0 || o->width > MAX_SIDE) {
@@ -149,7 +149,7 @@ static struct axes axes_of(const struct msc_image_options *options) {
     return options->channels_last ? (struct axes){3, 1, 2} : (struct axes){1, 2, 3};
 }
 
-// An option of 0 leaves the choice to the spec, a dim of -1 in the spec leaves it to the option.
+// An option of 0 leaves the size to the spec; a dim of -1 in the spec leaves it to the option.
 static bool sizes_agree(int64_t option, int64_t dim) {
     return option == 0 || dim < 0 || option == dim;
 }
@@ -160,10 +160,11 @@ enum msc_status msc_image__check(const struct msc_image_options *options,
     char text[MSC_DIMS_TEXT_BYTES];
     msc_dims_format(text, spec->n_dims, spec->dims);
     if (spec->dtype != MSC_DTYPE_U8 && !msc_dtype_is_float(spec->dtype)) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "%s: input \"%s\" reads %s, images give floats or uint8; save the samples "
-                        "in a .npz",
-                        folder, spec->name, msc_dtype_name(spec->dtype));
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "%s: input \"%s\" expects %s, images give floats or uint8; save the samples "
+            "in a .npz",
+            folder, spec->name, msc_dtype_name(spec->dtype));
     }
     if (spec->n_dims != 4 || (!spec->is_batched && spec->dims[0] != 1)) {
         return MSC_FAIL(MSC_E_INVALID,
@@ -185,7 +186,7 @@ enum msc_status msc_image__check(const struct msc_image_options *options,
     return MSC_OK;
 }
 
-// The size wanted: the option, else the spec, else the image's own.
+// The target size: the option, else the spec, else the image's own size.
 static int64_t choose_size(int64_t option, int64_t dim, int64_t own) {
     if (option > 0) {
         return option;
@@ -193,7 +194,7 @@ static int64_t choose_size(int64_t option, int64_t dim, int64_t own) {
     return dim > 0 ? dim : own;
 }
 
-// Writes pixels [h, w, c] into the sample's layout, each value through its channel's table row.
+// Writes pixels [h, w, c] in the sample's layout, normalised through a lookup table per channel.
 static void image_normalise(struct msc_array *sample, const struct msc_array *pixels,
                             const struct msc_image_options *options) {
     enum msc_dtype dtype = msc_array_dtype(sample);

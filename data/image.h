@@ -1,6 +1,6 @@
 // Folders of images as samples: PNG, JPEG and BMP files (read with stb_image), resized with a
-// triangle filter that widens when shrinking, then normalised. An image is stretched to the size
-// wanted, never cropped. Internal to data/.
+// triangle filter that widens when shrinking, then normalised. An image is stretched to the
+// target size, never cropped. Internal to data/.
 //
 //     struct msc_image_list list = {0};
 //     MSC_TRY_OUT(msc_image__list(&list, "photos"));
@@ -17,29 +17,30 @@ struct msc_image_list {
     size_t n, capacity;
 };
 
-// Images directly in `folder`. Hidden files, folders and files of other kinds are passed over;
-// images of kinds that cannot be read, and a folder without any image, are errors.
+// Lists the images directly in `folder`. Hidden files, folders and other files are skipped.
+// Unsupported image formats and a folder without any image are errors.
 enum msc_status msc_image__list(struct msc_image_list *out, const char *folder);
 void msc_image__list_finish(struct msc_image_list *list);
 
-// Whether images can be made to fit the input; once before loading.
+// Checks that images can fit the input; call once before loading.
 enum msc_status msc_image__check(const struct msc_image_options *options,
                                  const struct msc_input_spec *spec, const char *folder);
-// One sample [1, c, h, w] or [1, h, w, c]: (pixel * scale - mean) / std for a float input, the
-// pixels themselves for a uint8 input.
+// Loads one sample [1, c, h, w] or [1, h, w, c]: (pixel * scale - mean) / std for a float input,
+// raw pixels for a uint8 input.
 enum msc_status msc_image__load(struct msc_array **out, const char *path,
                                 const struct msc_image_options *options,
                                 const struct msc_input_spec *spec);
 
-// Pixels [h, w, channels] of uint8, channels 1, 3 or 4.
+// Decodes to pixels [h, w, channels] of uint8, channels 1, 3 or 4.
 enum msc_status msc_image__decode(struct msc_array **out, const char *path, int channels);
-// Refuses what is no PNG, JPEG or BMP, has too many pixels, or fewer bytes than its pixels need.
+// Refuses files that are not PNG, JPEG or BMP, have too many pixels, or too few bytes for their
+// pixels.
 enum msc_status msc_image__check_header(const void *bytes, size_t n_bytes, const char *path);
-// Walks a JPEG's segments from start to end mark, so that a damaged one is named by its place and
-// no table reaches the decoder that is larger than the decoder's own. The size is that of its frame.
+// Walks a JPEG's segments from the start to the end marker, so that damage is reported with its
+// position and no table is larger than the decoder's own. Returns the size of the frame.
 enum msc_status msc_image__check_jpeg(int64_t *width, int64_t *height, const void *bytes,
                                       size_t n_bytes, const char *path);
-// To [height, width, channels], rounded to uint8 after each axis, as PIL's BILINEAR.
+// Resizes to [height, width, channels], rounding to uint8 after each axis as PIL's BILINEAR does.
 enum msc_status msc_image__resize(struct msc_array **out, const struct msc_array *pixels,
                                   int64_t height, int64_t width);
 

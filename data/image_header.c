@@ -1,6 +1,6 @@
-// What an image file says of itself, read before a decoder sees it: its kind, its size, and whether
-// its bytes can hold so many pixels. A decoder fills in what is missing, and a header of 40 bytes may
-// promise half a gigabyte.
+// Checks an image file's header before decoding: its format, its size, and whether its bytes can
+// hold that many pixels. Decoders fill in missing data, and a header of 40 bytes can claim half a
+// gigabyte.
 #include "data/image.h"
 
 #include <inttypes.h>
@@ -8,16 +8,16 @@
 
 #define MAX_SIDE 32768
 #define MAX_PIXELS ((int64_t)1 << 27)
-// Deflate never packs more than so many bytes into one.
+// Deflate's largest compression ratio.
 #define MAX_DEFLATE_RATIO 1032
-// A JPEG has a bit or more for each block of luminance, 8 x 8 pixels.
+// A JPEG needs at least one bit per luminance block of 8 x 8 pixels.
 #define MAX_JPEG_PIXELS_PER_BYTE (8 * 64)
 
-// Sides as they are written, up to 2^32: what is computed of both is for after they were checked.
+// The sides as stored, up to 2^32. Products of both are computed only after they were checked.
 struct header {
     int64_t width, height;
-    int64_t row_bytes; // of a row that is not packed
-    int64_t ratio;     // into how little they may be packed
+    int64_t row_bytes; // uncompressed bytes per row
+    int64_t ratio;     // largest possible compression ratio
 };
 
 static int64_t read_big(const uint8_t *at, int n_bytes) {
@@ -36,7 +36,7 @@ static int64_t read_little(const uint8_t *at, int n_bytes) {
     return value;
 }
 
-// Signature of 8 bytes, length and name of IHDR; width, height, bit depth, colour type.
+// Signature of 8 bytes, length and name of IHDR; then width, height, bit depth, colour type.
 static bool read_png(struct header *out, const uint8_t *bytes, size_t n_bytes) {
     static const uint8_t channels[] = {1, 0, 3, 1, 2, 0, 4};
     if (n_bytes < 26) {
@@ -51,8 +51,8 @@ static bool read_png(struct header *out, const uint8_t *bytes, size_t n_bytes) {
     return true;
 }
 
-// A file header of 14 bytes; then the information header, whose first form has sides of 16 bits.
-// Rows are padded to 4 bytes; a negative height turns their order around.
+// A file header of 14 bytes, then the information header, whose oldest form has 16-bit sides.
+// Rows are padded to 4 bytes; a negative height means top-down order.
 static bool read_bmp(struct header *out, const uint8_t *bytes, size_t n_bytes) {
     if (n_bytes < 30) {
         return false;
@@ -72,14 +72,14 @@ static enum msc_status check_size(const struct header *h, size_t n_bytes, const 
         h->width * h->height > MAX_PIXELS) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
                         "%s: %" PRId64 " x %" PRId64 " pixels, at most %" PRId64
-                        " can be read, %d on a side; make the image smaller",
+                        " are supported, %d per side; make the image smaller",
                         path, h->width, h->height, MAX_PIXELS, MAX_SIDE);
     }
-    int64_t min_bytes = h->height * h->row_bytes / h->ratio; // without the header's own
+    int64_t min_bytes = h->height * h->row_bytes / h->ratio; // without the header
     if (min_bytes > (int64_t)n_bytes) {
         return MSC_FAIL(MSC_E_FORMAT,
                         "%s: byte %zu: the image ends too early, its %" PRId64 " x %" PRId64
-                        " pixels take %" PRId64 " bytes or more; it is cut off, copy it again",
+                        " pixels take %" PRId64 " bytes or more; it is truncated, copy it again",
                         path, n_bytes, h->width, h->height, min_bytes);
     }
     return MSC_OK;
@@ -99,14 +99,13 @@ enum msc_status msc_image__check_header(const void *bytes, size_t n_bytes, const
         h.row_bytes = h.width;
         h.ratio = MAX_JPEG_PIXELS_PER_BYTE;
     } else if (n_bytes >= sizeof png) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: it is no PNG, JPEG or BMP image; save it as PNG again",
-                        path);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: not a PNG, JPEG or BMP image; save it as PNG", path);
     } else {
         is_whole = false;
     }
     return is_whole ? check_size(&h, n_bytes, path)
                     : MSC_FAIL(MSC_E_FORMAT,
-                               "%s: byte %zu: the image ends too early; it is cut off, copy it "
+                               "%s: byte %zu: the image ends too early; it is truncated, copy it "
                                "again",
                                path, n_bytes);
 }

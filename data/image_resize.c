@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <math.h>
 
-// How one pixel of the new axis is made: `n` pixels of the old one from `first` on, weighted.
+// The weights of one output pixel: `n` input pixels from `first` on.
 struct tap {
     int64_t first;
     int64_t n;
@@ -22,8 +22,9 @@ static void taps_finish(struct taps *taps) {
     msc_free(taps->weights);
 }
 
-// A triangle around each new pixel's centre, one old pixel wide to either side, wider by the factor
-// by which the axis shrinks; what lies outside the image is left out and the rest adds up to 1.
+// A triangle around each output pixel's centre. It extends one input pixel to either side, scaled
+// up by the shrink factor. Weights outside the image are dropped and the rest is normalised to
+// sum 1.
 static enum msc_status taps_init(struct taps *taps, int64_t old_length, int64_t new_length) {
     double ratio = (double)old_length / (double)new_length;
     double support = fmax(ratio, 1.0);
@@ -74,7 +75,7 @@ static void image_resize_apply(uint8_t *to, const uint8_t *from, const struct ta
     }
 }
 
-// One axis of [h, w, c]: 0 or 1.
+// Resizes one axis of [h, w, c]: 0 or 1.
 static enum msc_status resize_axis(struct msc_array **out, const struct msc_array *pixels, int axis,
                                    int64_t length) {
     int64_t dims[3] = {msc_array_dim(pixels, 0), msc_array_dim(pixels, 1),

@@ -19,8 +19,8 @@
 #define STB_IMAGE_IMPLEMENTATION
 #include <stb/stb_image.h>
 
-// A file in memory that notices when the decoder asks for bytes after its end: the decoder itself
-// fills up what is missing with grey.
+// A file in memory that records if the decoder reads past its end; the decoder itself would fill
+// missing pixels with grey.
 struct image_source {
     const char *bytes;
     size_t n_bytes;
@@ -62,12 +62,12 @@ static const stbi_io_callbacks callbacks = {source_read, source_skip, source_is_
 static enum msc_status fail_image(const struct image_source *s, const char *path) {
     if (s->is_short) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: byte %zu: the image ends too early; it is cut off, copy "
+                        "%s: byte %zu: the image ends too early; it is truncated, copy "
                         "it again",
                         path, s->n_bytes);
     }
-    return MSC_FAIL(MSC_E_FORMAT, "%s: not an image that can be read (%s); save it as PNG again",
-                    path, stbi_failure_reason());
+    return MSC_FAIL(MSC_E_FORMAT, "%s: the image cannot be decoded (%s); save it as PNG", path,
+                    stbi_failure_reason());
 }
 
 enum msc_status msc_image__decode(struct msc_array **out, const char *path, int channels) {

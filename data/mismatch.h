@@ -1,26 +1,25 @@
-// Value ranges, what an array becomes for an input, and the one line that tells how it differs from
-// what the input expects.
-// Internal to data/.
+// Value ranges, conversion of an array to an input's type, and the message for an array that does
+// not match its input. Internal to data/.
 #ifndef MSC_DATA_MISMATCH_H
 #define MSC_DATA_MISMATCH_H
 
 #include "data/dataset.h"
 
 struct msc_range {
-    double min, max; // over the finite values; 0 when there is none
+    double min, max; // over the finite values; 0 if there are none
     int64_t n_finite, n_infinite, n_nan;
 };
 
 void msc_range__scan(struct msc_range *out, const struct msc_array *array);
 
-// MSC_E_INVALID: "PLACE: input "x": expected [N,3,8,8] float32, found [4,8,8,3] uint8, values 0 to
-// 255; FIX". A NULL `fix` is found by comparing.
+// Fails with MSC_E_INVALID: "PLACE: input "x": expected [N,3,8,8] float32, found [4,8,8,3] uint8,
+// values 0 to 255; FIX". If `fix` is NULL, a suggestion is derived from the difference.
 enum msc_status msc_mismatch__fail(const struct msc_input_spec *spec, const struct msc_array *array,
                                    const char *place, const char *fix);
 
-// `array` as the input's element type, a new reference or a copy: floats of any kind for floats,
-// integers for integers where every one fits. MSC_E_INVALID like that, naming the first that does
-// not.
+// Converts `array` to the input's element type, as a new reference or a copy: any float type to
+// floats, integers to integers if every value fits. MSC_E_INVALID as above, naming the first
+// value that does not fit.
 enum msc_status msc_mismatch__convert(struct msc_array **out, const struct msc_input_spec *spec,
                                       const struct msc_array *array, const char *place);
 

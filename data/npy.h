@@ -11,7 +11,7 @@
 MSC_PUBLIC_BEGIN
 
 enum msc_status msc_npy_load(struct msc_array **out, const char *path);
-// Written as version 1.0, C order; complete or absent. bfloat16 is saved as float32.
+// Saves as version 1.0 in C order; complete or absent. bfloat16 is saved as float32.
 enum msc_status msc_npy_save(const char *path, const struct msc_array *array);
 
 // Named arrays in file order.
@@ -19,19 +19,19 @@ struct msc_array_list {
     char **names;
     struct msc_array **arrays;
     size_t n;
-    size_t names_capacity, arrays_capacity; // used by msc_array_list_add
+    size_t names_capacity, arrays_capacity; // managed by msc_array_list_add
 };
 
-// Takes a reference of its own to `array` and copies `name`.
+// Adds its own reference to `array` and copies `name`.
 enum msc_status msc_array_list_add(struct msc_array_list *list, const char *name,
                                    const struct msc_array *array);
-// Borrowed; NULL when there is none.
+// Borrowed; NULL if absent.
 struct msc_array *msc_array_list_find(const struct msc_array_list *list, const char *name);
 void msc_array_list_finish(struct msc_array_list *list);
 
 // Loads every member of a .npz into a zeroed list.
 enum msc_status msc_npz_load(struct msc_array_list *out, const char *path);
-// Stored, not compressed; complete or absent.
+// Saves without compression; complete or absent.
 enum msc_status msc_npz_save(const char *path, const struct msc_array_list *list);
 
 MSC_PUBLIC_END

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-// A place in the header's text.
+// A position in the header's text.
 struct cursor {
     const char *text;
     size_t length;
@@ -28,7 +28,7 @@ static void npy_dict_skip_space(struct cursor *c) {
     }
 }
 
-// Takes `symbol` if it comes next.
+// Consumes `symbol` if it comes next.
 static bool npy_dict_take(struct cursor *c, char symbol) {
     npy_dict_skip_space(c);
     if (c->at < c->length && c->text[c->at] == symbol) {
@@ -50,7 +50,7 @@ static bool take_word(struct cursor *c, const char *word) {
 
 #define WORD_BYTES 32
 
-// A Python string in either kind of quotes; no key or type name of ours has an escape.
+// Reads a Python string in either kind of quotes; the keys and type names need no escapes.
 static enum msc_status read_string(char word[WORD_BYTES], struct cursor *c) {
     char quote = '\'';
     if (!npy_dict_take(c, '\'')) {
@@ -90,7 +90,7 @@ static enum msc_status read_dim(int64_t *out, struct cursor *c) {
     if (c->at == start) {
         return npy_dict_fail_at(c, "a dim, zero or more");
     }
-    npy_dict_take(c, 'L'); // Python 2 wrote long integers so
+    npy_dict_take(c, 'L'); // the suffix of long integers in Python 2
     *out = value;
     return MSC_OK;
 }
@@ -134,8 +134,8 @@ struct refused_row {
 };
 
 static const struct refused_row refused[] = {
-    {'O', "Python objects"}, {'U', "text"},        {'S', "text"},
-    {'a', "text"},           {'V', "raw records"}, {'c', "complex numbers"},
+    {'O', "Python objects"}, {'U', "strings"},     {'S', "strings"},
+    {'a', "strings"},        {'V', "raw records"}, {'c', "complex numbers"},
     {'M', "dates"},          {'m', "time spans"},  {'f', "floats of a width that ONNX lacks"},
 };
 

@@ -9,10 +9,10 @@
 
 #define MAGIC "\x93NUMPY"
 #define MAGIC_BYTES 6
-// Longer than the header of any plain array; longer ones belong to arrays with named fields.
+// Longer than the header of any plain array; only arrays with named fields need more.
 #define MAX_DICT_BYTES ((size_t)1 << 20)
 
-// Reads magic, version and length; what follows is the dict.
+// Reads magic, version and header length; the dict follows.
 static enum msc_status read_prefix(size_t *dict_bytes, struct msc_stream *stream) {
     uint8_t prefix[MAGIC_BYTES + 2];
     MSC_TRY(msc_stream__read(stream, prefix, sizeof prefix, "the .npy magic number"));
@@ -74,7 +74,7 @@ static void swap_bytes(struct msc_array *array) {
     }
 }
 
-// The same array with its elements, stored first axis fastest, put into C order.
+// Converts elements in Fortran order (first axis fastest) to C order.
 static enum msc_status reorder(struct msc_array **out, const struct msc_array *array) {
     int n_dims = msc_array_n_dims(array);
     const int64_t *dims = msc_array_dims(array);
@@ -103,7 +103,7 @@ static enum msc_status reorder(struct msc_array **out, const struct msc_array *a
     return MSC_OK;
 }
 
-// numpy takes every byte but 0 for true; ours are 0 or 1.
+// numpy treats every byte but 0 as true; ours must be 0 or 1.
 static void normalise_bools(struct msc_array *array) {
     uint8_t *element = msc_array_data(array);
     for (int64_t i = 0; i < msc_array_n_elements(array); i++) {
@@ -171,7 +171,7 @@ size_t msc_npy__format_header(char text[MSC_NPY_HEADER_BYTES], enum msc_dtype dt
     memset(text + n, ' ', end - n - 1);
     text[end - 1] = '\n';
     size_t dict_bytes = end - PREFIX_BYTES;
-    memcpy(text, MAGIC "\x01", MAGIC_BYTES + 2); // version 1, its second byte the literal's NUL
+    memcpy(text, MAGIC "\x01", MAGIC_BYTES + 2); // version 1.0; the 0 is the literal's NUL
     text[MAGIC_BYTES + 2] = (char)(uint8_t)(dict_bytes & 0xff);
     text[MAGIC_BYTES + 3] = (char)(uint8_t)(dict_bytes >> 8);
     return end;

@@ -1,4 +1,5 @@
-// The bytes of one .npy, wherever they lie: in a file or in a member of a .npz. Internal to data/.
+// Reads and formats the bytes of one .npy, either a file or a member of a .npz. Internal to
+// data/.
 #ifndef MSC_DATA_NPY_FORMAT_H
 #define MSC_DATA_NPY_FORMAT_H
 
@@ -13,29 +14,29 @@ struct msc_npy_header {
     bool is_fortran_order;
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
-    size_t n_bytes; // that the elements need
+    size_t n_bytes; // of the elements
 };
 
 // Parses the dict literal `text`, which begins at byte `offset` of the file `name`.
 enum msc_status msc_npy__parse_dict(struct msc_npy_header *header, const char *text, size_t length,
                                     size_t offset, const char *name);
-// Reads header and elements; the stream must hold them and nothing else. No more memory is taken
-// than the stream promises bytes.
+// Reads header and elements; the stream must contain nothing else. Allocates no more memory than
+// the stream has bytes.
 enum msc_status msc_npy__read(struct msc_array **out, struct msc_stream *stream);
 
 // "<f4", "|u1", ...; NULL for a type that numpy lacks.
 const char *msc_npy__code(enum msc_dtype dtype);
 
 #define MSC_NPY_HEADER_BYTES 512
-// Magic, version, length and dict, padded to 64 bytes. Returns the number of bytes.
+// Formats magic, version, length and dict, padded to 64 bytes. Returns the number of bytes.
 size_t msc_npy__format_header(char text[MSC_NPY_HEADER_BYTES], enum msc_dtype dtype, int n_dims,
                               const int64_t dims[]);
-// The array in a type that numpy knows: itself with one more reference, or bfloat16 as float32.
+// The array in a type that numpy has: a new reference, or bfloat16 as float32.
 enum msc_status msc_npy__known_to_numpy(struct msc_array **out, const struct msc_array *array);
-// Of the members of an archive, without their endings; in the arena.
+// The names of an archive's members, without their endings; in the arena.
 enum msc_status msc_npz__names(const char ***out, size_t *n, struct msc_arena *arena,
                                const char *path);
-// As msc_npz_load, but only those members that are picked; the others may be anything.
+// Like msc_npz_load, but loads only the picked members; the others are not checked.
 enum msc_status msc_npz__load(struct msc_array_list *out, struct msc_array_pick *pick,
                               const char *path);
 

@@ -12,10 +12,11 @@
 
 #define SUFFIX ".npy"
 #define SUFFIX_BYTES (sizeof SUFFIX - 1)
-// Deflate never packs more than this many bytes into one.
+// Deflate's largest compression ratio.
 #define MAX_DEFLATE_RATIO 1032u
-// An archive that unpacks to more than the first of these must not do so from less than one byte in
-// so many: what packs better holds nothing, and a few of its bytes would fill the memory.
+// An archive may unpack to the first size in any case, and beyond it to at most this multiple of
+// its own size. Real data does not compress better, and a small malicious archive could exhaust
+// memory.
 #define FREE_UNPACKED_BYTES ((uint64_t)64 << 20)
 #define MAX_UNPACKED_RATIO 200u
 
@@ -23,24 +24,24 @@ static int64_t npz_read_member(void *source, void *to, size_t n_bytes) {
     return zip_fread(source, to, n_bytes);
 }
 
-// Opens the archive and finds its size; neither is kept open on failure.
+// Opens the archive and finds its size; closes everything on failure.
 static enum msc_status open_archive(zip_t **out, uint64_t *n_bytes, const char *path) {
     int descriptor = -1;
     int code = ZIP_ER_NOZIP;
     MSC_TRY(msc_file_open(&descriptor, n_bytes, path));
-    // An empty file is an empty archive to libzip, to us it is one cut off at its start.
+    // libzip accepts an empty file as an empty archive; here it counts as truncated.
     *out = *n_bytes > 0 ? zip_fdopen(descriptor, 0, &code) : NULL;
     if (*out) {
         return MSC_OK;
     }
-    close(descriptor); // the archive's own once it is open
+    close(descriptor); // the archive owns it once it is open
     zip_error_t error;
     zip_error_init_with_code(&error, code);
-    enum msc_status status =
-        MSC_FAIL(code == ZIP_ER_OPEN || code == ZIP_ER_READ ? MSC_E_IO : MSC_E_FORMAT,
-                 "%s: the zip directory at its end cannot be read (%s); the file is cut off or no "
-                 ".npz, copy it or write it again with numpy.savez",
-                 path, zip_error_strerror(&error));
+    enum msc_status status = MSC_FAIL(
+        code == ZIP_ER_OPEN || code == ZIP_ER_READ ? MSC_E_IO : MSC_E_FORMAT,
+        "%s: the zip directory at its end cannot be read (%s); the file is truncated or not a "
+        ".npz, copy it or write it again with numpy.savez",
+        path, zip_error_strerror(&error));
     zip_error_fini(&error);
     return status;
 }
@@ -50,12 +51,12 @@ static bool has_suffix(const char *name) {
     return n > SUFFIX_BYTES && strcmp(name + n - SUFFIX_BYTES, SUFFIX) == 0;
 }
 
-// A member that numpy could have written, with sizes that the archive can hold.
+// Checks that numpy could have written the member and that its sizes fit the archive.
 static enum msc_status check_member(const zip_stat_t *info, uint64_t archive_bytes,
                                     const char *path) {
     if (!has_suffix(info->name)) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: member \"%s\" is no .npy array; remove it, or write the file again "
+                        "%s: member \"%s\" is not a .npy array; remove it, or write the file again "
                         "with numpy.savez",
                         path, info->name);
     }
@@ -73,14 +74,14 @@ static enum msc_status check_member(const zip_stat_t *info, uint64_t archive_byt
     uint64_t ratio = info->comp_method == ZIP_CM_STORE ? 1 : MAX_DEFLATE_RATIO;
     if (info->comp_size > archive_bytes || info->size / ratio > info->comp_size) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: member \"%s\" claims %" PRIu64 " bytes packed into %" PRIu64
-                        ", which cannot be; the file is damaged, write it again",
+                        "%s: member \"%s\" claims %" PRIu64 " bytes compressed to %" PRIu64
+                        ", which is impossible; the file is damaged, write it again",
                         path, info->name, (uint64_t)info->size, (uint64_t)info->comp_size);
     }
     return MSC_OK;
 }
 
-// What the directory says of a member; not checked.
+// Reads a member's directory entry, unchecked.
 static enum msc_status read_entry(zip_stat_t *info, zip_t *archive, uint64_t index,
                                   const char *path) {
     const uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
@@ -101,7 +102,7 @@ static enum msc_status stat_member(zip_stat_t *info, zip_t *archive, uint64_t in
     return check_member(info, archive_bytes, path);
 }
 
-// Of the members that are read. They may share bytes of the archive, so it is their sum that counts.
+// Checks the total of the members that are read; members may share bytes of the archive.
 static enum msc_status check_unpacked_size(zip_t *archive, const struct msc_array_pick *pick,
                                            uint64_t archive_bytes, const char *path) {
     uint64_t n_unpacked = 0;
@@ -116,14 +117,14 @@ static enum msc_status check_unpacked_size(zip_t *archive, const struct msc_arra
     if (n_unpacked > FREE_UNPACKED_BYTES && n_unpacked / MAX_UNPACKED_RATIO > archive_bytes) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
                         "%s: its %" PRIu64 " bytes unpack to %" PRIu64
-                        " bytes, more than %u times as many; if that is right, save the arrays "
+                        " bytes, more than %u times as many; if that is intended, save the arrays "
                         "with numpy.savez",
                         path, archive_bytes, n_unpacked, MAX_UNPACKED_RATIO);
     }
     return MSC_OK;
 }
 
-// The checksum of a member is compared when reading comes to its end.
+// Reading to the end compares the member's checksum.
 static enum msc_status check_end(zip_file_t *file, const char *place) {
     char byte;
     int64_t n = zip_fread(file, &byte, 1);
@@ -131,7 +132,7 @@ static enum msc_status check_end(zip_file_t *file, const char *place) {
         return MSC_OK;
     }
     return MSC_FAIL(MSC_E_FORMAT, "%s: %s; the file is damaged, copy or write it again", place,
-                    n < 0 ? "the checksum does not fit its bytes" : "it is longer than its size");
+                    n < 0 ? "the checksum does not match its bytes" : "it is longer than its size");
 }
 
 static enum msc_status load_member(struct msc_array_list *out, zip_t *archive, uint64_t index,

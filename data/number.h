@@ -1,4 +1,4 @@
-// One element of an array, whatever its type: how data/ reads, converts and writes single values.
+// One element of an array of any type: how data/ reads, converts and writes single values.
 // Internal to data/.
 #ifndef MSC_DATA_NUMBER_H
 #define MSC_DATA_NUMBER_H
@@ -13,14 +13,14 @@ enum msc_number_kind {
 
 struct msc_number {
     enum msc_number_kind kind;
-    double real; // the member that `kind` names holds the value
+    double real; // `kind` selects the member that holds the value
     int64_t i;
     uint64_t u;
 };
 
 // Element `index` of `data`. A bool is an unsigned 0 or 1.
 struct msc_number msc_number__load(const void *data, enum msc_dtype dtype, int64_t index);
-// Converts as C does, but saturates: a NaN becomes integer 0, everything but 0 becomes true.
+// Converts as in C, but saturates: NaN becomes integer 0, everything but 0 becomes true.
 void msc_number__store(void *data, enum msc_dtype dtype, int64_t index, struct msc_number number);
 
 double msc_number__to_double(struct msc_number number);

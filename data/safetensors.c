@@ -30,8 +30,8 @@ struct entry {
     enum msc_dtype dtype;
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
-    uint64_t begin, end; // in the elements' part of the file
-    bool is_taken;       // of others only the place is known
+    uint64_t begin, end; // offsets in the elements' part of the file
+    bool is_taken;       // false: only the offsets are parsed
 };
 
 // An open file and its parsed header.
@@ -55,16 +55,17 @@ static enum msc_status read_length(uint64_t *out, struct msc_stream *stream) {
     }
     uint64_t left = stream->n_bytes - stream->position;
     if (n < 2 || n > left || n > MAX_HEADER_BYTES) {
-        return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: byte 0: the header should have %" PRIu64 " bytes, %" PRIu64
-                        " are left; the file is cut off or no safetensors, copy or write it again",
-                        stream->name, n, left);
+        return MSC_FAIL(
+            MSC_E_FORMAT,
+            "%s: byte 0: the header should have %" PRIu64 " bytes, %" PRIu64
+            " are left; the file is truncated or not safetensors, copy or write it again",
+            stream->name, n, left);
     }
     *out = n;
     return MSC_OK;
 }
 
-// On failure the caller still finishes `r`.
+// The caller must finish `r` even on failure.
 static enum msc_status reader_init(struct reader *r, const char *path) {
     *r = (struct reader){0};
     MSC_TRY(msc_stream__open(&r->stream, path));
@@ -79,7 +80,7 @@ static enum msc_status reader_init(struct reader *r, const char *path) {
     if (status == MSC_OK && text[0] != '{') {
         status = MSC_FAIL(MSC_E_FORMAT,
                           "%s: byte 8: the header does not begin with '{'; this is "
-                          "no safetensors file",
+                          "not a safetensors file",
                           path);
     }
     if (status == MSC_OK) {
@@ -117,7 +118,7 @@ static enum msc_status fail_tensor(const char *path, const char *name, const cha
 static enum msc_status parse_dtype(struct entry *e, const cJSON *item, const char *path) {
     const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(item, "dtype");
     if (!cJSON_IsString(dtype)) {
-        return fail_tensor(path, e->name, "\"dtype\" is missing or no text");
+        return fail_tensor(path, e->name, "\"dtype\" is missing or not a string");
     }
     for (int i = MSC_DTYPE_NONE + 1; i < MSC_DTYPE_COUNT; i++) {
         if (strcmp(codes[i], dtype->valuestring) == 0) {
@@ -134,7 +135,7 @@ static enum msc_status parse_dtype(struct entry *e, const cJSON *item, const cha
 static enum msc_status parse_shape(struct entry *e, const cJSON *item, const char *path) {
     const cJSON *shape = cJSON_GetObjectItemCaseSensitive(item, "shape");
     if (!cJSON_IsArray(shape)) {
-        return fail_tensor(path, e->name, "\"shape\" is missing or no list");
+        return fail_tensor(path, e->name, "\"shape\" is missing or not a list");
     }
     const cJSON *dim;
     cJSON_ArrayForEach(dim, shape) {
@@ -163,7 +164,7 @@ static enum msc_status parse_place(struct entry *e, const cJSON *item, uint64_t 
     }
     if (e->begin > e->end || e->end > data_bytes) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: tensor \"%s\": data_offsets %" PRIu64 " to %" PRIu64 " lie outside "
+                        "%s: tensor \"%s\": data_offsets %" PRIu64 " to %" PRIu64 " are outside "
                         "the %" PRIu64 " bytes of elements; the file is cut off or damaged, copy "
                         "or write it again",
                         path, e->name, e->begin, e->end, data_bytes);
@@ -201,7 +202,8 @@ static int compare_entries(const void *left, const void *right) {
     return strcmp(a->name, b->name);
 }
 
-// The reference implementation also demands that tensors lie side by side from first to last byte.
+// Like the reference implementation, requires the tensors to be contiguous from the first to the
+// last byte.
 static enum msc_status check_layout(const struct entry entries[], size_t n, uint64_t data_bytes,
                                     const char *path) {
     uint64_t place = 0;
@@ -247,7 +249,7 @@ static enum msc_status list_names(const char ***out, size_t *n, struct msc_arena
     return MSC_OK;
 }
 
-// *out is freed by the caller, also on failure.
+// *out is freed by the caller, even on failure.
 static enum msc_status parse_entries(struct entry **out, size_t *out_n,
                                      const struct msc_array_pick *pick, const struct reader *r) {
     const char *path = r->stream.name;
@@ -337,8 +339,9 @@ enum msc_status msc_safetensors_metadata(char **out, const char *path, const cha
         goto out;
     }
     if (!cJSON_IsString(value)) {
-        status = MSC_FAIL(MSC_E_FORMAT, "%s: __metadata__: \"%s\" is no text; write the file again",
-                          path, key);
+        status =
+            MSC_FAIL(MSC_E_FORMAT, "%s: __metadata__: \"%s\" is not a string; write the file again",
+                     path, key);
         goto out;
     }
     char *copy = msc_strdup(value->valuestring);

@@ -1,7 +1,7 @@
 // safetensors: u64 little-endian header length, a JSON header
 // {"name": {"dtype": "F32", "shape": [..], "data_offsets": [begin, end]}, "__metadata__": {..}},
-// then the elements. Offsets are checked to lie in the file, without overlap or gap, and to fit the
-// shape.
+// then the elements. Offsets must be inside the file, match the shapes, and leave neither
+// overlaps nor gaps.
 #ifndef MSC_DATA_SAFETENSORS_H
 #define MSC_DATA_SAFETENSORS_H
 
@@ -9,13 +9,13 @@
 
 MSC_PUBLIC_BEGIN
 
-// Loads all tensors, in order of their offsets, into a zeroed list.
+// Loads all tensors, ordered by offset, into a zeroed list.
 enum msc_status msc_safetensors_load(struct msc_array_list *out, const char *path);
 // The value of one __metadata__ key; *out owned by the caller (msc_free). MSC_E_NOT_FOUND.
 enum msc_status msc_safetensors_metadata(char **out, const char *path, const char *key);
-// `metadata` holds n_metadata pairs key, value; may be NULL. The elements begin at a multiple of 64
-// bytes, tensors of wider types first, so that each is aligned to its own type without gaps (which
-// the format forbids). The same list and metadata give the same bytes. Complete or absent.
+// `metadata` holds n_metadata pairs key, value; may be NULL. The elements begin at a multiple of
+// 64 bytes and tensors of wider types come first, so that each tensor is aligned without gaps
+// (which the format forbids). The same list and metadata give the same bytes. Complete or absent.
 enum msc_status msc_safetensors_save(const char *path, const struct msc_array_list *list,
                                      const char *const (*metadata)[2], size_t n_metadata);
 

@@ -10,7 +10,7 @@
 
 #define ALIGN_BYTES 64u
 
-// Wider elements first, else as given: so every tensor is aligned to its own elements without gaps,
+// Wider elements first, otherwise in the given order: this aligns every tensor without gaps,
 // which the reference implementation refuses.
 static void order_by_width(size_t order[], const struct msc_array_form forms[], size_t n) {
     size_t k = 0;

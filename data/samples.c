@@ -16,12 +16,12 @@ static bool dims_fit(int n_dims, const int64_t expected[], const int64_t found[]
     return true;
 }
 
-// False when the shape does not fit.
+// False if the shape does not fit.
 static bool find_form(enum msc_samples_form *out, const struct msc_input_spec *spec,
                       const struct msc_array *array) {
     int n_dims = msc_array_n_dims(array);
     const int64_t *dims = msc_array_dims(array);
-    if (spec->state && n_dims == spec->n_dims) { // one for all sequences
+    if (spec->state && n_dims == spec->n_dims) { // one value for all sequences
         *out = MSC_SAMPLES_SHARED;
         return dims_fit(n_dims, spec->dims, dims);
     }
@@ -71,7 +71,7 @@ static enum msc_status check_values(const struct msc_array *converted,
     return MSC_OK;
 }
 
-// Converts `array` to the input's element type and keeps it.
+// Converts `array` to the input's element type and stores it.
 static enum msc_status add_array(struct msc_samples *samples, const struct msc_input_spec *spec,
                                  const struct msc_array *array, const char *place) {
     struct msc_array *converted = NULL;
@@ -127,7 +127,7 @@ static enum msc_status unstack(struct msc_array **out, const struct msc_array *a
                                  data ? data + (size_t)i * sample_bytes : NULL);
 }
 
-// Parts of one shape, one after the other along the first axis.
+// Joins parts of equal shape along the first axis.
 static enum msc_status join_parts(struct msc_array **out, struct msc_array *const parts[],
                                   int64_t first, int64_t count, const struct msc_input_spec *spec,
                                   const char *place) {
@@ -180,7 +180,7 @@ enum msc_status msc_samples__batch(struct msc_array **out, const struct msc_samp
 
 // ---- Sequences --------------------------------------------------------------------------------
 
-// Rows keep a first axis of 1 where the samples of other forms have their own.
+// In the form ROWS a sample keeps its first axis of 1.
 enum msc_status msc_samples__chunks(struct msc_array **out, const struct msc_samples *samples,
                                     int64_t first, int64_t count, const struct msc_input_spec *spec,
                                     const char *place) {
@@ -210,7 +210,7 @@ enum msc_status msc_samples__chunks(struct msc_array **out, const struct msc_sam
             *out = NULL;
             return MSC_FAIL(MSC_E_INVALID,
                             "%s: input \"%s\": chunk %" PRId64 " is %s, chunk %" PRId64
-                            " is %s; chunks of a sequence have one shape",
+                            " is %s; all chunks of a sequence need one shape",
                             place, spec->name, first, msc_dims_format(a, n_dims - 1, dims + 1),
                             first + i,
                             msc_dims_format(b, msc_array_n_dims(part), msc_array_dims(part)));

@@ -1,4 +1,4 @@
-// The samples of one model input as they came from a file, checked against what the model expects.
+// The samples of one model input as read from a file, checked against the model's expectations.
 // Internal to data/.
 #ifndef MSC_DATA_SAMPLES_H
 #define MSC_DATA_SAMPLES_H
@@ -8,8 +8,8 @@
 enum msc_samples_form {
     MSC_SAMPLES_ROWS,    // one array; sample i is row i and keeps a first axis of 1
     MSC_SAMPLES_STACKED, // one array; sample i is row i without the first axis
-    MSC_SAMPLES_SHARED,  // one array that every sample has in common
-    MSC_SAMPLES_PARTS,   // an array for each sample; shapes may differ
+    MSC_SAMPLES_SHARED,  // one array shared by all samples
+    MSC_SAMPLES_PARTS,   // one array per sample; shapes may differ
 };
 
 struct msc_samples {
@@ -19,27 +19,28 @@ struct msc_samples {
     size_t n_arrays, capacity;
 };
 
-// Checks and converts `array` (borrowed) for `spec`, into a zeroed *out. `place` begins the error
-// text; it is the file's name. The caller finishes *out, also on failure.
+// Checks and converts `array` (borrowed) for `spec`, into a zeroed *out. `place`, the file's
+// name, begins the error message. The caller finishes *out, even on failure.
 enum msc_status msc_samples__from_array(struct msc_samples *out, const struct msc_input_spec *spec,
                                         const struct msc_array *array, const char *place);
-// One more sample of form MSC_SAMPLES_PARTS; its shape is the input's own, with 1 sample.
+// Adds a sample of form MSC_SAMPLES_PARTS; its shape is the input's own, with 1 sample.
 enum msc_status msc_samples__add_part(struct msc_samples *samples,
                                       const struct msc_input_spec *spec,
                                       const struct msc_array *array, const char *place);
 void msc_samples__finish(struct msc_samples *samples);
 
-// Samples [first, first + count) as the input reads them. Parts of one batch must be of one shape;
-// `place` and `spec` are for the error text.
+// Samples [first, first + count) as the input reads them. Parts of one batch must have one shape;
+// `place` and `spec` are for the error message.
 enum msc_status msc_samples__batch(struct msc_array **out, const struct msc_samples *samples,
                                    int64_t first, int64_t count, const struct msc_input_spec *spec,
                                    const char *place);
 
-// The same as chunks of a sequence: [count, then a sample's own shape]; what samples share as it is.
+// The same as chunks of a sequence: [count, then a sample's own shape]; a shared array is
+// returned unchanged.
 enum msc_status msc_samples__chunks(struct msc_array **out, const struct msc_samples *samples,
                                     int64_t first, int64_t count, const struct msc_input_spec *spec,
                                     const char *place);
-// A state: what it is before sample `first`, and zeros for one that is not given.
+// A state's value before sample `first`; zeros if none is given.
 enum msc_status msc_samples__state(struct msc_array **out, const struct msc_samples *samples,
                                    int64_t first);
 enum msc_status msc_samples__zero_state(struct msc_samples *out, const struct msc_input_spec *spec);

@@ -13,7 +13,7 @@
 
 // ---- Arrays by name ---------------------------------------------------------------------------
 
-// One of NAME/0, NAME/1, ..., which hold a sample each?
+// Is the array one of NAME/0, NAME/1, ..., which hold one sample each?
 static bool is_part(const struct msc_input_spec *spec, const char *name) {
     size_t n = strlen(spec->name);
     if (strncmp(name, spec->name, n) != 0 || name[n] != '/' || name[n + 1] == '\0') {
@@ -23,7 +23,7 @@ static bool is_part(const struct msc_input_spec *spec, const char *name) {
     return number[strspn(number, "0123456789")] == '\0';
 }
 
-// Those of the inputs; and one that is alone, which may have any name.
+// Takes the arrays of the inputs, and a single array, which may have any name.
 static bool takes_array(const struct msc_array_pick *pick, const char *name) {
     const struct msc_source *source = pick->context;
     for (size_t i = 0; i < source->n_specs; i++) {
@@ -34,8 +34,8 @@ static bool takes_array(const struct msc_array_pick *pick, const char *name) {
     return pick->n_names == 1;
 }
 
-// Samples of different shapes: arrays NAME/0, NAME/1, ... to the last one. Sets *found when there
-// are any.
+// Samples of different shapes: takes arrays NAME/0, NAME/1, ... up to the last one. Sets *found
+// if there are any.
 static enum msc_status take_parts(bool *found, struct msc_samples *out,
                                   const struct msc_input_spec *spec,
                                   const struct msc_array_list *list, const char *path) {
@@ -57,8 +57,8 @@ static enum msc_status take_parts(bool *found, struct msc_samples *out,
         const struct msc_array *array = msc_array_list_find(list, msc_str_text(&name));
         if (!array) {
             status = MSC_FAIL(MSC_E_NOT_FOUND,
-                              "%s: no array \"%s\" among the %zu samples of input \"%s\", of which "
-                              "\"%s\" is one; number them from 0, without a gap or leading zeros",
+                              "%s: no array \"%s\" among the %zu samples of input \"%s\", but "
+                              "\"%s\" exists; number them from 0, without a gap or leading zeros",
                               path, msc_str_text(&name), n, spec->name, last);
             goto out;
         }
@@ -87,7 +87,7 @@ static enum msc_status fail_missing(const struct msc_input_spec *spec,
     return status;
 }
 
-// Inputs that samples are needed for.
+// The number of inputs that need samples.
 static size_t count_given(const struct msc_source *source) {
     size_t n = 0;
     for (size_t i = 0; i < source->n_specs; i++) {
@@ -150,11 +150,12 @@ static enum msc_status open_safetensors(struct msc_source *source) {
 // ---- Files and folders ------------------------------------------------------------------------
 
 static enum msc_status fail_single(const struct msc_source *source, const char *what) {
-    return MSC_FAIL(MSC_E_INVALID,
-                    "%s: the model has %zu inputs (\"%s\", \"%s\"%s), %s serves one; save a .npz "
-                    "with an array for each, named as the input",
-                    source->path, source->n_specs, source->specs[0].name, source->specs[1].name,
-                    source->n_specs > 2 ? ", ..." : "", what);
+    return MSC_FAIL(
+        MSC_E_INVALID,
+        "%s: the model has %zu inputs (\"%s\", \"%s\"%s), %s holds samples for one; save a .npz "
+        "with an array for each, named as the input",
+        source->path, source->n_specs, source->specs[0].name, source->specs[1].name,
+        source->n_specs > 2 ? ", ..." : "", what);
 }
 
 static enum msc_status open_npy(struct msc_source *source) {
@@ -210,7 +211,7 @@ static enum msc_status open_any(struct msc_source *source) {
                     source->path);
 }
 
-// Inputs agree on the number of samples; an array that all samples share goes with any number.
+// Inputs must agree on the number of samples; a shared array fits any number.
 static enum msc_status count_samples(struct msc_source *source) {
     const struct msc_input_spec *counted = NULL;
     source->n = 1;
@@ -237,7 +238,7 @@ static enum msc_status source_init(struct msc_source *source, const char *path,
                                    const struct msc_input_spec specs[], size_t n_specs) {
     *source = (struct msc_source){.path = path, .specs = specs};
     if (n_specs == 0) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: the model has no input to read samples for", path);
+        return MSC_FAIL(MSC_E_INVALID, "%s: the model has no input that needs samples", path);
     }
     for (size_t i = 0; i < n_specs; i++) {
         if (specs[i].n_dims < 0 || specs[i].n_dims >= MSC_MAX_DIMS ||
@@ -262,7 +263,7 @@ static enum msc_status source_check_count(struct msc_source *source) {
     }
     return source->n > 0
                ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID, "%s: there is no sample; save at least one", source->path);
+               : MSC_FAIL(MSC_E_INVALID, "%s: no samples; save at least one", source->path);
 }
 
 enum msc_status msc_source__open(struct msc_source *out, const struct msc_dataset_options *options,

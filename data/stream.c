@@ -37,7 +37,7 @@ void msc_stream__close(struct msc_stream *stream) {
 
 static enum msc_status fail_at_end(const struct msc_stream *stream, const char *what) {
     return MSC_FAIL(MSC_E_FORMAT,
-                    "%s: byte %" PRIu64 ": the file ends in %s; it is cut off, copy or write it "
+                    "%s: byte %" PRIu64 ": the file ends in %s; it is truncated, copy or write it "
                     "again",
                     stream->name, stream->position, what);
 }
@@ -69,8 +69,8 @@ enum msc_status msc_stream__read(struct msc_stream *stream, void *to, size_t n_b
 enum msc_status msc_stream__seek(struct msc_stream *stream, uint64_t position) {
     assert(stream->read == read_file && position <= stream->n_bytes);
     if (fseeko(stream->source, (off_t)position, SEEK_SET) != 0) {
-        return MSC_FAIL(MSC_E_IO, "%s: byte %" PRIu64 " cannot be reached: %s", stream->name,
-                        position, strerror(errno));
+        return MSC_FAIL(MSC_E_IO, "%s: byte %" PRIu64 " cannot seek: %s", stream->name, position,
+                        strerror(errno));
     }
     stream->position = position;
     return MSC_OK;

@@ -1,6 +1,5 @@
-// Bytes of a known number read in order, from a file or from a member of an archive. Nothing is
-// read beyond the end, and everything that is missing is one line that names file and place.
-// Internal to data/.
+// Reads a known number of bytes in order, from a file or from a member of an archive. Never reads
+// past the end; an error is one line with the file and the position. Internal to data/.
 //
 //     struct msc_stream stream;
 //     MSC_TRY(msc_stream__open(&stream, "weights.npy"));
@@ -15,21 +14,21 @@
 #include <stdint.h>
 
 struct msc_stream {
-    const char *name;  // begins every error text; borrowed
-    uint64_t n_bytes;  // from first to last byte
+    const char *name;  // begins every error message; borrowed
+    uint64_t n_bytes;  // total length
     uint64_t position; // of the next byte
-    // Reads up to n_bytes; 0 at the end, negative when the source cannot be read.
+    // Reads up to n_bytes; 0 at the end, negative if the source cannot be read.
     int64_t (*read)(void *source, void *to, size_t n_bytes);
     void *source;
 };
 
-// `path` is borrowed until the stream is closed. MSC_E_NOT_FOUND, MSC_E_IO (also for anything but a
-// regular file).
+// `path` is borrowed until the stream is closed. MSC_E_NOT_FOUND, or MSC_E_IO (also if it is not
+// a regular file).
 enum msc_status msc_stream__open(struct msc_stream *stream, const char *path);
 // Accepts a zeroed stream. Only for streams from msc_stream__open.
 void msc_stream__close(struct msc_stream *stream);
 
-// Exactly n_bytes, or MSC_E_FORMAT with "NAME: byte N: the file ends in WHAT ...".
+// Reads exactly n_bytes, or fails with MSC_E_FORMAT: "NAME: byte N: the file ends in WHAT ...".
 enum msc_status msc_stream__read(struct msc_stream *stream, void *to, size_t n_bytes,
                                  const char *what);
 // Only for streams from msc_stream__open; position <= n_bytes.

@@ -5,13 +5,13 @@
 #define LOCAL_BYTES 30u
 #define LOCAL_EXTRA_BYTES 20u
 #define CENTRAL_EXTRA_BYTES 28u
-#define VERSION 45u      // the first that knows 64-bit sizes
+#define VERSION 45u      // the first version with 64-bit sizes
 #define UTF8_NAME 0x800u // flag
-#define FIRST_DATE 0x21u // the first that zip knows, so that equal members give equal files
+#define FIRST_DATE 0x21u // zip's first date; a fixed date, so that equal members give equal files
 #define ELSEWHERE_16 0xffffu
-#define ELSEWHERE_32 0xffffffffu // what the field should say stands in its 64-bit form
+#define ELSEWHERE_32 0xffffffffu // the value is in the 64-bit field instead
 
-// Little-endian, the low n bytes.
+// Appends the low n bytes, little-endian.
 static void append_number(struct msc_str *out, uint64_t value, int n) {
     for (int i = 0; i < n; i++) {
         msc_str_char(out, (char)(uint8_t)(value >> (8 * i)));
@@ -22,7 +22,8 @@ uint64_t msc_zip__local_bytes(const char *name) {
     return LOCAL_BYTES + strlen(name) + LOCAL_EXTRA_BYTES;
 }
 
-// What local and central records have in common, from the version needed to the extra's length.
+// The fields shared by local and central records, from the version needed to the length of the
+// extra field.
 static void append_member(struct msc_str *out, const struct msc_zip_member *m, unsigned n_extra) {
     append_number(out, VERSION, 2);
     append_number(out, UTF8_NAME, 2);
@@ -58,7 +59,7 @@ void msc_zip__append_central(struct msc_str *out, const struct msc_zip_member *m
     append_number(out, 0, 2); // disk
     append_number(out, 0, 2); // attributes
     append_number(out, 0, 4);
-    append_number(out, ELSEWHERE_32, 4); // place
+    append_number(out, ELSEWHERE_32, 4); // offset
     msc_str_append(out, m->name);
     append_sizes(out, m, CENTRAL_EXTRA_BYTES);
     append_number(out, m->place, 8);
@@ -66,7 +67,7 @@ void msc_zip__append_central(struct msc_str *out, const struct msc_zip_member *m
 
 void msc_zip__append_end(struct msc_str *out, uint64_t n, uint64_t place, uint64_t n_bytes) {
     msc_str_append(out, "PK\6\6");
-    append_number(out, 44, 8); // bytes of this record behind this number
+    append_number(out, 44, 8); // bytes of this record after this field
     append_number(out, VERSION, 2);
     append_number(out, VERSION, 2);
     append_number(out, 0, 4); // disks

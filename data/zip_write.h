@@ -1,8 +1,8 @@
-// The records around the members of a zip archive that are stored as they are, with 64-bit sizes
+// Writes the records around the members of a zip archive without compression, with 64-bit sizes
 // throughout (PKWARE's APPNOTE 6.3: 4.3.7, 4.3.12, 4.3.14 to 4.3.16, 4.5.3). Internal to data/.
 //
-// A member is its local record, then its bytes; behind all members come their central records, then
-// the end.
+// Each member is its local record followed by its bytes. After all members come their central
+// records and the end records.
 #ifndef MSC_DATA_ZIP_WRITE_H
 #define MSC_DATA_ZIP_WRITE_H
 
@@ -15,11 +15,12 @@ struct msc_zip_member {
     uint32_t crc; // CRC-32 of its bytes
 };
 
-// Of the local record, by the name alone.
+// The length of a local record, which depends only on the name.
 uint64_t msc_zip__local_bytes(const char *name);
 void msc_zip__append_local(struct msc_str *out, const struct msc_zip_member *member);
 void msc_zip__append_central(struct msc_str *out, const struct msc_zip_member *member);
-// Of n members whose central records lie at `place` and have so many bytes.
+// Appends the end of an archive with n members, whose central records are at `place` and take
+// n_bytes.
 void msc_zip__append_end(struct msc_str *out, uint64_t n, uint64_t place, uint64_t n_bytes);
 
 #endif

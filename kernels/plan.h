@@ -1,20 +1,21 @@
-// A plan: how a bound graph runs on a backend, made once for each signature of inputs and never
-// changed by a trial. Here it is as data, for backends to read; kernels/engine/planner.h makes it.
+// A plan: how a bound graph runs on a backend. It is made once for each signature of inputs, and
+// trials never change it. This header is the data that backends read; kernels/engine/planner.h
+// makes it.
 //
 // Joints are grouped into steps: an anchor (convolution, linear layer, pooling, …) with the
-// element-wise joints that follow it, or a chain of element-wise joints alone. Inside a step
-// nothing is kept; between steps are values: a tensor in one layout. Where a step wants another
-// layout than a value has, the plan holds a reorder step; where a joint only renames (reshape of a
-// plain value) it holds an alias step.
+// element-wise joints that follow it, or a chain of only element-wise joints. Results inside a step
+// are not stored. Steps exchange values: tensors in one layout. If a step needs another layout than
+// a value has, the plan holds a reorder step; if a joint only renames (reshape of a plain value),
+// it holds an alias step.
 //
 //     values:  x(NCHW) --reorder--> x(NHWC) --conv+relu--> y(NHWC) --conv--> ...
 //
-// Lengths that depend on what joints compute (behind a NonZero, say) end the planned region: such
-// joints, and those that read them, are the plan's dynamic-shape remainder, which is run joint by
-// joint once the steps are done (kernels/engine/remainder.h). So is what has no elements.
+// Some lengths depend on computed data (those of a NonZero, say). Joints with such lengths and
+// their consumers form the plan's dynamic-shape remainder, which runs joint by joint after the
+// steps (kernels/engine/remainder.h). Joints whose tensors have no elements belong to it too.
 //
-// Quantising is not in the plan: an input of a step with a slot is quantised when a trial has an
-// edit there (kernels/engine/evaluator.h).
+// The plan does not contain quantisation: if a trial has an edit for a slot, the step input that
+// reads this slot is quantised (kernels/engine/evaluator.h).
 #ifndef MSC_KERNELS_PLAN_H
 #define MSC_KERNELS_PLAN_H
 
@@ -34,22 +35,22 @@ struct msc_value {
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
     size_t n_bytes;
-    int32_t step; // that makes it; MSC_NO_ID for graph inputs
+    int32_t step; // step that makes it; MSC_NO_ID for graph inputs
     int32_t output;
-    int32_t input; // index of the graph input it is, or MSC_NO_ID
+    int32_t input; // index of the graph input that it holds, or MSC_NO_ID
 };
 
 enum msc_step_kind {
     MSC_STEP_RUN,
-    MSC_STEP_ALIAS,   // output 0 is the bytes of input 0 under other dims
+    MSC_STEP_ALIAS,   // output 0 shares the bytes of input 0, with other dims
     MSC_STEP_REORDER, // input 0 in another layout
 };
 
 enum msc_operand_kind {
     MSC_OPERAND_NONE,   // absent
-    MSC_OPERAND_INPUT,  // index of a step input
-    MSC_OPERAND_INNER,  // output 0 of the step's joint number `index`
-    MSC_OPERAND_WEIGHT, // tensor id of a weight or of a constant's elements
+    MSC_OPERAND_INPUT,  // `index` is a step input
+    MSC_OPERAND_INNER,  // output 0 of the step's joint `index`
+    MSC_OPERAND_WEIGHT, // `index` is the tensor id of a weight or of a constant's elements
 };
 
 struct msc_operand {
@@ -67,7 +68,7 @@ struct msc_step_joint {
 
 struct msc_step {
     enum msc_step_kind kind;
-    int32_t n_joints; // 0 for a reorder; the first is the anchor, the last makes the outputs
+    int32_t n_joints; // 0 for a reorder; the first is the anchor, the last writes the outputs
     const struct msc_step_joint *joints;
     int32_t n_inputs;
     const int32_t *inputs; // value ids
@@ -77,13 +78,13 @@ struct msc_step {
     int32_t n_weight_slots;
     // Slots of the anchor's weights, then of its bias, in operand order.
     int32_t weight_slots[MSC_STEP_MAX_WEIGHTS];
-    int32_t weight_operands[MSC_STEP_MAX_WEIGHTS]; // and the operands that they are of
-    struct msc_hash hash; // of everything above that changes a bit of the outputs
+    int32_t weight_operands[MSC_STEP_MAX_WEIGHTS]; // the operand of each slot
+    struct msc_hash hash; // of all members above that affect the bits of the outputs
     double macs;          // multiply-accumulates, 0 for data movement
-    void *kernel;         // the backend's, made by prepare
+    void *kernel;         // owned by the backend, made by prepare
 };
 
-// Which of the step's weight slots an operand of the anchor is; MSC_NO_ID: none.
+// Index of an operand of the anchor among the step's weight slots; MSC_NO_ID: it is not one.
 static inline int32_t msc_step_weight_slot(const struct msc_step *s, int32_t operand) {
     for (int32_t i = 0; i < s->n_weight_slots; i++) {
         if (s->weight_operands[i] == operand) {
@@ -96,34 +97,36 @@ static inline int32_t msc_step_weight_slot(const struct msc_step *s, int32_t ope
 struct msc_plan {
     const struct msc_graph *graph; // bound; owned by the plan
     struct msc_backend *backend;   // borrowed
-    struct msc_sites sites;        // slots of the graph
-    // Slots of steps are those that edits are for.
+    struct msc_sites sites;        // slots of the bound graph
+    // Edit slots: the slots of the graph before binding. Edits and steps use their ids.
     int32_t n_slots;
-    const int32_t *slot_ids;    // [sites.n_slots] which of these each is, MSC_NO_ID: none
-    const int32_t *bound_slots; // [n_slots] the first that is it in `sites`, MSC_NO_ID: gone
-    const int32_t *parts;       // [n_joints] chunk of a sequence, all 0 where there is but one
+    const int32_t *slot_ids;    // [sites.n_slots] edit slot of each of `sites`, or MSC_NO_ID
+    const int32_t *bound_slots; // [n_slots] first of `sites` with this edit slot, or MSC_NO_ID
+    const int32_t *parts;       // [n_joints] chunk of a sequence; all 0 if there is one chunk
     int32_t n_parts;
     int32_t n_values;
     struct msc_value *values;
     int32_t n_steps;
     struct msc_step *steps; // topological order
     int32_t n_wanted;
-    const int32_t *wanted_tensors; // [n_wanted] those asked for, in the order asked
-    // What leaves the steps: plain values of the tensors asked for (MSC_NO_ID: a constant, or the
-    // remainder's), then of those that the remainder reads.
+    const int32_t *wanted_tensors; // [n_wanted] requested tensors, in the order requested
+    // Values read after the steps: plain values of the wanted tensors (MSC_NO_ID: it is a constant
+    // or made by the remainder), then values that the remainder reads.
     int32_t n_live_out;
     int32_t *live_out;          // [n_live_out]
-    int32_t *live_out_slots;    // [n_wanted] slot whose edit sinks see them under, or MSC_NO_ID
+    int32_t *live_out_slots;    // [n_wanted] slot whose edit applies when a sink reads the value,
+                                // or MSC_NO_ID
     const bool *in_remainder;   // [n_joints]
-    bool wants_remainder;       // something wanted is no live-out value
-    bool remainder_reads_slots; // the remainder's joints read through slots
-    bool *is_remainder_slot;    // [sites.n_slots] activations that no step reads: constants, too
-    bool has_remainder_slots;   // any of them
-    int32_t *slot_values;       // [sites.n_slots] value that a step reads there; MSC_NO_ID: none
+    bool wants_remainder;       // some wanted tensor is not a live-out value
+    bool remainder_reads_slots; // some joint of the remainder reads a slot
+    bool *is_remainder_slot;    // [sites.n_slots] activation slot that no step reads; constants too
+    bool has_remainder_slots;   // any of is_remainder_slot is true
+    int32_t *slot_values;       // [sites.n_slots] value that a step reads through the slot, or
+                                // MSC_NO_ID
     void *storage;
 };
 
-// A view of a value over given memory.
+// A view of a value stored at `data`.
 struct msc_view msc_plan_view(const struct msc_plan *plan, int32_t value, void *data);
 
 MSC_PUBLIC_END

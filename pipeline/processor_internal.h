@@ -151,10 +151,10 @@ enum msc_status msc_processor__check_cluster(struct msc_processor *p);
 enum msc_status msc_processor__name_files(struct msc_processor *p, struct msc_bridge *bridge);
 // Hash of an environment's library; NULL: it is none.
 enum msc_status msc_processor__hash_library(const char **out, struct msc_processor *p);
-// processor_slurm_copy.c: packs the files of jobs into an archive; what runs in a job's allocation, and on
-// its node, to take them there.
+// processor_slurm_copy.c: packs the files that workers read into an archive.
 enum msc_status msc_processor__pack_files(struct msc_processor *p, const char *archive);
-extern const char msc_processor__copy_script[], msc_processor__node_script[];
+// Text of slurm.sh, which lists its steps and their arguments: sh -c TEXT sh STEP ARGUMENT...
+extern const char msc_slurm_script[];
 enum msc_status msc_processor__open_pool(struct msc_pool **out, struct msc_processor *p);
 // processor_slurm.c: those under Slurm.
 struct msc_bridge;

@@ -27,14 +27,7 @@ static enum msc_status name_jobs(const char **out, struct msc_processor *p) {
     return *out ? MSC_OK : msc_processor__no_memory();
 }
 
-// One of several that are killed as they wait leaves its job in the queue, and one whose node is gone
-// may never end: these are looked for by their names.
-static const char *const end_slurm_jobs[] = {
-    "sh", "-c",
-    "squeue --noheader --user=\"$(id -un)\" --format='%i %j' 2>/dev/null |\n"
-    "while read -r job name; do\n"
-    "case $name in \"$1\"*) scancel --quiet \"$job\" 2>/dev/null;; esac; done",
-    "sh", NULL};
+static const char *const end_slurm_jobs[] = {"sh", "-c", msc_slurm_script, "sh", "end", NULL};
 
 // Follows what is said where a program of Slurm's is not found.
 static const char no_slurm[] =
@@ -42,17 +35,11 @@ static const char no_slurm[] =
     "them "
     "(Debian: slurm-client), or search where they are; --cluster local:N needs none of them";
 
-// Nodes that may have a job: all but those that are down or drained.
+// Number of nodes that may run a job.
 static enum msc_status count_nodes(int64_t *out, const struct msc_processor *p,
                                    const char *partition) {
-    static const char script[] = "command -v sinfo >/dev/null || { echo missing; exit 0; }\n"
-                                 "listed=$(sinfo --noheader --states=idle,alloc,mix,comp "
-                                 "--format=%D ${1:+--partition=\"$1\"}) ||\n"
-                                 "    { echo failed; exit 0; }\n"
-                                 "n=0\n"
-                                 "for some in $listed; do n=$((n + some)); done\n"
-                                 "echo $n\n";
-    const char *const argv[] = {"sh", "-c", script, "sh", partition ? partition : "", NULL};
+    const char *const argv[] = {
+        "sh", "-c", msc_slurm_script, "sh", "count", partition ? partition : "", NULL};
     struct msc_str last = {0};
     enum msc_status status = msc_process_run(&last, argv, NULL, SINFO_S, p->options.cancel, 1);
     bool is_good = status == MSC_OK && msc_parse_i64(out, msc_str_text(&last)) && *out > 0;
@@ -165,9 +152,10 @@ enum msc_status msc_processor__open_slurm(struct msc_bridge **out, struct msc_pr
     tell_allocation(p, n_workers);
     size_t n = add_request(argv, &cpus, p, c, name);
     if (o->copy_to) {
-        const char *const words[] = {"sh", "-c", msc_processor__copy_script, "sh", "", o->copy_to,
-                                     name, cpus, msc_processor__node_script};
-        *copied = (struct copied){.p = p, .archive = &argv[n + 4]};
+        const char *const words[] = {
+            "sh", "-c", msc_slurm_script, "sh", "copy", msc_slurm_script, "", o->copy_to,
+            name, cpus};
+        *copied = (struct copied){.p = p, .archive = &argv[n + 6]};
         memcpy(argv + n, words, sizeof words);
         n += sizeof words / sizeof words[0];
     }

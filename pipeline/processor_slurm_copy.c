@@ -1,5 +1,5 @@
-// Files of workers under Slurm where nodes share no path with this machine: an archive that `sbcast` takes to
-// each job's node.
+// Packs what workers under Slurm read, for nodes that share no path with this machine: an archive that `sbcast`
+// copies to the node of each job.
 #include "pipeline/processor_internal.h"
 
 #include "base/process.h"
@@ -38,21 +38,6 @@ static enum msc_status take_file(struct msc_bridge *bridge, const char *path, bo
     return MSC_OK;
 }
 
-// Everything by its absolute path; of the record, which grows, the first line.
-static const char pack_script[] = "set -e\n"
-                                  "archive=$1 record=$2\n"
-                                  "shift 2\n"
-                                  "folder=$(dirname \"$archive\")\n"
-                                  "stage=$(mktemp -d \"$folder/XXXXXX\")\n"
-                                  "trap 'rm -rf \"$stage\"' EXIT\n"
-                                  "mkdir -p \"$stage$(dirname \"$record\")\"\n"
-                                  "head -n 1 \"$record\" >\"$stage$record\"\n"
-                                  "for file; do\n"
-                                  "    mkdir -p \"$stage$(dirname \"$file\")\"\n"
-                                  "    [ -e \"$stage$file\" ] || ln -s \"$file\" \"$stage$file\"\n"
-                                  "done\n"
-                                  "tar -chf \"$archive\" -C \"$stage\" .\n";
-
 enum msc_status msc_processor__pack_files(struct msc_processor *p, const char *archive) {
     static const struct msc_bridge_def def = {.file = take_file};
     static const char *const nothing_more[] = {NULL};
@@ -60,7 +45,7 @@ enum msc_status msc_processor__pack_files(struct msc_processor *p, const char *a
     MSC_TRY(msc_processor__name_files(p, &list.bridge));
     const char **argv = msc_arena_array(&p->arena, list.n + 8, sizeof *argv);
     MSC_TRY(argv ? MSC_OK : msc_processor__no_memory());
-    const char *const words[] = {"sh", "-c", pack_script, "sh", archive, list.record};
+    const char *const words[] = {"sh", "-c", msc_slurm_script, "sh", "pack", archive, list.record};
     memcpy(argv, words, sizeof words);
     if (list.n > 0) {
         memcpy(argv + sizeof words / sizeof words[0], list.paths, list.n * sizeof *argv);
@@ -71,41 +56,3 @@ enum msc_status msc_processor__pack_files(struct msc_processor *p, const char *a
                : msc_status_prefix(
                      status, "--copy-to: files for the nodes cannot be packed into %s", archive);
 }
-
-// What goes wrong is told in the worker's place: its first line says no more than that it is there. $1: what.
-#define SAY_NO                                                                                     \
-    "no() {\n"                                                                                     \
-    "    echo '{\"beat\":1}'\n"                                                                    \
-    "    text=$(printf '%s' \"$1\" | tr '\\n\\t' '  ' | sed 's/[\\\\\"]/\\\\&/g')\n"               \
-    "    printf '{\"error\":\"--copy-to: %s\"}\\n' \"$text\"\n"                                    \
-    "    exit 1\n"                                                                                 \
-    "}\n"
-
-// In a job's allocation, on this machine. What sbcast writes is its own cause.
-const char msc_processor__copy_script[] =
-    SAY_NO "archive=$1 folder=$2 name=$3 cpus=$4 on_node=$5\n"
-           "shift 5\n"
-           "where=\"node ${SLURM_JOB_NODELIST:-of job $SLURM_JOB_ID}\"\n"
-           "why=$(sbcast --force \"$archive\" \"$folder/$name$SLURM_JOB_ID.tar\" 2>&1) ||\n"
-           "    no \"the files cannot be copied to $folder on $where: is that folder there, is it "
-           "yours, and has \\\n"
-           "it room? ($why)\"\n"
-           "exec srun --quiet --nodes=1 --ntasks=1 ${cpus:+\"$cpus\"} \\\n"
-           "    sh -c \"$on_node\" sh \"$folder\" \"$name\" \"$@\"\n";
-
-// On its node, which loses what nobody has looked at for a week, unless a job still runs in it: that holds a lock
-// on its folder, whatever the age that its archive gives to that.
-const char msc_processor__node_script[] =
-    SAY_NO "folder=$1 root=$1/$2$SLURM_JOB_ID\n"
-           "shift 2\n"
-           "where=\"node ${SLURMD_NODENAME:-$(uname -n)}\"\n"
-           "find \"$folder\" -maxdepth 1 -name 'mscgym-*' -user \"$(id -un)\" -mtime +7 \\\n"
-           "    -exec flock --nonblock {} rm -rf {} \\; 2>/dev/null\n"
-           "trap 'trap \"\" HUP INT TERM; rm -rf \"$root\" \"$root.tar\"' EXIT\n"
-           "trap 'exit 1' HUP INT TERM\n"
-           "why=$(mkdir -m 700 \"$root\" 2>&1) || no \"$root cannot be made on $where ($why)\"\n"
-           "exec 9<\"$root\" && flock 9 || no \"$root cannot be locked on $where\"\n"
-           "why=$(tar -xf \"$root.tar\" -C \"$root\" 2>&1) || no \"the files cannot be unpacked in "
-           "$root on $where ($why)\"\n"
-           "rm -f \"$root.tar\"\n"
-           "MSCGYM_NODE_ROOT=$root \"$@\"\n";

@@ -10,15 +10,15 @@
 #define DEFAULT_KEEP 0.5
 #define DEFAULT_MARGIN 1.5
 #define LEAST_BATCHES 4
-// What is supposed before the first trials: that of single batches factors spread so far, which
-// counts as so many changes.
+// Prior before the first trials: the standard deviation of single-batch factors, with the weight
+// of this many observed changes.
 #define FIRST_SPREAD 0.3
 #define FIRST_CHANGES 4
-// A sum that says less exactly what the whole will be ends no trial before the last rung: agents
-// learn from what it says.
+// If the standard error of a sum is larger, no trial ends before the last rung, because agents
+// learn from the estimate.
 #define ENOUGH 0.25
-// The same of trials that cannot win: what choices lose beyond the dearest plan is a small part of
-// their loss.
+// The same limit for trials that cannot win: the loss that their choices add to the baseline is a
+// small part of their total loss.
 #define ENOUGH_BEYOND 0.06
 #define MOST_MARGIN 100.0
 
@@ -31,8 +31,8 @@ static enum msc_status read_keep(struct msc_race *out, const cJSON *value, const
     return out->keep > 0.0 && out->keep < 1.0
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s: keep is the share of trials that go on after a rung, more than 0 "
-                          "and less than 1",
+                          "%s: keep must be more than 0 and less than 1: the share of trials that "
+                          "continue after a rung",
                           where);
 }
 
@@ -46,22 +46,22 @@ static enum msc_status read_margin(struct msc_race *out, const cJSON *value, dou
     return out->margin > 0.0 && out->margin <= MOST_MARGIN
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s: margin is a number of standard errors, more than 0 and at most %g, "
+                          "%s: margin must be a number of standard errors above 0 and at most %g, "
                           "or false",
                           where, MOST_MARGIN);
 }
 
-// So many batches tell as much of the whole as LEAST_BATCHES would of a set without end: their
-// variance is the same by the correction for finite populations (Cochran 1977, chapter 4). They are
-// nearly that many where there are many, and most of them where there are few.
+// The number of batches whose mean is as precise as that of LEAST_BATCHES from an infinite set,
+// by the correction for finite populations (Cochran 1977, chapter 4). It is close to
+// LEAST_BATCHES if there are many batches, and close to all of them if there are few.
 static size_t telling_batches(size_t n_batches) {
     size_t sum = LEAST_BATCHES + n_batches;
     size_t n = (LEAST_BATCHES * n_batches + sum - 1) / sum; // rounded up
     return n < n_batches / 2 ? n : n_batches / 2;
 }
 
-// Each rung has twice as many batches as the one before, up to half of all. The first has a single
-// batch, or as many as leave no more rungs than there may be; without a margin it tells enough by
+// Each rung has twice as many batches as the previous one, up to half of all. With a margin the
+// first rung is as small as the maximum number of rungs allows; without one it must be precise by
 // itself.
 static void set_default_rungs(struct msc_race *out, size_t n_batches) {
     size_t first = telling_batches(n_batches);
@@ -77,10 +77,11 @@ static void set_default_rungs(struct msc_race *out, size_t n_batches) {
 static enum msc_status fail_rungs(size_t n_batches, const char *where) {
     char most[64] = "";
     if (n_batches > 0) {
-        snprintf(most, sizeof most, ", less than the %zu that there are", n_batches);
+        snprintf(most, sizeof most, ", fewer than all %zu batches", n_batches);
     }
-    return MSC_FAIL(MSC_E_INVALID, "%s: rungs are at most %d numbers of batches in rising order%s",
-                    where, MSC_RACE_MAX_RUNGS, most);
+    return MSC_FAIL(MSC_E_INVALID,
+                    "%s: rungs must be at most %d batch counts in increasing order%s", where,
+                    MSC_RACE_MAX_RUNGS, most);
 }
 
 static enum msc_status read_rungs(struct msc_race *out, const cJSON *list, size_t n_batches,
@@ -115,8 +116,8 @@ static enum msc_status check_members(const cJSON *value, bool is_header, const c
     cJSON_ArrayForEach(member, value) {
         if (!is_key(member->string, is_header)) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "%s: there is no key \"%s\"; it has rungs, keep and margin", where,
-                            member->string);
+                            "%s: unknown key \"%s\", the known keys are rungs, keep and margin",
+                            where, member->string);
         }
     }
     return MSC_OK;
@@ -132,11 +133,11 @@ enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, s
         read_margin(out, cJSON_GetObjectItemCaseSensitive(value, "margin"), DEFAULT_MARGIN, where));
     if (n_batches == 1) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: the samples are one batch, and a race is between batches; set "
-                        "dataset.batch lower",
+                        "%s: a race needs several batches, but the samples are one batch; "
+                        "lower dataset.batch",
                         where);
     }
-    if (!rungs) { // of so many batches as are not known there are none
+    if (!rungs) { // none by default if the number of batches is unknown
         set_default_rungs(out, n_batches);
         return MSC_OK;
     }
@@ -162,7 +163,7 @@ enum msc_status msc_race_read_header(struct msc_race *out, const struct cJSON *v
     MSC_TRY(read_keep(out, cJSON_GetObjectItemCaseSensitive(value, "keep"), where));
     MSC_TRY(read_margin(out, cJSON_GetObjectItemCaseSensitive(value, "margin"), 0.0, where));
     if (out->margin > 0.0 && (out->n_batches == 0 || (double)out->n_batches != n)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: a margin needs a number of batches", where);
+        return MSC_FAIL(MSC_E_INVALID, "%s: \"margin\" needs \"batches\"", where);
     }
     return read_rungs(out, cJSON_GetObjectItemCaseSensitive(value, "rungs"), out->n_batches, where);
 }
@@ -192,7 +193,7 @@ struct cJSON *msc_race_write(const struct msc_race *race) {
     return object;
 }
 
-// ---- Who goes on ------------------------------------------------------------------------------
+// ---- Continuing ------------------------------------------------------------------------------
 
 static double race_exp(const struct msc_race *race, double x) {
     return race->version > 1 ? msc_maths_exp(x) : exp(x);
@@ -206,8 +207,8 @@ size_t msc_race_halves_from(const struct msc_race *race) {
     return race->margin > 0.0 ? telling_batches(race->n_batches) : 0;
 }
 
-// Of n trials after a rung; at least 1. Where few batches tell too little to compare trials of a
-// round that are much alike, only the margin ends any.
+// The number of n trials that continue after a rung; at least 1. If the rung's batches are too
+// few to compare similar trials, only the margin ends trials.
 static size_t count_kept(const struct msc_race *race, size_t rung, size_t n) {
     bool is_share = race->rungs[rung] >= msc_race_halves_from(race);
     return is_share ? (size_t)ceil(race->keep * (double)n) : n;
@@ -225,7 +226,7 @@ double msc_race_effort(const struct msc_race *race, size_t n, size_t n_batches) 
     return sum / ((double)n * (double)n_batches);
 }
 
-// What the variance of a mean of so many batches is of that of single ones.
+// The variance of the mean at a rung, relative to the variance of single batches.
 static double variance_share(const struct msc_race *race, size_t rung) {
     return rung < race->n_rungs ? 1.0 / race->rungs[rung] - 1.0 / (double)race->n_batches : 0.0;
 }
@@ -237,7 +238,7 @@ double msc_race_error(const struct msc_race *race, const struct msc_race_known *
     return spread * sqrt(variance_share(race, rung));
 }
 
-// What a trial's loss may have come to at a rung if it is yet to be better than the best one.
+// The largest loss at a rung that still lets a trial beat the best one.
 static double most_sum(const struct msc_race *race, const struct msc_race_known *known,
                        size_t rung) {
     double best = known->has_best ? known->best[rung] : 0.0;
@@ -264,9 +265,10 @@ size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *
     return n_going;
 }
 
-// ---- What is known ----------------------------------------------------------------------------
+// ---- Statistics -------------------------------------------------------------------------------
 
-// A line's sums at rungs, and its loss where it was measured to the end; how many they are.
+// Lists a line's sums at rungs, and its final loss if measured to the end; returns how many there
+// are.
 static size_t list_sums(double out[], const struct msc_race *race, double loss, bool is_whole,
                         const struct msc_record_line *line) {
     memcpy(out, line->rungs, line->n_rungs * sizeof *out);
@@ -275,10 +277,10 @@ static size_t list_sums(double out[], const struct msc_race *race, double loss, 
     return line->n_rungs + has_loss;
 }
 
-// The factor's logarithm as found at a rung and at the next differ by what the batches between add:
-// by how much would it between single batches? Means of ever more batches change independently of
-// one another. What breaks a bound is unlike the best; changes beside what is nearest to it are
-// kept apart.
+// Between two rungs the logarithm of a factor changes by the effect of the batches in between.
+// Scales that change to single batches; changes at successive rungs are independent. Trials that
+// break a bound behave unlike the best trial, so their changes, relative to the nearest
+// reference, are kept separately.
 static void note_changes(struct msc_race_known *known, const struct msc_race *race,
                          const double sums[], size_t n, const double reference[], bool can_win) {
     for (size_t i = 0; i + 1 < n; i++) {
@@ -292,7 +294,8 @@ static void note_changes(struct msc_race_known *known, const struct msc_race *ra
     }
 }
 
-// The best trial's sums, or a baseline's, whichever is nearest at a rung; NULL: nothing is.
+// The sums of the best trial or of a baseline, whichever is nearest at a rung; NULL if there are
+// none.
 static const double *nearest_reference(const struct msc_race_known *known,
                                        const struct msc_race *race, size_t rung, double sum) {
     const double *nearest = NULL;
@@ -352,9 +355,9 @@ void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
     note_baseline(known, race, line, sums, n);
 }
 
-// Samples differ, and they do so for all trials alike, the more so the more alike these are: so a
-// sum goes on as that of the best trial or of a baseline did, whichever is nearest. Without them
-// the ratio estimate (Cochran 1977, chapter 6).
+// Batches are hard or easy for all trials alike, most of all for similar ones. A sum is therefore
+// extrapolated as the nearest reference developed (the best trial or a baseline), or without one
+// by the ratio estimate (Cochran 1977, chapter 6).
 static double whole_over_sum(const struct msc_race_known *known, const struct msc_race *race,
                              size_t rung, double sum) {
     const double *reference = nearest_reference(known, race, rung, sum);

@@ -1,25 +1,25 @@
-// Races: trials of a round go on only while they are among its best (successive halving: Jamieson &
-// Talwalkar 2016, arXiv 1502.07943), and while they may yet be better than the best trial so far. A
-// rung is a number of batches after which the trials of a round are compared by what their losses
-// have come to, and some are let go.
+// Races: a trial of a round continues only while it is among the best of its round (successive
+// halving: Jamieson & Talwalkar 2016, arXiv 1502.07943) and may still beat the best trial so far.
+// A rung is a number of batches after which the trials of a round are compared by their losses up
+// to there, and some end.
 //
 //     struct msc_race race;
 //     MSC_TRY(msc_race_read(&race, config, n_batches, "quantize[0]"));
 //     size_t n = msc_race_going(&race, &known, 0, sums, 32, true);
 //
-// What a trial's loss and the best one's come to after the same batches differs by nearly the same
-// factor as the losses do: batches are hard or easy for both. How nearly follows from how that
-// factor changed between rungs in trials so far (paired comparisons, as those of Birattari et al.
-// 2002, F-Race). Trials that break a bound by their exact costs cannot win, and go on until what
-// they lose beyond a baseline is known.
+// At a rung, the ratio of a trial's loss to the best trial's loss is close to the ratio of their
+// final losses, because batches are hard or easy for both. How close is estimated from how that
+// ratio changed between rungs in earlier trials (paired comparisons, as in F-Race, Birattari et
+// al. 2002). Trials whose exact costs break a bound cannot win; they continue until their loss
+// relative to a baseline is known.
 #ifndef MSC_RECORDS_RACE_H
 #define MSC_RECORDS_RACE_H
 
 #include "records/record.h"
 
-// Reads `true`, or {"rungs": [batches, ...], "keep": share, "margin": errors or false}, any of
-// which may be absent, for samples in so many batches; 0: not known yet, and rungs by default are
-// left out. MSC_E_INVALID, beginning with `where`.
+// Reads `true`, or {"rungs": [batches, ...], "keep": share, "margin": errors or false} with any
+// members, for samples in n_batches batches. n_batches 0: not known yet, and default rungs are
+// left out. MSC_E_INVALID, with a message that begins with `where`.
 enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, size_t n_batches,
                               const char *where);
 // From version 2 on agents are told repeats of what was raced out as estimates, too, and not as what
@@ -31,50 +31,50 @@ enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, s
 enum msc_status msc_race_read_header(struct msc_race *out, const struct cJSON *value,
                                      const char *where);
 struct cJSON *msc_race_write(const struct msc_race *race);
-// From so many batches on a share of a round goes on, however many of it may be better than the
-// best so far.
+// From this many batches on only a share of a round continues, however many of its trials may
+// still beat the best one.
 size_t msc_race_halves_from(const struct msc_race *race);
-// What a trial of a round of n takes on average, as a part of one that is measured in full, if as
-// many go on as may: by a margin most end sooner, and those that cannot win later.
+// The mean effort of a trial in a round of n, relative to a full measurement, if as many trials
+// continue as allowed. With a margin most end sooner, but those that cannot win end later.
 double msc_race_effort(const struct msc_race *race, size_t n, size_t n_batches);
 
 #define MSC_RACE_BASELINES 4
 
-// What lines so far say of rungs.
+// Statistics of the lines so far.
 struct msc_race_known {
-    // Of those that were measured to the end: the sums of their losses over what these had come to
-    // there.
+    // Over trials measured to the end: the sum of the ratios of final loss to loss at the rung.
     double sums[MSC_RACE_MAX_RUNGS];
     size_t n[MSC_RACE_MAX_RUNGS];
-    // The best trial that meets the bounds: what its loss had come to, and the loss.
+    // The best trial that meets the bounds: its losses at the rungs, then its final loss.
     bool has_best;
     double best[MSC_RACE_MAX_RUNGS + 1];
-    // The same of the first baselines.
+    // The same for the first baselines.
     size_t n_baselines;
     double baselines[MSC_RACE_BASELINES][MSC_RACE_MAX_RUNGS + 1];
-    // Of changes of a trial's factor from rung to rung: the sum of their squares as if between
-    // single batches, and their number; of trials that break a bound, and of those that do not.
+    // Changes of a trial's log factor between rungs, scaled to single batches: the sum of their
+    // squares and their number. Index 0: trials that break a bound; 1: trials that do not.
     double squares[2];
     size_t n_squares[2];
 };
 
-// Notes a line; in the order of ids.
+// Adds a line to the statistics; call in the order of ids.
 void msc_race_note(struct msc_race_known *known, const struct msc_race *race,
                    const struct msc_goal *goal, const struct msc_record_line *line);
-// The standard error of the logarithm of a factor as found at a rung.
+// The standard error of the logarithm of a factor observed at a rung.
 double msc_race_error(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
                       bool can_win);
-// How many of n trials that came to a rung, by ascending sums, go on: those that can win, or the
-// others.
+// How many of n trials at a rung, sorted by ascending sums, continue; either those that can win,
+// or the others.
 size_t msc_race_going(const struct msc_race *race, const struct msc_race_known *known, size_t rung,
                       const double sums[], size_t n, bool can_win);
-// The trial as its agent is told it, once its round is noted: of one that was raced out the
-// objective is an estimate of the whole (docs/agents.md). `measured`: the line that it repeats, or
-// itself.
+// The trial as reported to its agent after its round. If it was eliminated early, the objective
+// is an estimate of the full loss (docs/agents.md). `measured` is the line that it repeats, or
+// the line itself.
 struct msc_trial msc_race_told(const struct msc_race_known *known, const struct msc_race *race,
                                const struct msc_goal *goal, const struct msc_record_line *line,
                                const struct msc_record_line *measured);
-// The same of a line of a record, or of one behind its last; what that repeats is in the record.
+// The same for a line of a record, or for a new line after its last; the repeated line is in the
+// record.
 struct msc_trial msc_race_told_of(const struct msc_race_known *known,
                                   const struct msc_record *record,
                                   const struct msc_record_line *line);

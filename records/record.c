@@ -1,4 +1,4 @@
-// flock is no part of POSIX.
+// POSIX does not define flock.
 #define _DEFAULT_SOURCE
 
 #include "records/record_internal.h"
@@ -27,7 +27,7 @@ enum msc_status msc_record__fail_system(const char *what, const char *path, int 
                     reason);
 }
 
-// A file that was renamed while we waited for the lock is not the one we want.
+// Opens again if the file was renamed while we waited for the lock.
 enum msc_status msc_record__open_locked(int *out, const char *path, int flags) {
     for (;;) {
         struct stat held;
@@ -195,9 +195,9 @@ static void note_committed(struct msc_record *record) {
     msc_str_clear(&record->buffer);
 }
 
-// A write that failed is taken back, and no other is tried.
+// Takes back a failed write; no further write is attempted.
 static enum msc_status fail_commit(struct msc_record *record, enum msc_status status) {
-    // What a failed truncation leaves is a torn end, which the next reader passes over.
+    // If truncation fails, the next reader skips the torn end.
     if (ftruncate(record->descriptor, (off_t)record->n_bytes) != 0) {
         record->was_cut = true;
     }
@@ -210,7 +210,9 @@ static enum msc_status fail_commit(struct msc_record *record, enum msc_status st
 enum msc_status msc_record_commit(struct msc_record *record) {
     struct msc_str *buffer = &record->buffer;
     if (record->is_broken || record->descriptor < 0) {
-        return MSC_FAIL(MSC_E_STATE, "%s: the record takes no more lines", record->path);
+        return MSC_FAIL(MSC_E_STATE,
+                        "%s: cannot append, because the record was released or a write failed",
+                        record->path);
     }
     enum msc_status status = msc_str_status(buffer);
     if (status == MSC_OK && !msc_record__is_in_place(record)) {
@@ -241,10 +243,10 @@ static enum msc_status check_record_is_free(struct msc_record *record) {
     MSC_TRY(msc_file_read(&text, &length, record->path));
     if (!msc_record__is_torn_header(text, length)) {
         bool is_record = strncmp(text, MSC_RECORD_MAGIC, strlen(MSC_RECORD_MAGIC)) == 0;
-        status = is_record ? MSC_FAIL(MSC_E_STATE, "%s: there is a record already", record->path)
+        status = is_record ? MSC_FAIL(MSC_E_STATE, "%s: a record already exists", record->path)
                            : MSC_FAIL(MSC_E_FORMAT,
-                                      "%s: the file is there and is no record; "
-                                      "name another one",
+                                      "%s: the file exists but is not a record; "
+                                      "choose another path",
                                       record->path);
     }
     msc_free(text);
@@ -263,10 +265,10 @@ enum msc_status msc_record_is_file(bool *out, const char *path) {
 
 static enum msc_status begin_record(struct msc_record *record, const struct cJSON *header) {
     MSC_TRY(check_record_is_free(record));
-    MSC_TRY(msc_record__cut_tail(record)); // what there is, is no line
+    MSC_TRY(msc_record__cut_tail(record)); // an incomplete header is not a line
     msc_record__write_header(&record->buffer, header);
     MSC_TRY(msc_str_status(&record->buffer));
-    // Read back what is written, so that a fresh record and a resumed one know the same.
+    // Reads back the written header, so that a new record is in the same state as a resumed one.
     MSC_TRY(msc_record__read_header(record, record->buffer.data, record->buffer.length - 1));
     MSC_TRY(msc_record_commit(record));
     msc_file_sync_folder(record->path);
@@ -296,7 +298,7 @@ enum msc_status msc_record_create(struct msc_record **out, const char *path,
 void msc_record__warn_cut(const struct msc_record *record) {
     if (record->was_cut) {
         msc_log(record->log, MSC_LOG_WARNING,
-                "%s: the last write was cut off; %zu complete trials are kept", record->path,
+                "%s: the last write was incomplete; keeping %zu complete trials", record->path,
                 record->n_trials);
     }
 }
@@ -351,12 +353,14 @@ void msc_record_close(struct msc_record *record) {
     msc_free(record);
 }
 
-// No write has more lines than a round, so that a reader knows what a torn one can leave.
+// A write has at most one round of lines, so a reader knows how much a torn write can leave.
 static enum msc_status make_room_for_line(struct msc_record *record) {
     size_t n_lines =
         record->n_trials - record->n_committed + record->n_segments - record->n_committed_segments;
     if (record->is_broken || record->descriptor < 0) {
-        return MSC_FAIL(MSC_E_STATE, "%s: the record takes no more lines", record->path);
+        return MSC_FAIL(MSC_E_STATE,
+                        "%s: cannot append, because the record was released or a write failed",
+                        record->path);
     }
     return n_lines >= record->parallel ? msc_record_commit(record) : MSC_OK;
 }
@@ -437,7 +441,7 @@ void msc_record__held(struct msc_record_line *out, const struct msc_record *reco
     msc_record__unpack(out, record->trials[i], id, record->space, &record->goal);
 }
 
-// Where a trial is in `trials`; SIZE_MAX: it is not held.
+// The index of a trial in `trials`; SIZE_MAX if it is not held.
 static size_t place_of(const struct msc_record *record, int64_t id) {
     if (id < 0 || (size_t)id >= record->n_trials) {
         return SIZE_MAX;

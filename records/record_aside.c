@@ -1,4 +1,4 @@
-// Giving a record another name, with what lies beside it, and its own again.
+// Renames a record together with its companion files, and undoes that.
 #include "records/record_internal.h"
 
 #include "base/file.h"
@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// Files beside a record that go with it, by what their names add to its own.
+// Suffixes of the files that are renamed with a record.
 static const char *const companions[] = {".params",      ".base.json",    ".result.json",
                                          ".rerank.json", ".distill.json", ".cut"};
 #define N_COMPANIONS (sizeof companions / sizeof companions[0])
 
-// PATH.i and its companions. A companion that is only there under the new name was moved when an
-// earlier attempt was interrupted, and takes no name away.
+// Finds a free PATH.i. A companion that exists only under the new name was moved by an earlier,
+// interrupted attempt, so it does not occupy the name.
 static enum msc_status find_free_name(const char **out, struct msc_arena *arena, const char *path) {
     for (int i = 1;; i++) {
         const char *target = msc_arena_printf(arena, "%s.%d", path, i);
@@ -49,7 +49,7 @@ static enum msc_status move_companion(struct msc_arena *arena, const char *path,
                : msc_record__fail_system("set the old record aside", from, errno);
 }
 
-// The record itself comes last: as long as it has its name, the rest can be moved after it.
+// The record is renamed last: while it has its name, an interrupted move can be resumed.
 static enum msc_status move_aside(const char **new_path, struct msc_arena *arena,
                                   const char *path) {
     const char *target = NULL;
@@ -94,7 +94,7 @@ enum msc_status msc_record_set_aside(char **new_path, const char *path, const st
     return status;
 }
 
-// What a search has begun, and not brought a trial to.
+// Removes the files of a search that recorded no trial.
 static enum msc_status remove_beginning(struct msc_arena *arena, const char *path) {
     const char *attempt = msc_arena_printf(arena, "%s.attempt", path);
     for (size_t k = 0; k < N_COMPANIONS; k++) {
@@ -112,13 +112,14 @@ static enum msc_status move_back(struct msc_arena *arena, const char *path, cons
         MSC_TRY(move_companion(arena, aside, path, companions[k]));
     }
     if (rename(aside, path) != 0) {
-        return msc_record__fail_system("give the old record its name again", aside, errno);
+        return msc_record__fail_system("restore the name of the old record", aside, errno);
     }
     msc_file_sync_folder(path);
     return MSC_OK;
 }
 
-// Lines of the record at the path: *n_asked, of those that count against a budget.
+// Counts the lines of the record at the path; *n_asked is the number that counts against a
+// budget.
 static enum msc_status count_lines(size_t *n_lines, size_t *n_asked, const char *path) {
     struct msc_record *record = NULL;
     struct msc_record_counts counts = {0};

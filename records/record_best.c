@@ -1,5 +1,5 @@
-// A record of which only the trials are held that tell what was found. They are chosen while the file is
-// read once, and then read again, each from a place near it that was noted.
+// A record that holds only its best trials, front and baselines. They are chosen while the file
+// is read once, then read again, each by seeking to a noted offset near it.
 #include "base/heap.h"
 #include "records/record_front.h"
 #include "records/record_internal.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-// So many places in the file are noted at most; the more trials, the farther they are apart.
+// The maximum number of offsets noted; with more trials they are spaced further apart.
 #define MOST_PLACES 4096
 
 struct chosen {
@@ -16,13 +16,14 @@ struct chosen {
     struct msc_record_counts *counts;
     struct msc_trial *best; // a heap of most_best at most, without choices, metrics and reason
     size_t n_best, most_best;
-    struct msc_trial best_repeat; // id -1: none; it may win where what it repeats is left out
+    struct msc_trial best_repeat; // id -1: none; it may win if the trial that it repeats is left
+                                  // out
     int64_t *retries;             // [n_baselines] the last retry of each, or -1
     struct msc_record_front front;
-    uint64_t *places; // of the trials 0, stride, 2 * stride, ...
+    uint64_t *places; // offsets of the trials 0, stride, 2 * stride, ...
     size_t n_places;
     int64_t stride;
-    int64_t *ids; // of all that are chosen
+    int64_t *ids; // of all chosen trials
     size_t n_ids;
 };
 
@@ -40,7 +41,7 @@ static void note_place(struct chosen *c, int64_t id, uint64_t place) {
             c->places[i] = c->places[2 * i];
         }
         c->n_places = MOST_PLACES / 2;
-        c->stride *= 2; // MOST_PLACES is even, so that this trial is one of the next places, too
+        c->stride *= 2; // MOST_PLACES is even, so this trial is a multiple of the new stride too
     }
     c->places[c->n_places++] = place;
 }
@@ -66,7 +67,7 @@ static enum msc_status choose_line(struct chosen *c, const struct msc_record_lin
         }
         return MSC_OK;
     }
-    // The heap's first is the one that goes.
+    // The first element of the heap is the one to replace.
     if (c->n_best < c->most_best || msc_trial_compare(&line->trial, &c->best[0]) < 0) {
         candidate = line->trial;
         candidate.proposal.choices = NULL;
@@ -154,7 +155,7 @@ static enum msc_status list_chosen(struct chosen *c) {
     return MSC_OK;
 }
 
-// Reads the chosen lines once more, into `record`.
+// Reads the chosen lines again, into `record`.
 static enum msc_status hold_lines(struct msc_record *record, const struct chosen *c,
                                   struct msc_record_scan *again) {
     const struct msc_record_line *line = NULL;
@@ -170,7 +171,7 @@ static enum msc_status hold_lines(struct msc_record *record, const struct chosen
         struct msc_record_packed *packed =
             line ? msc_record__pack(&record->trial_arena, record->space, line) : NULL;
         if (!line) {
-            return MSC_FAIL(MSC_E_IO, "%s: it changed while it was read", record->path);
+            return MSC_FAIL(MSC_E_IO, "%s: the file changed while it was read", record->path);
         }
         if (!packed) {
             return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for its best trials", record->path);

@@ -1,4 +1,4 @@
-// The canonical text of a record: what may differ from run to run taken out.
+// The canonical text of a record: everything that may differ between equal runs is removed.
 #include "base/json.h"
 #include "records/record_internal.h"
 #include "records/record_query.h"
@@ -12,11 +12,12 @@ struct canonical {
     enum msc_status (*write)(void *payload, const char *line, size_t length);
     void *payload;
     struct msc_str line;
-    int64_t *left_out; // [n_left_out], ids of plans made early, which are no part of the sequence
+    int64_t *left_out; // [n_left_out], ids of plans made early, which are not part of the
+                       // sequence
     size_t n_left_out, capacity;
 };
 
-// Objects called `budget` may differ between launches, wherever they are.
+// Removes objects called `budget` at any depth, since they may differ between launches.
 static void strip_budgets(cJSON *value) {
     cJSON *next = NULL;
     for (cJSON *item = value->child; item; item = next) {
@@ -29,7 +30,7 @@ static void strip_budgets(cJSON *value) {
     }
 }
 
-// Where a text is in another, or its end. Neither ends in a zero.
+// The position of a text in another, or its end. Neither contains NUL.
 static const char *find(const char *at, const char *end, const char *what) {
     size_t n = strlen(what);
     for (; (size_t)(end - at) >= n; at++) {
@@ -40,7 +41,7 @@ static const char *find(const char *at, const char *end, const char *what) {
     return end;
 }
 
-// The id that a trial has when those before it are not counted that were left out.
+// The id of a trial if the left-out trials before it are not counted.
 static int64_t id_in_sequence(const struct canonical *c, int64_t id) {
     size_t n = 0;
     while (n < c->n_left_out && c->left_out[n] < id) {
@@ -49,8 +50,8 @@ static int64_t id_in_sequence(const struct canonical *c, int64_t id) {
     return id - (int64_t)n;
 }
 
-// Appends a line with its ids as they are in the sequence. In a string a quote has a backslash before it, so
-// that none is taken for a key.
+// Appends a line with ids renumbered to the sequence. In a JSON string every quote has a
+// backslash before it, so a key cannot match inside one.
 static void append_in_sequence(struct canonical *c, const char *body, size_t n_body) {
     static const char *const keys[] = {
         ",\"id\":", ",\"first\":", ",\"parent\":", ",\"repeat_of\":", ",\"retry_of\":"};
@@ -86,7 +87,7 @@ static enum msc_status write_canonical_body(struct canonical *c, const char *bod
     return c->write(c->payload, c->line.data, c->line.length);
 }
 
-// The text of a header without what may differ, up to its last brace.
+// Writes the header without the members that may differ, up to its last brace.
 static enum msc_status write_header_identity(struct msc_str *out, cJSON *header) {
     cJSON_DeleteItemFromObjectCaseSensitive(header, "measured");
     strip_budgets(header);
@@ -140,7 +141,7 @@ static enum msc_status write_canonical_header(struct canonical *c, const char *l
     return status;
 }
 
-// Up to n_good, which was read before.
+// Writes lines up to offset n_good, which was determined before.
 static enum msc_status write_canonical_lines(struct canonical *c, struct msc_record_reader *reader,
                                              uint64_t n_good, const char *path) {
     const char *line = NULL;
@@ -149,7 +150,7 @@ static enum msc_status write_canonical_lines(struct canonical *c, struct msc_rec
     while (reader->offset < n_good) {
         MSC_TRY(msc_record__reader_next(&line, &length, reader));
         if (!line || !msc_record__check_line(&n_body, line, length)) {
-            return MSC_FAIL(MSC_E_IO, "%s: it changed while it was read", path);
+            return MSC_FAIL(MSC_E_IO, "%s: the file changed while it was read", path);
         }
         bool is_header = reader->number == 1;
         if (!is_header && find(line, line + n_body, MSC_RECORD_ASSEMBLED) < line + n_body) {
@@ -170,7 +171,7 @@ enum msc_status msc_record_canonical(const char *path, const struct msc_log *log
     struct canonical c = {.write = write, .payload = payload};
     struct msc_record_reader reader = {0};
     uint64_t n_good = 0;
-    // That checks every line and finds where the good part ends.
+    // Checks every line and finds the end of the valid part.
     MSC_TRY(msc_record_check(&n_good, path, log));
     MSC_TRY_OUT(msc_record__reader_open(&reader, path));
     status = write_canonical_lines(&c, &reader, n_good, path);

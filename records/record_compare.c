@@ -1,4 +1,4 @@
-// Whether a record was made by the same configuration: two JSON trees walked side by side.
+// Checks whether a record has the same configuration, by comparing two JSON trees.
 #include "base/json.h"
 #include "base/str.h"
 #include "records/record_header.h"
@@ -7,13 +7,13 @@
 #include <string.h>
 
 #define MAX_PATH_TEXT 512
-// Longer values are cut in the error text.
+// Longer values are truncated in the error message.
 #define MAX_VALUE_TEXT 60
 
 struct comparison {
     const char *file;
-    const char *const *free_keys; // of config
-    const char *programs[2];      // that wrote it, and this one
+    const char *const *free_keys; // of config; they may differ
+    const char *programs[2];      // that wrote the record, and this one
     char path[MAX_PATH_TEXT];
 };
 
@@ -30,14 +30,14 @@ static void describe_value(char out[MAX_VALUE_TEXT + 4], const cJSON *value) {
     msc_str_finish(&text);
 }
 
-// What to look for where a hash differs, which nobody can set back.
+// A hash that differs cannot simply be set back, so the message suggests likely causes.
 static enum msc_status fail_graph(const struct comparison *c, const char *stored,
                                   const char *wanted) {
     return MSC_FAIL(MSC_E_STATE,
                     "%s: it is the record of another search: %s is %s there and %s here: the model "
-                    "is another, or another version of the program read it, which may fold "
-                    "constants otherwise (%s there, %s here); put that back, name another record, "
-                    "or start afresh with --restart",
+                    "differs, or another version of the program read it and folded constants "
+                    "differently (%s there, %s here); restore that, name another record, or start "
+                    "afresh with --restart",
                     c->file, c->path, stored, wanted, c->programs[0], c->programs[1]);
 }
 
@@ -65,7 +65,7 @@ static bool is_listed(const char *const list[], const char *key) {
     return false;
 }
 
-// Is a member of config free? Its path within config must match one of the patterns.
+// May a member of config differ? Its path within config must match one of the patterns.
 static bool is_free_in_config(const struct comparison *c, const char *key) {
     static const char config[] = "config";
     char path[MAX_PATH_TEXT];
@@ -82,7 +82,7 @@ static bool is_free_in_config(const struct comparison *c, const char *key) {
     return false;
 }
 
-// Members that may differ between launches of one search. `stored` or `wanted` may be NULL.
+// May a member differ between launches of one search? `stored` or `wanted` may be NULL.
 static bool is_free_key(const struct comparison *c, const char *key, const cJSON *stored,
                         const cJSON *wanted) {
     static const char *const top[] = {"schema",   "program",  "numerics",

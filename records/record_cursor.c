@@ -5,12 +5,12 @@
 
 #include <math.h>
 
-// So many digits always fit in 64 bits.
+// Numbers with this many digits always fit in 64 bits.
 #define MOST_DIGITS 19
-// What read_eight takes at once.
+// Digits that read_eight reads at once.
 #define EIGHT 8
 
-// Any number that a double has, digit by digit, by a copy that ends where it does.
+// Reads any other double, from a copy that ends at the number's end.
 static double read_odd_number(struct msc_record_cursor *c) {
     char text[40];
     size_t length = 0;
@@ -29,14 +29,14 @@ static bool is_number_end(const struct msc_record_cursor *c) {
     return c->at == c->end || *c->at == ',' || *c->at == '}' || *c->at == ']';
 }
 
-// Eight digits as one number; false where one of them is none. The first stands in the lowest byte:
-// neighbours are joined to numbers of two digits, these to numbers of four, these to the whole.
+// Reads eight digits as one number; false if one is not a digit. The first digit is in the lowest
+// byte. Pairs are combined to numbers of two digits, these to four, these to eight.
 static bool read_eight(uint64_t *out, const char *text) {
     const unsigned char *b = (const unsigned char *)text;
     uint64_t x = b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 |
                  (uint64_t)b[4] << 32 | (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 |
                  (uint64_t)b[7] << 56;
-    // '0' to '9' are 0x30 to 0x39: the high halves are 3, also of each six further on.
+    // '0' to '9' are 0x30 to 0x39: the high half is 3, and still 3 after adding six.
     const uint64_t high_halves = UINT64_C(0xF0F0F0F0F0F0F0F0);
     const uint64_t threes = '0' * UINT64_C(0x0101010101010101);
     if ((x & high_halves) != threes ||
@@ -53,7 +53,7 @@ static bool read_eight(uint64_t *out, const char *text) {
 struct digits {
     uint64_t mantissa;
     size_t n;          // digits
-    size_t n_counting; // without zeros before the first other one
+    size_t n_counting; // without leading zeros
 };
 
 static void read_digits(struct digits *d, struct msc_record_cursor *c) {
@@ -81,8 +81,8 @@ static void read_digits(struct digits *d, struct msc_record_cursor *c) {
     c->at = at;
 }
 
-// Of nearly all numbers of a record the digits fit in an integer, and msc_round_decimal rounds them:
-// strtod takes half of the time that a line takes.
+// The digits of nearly all numbers in a record fit in an integer, which msc_round_decimal rounds;
+// strtod would take half of the time to read a line.
 double msc_record__read_number(struct msc_record_cursor *c) {
     unsigned digit = c->at < c->end ? (unsigned)(*c->at - '0') : 10;
     if (digit <= 9 && c->end - c->at >= 2 && (c->at[1] == ',' || c->at[1] == '}')) {

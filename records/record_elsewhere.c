@@ -1,4 +1,5 @@
-// A record whose file was removed, renamed or changed by somebody else while it was being written.
+// Saves a record whose file another program removed, renamed or changed while it was being
+// written.
 #include "records/record_internal.h"
 
 #include "base/file.h"
@@ -17,7 +18,7 @@ bool msc_record__is_in_place(const struct msc_record *record) {
            (uint64_t)named.st_size == record->n_bytes;
 }
 
-// Every line that is known, written or not.
+// Writes every known line, whether committed or not.
 static void write_whole(struct msc_str *out, const struct msc_record *record) {
     size_t next = 0;
     msc_str_append(out, record->header_line);
@@ -32,7 +33,7 @@ static void write_whole(struct msc_str *out, const struct msc_record *record) {
     }
 }
 
-// Makes and locks the first of PATH.saved.1, PATH.saved.2, ... that is not there.
+// Creates and locks the first of PATH.saved.1, PATH.saved.2, ... that does not exist.
 static enum msc_status make_free(int *descriptor, const char **path, struct msc_record *record) {
     for (int i = 1;; i++) {
         *path = msc_arena_printf(&record->arena, "%s.saved.%d", record->path, i);
@@ -80,15 +81,15 @@ enum msc_status msc_record__save_elsewhere(struct msc_record *record) {
     msc_str_finish(&text);
     if (status != MSC_OK) {
         return msc_status_prefix(status == MSC_E_NOMEM ? status : MSC_E_IO,
-                                 "%s: it was removed, renamed or changed by another program, and "
-                                 "its %zu trials cannot be written anew",
+                                 "%s: another program removed, renamed or changed the record, and "
+                                 "its %zu trials cannot be saved elsewhere",
                                  old, record->n_trials);
     }
     msc_log(record->log, MSC_LOG_ERROR,
-            "%s: it was removed, renamed or changed by another program while it was written; its "
+            "%s: another program removed, renamed or changed the record while it was written; its "
             "%zu trials are now in %s",
             old, record->n_trials, record->saved_path);
-    // What the search needs to go on can be made anew, too, or is named in the header.
+    // Best effort: the search can rebuild these files, or finds them by the header.
     if (msc_record__copy_needed(record->path, record->saved_path) != MSC_OK) {
         msc_log(record->log, MSC_LOG_WARNING, "%s", msc_status_message());
     }

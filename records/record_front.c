@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// So many are gathered before the front among them is worth finding.
+// At least this many outcomes are collected before the front is recomputed.
 #define LEAST_GATHERED 1024
 
 enum msc_status msc_record_front_offer(struct msc_record_front *front,
@@ -38,7 +38,7 @@ enum msc_status msc_record_front_offer(struct msc_record_front *front,
 enum msc_status msc_record_front_settle(struct msc_record_front *front) {
     const size_t n = front->n;
     if (n == front->n_settled) {
-        return MSC_OK; // nothing was offered since
+        return MSC_OK; // nothing was offered since the last call
     }
     struct msc_arena arena = {0};
     const struct msc_outcome **outcomes = msc_arena_array(&arena, n + 1, sizeof *outcomes);

@@ -1,4 +1,4 @@
-// The Pareto front of lines that come one by one, in memory of the front itself.
+// The Pareto front of a stream of lines, in memory proportional to the front.
 //
 //     struct msc_record_front front = {.n_objectives = goal->n_objectives};
 //     ... MSC_TRY_OUT(msc_record_front_offer(&front, line)) for each line ...
@@ -11,18 +11,18 @@
 
 MSC_PUBLIC_BEGIN
 
-struct msc_record_front { // zero-initialise but for n_objectives
+struct msc_record_front { // zero-initialise, except n_objectives
     size_t n_objectives;
     int64_t *ids;
-    struct msc_outcome *outcomes; // of ids: state and objectives; metrics and reason are not held
+    struct msc_outcome *outcomes; // of ids: only state and objectives, without metrics and reason
     size_t n, n_settled, capacity;
 };
 
-// Takes the line unless it is a repeat or left out. MSC_E_NOMEM.
+// Offers a line; repeats and lines left out are ignored. May fail with MSC_E_NOMEM.
 enum msc_status msc_record_front_offer(struct msc_record_front *front,
                                        const struct msc_record_line *line);
-// Leaves the front of what was offered, by the first objective; of equal ones the first. More may be
-// offered after it.
+// Reduces the ids to the front of everything offered, sorted by the first objective; of equal
+// outcomes the first line is kept. More lines may be offered afterwards.
 enum msc_status msc_record_front_settle(struct msc_record_front *front);
 void msc_record_front_finish(struct msc_record_front *front);
 

@@ -126,7 +126,7 @@ static enum msc_status header_fill(cJSON *header, const struct msc_record_header
     const cJSON *member = NULL;
     cJSON_ArrayForEach(member, from->more) {
         if (cJSON_GetObjectItemCaseSensitive(header, member->string)) {
-            return MSC_FAIL(MSC_E_INVALID, "header: \"%s\" is a member of its own", member->string);
+            return MSC_FAIL(MSC_E_INVALID, "header: \"%s\" is a reserved member", member->string);
         }
         MSC_TRY(header_add_copy(header, member->string, member));
     }
@@ -158,7 +158,7 @@ static enum msc_status read_texts(const char *const **out, uint32_t *n, struct m
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, array) {
         if (!cJSON_IsString(item)) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: label %zu is no text", where, i);
+            return MSC_FAIL(MSC_E_FORMAT, "%s: label %zu is not a string", where, i);
         }
         texts[i++] = item->valuestring;
     }
@@ -286,7 +286,7 @@ static enum msc_status read_metric_index(int *out, const struct msc_space *space
     const char *name = NULL;
     MSC_TRY(msc_json_get_text(&name, object, "metric", where));
     *out = msc_space_find_metric(space, name);
-    return *out >= 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: there is no metric %s", where, name);
+    return *out >= 0 ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: unknown metric %s", where, name);
 }
 
 static enum msc_status header_read_limit(double *out, const cJSON *object, const char *key,
@@ -306,7 +306,7 @@ enum msc_status msc_record_header_race(struct msc_race *out, const struct cJSON 
     }
     return msc_race_read_header(out, value, where) == MSC_OK
                ? MSC_OK
-               : MSC_FAIL(MSC_E_FORMAT, "%s: \"race\" of the header is of another form", where);
+               : MSC_FAIL(MSC_E_FORMAT, "%s: \"race\" of the header is malformed", where);
 }
 
 enum msc_status msc_record_header_goal(struct msc_goal *out, const struct msc_space *space,

@@ -1,4 +1,5 @@
-// The header line: what it says of the space and the goal, and whether it fits a configuration.
+// The header line: creates it, reads space and goal from it, and compares it with a
+// configuration.
 #ifndef MSC_RECORDS_RECORD_HEADER_H
 #define MSC_RECORDS_RECORD_HEADER_H
 
@@ -30,15 +31,16 @@ struct msc_record_header {
 // *out is owned by the caller (cJSON_Delete); everything in it is a copy.
 enum msc_status msc_record_header_create(struct cJSON **out, const struct msc_record_header *from);
 
-// MSC_E_STATE, naming the first field that differs and both values. `schema`, `program`, `numerics`,
-// `measured`, `sameness`, every object called `budget`, and the members of `config` whose path in it matches
-// one of `free_keys` ("log_file", "dataset.inputs", "*.record"; NULL-terminated, may be NULL) may
-// differ; so may hashes known to one side only.
+// MSC_E_STATE if the headers differ; the message names the first field that differs and both
+// values. These may differ: `schema`, `program`, `numerics`, `measured`, `sameness`, every object
+// called `budget`, hashes that only one side has, and members of `config` whose path in it
+// matches one of `free_keys` ("log_file", "dataset.inputs", "*.record"; NULL-terminated, may be
+// NULL).
 enum msc_status msc_record_header_compare(const struct cJSON *stored, const struct cJSON *wanted,
                                           const char *const free_keys[], const char *path);
 
-// Space (without costs and features) and goal as the header tells them, in the arena. `where`
-// begins the error text (MSC_E_FORMAT).
+// Reads space (without costs and features) and goal from the header, into the arena. `where`
+// begins the error message (MSC_E_FORMAT).
 enum msc_status msc_record_header_space(struct msc_space **out, struct msc_arena *arena,
                                         const struct cJSON *header, const char *where);
 enum msc_status msc_record_header_race(struct msc_race *out, const struct cJSON *header,

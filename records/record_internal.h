@@ -1,4 +1,4 @@
-// The inside of a record, shared by the files of this folder.
+// Internal to records/: the record struct, and functions shared by the files of this folder.
 #ifndef MSC_RECORDS_RECORD_INTERNAL_H
 #define MSC_RECORDS_RECORD_INTERNAL_H
 
@@ -8,11 +8,11 @@
 
 // The first schema whose lines have a sum over `measured`.
 #define MSC_RECORD_SCHEMA_SUM 2
-// Of ,"checksum":"<32 digits>"
+// Length of ,"checksum":"<32 digits>"
 #define MSC_RECORD_CHECKSUM_BYTES 46
-// What makes a file a record: its first line begins with this.
+// The first line of every record begins with this.
 #define MSC_RECORD_MAGIC "{\"kind\":\"header\""
-// What a trial line says of a plan that the agent made early.
+// Marks the trial line of a plan that the agent assembled early.
 #define MSC_RECORD_ASSEMBLED ",\"assembled\":true"
 
 struct msc_record_reader;
@@ -27,34 +27,35 @@ struct msc_record_key { // "name": with quotes, escapes and colon
 
 struct msc_record {
     char *path;
-    int descriptor; // of the locked file; -1 when reading or released
+    int descriptor; // of the locked file; -1 if reading or released
     const struct msc_log *log;
-    const char *saved_path; // where it is written since another program touched it, or NULL
+    const char *saved_path; // path of the saved copy after another program touched the file, or
+                            // NULL
     struct cJSON *header;
     const char *header_line; // with its newline
     int schema;
-    struct msc_arena arena; // of everything the header tells
+    struct msc_arena arena; // memory of everything read from the header
     struct msc_space *space;
     struct msc_race race;
     struct msc_goal goal;
     const struct msc_record_key *keys;   // [n_metrics]
     const struct msc_record_key *labels; // [n_baselines], JSON texts without colon
     uint32_t *scratch;                   // [n_tasks]
-    // The line last read; what it points to is here, too.
+    // The line last read; its pointers refer to the following members.
     struct msc_record_line line;
     double line_metrics[MSC_MAX_METRICS];
     char line_reason[MSC_REASON_BYTES];
-    const char *numerics; // of the header
+    const char *numerics; // from the header
     uint64_t seed;
     uint32_t parallel;
-    struct msc_record_packed **trials; // by id, or where few are held, those of `held`
+    struct msc_record_packed **trials; // by id, or if only some are held, in the order of `held`
     size_t n_trials;
-    int64_t *held; // ids in order, where not all are held; else NULL
+    int64_t *held; // sorted ids if only some trials are held, else NULL
     size_t n_held;
-    struct msc_record_counts *counts; // of all, where not all are held
+    struct msc_record_counts *counts; // over all trials, if only some are held; else NULL
     size_t n_committed;
     size_t trials_capacity;
-    struct msc_arena trial_arena; // of what they point to
+    struct msc_arena trial_arena; // memory of the trials
     struct msc_record_segment *segments;
     size_t n_segments;
     size_t n_committed_segments;
@@ -84,30 +85,30 @@ void msc_record__write_trial(struct msc_str *out, const struct msc_record *recor
 void msc_record__write_segment(struct msc_str *out, int schema,
                                const struct msc_record_segment *segment);
 
-// record_sum.c. Appends the checksum of what stands in `out` from `begin` on.
+// record_sum.c. Appends the checksum of the bytes of `out` from `begin` on.
 void msc_record__write_checksum(struct msc_str *out, size_t begin);
-// Ends `measured` (with the sum that the schema asks for), the line and its newline.
+// Ends `measured` (with a sum if the schema has one) and the line.
 void msc_record__write_end(struct msc_str *out, size_t begin, int schema);
 
-// True when the checksum fits; *n_body is the length of what it covers. `line` has no newline.
+// True if the checksum matches; *n_body is the length that it covers. `line` has no newline.
 bool msc_record__check_line(size_t *n_body, const char *line, size_t length);
-// True when the line ends as it should and its sum, if it has one, fits; *n_measured is the length
-// of what that covers.
+// True if the line ends correctly and its sum, if it has one, matches; *n_measured is the length
+// that the sum covers.
 bool msc_record__check_end(size_t *n_measured, int schema, const char *line, size_t length);
-// A header or segment without checksum and `measured`; what a search took of others stays text
-// (msc_json_parse_lists). *out is owned by the caller.
+// Parses a header or segment, without checksum and `measured`. The lists of `warm`, taken from
+// other records, stay text (msc_json_parse_lists). *out is owned by the caller.
 enum msc_status msc_record__parse_body(struct cJSON **out, const char *line, size_t n_body,
                                        const char *name);
 enum msc_record_line_kind msc_record__line_kind(const char *line, size_t length);
-// Reads the line of the next trial, whose checksum fits, into record->line. MSC_E_FORMAT without a
-// place.
+// Reads the line of the next trial, whose checksum was checked, into record->line. MSC_E_FORMAT,
+// with a message that does not name the line.
 enum msc_status msc_record__read_trial(struct msc_record *record, const char *line, size_t n_body,
                                        size_t length);
 enum msc_status msc_record__read_segment(struct msc_record *record, const char *line, size_t n_body,
                                          size_t length);
 
-// A line of which nothing is known yet. What is not counted by n_rungs is not touched: lines are read by the
-// million.
+// Resets a line before it is read. Entries beyond n_rungs are not cleared, because millions of
+// lines are read.
 static inline void msc_record__begin_line(struct msc_record_line *line) {
     line->trial.id = 0;
     line->trial.proposal = (struct msc_proposal){0};
@@ -120,42 +121,42 @@ static inline void msc_record__begin_line(struct msc_record_line *line) {
     line->is_left_out = false;
 }
 
-// record_store.c. A line as it is held, in the arena; NULL: memory is short.
+// record_store.c. Packs a line into the arena; NULL: memory is short.
 struct msc_record_packed *msc_record__pack(struct msc_arena *arena, const struct msc_space *space,
                                            const struct msc_record_line *line);
-// Choices, metrics and reason lie in what is packed.
+// Choices, metrics and reason point into `packed`.
 void msc_record__unpack(struct msc_record_line *out, struct msc_record_packed *packed, int64_t id,
                         const struct msc_space *space, const struct msc_goal *goal);
 double *msc_record__elapsed(struct msc_record_packed *packed);
 void msc_record__mark_left_out(struct msc_record_packed *packed);
-// What is measured is written with three decimal places.
+// Measured values are written with three decimal places.
 uint64_t msc_record__thousandths(double value);
-// How many are held, and the i-th of them.
+// The number of trials held, and the i-th of them.
 size_t msc_record__n_held(const struct msc_record *record);
 void msc_record__held(struct msc_record_line *out, const struct msc_record *record, size_t i);
-// record_line.c. Which uniform plan a line is of, by its ids; -1: none.
+// record_line.c. The index of the uniform plan of a line, by its ids; -1: none.
 int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line);
 
-// record_scan.c. Goes to the line of trial `id`, which begins at the offset.
+// record_scan.c. Seeks to the line of trial `id`, which begins at the offset.
 void msc_record__scan_seek(struct msc_record_scan *scan, int64_t id, uint64_t offset);
-// Where the line of the next trial, or a segment before it, begins.
+// The offset of the next trial's line, or of a segment before it.
 uint64_t msc_record__scan_offset(const struct msc_record_scan *scan);
-// Takes the record out of a scan, which then can only be closed.
+// Moves the record out of a scan, which then can only be closed.
 struct msc_record *msc_record__scan_take(struct msc_record_scan *scan);
 
-// record_measured.c. The line of this number has a damaged `measured`.
+// record_measured.c. Notes that `measured` is damaged in line number `line`.
 void msc_record__note_damage(struct msc_record *record, size_t line);
-// Once all lines are read: gives times to lines that have lost theirs, and warns.
+// After all lines are read: fills in lost times, and warns.
 enum msc_status msc_record__settle_measured(struct msc_record *record);
-void msc_record__warn_measured(const struct msc_record *record); // of damage, if there is any
+void msc_record__warn_measured(const struct msc_record *record); // of damage, if any
 void msc_record__warn_cut(const struct msc_record *record);      // of a torn end
 
-// An empty record that knows its path; close it with msc_record_close.
+// Creates an empty record with its path; close it with msc_record_close.
 enum msc_status msc_record__new(struct msc_record **out, const char *path,
                                 const struct msc_log *log);
-// Reads line 1; without its `measured` when that is damaged.
+// Reads line 1; ignores its `measured` if that is damaged.
 enum msc_status msc_record__read_header(struct msc_record *record, const char *line, size_t length);
-// Takes the header over and derives space, goal and the rest from it.
+// Takes ownership of the header and derives space, goal and the rest from it.
 enum msc_status msc_record__take_header(struct msc_record *record, struct cJSON *header);
 // Copies a line to the end of record->trials.
 enum msc_status msc_record__add_trial(struct msc_record *record,
@@ -164,34 +165,34 @@ enum msc_status msc_record__add_segment(struct msc_record *record,
                                         const struct msc_record_segment *segment);
 // Opens the file and reads its header.
 enum msc_status msc_record__open_lines(struct msc_record *record, struct msc_record_reader *reader);
-// Reads on to the next trial, whose id must be n_trials: *out is &record->line, or NULL where no line
-// counts any more, or none yet. Segments on the way are added. Sets n_bytes to the length of what
-// counts, and was_cut. What does not count must be able to be the torn end of one write.
+// Reads on to the next trial, whose id must be n_trials. *out is &record->line, or NULL if no valid
+// line follows (yet). Adds the segments on the way. Sets was_cut, and n_bytes to the length of the
+// valid part. An invalid rest must be a possible torn end of one write.
 enum msc_status msc_record__next_line(struct msc_record_line **out, struct msc_record *record,
                                       struct msc_record_reader *reader);
-// The same for a damaged record: whatever follows.
+// The same for a damaged record: any rest is accepted.
 enum msc_status msc_record__next_good(struct msc_record_line **out, struct msc_record *record,
                                       struct msc_record_reader *reader);
-// Reads the whole file; or its header alone.
+// Reads the whole file, or only its header.
 enum msc_status msc_record__load(struct msc_record *record);
 enum msc_status msc_record__load_header(struct msc_record *record);
-// Reads the longest beginning of a file that counts and sets n_bytes to its length; *out tells what
-// does not. Fails only for the header's sake, or for memory.
+// Reads the longest valid beginning of a file and sets n_bytes to its length; *out describes the
+// rest. Fails only if the header is damaged or memory is short.
 enum msc_status msc_record__load_good(struct msc_record_salvaged *out, struct msc_record *record);
-// record_salvage.c. Copies .params and .base.json, where they are, to a record of another name.
+// record_salvage.c. Copies .params and .base.json, if they exist, to the new name.
 enum msc_status msc_record__copy_needed(const char *path, const char *new_path);
-// Adds what follows n_bytes in the file to RECORD.cut, and cuts it off.
+// Appends everything after n_bytes to RECORD.cut, and cuts it off the file.
 enum msc_status msc_record__cut_tail(const struct msc_record *record);
-// record_elsewhere.c. True when the path names the file that is being written, as long as it was
-// left.
+// record_elsewhere.c. True if the path still names the file being written, at the length that we
+// left it.
 bool msc_record__is_in_place(const struct msc_record *record);
-// Writes all lines, those in the buffer as well, to a new file, which is the record from now on.
+// Writes all lines, including buffered ones, to a new file, which is the record from now on.
 enum msc_status msc_record__save_elsewhere(struct msc_record *record);
-// True when a file holds nothing but the beginning of a header line.
+// True if a file contains only the beginning of a header line.
 bool msc_record__is_torn_header(const char *text, size_t length);
-// Opens a file and takes its lock; `flags` as for open. MSC_E_STATE when it is held.
+// Opens a file and takes its lock; `flags` as for open. MSC_E_STATE if the lock is held.
 enum msc_status msc_record__open_locked(int *out, const char *path, int flags);
-// Writes and syncs. `path` is for the error text.
+// Writes and syncs. `path` is for the error message.
 enum msc_status msc_record__write_at(int descriptor, const char *data, size_t n_bytes,
                                      uint64_t offset, const char *path);
 enum msc_status msc_record__fail_system(const char *what, const char *path, int error);

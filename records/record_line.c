@@ -1,6 +1,6 @@
-// Trial, segment and header lines as text. Lines are put together by hand: a search may write a
-// hundred thousand in a second. record_sum.c has what every line ends in, record_line_read.c the way
-// back.
+// Writes trial, segment and header lines. Lines are formatted by hand, because a search may write
+// a hundred thousand per second. record_sum.c writes the end of a line; record_line_read.c reads
+// lines back.
 #include "base/clock.h"
 #include "base/json.h"
 #include "records/record_internal.h"
@@ -30,7 +30,7 @@ static void line_write_number(struct msc_str *out, double value) {
     }
 }
 
-// Room for all choices is made once; most have one digit.
+// Reserves room for all choices once; most have one digit.
 static void line_write_choices(struct msc_str *out, const uint32_t choices[], size_t n) {
     const size_t longest = sizeof "4294967295,";
     if (out->failed ||
@@ -78,7 +78,7 @@ static void line_write_metrics(struct msc_str *out, const struct msc_record *rec
     msc_str_append(out, before == '{' ? "{}" : "}");
 }
 
-// Three decimal places are plenty for what is measured, and cheap to print.
+// Three decimal places are precise enough for measured values, and fast to print.
 static void line_write_thousandths(struct msc_str *out, double value) {
     uint64_t n = msc_record__thousandths(value);
     char places[4] = {'.', (char)('0' + n / 100 % 10), (char)('0' + n / 10 % 10),

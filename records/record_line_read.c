@@ -1,4 +1,4 @@
-// Trial and segment lines read: record_line.c has how they are written.
+// Reads trial and segment lines; record_line.c writes them.
 #include "base/json.h"
 #include "records/record_cursor.h"
 #include "records/record_internal.h"
@@ -10,7 +10,8 @@ static int64_t read_optional_id(struct msc_record_cursor *c, const char *key) {
     return msc_record__accept(c, key) ? msc_record__read_i64(c) : -1;
 }
 
-// Choices of one digit, as nearly all are, with their commas, up to the last task: how many there are.
+// Reads single-digit choices (the usual case) with their commas, up to the last task; returns how
+// many.
 static size_t read_short_choices(struct msc_record_cursor *c, const struct msc_space *space,
                                  uint32_t choices[], size_t first) {
     const char *at = c->at;
@@ -59,7 +60,7 @@ static void line_read_metrics(struct msc_record_cursor *c, const struct msc_reco
 
 static void line_read_state(struct msc_record_cursor *c, struct msc_outcome *outcome) {
     char name[32] = "";
-    if (msc_record__accept(c, ",\"state\":\"complete\"")) { // as nearly always
+    if (msc_record__accept(c, ",\"state\":\"complete\"")) { // the usual case
         outcome->state = MSC_TRIAL_COMPLETE;
     } else {
         msc_record__expect(c, ",\"state\":");
@@ -90,12 +91,12 @@ static enum msc_record_warm line_read_warm(struct msc_record_cursor *c) {
     return MSC_RECORD_WARM_NONE;
 }
 
-// Number of the line that is being read.
+// The number of the line being read.
 static size_t next_line_number(const struct msc_record *record) {
     return 2 + record->n_trials + record->n_segments;
 }
 
-// A line whose `measured` is damaged still tells what it is for. Its time is not known then.
+// If `measured` is damaged, the rest of the line is still valid, but its time is unknown.
 static bool line_read_measured(const struct msc_record *record, struct msc_record_line *out,
                                const char *line, size_t n_body, size_t length) {
     struct msc_outcome *outcome = &out->trial.outcome;
@@ -118,7 +119,7 @@ static bool line_read_measured(const struct msc_record *record, struct msc_recor
     return false;
 }
 
-// The label in the line is for people: which baseline it is follows from the ids.
+// The label in the line is for people; the ids determine the baseline.
 int64_t msc_record__baseline_of(const struct msc_space *space, const struct msc_record_line *line) {
     int64_t first = line->retry_of >= 0 ? line->retry_of : line->trial.id;
     return first < (int64_t)space->n_baselines ? first : -1;
@@ -132,7 +133,7 @@ static enum msc_status check_ids(const struct msc_record *record,
                         record->n_trials);
     }
     if (line->repeat_of >= id || line->retry_of >= id || line->trial.proposal.parent >= id) {
-        return MSC_FAIL(MSC_E_FORMAT, "trial %lld refers to a later one", (long long)id);
+        return MSC_FAIL(MSC_E_FORMAT, "trial %lld refers to a later trial", (long long)id);
     }
     return MSC_OK;
 }
@@ -177,7 +178,7 @@ static void line_read_rungs(struct msc_record_cursor *c, const struct msc_record
 enum msc_status msc_record__read_trial(struct msc_record *record, const char *line, size_t n_body,
                                        size_t length) {
     struct msc_record_cursor c = {.at = line, .end = line + n_body, .is_good = true};
-    char *text = record->line_reason; // a label, then the reason
+    char *text = record->line_reason; // holds a label, then the reason
     struct msc_record_line *read = &record->line;
     msc_record__begin_line(read);
     read->trial.proposal.choices = record->scratch;
@@ -196,7 +197,7 @@ enum msc_status msc_record__read_trial(struct msc_record *record, const char *li
     line_read_outcome(&c, record, &read->trial.outcome);
     line_read_rungs(&c, record, read);
     if (!c.is_good || c.at != c.end) {
-        return MSC_FAIL(MSC_E_FORMAT, "a trial line of another form (at column %zu)",
+        return MSC_FAIL(MSC_E_FORMAT, "malformed trial line (at column %zu)",
                         (size_t)(c.at - line) + 1);
     }
     MSC_TRY(check_ids(record, read));

@@ -1,4 +1,4 @@
-// Reading a record file, and which part of it counts.
+// Reads a record file and determines its valid part.
 #include "base/file.h"
 #include "base/json.h"
 #include "base/shown.h"
@@ -18,11 +18,11 @@ enum msc_status msc_record__read_header(struct msc_record *record, const char *l
                                         size_t length) {
     size_t n_body = 0;
     if (msc_record__line_kind(line, length) != MSC_RECORD_LINE_HEADER) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: it is no record: line 1 is no header", record->path);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: not a record: line 1 is not a header", record->path);
     }
     if (!msc_record__check_line(&n_body, line, length)) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: line 1 (the header) is damaged: its checksum does not fit",
+                        "%s: line 1 (the header) is damaged: its checksum does not match",
                         record->path);
     }
     cJSON *header = NULL;
@@ -53,8 +53,8 @@ enum msc_status msc_record__open_lines(struct msc_record *record,
     MSC_TRY(msc_record__reader_next(&line, &length, reader));
     if (!line) {
         return msc_record__is_torn_header(reader->buffer + reader->at, reader->end - reader->at)
-                   ? MSC_FAIL(MSC_E_NOT_FOUND, "%s: no complete header in it yet", record->path)
-                   : MSC_FAIL(MSC_E_FORMAT, "%s: it is no record: line 1 is no header",
+                   ? MSC_FAIL(MSC_E_NOT_FOUND, "%s: it has no complete header yet", record->path)
+                   : MSC_FAIL(MSC_E_FORMAT, "%s: not a record: line 1 is not a header",
                               record->path);
     }
     MSC_TRY(msc_record__read_header(record, line, length));
@@ -62,9 +62,9 @@ enum msc_status msc_record__open_lines(struct msc_record *record,
     return MSC_OK;
 }
 
-// What does not count may be cut only where it can be the torn end of one write: no good line
-// follows, there are no more lines than a write has, and they are not all that there is. `reader` is
-// behind the first such line.
+// An invalid rest may be cut only if it can be the torn end of one write: no good line follows,
+// it has no more lines than one write, and it is not everything after the header. `reader` is
+// past its first line.
 static enum msc_status check_tail(const struct msc_record *record,
                                   struct msc_record_reader *reader) {
     const size_t number = reader->number;
@@ -84,12 +84,12 @@ static enum msc_status check_tail(const struct msc_record *record,
     } else if (number == 2) {
         snprintf(what, sizeof what, "no line after the header is good");
     } else if (n_lines > record->parallel) {
-        snprintf(what, sizeof what, "so are the %zu lines after it, more than one write had",
+        snprintf(what, sizeof what, "so are the %zu lines after it, more than one write can leave",
                  n_lines - 1);
     } else {
         return MSC_OK;
     }
-    return MSC_FAIL(MSC_E_FORMAT, "%s: line %zu is damaged (its checksum does not fit) and %s",
+    return MSC_FAIL(MSC_E_FORMAT, "%s: line %zu is damaged (its checksum does not match) and %s",
                     record->path, number, what);
 }
 
@@ -140,12 +140,12 @@ static enum msc_status next_line(struct msc_record_line **out, struct msc_record
     return MSC_OK;
 }
 
-// What is before the damage is not lost.
+// Suggests salvage, since the lines before the damage are not lost.
 static enum msc_status fail_damaged(const struct msc_record *record) {
     struct msc_str path = {0};
     msc_shown_append_path(&path, record->path);
     enum msc_status status =
-        MSC_FAIL(MSC_E_FORMAT, "%s; mscgym salvage %s -o NEW saves what is before it",
+        MSC_FAIL(MSC_E_FORMAT, "%s; mscgym salvage %s -o NEW saves the lines before it",
                  msc_status_message(), msc_str_text(&path));
     msc_str_finish(&path);
     return status;

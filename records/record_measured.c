@@ -1,4 +1,4 @@
-// Times that a damaged line has lost. It is still good for what it found, and when it was written
+// Reconstructs times that damaged lines lost. The results of such a line are intact, and its time
 // follows from the lines around it.
 #include "records/record_internal.h"
 
@@ -24,9 +24,10 @@ static bool is_in_time_order(const struct msc_record *record) {
     return true;
 }
 
-// Time never goes back from line to line. Where it does, the fewest lines whose absence mends that
-// are damaged: what stays is the longest sequence in order. `tails` has the last line of the best
-// sequence of each length, `before` the line before each line in the best one that ends with it.
+// Times never decrease from line to line. If they do, the smallest set of lines whose removal
+// restores the order is taken as damaged: the longest increasing sequence is kept. `tails` has
+// the last line of the best sequence of each length, `before` the previous line in the best
+// sequence that ends with each line.
 static void forget_disorder(struct msc_record *record, size_t tails[], size_t before[]) {
     struct msc_record_packed **trials = record->trials;
     size_t n = 0;
@@ -95,9 +96,10 @@ void msc_record__warn_measured(const struct msc_record *record) {
         if (record->n_damaged > 1) {
             snprintf(more, sizeof more, " (and in %zu more)", record->n_damaged - 1);
         }
-        msc_log(record->log, MSC_LOG_WARNING,
-                "%s: `measured` is damaged in line %zu%s: times are taken from the lines around "
-                "it, what was found is good",
-                record->path, record->first_damaged, more);
+        msc_log(
+            record->log, MSC_LOG_WARNING,
+            "%s: `measured` is damaged in line %zu%s: times are estimated from the lines around "
+            "it; the results are intact",
+            record->path, record->first_damaged, more);
     }
 }

@@ -64,7 +64,7 @@ enum msc_status msc_record_front(int64_t **ids, size_t *n, const struct msc_reco
     *n = status == MSC_OK ? front.n : 0;
     *ids = *n > 0 ? front.ids : NULL;
     if (*n > 0) {
-        front.ids = NULL; // handed over
+        front.ids = NULL; // ownership passes to the caller
     }
     msc_record_front_finish(&front);
     return status;

@@ -1,4 +1,4 @@
-// Questions to a record: the best trial, the top N, the Pareto front, the baselines, counts. And
+// Queries of a record: the best trial, the top N, the Pareto front, the baselines, counts; and
 // its canonical text, for comparing two records.
 #ifndef MSC_RECORDS_RECORD_QUERY_H
 #define MSC_RECORDS_RECORD_QUERY_H
@@ -9,18 +9,18 @@
 MSC_PUBLIC_BEGIN
 
 // The winner in the order of msc_trial_compare: feasible before infeasible, then by the first
-// objective, then by the lower id. False when no trial was complete or infeasible, or all those were
-// left out.
+// objective, then by the lower id. False if no trial is complete or infeasible, or if all of
+// those were left out.
 bool msc_record_best(struct msc_record_line *out, const struct msc_record *record);
 
-// Ids [max] of the best `max` trials, best first, repeats left out; *n is how many there are.
+// Ids [max] of the best `max` trials, best first, without repeats; *n is their number.
 void msc_record_top(int64_t ids[], size_t *n, size_t max, const struct msc_record *record);
 
-// Ids of the Pareto front among feasible trials, by the first objective; repeats and later trials
-// with equal objectives left out. *ids is owned by the caller (msc_free), NULL when empty.
+// Ids of the Pareto front among feasible trials, by the first objective, without repeats and
+// later trials of equal objectives. *ids is owned by the caller (msc_free), NULL if empty.
 enum msc_status msc_record_front(int64_t **ids, size_t *n, const struct msc_record *record);
 
-// The trial of a baseline, the latest one when it was done again; false before it was evaluated.
+// The trial of a baseline, the latest one if it was retried; false before it was evaluated.
 bool msc_record_baseline(struct msc_record_line *out, const struct msc_record *record,
                          size_t index);
 
@@ -30,22 +30,23 @@ struct msc_record_counts {
     size_t n_baselines;
     size_t n_repeats;
     size_t n_retries;
-    size_t n_told; // of other records
-    // Trials that count against budget.trials: msc_record_is_budgeted, and a plan that the agent made
-    // early, as long as nothing has come after it.
+    size_t n_told; // observed from other records
+    // Trials that count against budget.trials: those with msc_record_is_budgeted, and a plan
+    // assembled early if it is the last line.
     size_t n_budgeted;
-    bool ends_assembled; // with such a plan
-    size_t n_evaluated;  // and timed
+    bool ends_assembled; // the last line is such a plan
+    size_t n_evaluated;  // evaluated and timed
     double elapsed_s;
-    double reuse_sum, reuse_ratio; // the same, and its mean
+    double reuse_sum, reuse_ratio; // the same for reuse, and its mean
 };
 void msc_record_count(struct msc_record_counts *out, const struct msc_record *record);
-// Adds a line to counts that begin as zero.
+// Adds a line to counts, which start at zero.
 void msc_record_count_line(struct msc_record_counts *counts, const struct msc_record_line *line);
 
-// Calls `write` with each line of a record file without `measured` and, in the header, without
-// objects called `budget`, and leaves out plans made early, which ids then do not count; the checksum is that of what is printed. Two searches that agree give
-// equal text. `line` has no newline. What does not count at the end is warned of in `log`.
+// Calls `write` with each line of a record in canonical form: without `measured`, without objects
+// called `budget` in the header, without plans assembled early (ids skip them), and with the
+// checksum of the result. Two equal searches give equal text. `line` has no newline. A torn end
+// is reported as a warning in `log`.
 enum msc_status msc_record_canonical(const char *path, const struct msc_log *log,
                                      enum msc_status (*write)(void *payload, const char *line,
                                                               size_t length),
@@ -53,7 +54,7 @@ enum msc_status msc_record_canonical(const char *path, const struct msc_log *log
 // The checksum of a trial's line.
 enum msc_status msc_record_checksum(struct msc_hash *out, const struct msc_record *record,
                                     int64_t id);
-// What a record is the record of: the checksum of the first line of its canonical text.
+// Identifies a record: the checksum of the first line of its canonical text.
 enum msc_status msc_record_identity(struct msc_hash *out, const struct msc_record *record);
 
 MSC_PUBLIC_END

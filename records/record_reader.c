@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// What is read at once: long enough that calls cost nothing, short enough for the cache.
+// Bytes per read: large enough to amortise calls, small enough for the cache.
 #define READ_BYTES ((size_t)256 << 10)
 
 enum msc_status msc_record__reader_open(struct msc_record_reader *reader, const char *path) {
@@ -17,7 +17,7 @@ enum msc_status msc_record__reader_open(struct msc_record_reader *reader, const 
     return MSC_OK;
 }
 
-// Reads more behind what is there. *n is 0 at the end of the file.
+// Reads more bytes after the buffered ones. *n is 0 at the end of the file.
 static enum msc_status reader_fill(size_t *n, struct msc_record_reader *reader) {
     size_t n_kept = reader->end - reader->at;
     if (reader->at > 0) {

@@ -1,4 +1,5 @@
-// The lines of a file that another process may be writing, in memory of the longest line.
+// Reads the lines of a file that another process may be writing; memory is bounded by the longest
+// line.
 #ifndef MSC_RECORDS_RECORD_READER_H
 #define MSC_RECORDS_RECORD_READER_H
 
@@ -8,22 +9,22 @@
 #include <stdint.h>
 
 struct msc_record_reader { // zero-initialise
-    const char *path;      // borrowed, for error texts
+    const char *path;      // borrowed, for error messages
     int descriptor;        // valid while path is not NULL
     char *buffer;
     size_t capacity;
-    size_t at, end;  // what is read and not yet returned
+    size_t at, end;  // range of buffered bytes not yet returned
     uint64_t offset; // of buffer[at] in the file
     size_t number;   // of the line last returned, from 1
 };
 
 // MSC_E_NOT_FOUND: there is no such file.
 enum msc_status msc_record__reader_open(struct msc_record_reader *reader, const char *path);
-// The next line that ends in a newline, without it, borrowed until the next call. NULL: there is none
-// yet; what stands there without a newline is buffer[at] to buffer[end].
+// The next complete line, without its newline, borrowed until the next call. NULL if there is
+// none yet; an incomplete line is in buffer[at] to buffer[end].
 enum msc_status msc_record__reader_next(const char **line, size_t *length,
                                         struct msc_record_reader *reader);
-// Goes to the line with this number, which begins at the offset.
+// Seeks to the line with this number, which begins at the offset.
 void msc_record__reader_seek(struct msc_record_reader *reader, uint64_t offset, size_t number);
 void msc_record__reader_close(struct msc_record_reader *reader); // accepts a zeroed one
 

@@ -1,4 +1,4 @@
-// Damaged records: the torn end that is cut, and what can be saved of the rest.
+// Damaged records: cuts the torn end, and saves what is valid.
 #include "records/record_internal.h"
 
 #include "base/file.h"
@@ -8,7 +8,7 @@
 
 // ---- The torn end -----------------------------------------------------------------------------
 
-// Adds a text to a file, which then ends in a newline.
+// Appends a text to a file and ensures a newline at its end.
 static enum msc_status append_to_file(const char *path, const char *text, size_t length) {
     struct msc_str whole = {0};
     char *old = NULL;
@@ -44,7 +44,7 @@ enum msc_status msc_record__cut_tail(const struct msc_record *record) {
         status = append_to_file(path, (const char *)text + n_good, length - n_good);
         if (status != MSC_OK) {
             status = msc_status_prefix(
-                status, "%s: its damaged end cannot be kept, so it is not cut", record->path);
+                status, "%s: its damaged end cannot be saved, so it is not cut off", record->path);
             goto out;
         }
         msc_log(record->log, MSC_LOG_WARNING, "%s: its damaged end is kept in %s", record->path,
@@ -64,11 +64,10 @@ out:
 static enum msc_status check_name_is_free(const char *path) {
     return !msc_file_exists(path)
                ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID, "%s: there is such a file already; name another one",
-                          path);
+               : MSC_FAIL(MSC_E_INVALID, "%s: the file already exists; choose another path", path);
 }
 
-// What a search needs to go on.
+// Files that a search needs to continue.
 static const char *const needed[] = {".params", ".base.json"};
 
 static enum msc_status copy_companion(struct msc_arena *arena, const char *path,
@@ -100,7 +99,7 @@ enum msc_status msc_record__copy_needed(const char *path, const char *new_path) 
     return status;
 }
 
-// The record comes last: with it, all is there.
+// The record is written last, so that its existence means that everything is there.
 enum msc_status msc_record_salvage(struct msc_record_salvaged *out, const char *path,
                                    const char *new_path) {
     struct msc_record *record = NULL;
@@ -114,7 +113,7 @@ enum msc_status msc_record_salvage(struct msc_record_salvaged *out, const char *
     MSC_TRY_OUT(msc_record__copy_needed(path, new_path));
     status = record->n_bytes <= length
                  ? msc_file_write(new_path, text, (size_t)record->n_bytes)
-                 : MSC_FAIL(MSC_E_IO, "%s: it changed while it was read", path);
+                 : MSC_FAIL(MSC_E_IO, "%s: the file changed while it was read", path);
 out:
     msc_file_unmap(text, length);
     msc_record_close(record);

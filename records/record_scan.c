@@ -28,21 +28,22 @@ enum msc_status msc_record_scan_open(struct msc_record_scan **out, const char *p
     return MSC_OK;
 }
 
-// A torn end is cut off by whoever goes on, which takes nothing that counted.
+// A resumed search cuts a torn end, which removes nothing valid; any other shrinking is an error.
 static enum msc_status check_length(const struct msc_record_scan *scan) {
     struct stat now;
     return fstat(scan->reader.descriptor, &now) == 0 &&
                    (uint64_t)now.st_size < scan->record->n_bytes
-               ? MSC_FAIL(MSC_E_STATE, "%s: it was cut short while it was read", scan->record->path)
+               ? MSC_FAIL(MSC_E_STATE, "%s: the file became shorter while it was read",
+                          scan->record->path)
                : MSC_OK;
 }
 
-// Time never goes back from line to line.
+// Times never decrease from line to line.
 static void settle_time(struct msc_record_scan *scan, struct msc_record_line *line) {
     if (line->elapsed_s < scan->elapsed_s) {
         msc_record__note_damage(scan->record, msc_record_line_number(scan->record, line->trial.id));
     }
-    if (!(line->elapsed_s >= scan->elapsed_s)) { // not known, or going back
+    if (!(line->elapsed_s >= scan->elapsed_s)) { // unknown or decreasing
         line->elapsed_s = scan->elapsed_s;
     }
     scan->elapsed_s = line->elapsed_s;

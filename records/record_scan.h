@@ -1,5 +1,5 @@
-// A record read line by line, in fixed memory: for looking at a long one, and for following one that
-// a search is writing. Nothing is locked, nothing is held but the line last read.
+// Reads a record line by line in constant memory, to view a long record or to follow one that a
+// search is writing. Takes no lock and holds only the line last read.
 //
 //     struct msc_record_scan *scan;
 //     MSC_TRY(msc_record_scan_open(&scan, "a.jsonl", log));
@@ -24,19 +24,21 @@ struct msc_record_scan;
 // Reads the header. Errors as of msc_record_open. *out is owned by the caller.
 enum msc_status msc_record_scan_open(struct msc_record_scan **out, const char *path,
                                      const struct msc_log *log);
-// The next trial, borrowed until the next call; NULL where the file has no more complete lines. Then
-// it may be called again: what was appended meanwhile follows. MSC_E_FORMAT: damaged beyond a torn
-// end. MSC_E_STATE: the file has become shorter than what was read of it.
+// The next trial, borrowed until the next call. NULL if the file has no more complete lines; a
+// later call returns lines appended meanwhile. MSC_E_FORMAT: damaged beyond a torn end.
+// MSC_E_STATE: the file has become shorter than the part already read.
 enum msc_status msc_record_scan_next(const struct msc_record_line **out,
                                      struct msc_record_scan *scan);
-// What the header tells, and segments: path, space, goal, race, seed, numerics. It has no trials, but
-// msc_record_n_trials says how many were read, msc_record_n_bytes how far. Borrowed.
+// What the header and segments contain: path, space, goal, race, seed, numerics. It holds no
+// trials, but msc_record_n_trials is the number read and msc_record_n_bytes their length.
+// Borrowed.
 const struct msc_record *msc_record_scan_record(const struct msc_record_scan *scan);
-// Does the path still name the file that is read? Not where the record was set aside, say.
+// Does the path still name the file being read? False if the record was set aside, for example.
 bool msc_record_scan_is_named(const struct msc_record_scan *scan);
-// Warns of a torn end and of damaged `measured`, as msc_record_open does. Once all was read.
+// Warns of a torn end and of a damaged `measured`, as msc_record_open does. Call after the last
+// line.
 void msc_record_scan_warn(const struct msc_record_scan *scan);
-// The bytes that it holds now.
+// The bytes of memory in use.
 size_t msc_record_scan_memory(const struct msc_record_scan *scan);
 void msc_record_scan_close(struct msc_record_scan *scan); // accepts NULL
 

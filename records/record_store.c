@@ -1,11 +1,11 @@
-// Trials in memory: a line takes what it says, and no more. Most have neither bound nor parent, repeat
-// nothing and break nothing; a search may hold millions.
+// Trials in memory, packed: optional members take space only if present. Most lines have no
+// bound, parent, repeat or violation, and a search may hold millions.
 #include "records/record_internal.h"
 
 #include <math.h>
 #include <string.h>
 
-// What a line may say besides; in this order behind it.
+// Optional members of a packed line; they follow it in this order.
 enum {
     HAS_PARENT = 1 << 0,
     HAS_BOUND = 1 << 1,
@@ -18,8 +18,8 @@ enum {
     IS_ASSEMBLED = 1 << 8,
 };
 
-// Behind it: double metrics[n_metrics], what `flags` name (8 bytes each), double rungs[n_rungs],
-// uint32_t choices[n_tasks], char reason[].
+// Followed by double metrics[n_metrics], the members in `flags` (8 bytes each), double
+// rungs[n_rungs], uint32_t choices[n_tasks], char reason[].
 struct msc_record_packed {
     double elapsed_s;
     uint64_t time_us;

@@ -1,6 +1,6 @@
-// What every line ends in: ,"checksum":"<32 digits>","measured":{...,"sum":"<32 digits>"}} and a
+// The end of every line: ,"checksum":"<32 digits>","measured":{...,"sum":"<32 digits>"}} and a
 // newline. Both are XXH3-128 of the bytes before the comma; schema 1 has no sum.
-// memrchr is no part of POSIX.
+// POSIX does not define memrchr.
 #define _GNU_SOURCE
 
 #include "base/hash.h"
@@ -19,7 +19,7 @@ static const char sum_key[] = ",\"sum\":\"";
 
 _Static_assert(MSC_RECORD_CHECKSUM_BYTES == CHECKSUM_KEY_LENGTH + DIGITS + 1, "key, digits, quote");
 
-// The eight digits of 32 bits, all at once: each nibble in a byte of its own, and from 10 on letters.
+// The eight hex digits of 32 bits, computed in parallel: one nibble per byte, letters from 10 on.
 static void write_eight(char digits[8], uint32_t bits) {
     uint64_t x = bits;
     x = (x & 0xFFFF0000) << 16 | (x & 0xFFFF);
@@ -61,7 +61,7 @@ void msc_record__write_end(struct msc_str *out, size_t begin, int schema) {
     msc_str_append(out, "}}\n");
 }
 
-// True when the digits and the quote at `at` name the hash of what is before the key.
+// True if the digits and the quote at `at` are the hash of everything before the key.
 static bool is_hash(const char *digits, const char *line, size_t n_before) {
     char expected[DIGITS];
     if (digits[DIGITS] != '"') {
@@ -71,7 +71,8 @@ static bool is_hash(const char *digits, const char *line, size_t n_before) {
     return memcmp(digits, expected, DIGITS) == 0;
 }
 
-// The comma before the checksum, or NULL. Behind the checksum an object begins, as a rule the last one.
+// The comma before the checksum, or NULL. An object, usually the last one, begins after the
+// checksum.
 static const char *find_checksum(const char *line, size_t length) {
     const char *brace = memrchr(line, '{', length);
     size_t n_between = MSC_RECORD_CHECKSUM_BYTES + MEASURED_KEY_LENGTH;

@@ -9,9 +9,9 @@
 
 #define MOST_DESCRIPTORS 4096
 
-// Has the process this file open? What it has open is for its user alone to see: true where that is not
-// told. File systems may list a device of their own with a lock, so that its file is named by what is
-// open, and only looked for by its number.
+// Does the process have this file open? Only its own user may see that; true if it cannot be
+// determined. Some file systems list a different device for a lock, so the file is compared
+// through /proc/PID/fd.
 static bool may_have_open(long process, const struct stat *file) {
     bool is_told = false;
     for (int i = 0; i < MOST_DESCRIPTORS; i++) {
@@ -42,8 +42,8 @@ static size_t count_threads(long process) {
     return n;
 }
 
-// When a process began stands behind its name, which may hold anything, as the 22nd field: in ticks since the
-// system did.
+// The start time of a process is field 22, after its name, which may contain anything; in ticks
+// since boot.
 static double seconds_run(long process) {
     char text[1024];
     unsigned long long begin = 0;
@@ -67,7 +67,7 @@ static double seconds_run(long process) {
            (double)begin / (double)sysconf(_SC_CLK_TCK);
 }
 
-// A line is "1: FLOCK  ADVISORY  WRITE 1234 00:1b:5678 0 EOF"; one that waits has "->" behind "1:".
+// A line is "1: FLOCK  ADVISORY  WRITE 1234 00:1b:5678 0 EOF"; a waiting one has "->" after "1:".
 static bool read_lock(long *process, unsigned long *inode, const char *line) {
     char mode[16];
     return sscanf(line, "%*d: FLOCK %*s %15s %ld %*x:%*x:%lu", mode, process, inode) == 3 &&

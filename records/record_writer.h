@@ -1,4 +1,5 @@
-// Who writes a record now, found without touching its lock: the system lists who holds one.
+// Finds the process that is writing a record, without touching its lock: the system lists lock
+// holders.
 #ifndef MSC_RECORDS_RECORD_WRITER_H
 #define MSC_RECORDS_RECORD_WRITER_H
 
@@ -8,14 +9,14 @@
 enum msc_record_written {
     MSC_RECORD_WRITTEN_NO,
     MSC_RECORD_WRITTEN_YES,
-    MSC_RECORD_WRITTEN_UNKNOWN, // the system does not say
+    MSC_RECORD_WRITTEN_UNKNOWN, // the system does not report it
 };
 
 struct msc_record_writer {
     enum msc_record_written is_written;
-    long process;     // 0: not known
-    size_t n_threads; // of the process; 0: not known
-    double run_s;     // since the process began; NaN: not known
+    long process;     // 0: unknown
+    size_t n_threads; // of the process; 0: unknown
+    double run_s;     // since the process began; NaN: unknown
 };
 
 void msc_record_find_writer(struct msc_record_writer *out, const char *path);

@@ -53,6 +53,10 @@ def install(arguments, prefix):
     found = {}
     for name, pattern in (("include", "include"), ("program", "bin/mscgym"),
                           ("runtime", "bin/mscgym-runtime"),
+                          ("manual", "share/man/man1/mscgym.1"),
+                          ("bash", "share/bash-completion/completions/mscgym"),
+                          ("zsh", "share/zsh/site-functions/_mscgym"),
+                          ("fish", "share/fish/vendor_completions.d/mscgym.fish"),
                           ("library", "lib*/**/libmscgym.so"), ("pc", "lib*/**/mscgym.pc")):
         paths = sorted(prefix.glob(pattern))
         if not paths:

@@ -6,24 +6,25 @@
 
 #include <math.h>
 
-// Room for the products: weights are wide enough for 2^30 of a bias, rounded (tools/weight_steps.h).
+// The largest bias, in steps. Weights are widened so that a bias takes at most 2^30 steps, before
+// rounding (tools/weight_steps.h); the rest of int32 is room for the products.
 static const double most_sum = 0x1.1p30;
 
-// What a bias becomes beside an activation and a weight that are edited so.
+// The edit of a bias for one combination of edits of activation, weight and bias.
 struct made {
     const struct msc_edit *x, *w, *b; // b: NULL: the bias has its own elements
-    bool has_shift;                   // what is added behind is rounded with it
+    bool has_shift;                   // the tail's bias is rounded with it
     struct msc_edit shifted, rounded;
-    struct msc_array *elements;  // of `shifted`; NULL: it is not
-    const struct msc_edit *edit; // the first of these; NULL: neither
+    struct msc_array *elements;  // of `shifted`; NULL: not shifted
+    const struct msc_edit *edit; // the first edit of the chain; NULL: the bias is not edited
     struct made *next;
 };
 
 struct bias {
     int32_t slot, x, w; // slots of the bias, the activation and the weight of one joint
-    bool is_rounded;    // where both are integers
-    float shift;        // of its tail; 0: it has none that adds anything
-    int32_t end;        // the tensor that the tail ends in
+    bool is_rounded;    // if activation and weight are both integers
+    float shift;        // the bias of its tail; 0: none
+    int32_t end;        // the tensor at the end of the tail
     struct made *made;
 };
 
@@ -39,7 +40,7 @@ static enum msc_status no_bias_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for edits of biases");
 }
 
-// The slots of the activation and the weight that a joint multiplies; without a weight it has none.
+// Finds the slots of a joint's activation and weight. False if it has no weight.
 static bool find_factors(struct bias *b, const struct msc_sites *sites, const struct msc_joint *j) {
     b->x = b->w = MSC_NO_ID;
     for (int32_t k = 0; k < j->n_operands; k++) {
@@ -53,7 +54,7 @@ static bool find_factors(struct bias *b, const struct msc_sites *sites, const st
     return b->w != MSC_NO_ID;
 }
 
-// What a target with forms makes part of a bias where the tensor behind it is quantised.
+// Finds what a target with forms adds to a bias if the output of the joint's tail is quantised.
 static void find_shift(struct bias *out, const struct msc_bias_edits *b,
                        const struct msc_joint *j) {
     const struct msc_target *target = b->sites->scheme.target;
@@ -124,7 +125,7 @@ static const struct msc_array *bias_elements(const struct msc_bias_edits *b,
     return msc_graph_tensor(b->graph, b->sites->slots[bias->slot].tensor)->data;
 }
 
-// `shifts` NULL: the elements as they are.
+// Elements plus shifts; `shifts` NULL: the elements unchanged.
 static enum msc_status make_shifted(struct made *m, const struct msc_array *elements,
                                     const struct msc_array *shifts) {
     MSC_TRY(msc_array_create(&m->elements, MSC_DTYPE_F32, msc_array_n_dims(elements),
@@ -141,7 +142,7 @@ static enum msc_status make_shifted(struct made *m, const struct msc_array *elem
     return MSC_OK;
 }
 
-// Are the biases and the shift together integers to which products can be added?
+// Do the sums of bias and shift leave room for products in int32?
 static bool fits_shift(float shift, const struct msc_array *elements,
                        const struct msc_array *shifts, const float steps[], int32_t n) {
     const float *x = msc_array_data(elements), *by = shifts ? msc_array_data(shifts) : NULL;
@@ -198,7 +199,7 @@ static enum msc_status make_edit(struct msc_bias_edits *b, struct bias *bias, st
     return is_replaced ? make_shifted(m, elements, of_w->shifts) : MSC_OK;
 }
 
-// Is what ends a tail quantised wherever it goes?
+// Is the tensor at the end of a tail quantised in every use?
 static bool is_quantised(const struct msc_bias_edits *b, int32_t tensor,
                          const struct msc_edit *const edits[]) {
     bool is_used = false;
@@ -213,7 +214,7 @@ static bool is_quantised(const struct msc_bias_edits *b, int32_t tensor,
     return is_used;
 }
 
-// What the bias had before anything was filled in, where that is other elements; else NULL.
+// The bias's replaced elements from before the first fill; NULL if it had its own elements.
 static const struct msc_edit *elements_before(const struct bias *bias, const struct msc_edit *now) {
     for (const struct made *m = bias->made; m; m = m->next) {
         if (m->edit == now) {
@@ -227,7 +228,7 @@ enum msc_status msc_bias_edits_fill(struct msc_bias_edits *b, const struct msc_e
     for (size_t i = 0; i < b->n; i++) {
         struct bias *bias = &b->biases[i];
         const struct msc_edit *w = edits[bias->w];
-        // The activation counts only where the bias is rounded.
+        // The activation matters only if the bias is rounded.
         const struct msc_edit *x = bias->is_rounded ? edits[bias->x] : NULL;
         x = is_integer_edit(x) && is_integer_edit(w) ? x : NULL;
         if (!x && !(msc_edit_quant(w) && msc_edit_quant(w)->shifts)) {
@@ -254,7 +255,7 @@ enum msc_status msc_bias_edits_fill(struct msc_bias_edits *b, const struct msc_e
 
 // ---- Shifts -----------------------------------------------------------------------------------
 
-// Has the joint a slot of a bias with so many elements?
+// Does the joint have a bias slot with n elements?
 static bool has_bias_slot(const struct msc_graph *g, const struct msc_sites *sites, int32_t joint,
                           int64_t n) {
     for (int32_t i = sites->n_site_slots; i < sites->n_slots; i++) {

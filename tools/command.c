@@ -17,15 +17,15 @@ struct command_keys {
 
 const struct msc_param msc_command_params[] = {
     {.name = "argv",
-     .help = "the program and its words; {model} stands for the exported file",
+     .help = "program and arguments; {model} is replaced by the exported file",
      .offset = offsetof(struct command_keys, argv),
      .type = MSC_PARAM_JSON},
     {.name = "maximise",
-     .help = "greater numbers are better",
+     .help = "larger numbers are better",
      .offset = offsetof(struct command_keys, maximise),
      .type = MSC_PARAM_BOOL},
     {.name = "timeout",
-     .help = "that one run may take",
+     .help = "time limit of one run",
      .offset = offsetof(struct command_keys, timeout_s),
      .type = MSC_PARAM_DURATION,
      .number = 600,
@@ -49,8 +49,8 @@ enum msc_status msc_command_read(struct msc_command *out, const struct cJSON *va
     bool is_list = cJSON_IsArray(value);
     if (!is_list && !cJSON_IsObject(value)) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: expected words, [\"./score.py\", \"{model}\"], or {\"argv\", "
-                        "\"maximise\", \"timeout\"}",
+                        "%s: expected [\"./score.py\", \"{model}\"], or an object with \"argv\", "
+                        "\"maximise\" and \"timeout\"",
                         where);
     }
     msc_param_defaults(msc_command_params, &keys);
@@ -65,7 +65,8 @@ enum msc_status msc_command_read(struct msc_command *out, const struct cJSON *va
         }
     }
     return MSC_FAIL(MSC_E_INVALID,
-                    "%s: no word of it says {model}, which stands for the exported file", where);
+                    "%s: the command must contain {model}, which is replaced by the exported file",
+                    where);
 }
 
 enum msc_status msc_command_write(const struct msc_command *command, struct cJSON *object) {
@@ -89,7 +90,7 @@ bool msc_command_wants(const struct msc_command *command, const char *file) {
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// A word with files in place of what stands for them.
+// A word with its placeholders replaced by file paths.
 static const char *fill_word(const char *word, const struct msc_command_files *files,
                              struct msc_arena *arena) {
     const char *const paths[N_PLACEHOLDERS] = {files->model, files->outputs};

@@ -1,4 +1,4 @@
-// A user's program that gives a number for a model: the last line of its standard output.
+// A user's program that scores a model: the last line of its standard output is a number.
 //
 //     "command": ["./score.py", "{model}"]
 //     "command": {"argv": ["./score.py", "--model={model}"], "maximise": true, "timeout": "10m"}
@@ -6,8 +6,8 @@
 //     MSC_TRY(msc_command_read(&command, json, "rerank.command", &arena));
 //     MSC_TRY(msc_command_run(&value, &command, &files, folder, cancel, 1));
 //
-// It is started without a shell, reads nothing, and is ended with what it has started itself when its
-// time is up, when somebody wants us to stop, or when we die.
+// The program is started without a shell and reads no input. It is ended, with its child
+// processes, after its time limit, on a stop request, or when this process dies.
 #ifndef MSC_TOOLS_COMMAND_H
 #define MSC_TOOLS_COMMAND_H
 
@@ -21,31 +21,31 @@ struct cJSON;
 struct msc_cancel;
 
 struct msc_command {
-    const char **argv; // NULL-terminated, in the arena; {model} and {outputs} stand for files
+    const char **argv; // NULL-terminated, in the arena; may contain {model} and {outputs}
     bool is_maximised;
     double timeout_s;
 };
 
-// What words stand for, as absolute paths; NULL: there is no such file.
+// The files that placeholders are replaced by, as absolute paths; NULL: no such file.
 struct msc_command_files {
     const char *model, *outputs;
 };
 
-// The keys of the object that a command may be.
+// The keys of a command given as an object.
 extern const struct msc_param msc_command_params[];
 
-// MSC_E_INVALID, its text beginning with `where`: a wrong key, no words, or words that name none of
-// these files.
+// MSC_E_INVALID: a wrong key, no words, or no placeholder among the words; the message begins
+// with `where`.
 enum msc_status msc_command_read(struct msc_command *out, const struct cJSON *value,
                                  const char *where, struct msc_arena *arena);
-// The same as an object with every key, for a record's header.
+// Writes it as an object with every key, for a record's header.
 enum msc_status msc_command_write(const struct msc_command *command, struct cJSON *object);
-// Does a word of it stand for "{model}", or "{outputs}"?
+// Does a word contain the placeholder `file`, "{model}" or "{outputs}"?
 bool msc_command_wants(const struct msc_command *command, const char *file);
 
-// Runs in `folder` (NULL: the current one). MSC_E_STATE with its name and what is wrong:
-// it failed, gave no number, or took too long; MSC_E_NOT_FOUND: there is none; MSC_E_CANCELLED once
-// the cancel has reached `level`.
+// Runs in `folder` (NULL: the current one). MSC_E_STATE: it failed, gave no number or took too
+// long; the message names the program and the cause. MSC_E_NOT_FOUND: no such program;
+// MSC_E_CANCELLED once the request has reached `level`.
 enum msc_status msc_command_run(double *out, const struct msc_command *command,
                                 const struct msc_command_files *files, const char *folder,
                                 const struct msc_cancel *cancel, int level);

@@ -1,4 +1,5 @@
-// What says which channels, or which weights alone, go first (tools/pruner.h, tools/sparsity.h).
+// The criteria that rank channels (tools/pruner.h) or single weights (tools/sparsity.h) for
+// removal.
 #ifndef MSC_TOOLS_CRITERION_H
 #define MSC_TOOLS_CRITERION_H
 

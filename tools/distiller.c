@@ -12,9 +12,9 @@ struct distilling {
     const struct msc_distiller_job *job;
     struct msc_weight_rows rows;
     struct msc_rounded_rows rounded;
-    const float *h;                 // as the moment's; around the means where there are shifts
-    const float *cross;             // the same
-    double *means;                  // [n_rows] of what the float model gives, without its bias
+    const float *h;                 // as in the moment, or centred if there are shifts
+    const float *cross;             // likewise
+    double *means;                  // [n_rows] mean output of the float model, without its bias
     struct msc_gptq_order **orders; // [n_groups]
 };
 
@@ -39,7 +39,7 @@ static enum msc_status take_moments(struct distilling *d, struct msc_arena *aren
         size_t n = (size_t)(m->n_groups * m->n_columns * m->n_columns);
         float *h = msc_arena_array(arena, n + 1, sizeof(h[0]));
         float *cross = msc_arena_array(arena, n + 1, sizeof(cross[0]));
-        if (h && cross) { // a bias makes up for the means
+        if (h && cross) { // the bias can correct the means
             msc_moment_centre(h, m->h, m->means, m->means, m);
             msc_moment_centre(cross, m->cross, m->float_means, m->means, m);
         }
@@ -49,7 +49,7 @@ static enum msc_status take_moments(struct distilling *d, struct msc_arena *aren
     return d->h && d->cross && d->means ? MSC_OK : no_distiller_memory();
 }
 
-// The rows as they were trained, with the scales of the plan.
+// Sets up the trained rows and the scales of the plan.
 static enum msc_status distilling_init(struct distilling *d, struct msc_arena *arena) {
     const struct msc_distiller_job *job = d->job;
     const struct msc_scheme scheme = {.bits = job->now->bits,
@@ -63,7 +63,7 @@ static enum msc_status distilling_init(struct distilling *d, struct msc_arena *a
 
 // ---- Least squares ----------------------------------------------------------------------------
 
-// h + d I, as the upper triangle that is read; returns d.
+// Sets a = h + d I, only in the triangle that is read, and returns d.
 static double add_ridge(double a[], const float h[], int64_t n, double ridge) {
     double mean = 0;
     for (int64_t k = 0; k < n; k++) {
@@ -78,7 +78,7 @@ static double add_ridge(double a[], const float h[], int64_t n, double ridge) {
     return ridge * mean;
 }
 
-// A group that nothing comes in by keeps its weights.
+// A group whose inputs are all zero keeps its weights.
 static enum msc_status solve_group(struct distilling *d, int64_t group) {
     const struct msc_moment *m = d->job->moment;
     int64_t n = m->n_columns, n_rows = rows_of_group(d);
@@ -113,7 +113,7 @@ static enum msc_status solve_group(struct distilling *d, int64_t group) {
 
 // ---- Rounding ---------------------------------------------------------------------------------
 
-// What the mean of a row's outputs is off by.
+// Sets the shift of a row: its mean output error, which the bias corrects.
 static void shift_row(struct distilling *d, int64_t group, int64_t row) {
     struct msc_rounded_rows *r = &d->rounded;
     int64_t n = d->rows.n_columns, size = r->form.group_size > 0 ? r->form.group_size : n;
@@ -141,9 +141,9 @@ static enum msc_status round_some(void *payload, struct msc_rounding_rows *rows,
     return MSC_OK;
 }
 
-// ---- All of it --------------------------------------------------------------------------------
+// ---- All groups -------------------------------------------------------------------------------
 
-// The text of what failed stays with the thread that it failed on.
+// Messages are local to the thread that failed, so the message is set again here.
 static enum msc_status solve_groups(struct distilling *d) {
     int worst = MSC_OK;
 #pragma omp parallel for num_threads(d->job->n_threads) schedule(dynamic) reduction(min : worst)
@@ -153,7 +153,7 @@ static enum msc_status solve_groups(struct distilling *d) {
     }
     return worst == MSC_OK ? MSC_OK
            : worst == MSC_E_INVALID
-               ? MSC_FAIL(MSC_E_INVALID, "no weights fit the second moments of their inputs")
+               ? MSC_FAIL(MSC_E_INVALID, "cannot fit weights to the second moments of their inputs")
                : no_distiller_memory();
 }
 
@@ -175,8 +175,8 @@ out:
 
 // ---- Errors -----------------------------------------------------------------------------------
 
-// Of one group: mean (q x + s - w f)^2 less mean (w f)^2, which is q'Hq - 2 w F'X q + 2 s (mean of
-// q x - w f) + s^2, with q the rows as they are quantised.
+// Adds the error of one group: mean (q x + s - w f)^2 less mean (w f)^2, which is q'Hq - 2 w F'X
+// q + 2 s (mean of q x - w f) + s^2, with q the quantised rows.
 static enum msc_status add_group_error(double *out, const struct distilling *d, const float q[],
                                        int64_t group) {
     const struct msc_moment *m = d->job->moment;

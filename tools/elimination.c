@@ -6,26 +6,27 @@
 #include <stdbool.h>
 #include <string.h>
 
-// Rows of the factor that are taken from the inverse at a time, unless more go at once.
+// Rows of the factor that are subtracted from the inverse at a time, unless more units are
+// removed at once.
 enum { PENDING = 256 };
 
 struct msc_elimination {
-    int64_t n_rows, n; // columns of units that are there: those that went lately, too
+    int64_t n_rows, n; // remaining columns, plus those removed since the last catch_up
     int32_t n_units;
     bool *has_gone;      // [n_units]
-    int64_t *first;      // [n_units + 1] where a unit's columns begin; none once they are left out
-    int64_t *block_at;   // [n_units] where its block begins
-    double *blocks;      // of units [k, k]: of the inverse as it is now
-    double *inverse;     // [n, n], upper triangle: less pending' pending it is the inverse
-    double *weights;     // [n, n_rows], as they are now
-    double *pending;     // [capacity, n] of which there are n_pending
-    double *gone, *lost; // [capacity, capacity], [capacity, n_rows]: room
-    int64_t *left;       // [n] room
+    int64_t *first;      // [n_units + 1] where a unit's columns begin; removed units become empty
+    int64_t *block_at;   // [n_units] offset of its block
+    double *blocks;      // [k, k] per unit: the diagonal block of the current inverse
+    double *inverse;     // [n, n], upper triangle; pending' pending is not yet subtracted
+    double *weights;     // [n, n_rows], current values
+    double *pending;     // [capacity, n], of which n_pending rows are used
+    double *gone, *lost; // [capacity, capacity], [capacity, n_rows]: workspace
+    int64_t *left;       // [n] workspace
     int64_t n_pending, capacity;
 };
 
 static enum msc_status no_elimination_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for what weights make up for");
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the elimination of weights");
 }
 
 static int64_t columns_of(const struct msc_elimination *e, int32_t unit) {
@@ -142,9 +143,9 @@ enum msc_status msc_elimination_score(double *out, const struct msc_elimination 
     return status;
 }
 
-// ---- Going ------------------------------------------------------------------------------------
+// ---- Removing ---------------------------------------------------------------------------------
 
-// Lists the columns of what has not gone, and where each unit's begin among them.
+// Lists the remaining columns, and sets where each unit's columns begin among them.
 static int64_t list_left(struct msc_elimination *e) {
     int64_t n = 0, begin = 0;
     for (int32_t u = 0; u < e->n_units; u++) {
@@ -159,13 +160,13 @@ static int64_t list_left(struct msc_elimination *e) {
     return n;
 }
 
-// Takes what is pending from the inverse, and leaves out what has gone.
+// Subtracts the pending rows from the inverse, and compacts everything to the remaining columns.
 static void catch_up(struct msc_elimination *e) {
     int64_t n = e->n, n_left = list_left(e);
     msc_subtract_gram_f64(e->inverse, e->pending, e->n_pending, n);
     for (int64_t i = 0; i < n_left; i++) {
         const double *row = e->inverse + e->left[i] * n;
-        for (int64_t k = i; k < n_left; k++) { // what is read lies behind what is written
+        for (int64_t k = i; k < n_left; k++) { // reads are ahead of writes
             e->inverse[i * n_left + k] = row[e->left[k]];
         }
         memmove(e->weights + i * e->n_rows, e->weights + e->left[i] * e->n_rows,
@@ -175,7 +176,7 @@ static void catch_up(struct msc_elimination *e) {
     e->n_pending = 0;
 }
 
-// Rows of the inverse as it is now, behind what is pending.
+// Appends the given rows of the current inverse after the pending rows.
 static void take_rows(struct msc_elimination *e, const int64_t columns[], int64_t n_going) {
     int64_t n = e->n;
     double *rows = e->pending + e->n_pending * n;
@@ -226,7 +227,7 @@ static enum msc_status remove_columns(struct msc_elimination *e, const int64_t c
     return MSC_OK;
 }
 
-// As many units of those that go as there is room for.
+// How many of the units to remove fit into the capacity at once.
 static int32_t count_fitting(const struct msc_elimination *e, const int32_t units[], int32_t n) {
     int64_t n_columns = 0;
     int32_t fitting = 0;

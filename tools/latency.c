@@ -45,7 +45,7 @@ struct msc_quartiles msc_quartiles_of(double values[], size_t n) {
                                   .upper = value_at(values, n, 0.75)};
 }
 
-// Of the rounds of a model, each divided by what `base` took in it, where there is a `base`.
+// Quartiles of a model's rounds, each divided by the same round of `base` unless `base` is NULL.
 static enum msc_status rounds_quartiles(struct msc_quartiles *out, const struct msc_latency *l,
                                         size_t model, const double base[]) {
     double *values = msc_alloc_zero(l->n_rounds, sizeof *values);

@@ -1,5 +1,5 @@
-// Latencies of several forms of one network, measured in turn: each round runs all of them, so that
-// what disturbs the machine for a while disturbs all alike. Ratios are taken round by round.
+// Latencies of several variants of a network, measured in turns: each round runs all of them, so
+// that a disturbance of the machine affects all alike. Ratios are computed per round.
 //
 //     struct msc_latency latency = {0};
 //     MSC_TRY(msc_latency_init(&latency, n_models, n_rounds));
@@ -19,16 +19,16 @@
 struct msc_latency {
     size_t n_models;
     size_t n_rounds;
-    double *us;    // [n_models, n_rounds]; of each round the median of its runs
-    int64_t *runs; // [n_models] in a round
+    double *us;    // [n_models, n_rounds]; the median of the runs in a round
+    int64_t *runs; // [n_models] per round
 };
 
-// Of a list; between two values, by the line between them.
+// Quartiles of a list, with linear interpolation between values.
 struct msc_quartiles {
     double lower, median, upper;
 };
 
-// How often a model runs in a round: as often as takes so long, within this number.
+// A model runs in a round as often as fits this time, up to this number.
 #define MSC_LATENCY_TURN_US 10000.0
 #define MSC_LATENCY_MAX_RUNS 1000
 
@@ -36,10 +36,10 @@ struct msc_quartiles {
 enum msc_status msc_latency_init(struct msc_latency *latency, size_t n_models, size_t n_rounds);
 void msc_latency_finish(struct msc_latency *latency); // accepts a zeroed one
 
-// Of what the rounds of a model took, in microseconds. There must be rounds.
+// Over the rounds of a model, in microseconds. There must be rounds.
 enum msc_status msc_latency_quartiles(struct msc_quartiles *out, const struct msc_latency *latency,
                                       size_t model);
-// Of what the rounds of a model took as a multiple of what those of `base` did.
+// Over the rounds of a model, each divided by the same round of `base`.
 enum msc_status msc_latency_ratios(struct msc_quartiles *out, const struct msc_latency *latency,
                                    size_t model, size_t base);
 

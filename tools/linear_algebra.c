@@ -9,7 +9,7 @@ void msc_linear_algebra_begin(void) {
     openblas_set_num_threads(1);
 }
 
-// "OpenBLAS 0.3.21 NO_LAPACKE …" begins with the version.
+// The configuration is "OpenBLAS 0.3.21 NO_LAPACKE …".
 const char *msc_linear_algebra_name(char out[], size_t n_bytes) {
     const char *version = strchr(openblas_get_config(), ' ');
     version = version ? version + 1 : "";
@@ -87,7 +87,7 @@ static enum msc_status not_definite(void) {
     return MSC_FAIL(MSC_E_INVALID, "a matrix of second moments is not positive definite");
 }
 
-// Column by column, as LAPACK has it, the lower triangle is what is the upper one here.
+// LAPACK is column-major, so its lower triangle is the upper one here.
 enum msc_status msc_cholesky_of_inverse(double a[], int64_t n) {
     lapack_int order = (lapack_int)n;
     if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', order, a, order) != 0 ||
@@ -127,7 +127,7 @@ void msc_solve_lower_f64(const double l[], int64_t n, double b[], int64_t n_colu
 
 enum msc_status msc_solve_right(double a[], double b[], int64_t n_rows, int64_t n) {
     lapack_int order = (lapack_int)n;
-    // Column by column the rows of b are right-hand sides.
+    // In column-major order the rows of b are right-hand sides.
     if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', order, (lapack_int)n_rows, a, order, b, order) != 0) {
         return not_definite();
     }

@@ -7,7 +7,8 @@
 
 #define PREFIX "moments/"
 
-// Of a use: its triangles [n_groups, n (n + 1) / 2], means [n_groups, n] and, last, its number of rows.
+// Array names of a use: triangles [n_groups, n (n + 1) / 2], means [n_groups, n] and the number
+// of rows.
 struct names {
     char triangles[48], means[48], n_rows[48];
 };
@@ -68,7 +69,8 @@ static bool is_of(const struct msc_array *array, enum msc_dtype dtype, int n_dim
     return msc_array_dtype(array) == dtype && msc_array_n_dims(array) == n_dims;
 }
 
-// Groups and columns as means have them, where they are such of so many weights.
+// Sets groups and columns from the shape of the means. False if the shapes do not fit n_elements
+// weights.
 static bool find_shape(struct msc_moment *m, const struct msc_array *triangles,
                        const struct msc_array *means, int64_t n_elements) {
     if (!is_of(triangles, MSC_DTYPE_F32, 2) || !is_of(means, MSC_DTYPE_F64, 2)) {
@@ -113,7 +115,7 @@ static enum msc_status load_arrays(struct msc_moment *m, const struct msc_array_
     if (status == MSC_OK) {
         status = find_shape(m, triangles, means, n_elements)
                      ? fill_moment(m, triangles, means)
-                     : MSC_FAIL(MSC_E_FORMAT, "no second moments of %lld weights",
+                     : MSC_FAIL(MSC_E_FORMAT, "expected second moments of %lld weights",
                                 (long long)n_elements);
     }
     msc_array_release(triangles);
@@ -131,7 +133,7 @@ enum msc_status msc_moment_load(struct msc_moment *out, const struct msc_array_l
     *out = (struct msc_moment){.n_rows = is_number ? msc_array_get_i64(n_rows, 0) : 0};
     msc_array_release(n_rows);
     if (!is_number) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s is no number of rows", names.n_rows);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: expected a number of rows", names.n_rows);
     }
     return out->n_rows > 0 ? load_arrays(out, log, &names, n_elements) : MSC_OK;
 }

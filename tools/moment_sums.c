@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// Rows whose products are added up in float32 before they go into doubles.
+// Rows whose products are summed in float32 before the sum is added in float64.
 enum { CHUNK = 256 };
 
 static enum msc_status no_sums_memory(void) {
@@ -50,7 +50,7 @@ static void add_triangle(double sums[], const float products[], int64_t n) {
     }
 }
 
-// What is in the chunk, of one group.
+// Adds the products of the chunk's rows, for one group.
 static void add_products(struct msc_moment_sums *s, int64_t group) {
     int64_t n = s->n_columns, n_rows = s->n_in_chunk;
     const float *x = s->chunk[MSC_MOMENT_X] + group * CHUNK * n;
@@ -74,7 +74,7 @@ static void empty_chunk(struct msc_moment_sums *s) {
     s->n_in_chunk = 0;
 }
 
-// Rows [first, first + count) of a side into the chunk, and their means.
+// Copies rows [first, first + count) of one side into the chunk, and sums them for the means.
 static void fill_chunk(struct msc_moment_sums *s, int side, const float rows[], int64_t n_rows,
                        int64_t first, int64_t count) {
     int64_t n = s->n_columns;
@@ -109,7 +109,7 @@ void msc_moment_sums_add(struct msc_moment_sums *s, const float x[], const float
     s->n_rows += n_rows;
 }
 
-// ---- The end ----------------------------------------------------------------------------------
+// ---- Result -----------------------------------------------------------------------------------
 
 static double *take_means(struct msc_moment_sums *s, int side) {
     double *means = s->means[side];
@@ -131,7 +131,7 @@ static void fill_symmetric(float h[], const double sums[], int64_t n, double n_r
 enum msc_status msc_moment_sums_end(struct msc_moment *m, struct msc_moment_sums *s) {
     int64_t n = s->n_columns, n_elements = s->n_groups * n * n;
     empty_chunk(s);
-    if (s->n_rows == 0) { // none was finite
+    if (s->n_rows == 0) { // no row was finite
         *m = (struct msc_moment){0};
         return MSC_OK;
     }

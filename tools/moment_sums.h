@@ -1,6 +1,6 @@
-// A second moment (tools/second_moment.h) as it grows: the products of so many rows at a time are added
-// up in float32, what comes of these in float64. What it comes to depends on the rows and their order,
-// not on how many of them come together.
+// Accumulates a second moment (tools/second_moment.h): products of a fixed number of rows are
+// summed in float32, and these sums in float64. The result depends on the rows and their order,
+// but not on how many are added per call.
 //
 //     MSC_TRY(msc_moment_sums_init(&s, n_groups, n_columns, false));
 //     msc_moment_sums_add(&s, rows, NULL, n_rows);
@@ -11,28 +11,28 @@
 
 #include "tools/second_moment.h"
 
-// Of rows X, and of rows F of the float model beside them where there is a plan.
+// Sides: rows X, and with a plan also the float model's rows F.
 enum { MSC_MOMENT_X, MSC_MOMENT_F, MSC_MOMENT_SIDES };
 
 struct msc_moment_sums {
     int64_t n_groups, n_columns, n_rows;
-    int64_t n_in_chunk;              // rows whose products are still to be added up
+    int64_t n_in_chunk;              // rows whose products are not yet summed
     float *chunk[MSC_MOMENT_SIDES];  // [n_groups, rows, n_columns]
-    float *products;                 // [n_columns, n_columns] of a chunk
+    float *products;                 // [n_columns, n_columns] of one chunk
     double *sums;                    // [n_groups] upper triangles of X'X, row by row
     double *cross;                   // [n_groups, n_columns, n_columns] F'X; NULL without a plan
-    double *means[MSC_MOMENT_SIDES]; // [n_groups, n_columns] sums until the end
+    double *means[MSC_MOMENT_SIDES]; // [n_groups, n_columns] sums until msc_moment_sums_end
 };
 
-// What one takes.
+// Memory of one accumulator.
 uint64_t msc_moment_sums_bytes(int64_t n_groups, int64_t n_columns, bool has_cross);
-// MSC_E_NOMEM; finish it then, too.
+// May fail with MSC_E_NOMEM; finish `s` even then.
 enum msc_status msc_moment_sums_init(struct msc_moment_sums *s, int64_t n_groups, int64_t n_columns,
                                      bool has_cross);
 // x and f [n_groups, n_rows, n_columns]; f NULL without a plan.
 void msc_moment_sums_add(struct msc_moment_sums *s, const float x[], const float f[],
                          int64_t n_rows);
-// Into a zeroed moment, which is the caller's. MSC_E_NOMEM.
+// Writes a zeroed moment, owned by the caller. May fail with MSC_E_NOMEM.
 enum msc_status msc_moment_sums_end(struct msc_moment *out, struct msc_moment_sums *s);
 void msc_moment_sums_finish(struct msc_moment_sums *s); // accepts zeroed
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-// Of what a kernel seems to take, so much stays at least when that of timing is taken off.
+// After subtracting the overhead of timing, at least this share of a kernel's time remains.
 #define LEAST_PART 0.1
 
 static enum msc_status no_profile_memory(void) {
@@ -14,7 +14,7 @@ static enum msc_status no_profile_memory(void) {
 
 // ---- Names ------------------------------------------------------------------------------------
 
-// What a name is of: a joint or a tensor, or neither.
+// The owner of a name: a joint or a tensor, or neither.
 struct owner {
     int32_t joint, tensor;
 };
@@ -23,8 +23,8 @@ static bool is_between_words(char c) {
     return c == '\0' || c == '_' || c == '.' || c == ':' || c == '/' || c == '-';
 }
 
-// The longest beginning of `text`, which is changed, that the graph knows. Values come before
-// joints: both may have one name.
+// Finds the longest prefix of `text` that the graph knows; `text` is modified. Tensors take
+// precedence, since a tensor and a joint may share a name.
 static struct owner find_owner(const struct msc_graph *g, char *text) {
     struct owner owner = {MSC_NO_ID, MSC_NO_ID};
     for (size_t n = strlen(text); n > 0; n--) {
@@ -60,7 +60,7 @@ static bool is_constant(const struct msc_graph *g, int32_t tensor) {
     return msc_graph_weight_of(g, tensor) != MSC_NO_ID;
 }
 
-// The joint that a tensor is made by; of a constant, the first that reads it.
+// The joint that produces a tensor; for a constant, the first joint that reads it.
 static int32_t joint_of_tensor(const struct msc_graph *g, int32_t tensor) {
     const int32_t *readers;
     if (!is_constant(g, tensor)) {
@@ -79,7 +79,7 @@ static double sum_of(const struct msc_profile *p) {
     return sum;
 }
 
-// What timing adds to a kernel.
+// The overhead that timing adds to a kernel.
 static double excess_of(const struct msc_profile *p, double us) {
     return p->n_kernels > 0 ? (sum_of(p) - us) / (double)p->n_kernels : 0;
 }
@@ -107,7 +107,7 @@ static double *place_of(struct msc_profile_times *times, const struct msc_graph 
 enum msc_status msc_profile_attribute(struct msc_profile_times *out, const struct msc_graph *g,
                                       const struct msc_profile *profile, struct msc_arena *arena) {
     size_t n_tensors = (size_t)msc_graph_n_tensors(g) + 1;
-    // A run that takes longer than its kernels one by one was disturbed, as long ones are at last.
+    // An untimed run cannot take longer than the timed kernels together, unless it was disturbed.
     double us = fmin(profile->us, sum_of(profile));
     double excess = excess_of(profile, us);
     double sum = 0;

@@ -1,10 +1,10 @@
-// What the kernels of a model took in a runtime, and what of the network they are: for tables of
-// latency.
+// Attributes the kernel times of a runtime to joints and tensors of the graph, for latency
+// tables.
 //
-// Runtimes fuse joints, split them, put conversions between them and give all of that names of their
-// own, which begin with those of the model that they were given: "conv1_nchwc", "y_quantized_2". So
-// a kernel is that joint's or tensor's whose name is the longest beginning of one of its names, the
-// rest beginning with a character between words.
+// Runtimes fuse joints, split them, insert conversions and rename all of them, but the new names
+// begin with names of the model: "conv1_nchwc", "y_quantized_2". A kernel therefore belongs to
+// the joint or tensor whose name is the longest prefix of one of the kernel's names, if the rest
+// begins with a separator.
 //
 //     MSC_TRY(msc_runtime_profile(runtime, &job, profiles, &arena));
 //     MSC_TRY(msc_profile_attribute(&times, graph, &profiles[0], &arena));
@@ -18,7 +18,7 @@ struct msc_arena;
 
 enum msc_profile_kind {
     MSC_PROFILE_COMPUTE,
-    MSC_PROFILE_QUANTIZE,   // makes integers of floats, changes of layout with it included
+    MSC_PROFILE_QUANTIZE,   // converts floats to integers, including a change of layout
     MSC_PROFILE_DEQUANTIZE, // the reverse
 };
 
@@ -27,7 +27,7 @@ struct msc_profile_kernel {
     const char *const *names; // [n_names] the likeliest first
     size_t n_names;
     enum msc_profile_kind kind;
-    double us; // with what timing it adds
+    double us; // including the overhead of timing
 };
 struct msc_profile {
     double us; // of the whole model, without timing its kernels
@@ -35,17 +35,18 @@ struct msc_profile {
     size_t n_kernels;
 };
 
-// Microseconds of one run; in all they are the whole model's.
+// Microseconds of one run; they sum to the time of the whole model.
 struct msc_profile_times {
     double us;
     double *compute_us;                  // [n_joints]
     double *quantize_us, *dequantize_us; // [n_tensors]
-    double other_us;                     // of kernels without a name that the graph knows
+    double other_us;                     // of kernels whose names the graph does not know
 };
 
-// The kernels of a model by the joints and tensors of the graph that it was written from; arrays
-// live in the arena. What timing adds to each kernel is taken off: as much of all of them as makes
-// their sum the whole model's, or nothing where that took longer, disturbed.
+// Attributes kernels to the joints and tensors of the graph that the model was exported from;
+// arrays are in the arena. The overhead of timing is subtracted equally from all kernels, so that
+// they sum to the time of the whole model, unless the untimed run took longer than the kernels
+// together because it was disturbed.
 enum msc_status msc_profile_attribute(struct msc_profile_times *out, const struct msc_graph *g,
                                       const struct msc_profile *profile, struct msc_arena *arena);
 

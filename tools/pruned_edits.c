@@ -5,16 +5,16 @@
 
 #include <string.h>
 
-// A pruned weight as integers.
+// A pruned weight quantised to integers.
 struct variant {
     const struct msc_prune_made *made;
     int32_t choice;
-    struct msc_quant quant; // its own; n 0: not there yet
+    struct msc_quant quant; // its own; n 0: not made yet
     struct msc_edit quantise, first;
     struct variant *next;
 };
 
-// A mask or replaced elements, and an edit behind them that was there before.
+// A mask or replaced elements, followed by a previous edit.
 struct chain {
     const struct msc_prune_made *made;
     const struct msc_edit *then;
@@ -23,7 +23,7 @@ struct chain {
 };
 
 struct of_consumer {
-    int32_t site; // MSC_NO_ID: no site has its slots
+    int32_t site; // MSC_NO_ID: its slots belong to no site
     struct variant *variants;
     struct chain *chains;
 };
@@ -31,7 +31,7 @@ struct of_consumer {
 struct msc_pruned_edits {
     struct msc_pruner *p;
     const struct msc_quantizer *q;
-    struct msc_arena arena, made;  // `made`: what is forgotten
+    struct msc_arena arena, made;  // `made`: what msc_pruned_edits_forget frees
     struct of_consumer *consumers; // [p->n_consumers]
     uint64_t made_bytes;
 };
@@ -104,7 +104,7 @@ void msc_pruned_edits_destroy(struct msc_pruned_edits *j) {
 
 // ---- Weights ----------------------------------------------------------------------------------
 
-// The choice of a weight that loses channels where it is one of integers, else MSC_NO_ID.
+// The choice of a weight that loses channels if it quantises to integers, else MSC_NO_ID.
 static int32_t choice_of(const struct msc_pruned_edits *j, int32_t consumer,
                          const struct msc_prune_made *made, const struct msc_pruned_point *point) {
     int32_t site = j->consumers[consumer].site;
@@ -124,7 +124,7 @@ static struct variant *find_variant(const struct msc_pruned_edits *j, int32_t co
     return v;
 }
 
-// What there is to make.
+// A variant to make.
 struct work {
     struct variant *variant;
     int32_t consumer;
@@ -149,7 +149,8 @@ static enum msc_status list_point(struct msc_pruned_edits *j, struct work works[
     return MSC_OK;
 }
 
-// Second moments of the columns that stay: where nothing comes in, nothing is made up for.
+// Second moments restricted to the remaining columns: rounding cannot compensate through removed
+// ones.
 static enum msc_status keep_moment(struct msc_moment *out, const struct msc_pruned_edits *j,
                                    const struct msc_consumer *c, const struct msc_prune_made *made,
                                    struct msc_arena *arena) {
@@ -195,7 +196,7 @@ static enum msc_status make_variant(const struct msc_pruned_edits *j, const stru
     msc_array_release(elements);
     MSC_TRY(status);
     v->quantise = msc_edit_quantize(v->quant);
-    if (v->quant.integers) { // all that it holds
+    if (v->quant.integers) { // a complete replacement of the elements
         v->first = v->quantise;
         return MSC_OK;
     }
@@ -205,7 +206,7 @@ static enum msc_status make_variant(const struct msc_pruned_edits *j, const stru
     return MSC_OK;
 }
 
-// The text of what failed stays with the thread that it failed on.
+// Messages are local to the thread that failed, so the message is set again here.
 static enum msc_status make_all(const struct msc_pruned_edits *j, const struct work works[],
                                 size_t n, int n_threads) {
     int worst = MSC_OK;
@@ -219,8 +220,8 @@ static enum msc_status make_all(const struct msc_pruned_edits *j, const struct w
     return worst == MSC_OK ? MSC_OK
            : worst == MSC_E_INVALID
                ? MSC_FAIL(MSC_E_INVALID,
-                          "a pruned weight cannot be rounded by second moments of its "
-                          "inputs: take \"rounding\": \"nearest\"")
+                          "a pruned weight cannot be rounded with the second moments of its "
+                          "inputs; use \"rounding\": \"nearest\"")
                : no_pruned_memory();
 }
 
@@ -262,14 +263,14 @@ enum msc_status msc_pruned_edits_make(struct msc_pruned_edits *j,
                                       int n_threads) {
     enum msc_status status = make_points(j, points, n, n_threads);
     if (status != MSC_OK) {
-        msc_pruned_edits_forget(j); // some are not whole
+        msc_pruned_edits_forget(j); // some are incomplete
     }
     return status;
 }
 
 // ---- Edits ------------------------------------------------------------------------------------
 
-// What becomes of a tensor that loses channels, and then of what is left.
+// The edit that first removes channels of a tensor, then applies `then` to the rest.
 static enum msc_status get_chain(const struct msc_edit **out, struct msc_pruned_edits *j,
                                  int32_t consumer, const struct msc_prune_made *made,
                                  const struct msc_edit *then) {
@@ -338,7 +339,7 @@ const struct msc_quant *msc_pruned_edits_quant(const struct msc_pruned_edits *j,
     return msc_quantizer_quant(j->q, site, point->choices[site]);
 }
 
-// ---- What is left of them ---------------------------------------------------------------------
+// ---- Remaining channels -----------------------------------------------------------------------
 
 static bool stays_at(const struct msc_channels *channels, const struct msc_site *site, int axis,
                      int64_t index, const bool is_gone[]) {

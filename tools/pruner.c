@@ -52,16 +52,17 @@ enum msc_status msc_pruner_keep_whole(struct msc_pruner *p, int32_t tensor) {
         if (is_kept && !p->groups[g].is_included && msc_pruner_is_cut(p, g)) {
             return MSC_FAIL(MSC_E_INVALID,
                             "env.fix: %s is fixed to a part of its channels, but the loss compares "
-                            "%s, which has them",
+                            "%s, which needs all of them",
                             of->name, msc_graph_tensor(p->g, tensor)->name);
         }
         p->groups[g].is_included = p->groups[g].is_included && !is_kept;
         has_any = has_any || p->groups[g].is_included;
     }
-    return has_any ? MSC_OK
-                   : MSC_FAIL(MSC_E_INVALID,
-                              "every channel that could go is one of a tensor that is compared, or "
-                              "left out");
+    return has_any
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "no channel can be pruned: each one belongs to a tensor that the loss "
+                          "compares, or is excluded");
 }
 
 size_t msc_pruner_n_cuts(const struct msc_pruner *p, int32_t part) {
@@ -183,7 +184,7 @@ static enum msc_status add_made(struct msc_prune_made **out, struct msc_pruner *
     return MSC_OK;
 }
 
-// What there is to make.
+// A consumer's edits to make.
 struct making {
     struct msc_prune_made *made;
     const struct msc_consumer *consumer;
@@ -191,7 +192,7 @@ struct making {
     struct msc_arena arena;
 };
 
-// The text of what failed stays with the thread that it failed on.
+// Messages are local to the thread that failed, so the message is set again here.
 static enum msc_status make_all(struct msc_pruner *p, struct making works[], size_t n,
                                 int n_threads) {
     int worst = MSC_OK;
@@ -204,7 +205,7 @@ static enum msc_status make_all(struct msc_pruner *p, struct making works[], siz
     }
     return worst == MSC_OK ? MSC_OK
            : worst == MSC_E_INVALID
-               ? MSC_FAIL(MSC_E_INVALID, "no weights fit the second moments of their inputs")
+               ? MSC_FAIL(MSC_E_INVALID, "cannot fit weights to the second moments of their inputs")
                : msc_pruner__no_memory();
 }
 
@@ -238,7 +239,7 @@ enum msc_status msc_pruner_make(struct msc_pruner *p, const uint32_t *const poin
         status = make_all(p, works, n_works, n_threads);
     }
     if (status != MSC_OK) {
-        forget_made(p); // some are not whole
+        forget_made(p); // some are incomplete
     }
     msc_arena_finish(&arena);
     return status;

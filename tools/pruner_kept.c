@@ -1,5 +1,5 @@
-// What the pruner works out before the first trial, kept as it comes: second moments of consumers
-// (tools/moment_file.h), and orders of groups.
+// The pruner's cache: second moments of consumers (tools/moment_file.h) and orders of groups,
+// stored as they are computed before the first trial.
 #include "base/str.h"
 #include "tools/moment_file.h"
 #include "tools/pruner_internal.h"
@@ -8,10 +8,12 @@
 
 #define OF_PRUNER "channels/"
 
-// Without what is of no use all is worked out anew; only want of memory ends it.
+// A cache error only disables the cache, since everything can be recomputed; out of memory is
+// forwarded.
 static enum msc_status do_without(struct msc_pruner_kept *k, enum msc_status why) {
     if (why != MSC_OK && why != MSC_E_NOMEM) {
-        msc_log(k->log, MSC_LOG_WARNING, "%s; channels are no longer kept", msc_status_message());
+        msc_log(k->log, MSC_LOG_WARNING, "%s; pruning data is no longer cached",
+                msc_status_message());
         k->kept = NULL;
         return MSC_OK;
     }
@@ -44,7 +46,7 @@ static enum msc_status name_order(struct msc_str *out, int32_t group,
     return msc_str_status(out);
 }
 
-// Is it an order of n units?
+// Is the array an order of n units?
 static bool is_order(const struct msc_array *array, int32_t n, bool is_there[]) {
     bool fits =
         msc_array_dtype(array) == MSC_DTYPE_I32 && msc_array_n_elements(array) == (int64_t)n;

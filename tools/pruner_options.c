@@ -1,4 +1,4 @@
-// What the pruner is to do, from the environment's JSON object.
+// Reads the pruner's options from the environment's JSON object.
 #include "base/alloc.h"
 #include "base/str.h"
 #include "tools/pruner_internal.h"
@@ -48,11 +48,11 @@ static enum msc_status find_criterion(enum msc_criterion *out, const char *name,
         }
     }
     return MSC_FAIL(MSC_E_INVALID,
-                    "%s: criterion \"%s\" is not known; there are l1, l2, energy, hessian, loss",
-                    where, name);
+                    "%s: unknown criterion \"%s\", expected l1, l2, energy, hessian or loss", where,
+                    name);
 }
 
-// "N:M"
+// Reads "N:M".
 static enum msc_status read_pattern(struct msc_sparsity *out, const cJSON *object,
                                     const char *where) {
     const char *text;
@@ -62,7 +62,7 @@ static enum msc_status read_pattern(struct msc_sparsity *out, const cJSON *objec
         out->m <= out->n || out->m > MSC_SPARSITY_MOST) {
         return MSC_FAIL(
             MSC_E_INVALID,
-            "%s.pattern: \"%s\", expected \"N:M\", as 2:4: N of each M weights stay, 0 < "
+            "%s.pattern: \"%s\", expected \"N:M\" such as \"2:4\": keep N of each M weights, 0 < "
             "N < M <= %d",
             where, text, MSC_SPARSITY_MOST);
     }
@@ -83,8 +83,8 @@ static enum msc_status read_sparsity(struct msc_prune_choice *out, const cJSON *
         }
         if (has_pattern && fabs(share - out->sparsity.share) > 1e-6) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "%s.sparsity: %g, but %d:%d is %g; leave one of them out", where, share,
-                            out->sparsity.n, out->sparsity.m, out->sparsity.share);
+                            "%s.sparsity: %g, but the pattern %d:%d means %g; remove one of them",
+                            where, share, out->sparsity.n, out->sparsity.m, out->sparsity.share);
         }
         out->sparsity.share = share;
     }
@@ -115,8 +115,8 @@ static enum msc_status read_choice(struct msc_prune_choice *out, const cJSON *ob
     if (out->is_sparse && cJSON_GetObjectItemCaseSensitive(object, "density")) {
         return MSC_FAIL(
             MSC_E_INVALID,
-            "%s: a choice has a density, of channels, or a sparsity, of weights: make two "
-            "of it",
+            "%s: a choice has a density (of channels) or a sparsity (of weights), not both; "
+            "make two choices",
             where);
     }
     MSC_TRY(out->is_sparse ? read_sparsity(out, object, where) : read_density(out, object, where));
@@ -126,8 +126,8 @@ static enum msc_status read_choice(struct msc_prune_choice *out, const cJSON *ob
     }
     if (out->is_sparse && out->criterion == MSC_CRITERION_LOSS) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s.criterion: single weights have none by their loss; there are l1, l2, "
-                        "energy, hessian",
+                        "%s.criterion: \"loss\" does not apply to single weights, expected l1, l2, "
+                        "energy or hessian",
                         where);
     }
     bool is_whole = out->is_sparse ? out->sparsity.share <= 0 : out->density >= 1;
@@ -158,7 +158,7 @@ static enum msc_status read_choices(struct msc_pruner_options *out, const cJSON 
         return MSC_FAIL(MSC_E_INVALID, "env.choices: expected a list of 1 to %d choices",
                         (int)MAX_CHOICES);
     }
-    // MSC's densities.
+    // The default densities.
     for (size_t i = 0; !list && i < n; i++) {
         choices[i] = (struct msc_prune_choice){.density = (double)(8 - (int)i) / 10,
                                                .criterion = MSC_CRITERION_HESSIAN};

@@ -1,4 +1,5 @@
-// What choices are about: groups of channels and weights, their cuts; and what reads channels.
+// Lists the parts that choices apply to (groups of channels and weights) with their cuts, and the
+// consumers of channels.
 #include "base/str.h"
 #include "tools/pruner_internal.h"
 
@@ -15,8 +16,8 @@ static int64_t common_divisor(int64_t a, int64_t b) {
     return a;
 }
 
-// Units that are a multiple of `round_to` channels wherever weights make them; 1 where there are not
-// two of them.
+// The smallest unit count that makes every producing weight's channels a multiple of `round_to`;
+// 1 if the group has fewer than two such steps.
 static int64_t step_of(const struct msc_pruner *p, const struct msc_channel_group *group) {
     int64_t step = 1;
     for (int32_t i = 0; i < group->n_axes; i++) {
@@ -29,7 +30,7 @@ static int64_t step_of(const struct msc_pruner *p, const struct msc_channel_grou
     return group->n_units < 2 * step ? 1 : step;
 }
 
-// The nearest multiple; it may be 0.
+// The multiple of `step` nearest to the density; may be 0.
 static int64_t nearest_count(const struct msc_channel_group *group, double density, int64_t step) {
     int64_t n = (int64_t)(density * (double)group->n_units / (double)step + 0.5) * step;
     return density >= 1 || n > group->n_units ? group->n_units : n;
@@ -72,7 +73,7 @@ static bool is_asked_for(const struct msc_pruner_options *o, const char *name) {
            !matches_any(o->exclude, o->n_exclude, name);
 }
 
-// What a choice makes of a part.
+// Adds the effect of a choice on a part, unless an equivalent cut exists.
 static void add_cut(struct msc_pruner *p, struct msc_pruner_group *part, size_t choice,
                     const struct msc_prune_cut *made, int32_t n_all) {
     size_t cut = 0;
@@ -93,7 +94,7 @@ static enum msc_status part_init(struct msc_pruner_group *part, struct msc_prune
     return part->cuts && part->cut_of ? MSC_OK : msc_pruner__no_memory();
 }
 
-// Of all cuts the one that keeps as much as can be, or about so much; of two the one that keeps more.
+// The cut that keeps nearest to n_kept; if two are equally near, the one that keeps more.
 static uint32_t nearest_cut(const struct msc_pruner_group *part, int32_t n_kept) {
     uint32_t best = 0;
     for (uint32_t i = 1; i < part->n_cuts; i++) {
@@ -105,8 +106,8 @@ static uint32_t nearest_cut(const struct msc_pruner_group *part, int32_t n_kept)
     return best;
 }
 
-// Makes the cuts that rules leave, of choices of which made [n_all] say what they are for the part. Choices
-// of the other kind leave it as whole as it can be, those that rules leave out nearly as they would.
+// Completes the cuts of a part: the allowed choices, with their effects in made [n_all]. Choices
+// of the other kind map to the cut that keeps most, disallowed ones to the nearest cut.
 static void end_cuts(struct msc_pruner *p, int32_t index, const struct msc_prune_cut made[],
                      bool is_sparse, int32_t n_all) {
     const struct msc_pruner_options *o = p->options;
@@ -133,7 +134,7 @@ static void end_cuts(struct msc_pruner *p, int32_t index, const struct msc_prune
     }
 }
 
-// What all choices make of a part, for end_cuts.
+// Room for the effects of all choices on a part, for end_cuts.
 static struct msc_prune_cut *make_room(struct msc_pruner *p) {
     return msc_arena_array(&p->arena, p->options->n_all + 1, sizeof(struct msc_prune_cut));
 }
@@ -154,7 +155,7 @@ static enum msc_status list_group(struct msc_pruner *p, int32_t index) {
     return MSC_OK;
 }
 
-// With room for weights behind them.
+// Leaves room for weights after the groups.
 static enum msc_status list_groups(struct msc_pruner *p) {
     p->n_parts = p->channels.n_groups;
     p->groups = msc_arena_array(&p->arena, (size_t)(p->n_parts + p->sites.n_slots) + 1,
@@ -170,7 +171,7 @@ static enum msc_status list_groups(struct msc_pruner *p) {
 
 // ---- Consumers --------------------------------------------------------------------------------
 
-// How many operands are the tensor, or what a `constant` joint makes of it.
+// The number of operands that are the tensor or what a `constant` joint makes of it.
 static int32_t count_uses(const struct msc_graph *g, int32_t tensor) {
     int32_t n = 0;
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
@@ -182,7 +183,7 @@ static int32_t count_uses(const struct msc_graph *g, int32_t tensor) {
     return n;
 }
 
-// The bias of a weight's joint, where nothing else reads it.
+// The bias of a weight's joint, if nothing else reads it.
 static int32_t find_bias(const struct msc_pruner *p, const struct msc_slot *weight) {
     const struct msc_sites *sites = &p->sites;
     for (int32_t i = sites->n_site_slots; i < sites->n_slots; i++) {
@@ -205,7 +206,7 @@ static int32_t group_of_unit(const struct msc_pruner *p, int32_t unit) {
     return g;
 }
 
-// The groups along the axis, once each, in the order of their first index.
+// The groups along the axis, each once, in the order of their first index.
 static enum msc_status list_read_groups(struct msc_pruner *p, struct msc_consumer *c) {
     int64_t n = msc_graph_tensor(p->g, c->tensor)->dims[c->axis];
     bool *is_listed = msc_arena_array(&p->arena, (size_t)p->channels.n_groups + 1, sizeof(bool));
@@ -288,8 +289,8 @@ static enum msc_status list_consumers(struct msc_pruner *p) {
 
 // ---- Weights ----------------------------------------------------------------------------------
 
-// The axis of what is summed over, in the first place, where a use is that of a convolution or of a linear
-// layer; -1: it is none.
+// The axis of input channels, if the slot is the weight of a convolution or linear layer with a
+// layout that supports sparsity; else -1.
 static int input_axis(const struct msc_pruner *p, const struct msc_slot *slot) {
     const struct msc_joint *j =
         slot->joint == MSC_NO_ID ? NULL : msc_graph_joint(p->g, slot->joint);
@@ -303,7 +304,7 @@ static int input_axis(const struct msc_pruner *p, const struct msc_slot *slot) {
     return slot->channel_axis == 0 ? 1 : is_linear ? 0 : -1;
 }
 
-// All its uses are such, and nothing else reads it.
+// Do all uses have this input axis, and does nothing else read the tensor?
 static bool may_be_sparse(const struct msc_pruner *p, int32_t tensor, int axis) {
     int32_t n = 0, n_consumers = 0;
     for (int32_t i = 0; i < p->sites.n_slots; i++) {
@@ -325,7 +326,7 @@ static bool may_be_sparse(const struct msc_pruner *p, int32_t tensor, int axis) 
     return n_consumers <= 1 && count_uses(p->g, tensor) == n;
 }
 
-// As its rows are multiplied.
+// Sets the layout of rows as the joint multiplies them.
 static void describe_rows(struct msc_consumer *c, const struct msc_pruner *p) {
     const struct msc_tensor *t = msc_graph_tensor(p->g, c->tensor);
     const struct msc_slot *slot = &p->sites.slots[c->slots[0]];
@@ -394,17 +395,17 @@ static enum msc_status list_weights(struct msc_pruner *p) {
     return MSC_OK;
 }
 
-// ---- All of it --------------------------------------------------------------------------------
+// ---- All parts --------------------------------------------------------------------------------
 
 static enum msc_status nothing_can_go(const struct msc_pruner *p) {
     if (has_sparse_choices(p->options)) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "no weight of a convolution or linear layer, and no group of "
-                        "channels can go, or env.include and env.exclude leave none");
+                        "no weight of a convolution or linear layer and no group of channels "
+                        "can be pruned, or env.include and env.exclude leave none");
     }
     return MSC_FAIL(
         MSC_E_INVALID,
-        p->channels.n_groups == 0 ? "no channel of the network can go"
+        p->channels.n_groups == 0 ? "no channel of the network can be pruned"
         : p->options->n_fixed > 0
             ? "env.fix, env.include and env.exclude leave no group of channels to search; "
               "mscgym graph --channels lists them"

@@ -1,4 +1,5 @@
-// What there is before the first trial: second moments and orders, measured, kept and read again.
+// Preparation before the first trial: second moments and orders, measured, cached, saved and
+// loaded.
 #include "base/cancel.h"
 #include "base/str.h"
 #include "tools/linear_algebra.h"
@@ -18,7 +19,7 @@ static bool makes_sparse_by_moments(const struct msc_pruner_options *o) {
     return does;
 }
 
-// For trials, not for orders alone.
+// Are moments needed in trials, not only for ranking?
 static bool keeps_moments(const struct msc_pruner *p) {
     return p->options->repairs || p->options->keeps_moments || makes_sparse_by_moments(p->options);
 }
@@ -36,7 +37,7 @@ static bool is_concerned(const struct msc_pruner *p, const struct msc_consumer *
     return is_cut && c->is_weight;
 }
 
-// Of all uses of a weight together; none where one of them has none.
+// Joins the moments of all uses of a weight; none if one use has none.
 static void join_moments(struct msc_moment *out, struct msc_moment uses[], int32_t n) {
     *out = uses[0];
     uses[0] = (struct msc_moment){0};
@@ -79,7 +80,7 @@ static enum msc_status measure_shared(const struct msc_pruner *p, struct msc_con
     return msc_pruner__keep_moment(how->kept, c);
 }
 
-// Consumers with one use are measured together, as many as memory has room for in one pass.
+// Measures consumers with one use together, as many per pass as fit in memory.
 static enum msc_status measure_single(struct msc_pruner *p, struct msc_evaluator *ev,
                                       const struct msc_moment_options *o,
                                       const struct msc_pruner_preparation *how,
@@ -116,7 +117,7 @@ static enum msc_status measure_single(struct msc_pruner *p, struct msc_evaluator
     return status;
 }
 
-// The greatest moments are left out until what is left has room.
+// Leaves out the largest moments until the rest fits in memory.
 static void leave_out(bool is_left_out[], const struct msc_pruner *p, uint64_t most_bytes,
                       const struct msc_log *log) {
     uint64_t total = 0;
@@ -143,8 +144,8 @@ static void leave_out(bool is_left_out[], const struct msc_pruner *p, uint64_t m
         is_left_out[greatest] = true;
         msc_log(
             log, MSC_LOG_WARNING,
-            "%s is not repaired: the second moments of its inputs are too large for the memory; "
-            "give more with --memory",
+            "%s is not repaired, because the second moments of its inputs do not fit in memory; "
+            "raise --memory",
             msc_graph_tensor(p->g, p->consumers[greatest].tensor)->name);
     }
 }
@@ -177,7 +178,7 @@ static bool is_ranked_here(const struct msc_pruner *p, int criterion) {
     return criterion != MSC_CRITERION_LOSS && msc_pruner_uses(p, (enum msc_criterion)criterion);
 }
 
-// All orders of a group, or none: they are made together.
+// Reads all orders of a group, or none, since they are computed together.
 static enum msc_status recall_orders(bool *are_there, struct msc_pruner *p, int32_t group,
                                      struct msc_pruner_kept *k) {
     *are_there = true;
@@ -199,7 +200,7 @@ static enum msc_status keep_orders(const struct msc_pruner *p, int32_t group,
     return MSC_OK;
 }
 
-// The file is one thread's at a time.
+// Only one thread at a time may use the file.
 static enum msc_status rank_or_recall(struct msc_pruner *p, int32_t group,
                                       struct msc_pruner_kept *k) {
     bool are_there = false;
@@ -215,10 +216,10 @@ static enum msc_status rank_or_recall(struct msc_pruner *p, int32_t group,
     return status;
 }
 
-// The text of what failed stays with the thread that it failed on.
+// Messages are local to the thread that failed, so the message is set again here.
 static enum msc_status rank_groups(struct msc_pruner *p, const struct msc_pruner_preparation *how) {
     int worst = MSC_OK;
-    // Rooms first: the arena is one thread's.
+    // Allocates the orders first, because only one thread may use the arena.
     for (int32_t g = 0; g < p->channels.n_groups; g++) {
         for (int i = 0; i < MSC_N_CRITERIA; i++) {
             size_t n = (size_t)p->channels.groups[g].n_units;
@@ -243,7 +244,7 @@ static enum msc_status rank_groups(struct msc_pruner *p, const struct msc_pruner
     }
     return worst == MSC_OK ? MSC_OK
            : worst == MSC_E_INVALID
-               ? MSC_FAIL(MSC_E_INVALID, "second moments of inputs are no numbers")
+               ? MSC_FAIL(MSC_E_INVALID, "second moments of inputs are not finite")
                : msc_pruner__no_memory();
 }
 
@@ -340,10 +341,11 @@ static enum msc_status load_order(struct msc_pruner *p, const struct msc_array_l
             places[unit] = i;
         }
     }
-    enum msc_status status =
-        !places || !is_there ? msc_pruner__no_memory()
-        : fits               ? msc_pruner_rank(p, group, (enum msc_criterion)criterion, places)
-               : MSC_FAIL(MSC_E_STATE, "no order of %d units as %s", (int)n, msc_str_text(name));
+    enum msc_status status = !places || !is_there ? msc_pruner__no_memory()
+                             : fits
+                                 ? msc_pruner_rank(p, group, (enum msc_criterion)criterion, places)
+                                 : MSC_FAIL(MSC_E_STATE, "expected an order of %d units in %s",
+                                            (int)n, msc_str_text(name));
     msc_free(is_there);
     msc_free(places);
     return status;
@@ -367,7 +369,7 @@ static enum msc_status load_moment(struct msc_pruner *p, const struct msc_array_
                 msc_array_dim(h, 2) == msc_array_dim(means, 1) && msc_array_n_elements(means) > 0;
     int64_t groups = fits ? msc_array_dim(h, 0) : 1, n = fits ? msc_array_dim(h, 1) : 1;
     if (!fits || n_elements % n != 0 || n_elements / n % groups != 0) {
-        return MSC_FAIL(MSC_E_STATE, "no second moments of the weight %s",
+        return MSC_FAIL(MSC_E_STATE, "missing second moments of the weight %s",
                         msc_graph_tensor(p->g, c->tensor)->name);
     }
     m->h = msc_alloc(msc_array_n_bytes(h));

@@ -1,4 +1,4 @@
-// In which order the units of a group go, by each criterion.
+// Ranks the units of a group for removal, by each criterion.
 #include "tools/elimination.h"
 #include "tools/linear_algebra.h"
 #include "tools/pruner_internal.h"
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Many units go a time where there are more than these, or the inverses would be updated too often.
+// Above this many remaining units several are removed at a time, to limit the updates of the
+// inverses.
 enum { UNITS_ONE_BY_ONE = 64 };
 
 // ---- By scores --------------------------------------------------------------------------------
@@ -81,7 +82,7 @@ static void score_norms(double scores[], const struct msc_pruner *p, int32_t ind
     }
 }
 
-// ---- What consumers do with them --------------------------------------------------------------
+// ---- Consumers --------------------------------------------------------------------------------
 
 // One group of rows of a consumer that reads the units.
 struct reading {
@@ -90,9 +91,9 @@ struct reading {
     int64_t group; // of its moment
     int32_t n_units;
     double share;     // 1 / energy of the consumer
-    int64_t *columns; // of all units, one after the other
-    int64_t *first;   // [n_units + 1] where in `columns` a unit's begin
-    double *w;        // [n_rows, n], and
+    int64_t *columns; // of all units, one unit after the other
+    int64_t *first;   // [n_units + 1] where a unit's columns begin in `columns`
+    double *w;        // [n_rows, n]
     double *c;        // [n, n] the moments
     struct msc_elimination *left;
 };
@@ -226,7 +227,7 @@ static void readings_finish(struct readings *r) {
     msc_arena_finish(&r->arena);
 }
 
-// Columns of w [n_rows, n] one beside the other, and the square of c where they meet.
+// Gathers columns of w [n_rows, n] into adjacent ones, and the matching rows and columns of c.
 static void take_columns(double w[], double c[], const struct reading *r, const int64_t columns[],
                          int64_t n_taken) {
     int64_t n = r->rows.rows.n_columns;
@@ -273,7 +274,7 @@ static enum msc_status score_energy(double scores[], struct readings *readings) 
     return MSC_OK;
 }
 
-// ---- What nobody can make up for --------------------------------------------------------------
+// ---- Saliency ---------------------------------------------------------------------------------
 
 static enum msc_status begin_elimination(struct reading *r, double ridge) {
     int64_t n = r->rows.rows.n_columns;
@@ -310,7 +311,8 @@ static enum msc_status eliminate_units(struct readings *readings, const int32_t 
     return MSC_OK;
 }
 
-// Units one after the other; those that no cut lets go are left in the order of their scores then.
+// Removes units one by one; units that no cut removes are appended in the order of their last
+// scores.
 static enum msc_status order_by_saliency(int32_t order[], struct readings *readings,
                                          int32_t n_needed) {
     int32_t n_alive = readings->n_units, n_done = 0;
@@ -339,7 +341,7 @@ static enum msc_status order_by_saliency(int32_t order[], struct readings *readi
     return status;
 }
 
-// How many units go at most by the criterion.
+// The largest number of units that any cut by the criterion removes.
 static int32_t most_gone(const struct msc_pruner *p, int32_t index, enum msc_criterion criterion) {
     const struct msc_pruner_group *group = &p->groups[index];
     int32_t most = 0, n_units = p->channels.groups[index].n_units;
@@ -366,7 +368,8 @@ static enum msc_status try_saliency(int32_t order[], struct readings *readings, 
     return status;
 }
 
-// Moments of few samples, rounded to float32, are not always definite: then with more damping.
+// Moments of few samples, rounded to float32, are not always definite; then the damping is
+// increased.
 static enum msc_status rank_by_saliency(struct msc_pruner *p, int32_t group,
                                         struct readings *readings) {
     int32_t *order, n_needed = most_gone(p, group, MSC_CRITERION_HESSIAN);
@@ -380,7 +383,7 @@ static enum msc_status rank_by_saliency(struct msc_pruner *p, int32_t group,
     return status;
 }
 
-// ---- All of them ------------------------------------------------------------------------------
+// ---- All criteria -----------------------------------------------------------------------------
 
 static enum msc_status rank_by(struct msc_pruner *p, int32_t group, enum msc_criterion criterion,
                                struct readings *readings) {
@@ -407,7 +410,7 @@ enum msc_status msc_pruner__rank_group(struct msc_pruner *p, int32_t group) {
         if (criterion == MSC_CRITERION_LOSS || !msc_pruner_uses(p, criterion)) {
             continue;
         }
-        // Where nothing is known of what consumers do, by their size.
+        // Without data about consumers, norms are used instead.
         MSC_TRY_OUT(criterion == MSC_CRITERION_HESSIAN && readings.n > 0
                         ? rank_by_saliency(p, group, &readings)
                         : rank_by(p, group, criterion, &readings));

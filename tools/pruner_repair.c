@@ -1,4 +1,4 @@
-// What becomes of a consumer whose channels go: weights that make up for them, or a mask.
+// The edits of a consumer that loses channels: repaired weights, or a mask.
 #include "tools/linear_algebra.h"
 #include "tools/pruner_internal.h"
 
@@ -11,7 +11,7 @@ enum msc_status msc_pruner__rows(struct msc_pruner_rows *out, const struct msc_p
                                  const struct msc_consumer *c, struct msc_arena *arena) {
     const struct msc_tensor *t = msc_graph_tensor(p->g, c->tensor);
     const struct msc_slot *slot = &p->sites.slots[c->slots[0]];
-    // Without moments the rows are those of the joint.
+    // Without moments, the layout of the joint's rows.
     const struct msc_moment shape = {.n_groups = c->n_row_groups, .n_columns = c->n_columns};
     const struct msc_moment *moment = c->moment.n_groups > 0 ? &c->moment : &shape;
     int64_t n = moment->n_columns;
@@ -55,7 +55,7 @@ void msc_pruner__fill_moments(double out[], const struct msc_pruner_rows *r,
 
 // ---- Least squares ----------------------------------------------------------------------------
 
-// The columns that stay, and those that go.
+// The remaining columns and the removed ones.
 struct columns {
     int64_t n_kept, n_gone;
     int64_t *kept, *gone;
@@ -80,15 +80,16 @@ static enum msc_status split_columns(struct columns *out, const struct msc_prune
     return MSC_OK;
 }
 
-// Of a group of rows: what stays and what goes of weights and moments.
+// Weights and moments of a group of rows, split into remaining and removed columns.
 struct solving {
-    double *lost;   // [n_rows, n_gone] the weights that go
-    double *change; // [n_rows, n_kept] of those that stay
+    double *lost;   // [n_rows, n_gone] the removed weights
+    double *change; // [n_rows, n_kept] of the remaining ones
     double *c;      // [n_kept, n_kept]
     double *cross;  // [n_gone, n_kept]
 };
 
-// Moments of few samples, rounded to float32, are not always definite: then with more damping.
+// Moments of few samples, rounded to float32, are not always definite; then the damping is
+// increased.
 static enum msc_status solve(struct solving *s, const struct msc_pruner_rows *r,
                              const struct msc_consumer *c, int64_t group, const struct columns *at,
                              double ridge) {
@@ -108,7 +109,7 @@ static enum msc_status solve(struct solving *s, const struct msc_pruner_rows *r,
     return status;
 }
 
-// The changed rows, and what they are shifted by.
+// Applies the change to the rows, and computes their shifts.
 static enum msc_status take_solution(double shifts[], float w[], const struct solving *s,
                                      const struct columns *at, const double means[], int64_t n_rows,
                                      int64_t n) {
@@ -198,7 +199,7 @@ static enum msc_status give_bias(struct msc_prune_made *made, const struct msc_p
     return MSC_OK;
 }
 
-// Channels that go without repair.
+// Sets removed channels to zero, without repair.
 static void mask_columns(struct msc_pruner_rows *r, const struct columns *at) {
     for (int64_t row = 0; row < r->rows.n_rows; row++) {
         for (int64_t k = 0; k < at->n_gone; k++) {
@@ -207,10 +208,10 @@ static void mask_columns(struct msc_pruner_rows *r, const struct columns *at) {
     }
 }
 
-// What becomes of one consumer.
+// How one consumer is changed.
 struct rebuilding {
     bool has_gone, repairs;
-    const struct msc_prune_choice *sparse; // NULL: as many weights as channels leave
+    const struct msc_prune_choice *sparse; // NULL: no single weights are removed
     const bool *is_gone;
 };
 
@@ -238,7 +239,7 @@ static enum msc_status rebuild(struct msc_prune_made *made, const struct msc_pru
     return r.is_centred && how->repairs ? give_bias(made, p, c, shifts) : MSC_OK;
 }
 
-// The choice that takes single weights, or NULL.
+// The choice that removes single weights, or NULL.
 static const struct msc_prune_choice *sparse_choice(const struct msc_prune_made *made,
                                                     const struct msc_pruner *p,
                                                     const struct msc_consumer *c) {

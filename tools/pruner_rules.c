@@ -1,4 +1,4 @@
-// What names say of parts: a choice that is fixed, or the choices that a rule leaves.
+// Choices by name: `fix` sets the choice of a part, `rules` restrict its choices.
 #include "base/alloc.h"
 #include "base/str.h"
 #include "tools/pruner_internal.h"
@@ -19,18 +19,18 @@ static enum msc_status fail_label(const struct msc_pruner_options *o, const cJSO
     for (size_t i = 0; i < o->n_choices; i++) {
         msc_str_printf(&labels, "%s\"%s\"", i > 0 ? ", " : "", o->choices[i].label);
     }
-    msc_str_append(&labels, is_fixed ? ", \"whole\", and any density as a number" : "");
+    msc_str_append(&labels, is_fixed ? ", \"whole\", or any density as a number" : "");
     enum msc_status status =
         cJSON_IsString(found)
-            ? MSC_FAIL(MSC_E_INVALID, "%s: there is no choice \"%s\", there are %s", where,
+            ? MSC_FAIL(MSC_E_INVALID, "%s: unknown choice \"%s\", expected one of %s", where,
                        found->valuestring, msc_str_text(&labels))
-            : MSC_FAIL(MSC_E_INVALID, "%s: expected labels of choices, of which there are %s",
-                       where, msc_str_text(&labels));
+            : MSC_FAIL(MSC_E_INVALID, "%s: expected labels of choices: %s", where,
+                       msc_str_text(&labels));
     msc_str_finish(&labels);
     return status;
 }
 
-// The choice of this label, or of this density. MSC_NO_ID: there is none.
+// The choice with this label or density. MSC_NO_ID: there is none.
 static int32_t find_choice(const struct msc_pruner_options *o, const cJSON *item) {
     for (size_t i = 0; i < o->n_choices; i++) {
         const struct msc_prune_choice *c = &o->choices[i];
@@ -44,7 +44,7 @@ static int32_t find_choice(const struct msc_pruner_options *o, const cJSON *item
     return MSC_NO_ID;
 }
 
-// A density that no choice has is one behind those that are searched.
+// Appends a density that no choice has, after the choices that are searched.
 static enum msc_status add_density(struct msc_prune_fixed *out, struct msc_pruner_options *o,
                                    struct msc_prune_choice choices[], double density,
                                    const char *where, struct msc_arena *arena) {
@@ -76,7 +76,7 @@ static enum msc_status read_fixed(struct msc_prune_fixed *out, struct msc_pruner
                                 : fail_label(o, item, true, where);
 }
 
-// {"stem*": "whole", "fc1.weight": 0.75, "fc2.weight": "0.5 l2"}
+// Reads "fix": {"stem*": "whole", "fc1.weight": 0.75, "fc2.weight": "0.5 l2"}
 static enum msc_status read_fix(struct msc_pruner_options *out, const cJSON *config,
                                 struct msc_arena *arena) {
     const cJSON *object = cJSON_GetObjectItemCaseSensitive(config, "fix"), *item;
@@ -154,7 +154,7 @@ enum msc_status msc_pruner__read_rules(struct msc_pruner_options *out, const cJS
 
 // ---- Fitting ----------------------------------------------------------------------------------
 
-// A group has its name, and those of all weights that make its units.
+// A group matches by its own name, or by the name of a weight that makes its units.
 static bool fits_part(const struct msc_pruner *p, const char *pattern, int32_t part) {
     if (part >= p->channels.n_groups) {
         return msc_glob_match(pattern, msc_graph_tensor(p->g, p->groups[part].tensor)->name);
@@ -169,7 +169,7 @@ static bool fits_part(const struct msc_pruner *p, const char *pattern, int32_t p
     return fits;
 }
 
-// Is a choice about parts of this kind? The whole is about both.
+// Does the choice apply to this kind of part? "whole" applies to both.
 static bool is_about(const struct msc_pruner *p, const struct msc_prune_fixed *f, int32_t part) {
     return f->choice == MSC_NO_ID ||
            p->options->choices[f->choice].is_sparse == (part >= p->channels.n_groups);
@@ -185,7 +185,7 @@ const struct msc_prune_fixed *msc_pruner__find_fixed(const struct msc_pruner *p,
     return NULL;
 }
 
-// A bit for each choice of one kind.
+// All choices of one kind: one bit each.
 static uint64_t choices_of_kind(const struct msc_pruner_options *o, bool is_sparse) {
     uint64_t all = 0;
     for (size_t i = 0; i < o->n_choices; i++) {
@@ -214,13 +214,13 @@ static bool fits_any(const struct msc_pruner *p, const char *pattern) {
     return false;
 }
 
-// A misspelt name would otherwise pass unseen.
+// A pattern that matches nothing is probably misspelt.
 enum msc_status msc_pruner__check_rules(const struct msc_pruner *p) {
     const struct msc_pruner_options *o = p->options;
     for (size_t i = 0; i < o->n_fixed; i++) {
         if (!fits_any(p, o->fixed[i].pattern)) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "env.fix[\"%s\"] fits no group of channels; `mscgym graph MODEL "
+                            "env.fix[\"%s\"] matches no group of channels; `mscgym graph MODEL "
                             "--channels` lists them",
                             o->fixed[i].pattern);
         }
@@ -228,7 +228,7 @@ enum msc_status msc_pruner__check_rules(const struct msc_pruner *p) {
     for (size_t r = 0; r < o->n_rules; r++) {
         if (!fits_any(p, o->rules[r].pattern)) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "env.rules[%zu] (\"%s\") fits no group of channels; `mscgym graph "
+                            "env.rules[%zu] (\"%s\") matches no group of channels; `mscgym graph "
                             "MODEL --channels` lists them",
                             r, o->rules[r].pattern);
         }
@@ -236,16 +236,16 @@ enum msc_status msc_pruner__check_rules(const struct msc_pruner *p) {
     return MSC_OK;
 }
 
-// ---- What rounding makes of densities ---------------------------------------------------------
+// ---- Densities after rounding -----------------------------------------------------------------
 
-// Is the choice one of those that the part has, or fixed to?
+// Is the choice allowed for the part, or its fixed one?
 static bool has_choice(const struct msc_pruner *p, int32_t part, size_t choice) {
     const struct msc_prune_fixed *fixed = msc_pruner__find_fixed(p, part);
     return p->groups[part].is_included ? msc_pruner__allowed(p, part) >> choice & 1
                                        : fixed && fixed->choice == (int32_t)choice;
 }
 
-// Groups of which a density keeps all (or would keep none): how many, and the first.
+// Counts groups of which a density keeps all (or would keep none) and finds the first.
 static int32_t count_rounded(int32_t *first, const struct msc_pruner *p, size_t choice,
                              bool keeps_all) {
     int32_t n = 0;
@@ -274,10 +274,10 @@ static void tell_rounded(const struct msc_pruner *p, const struct msc_log *log, 
     }
     msc_log(log, MSC_LOG_WARNING,
             "density %s %s of %s (%d units)%s%s: counts are rounded to whole units, and to "
-            "multiples of round_to (%lld channels) where there are twice as many",
-            p->options->choices[choice].label, keeps_all ? "keeps every unit" : "comes to no unit",
+            "multiples of round_to (%lld channels) if there are twice as many",
+            p->options->choices[choice].label, keeps_all ? "keeps every unit" : "rounds to no unit",
             group->name, (int)group->n_units, others,
-            keeps_all ? "" : ", of which the least that can be stays",
+            keeps_all ? "" : ", so the smallest possible count is kept",
             (long long)p->options->round_to);
 }
 

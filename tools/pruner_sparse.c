@@ -1,9 +1,9 @@
-// Single weights that go from what channels leave of a weight.
+// Removes single weights from what channel pruning leaves of a weight.
 #include "tools/pruner_internal.h"
 
 #include <math.h>
 
-// What is left of rows, in the order in which patterns lie: input channels of one kernel position, then
+// The remaining columns of rows in pattern order: the input channels of one kernel position, then
 // those of the next.
 struct left {
     int64_t n, run;
@@ -30,16 +30,17 @@ static enum msc_status list_left(struct left *out, const struct msc_pruner_rows 
     return MSC_OK;
 }
 
-// What there is to do for a group of rows.
+// The input of choosing weights in a group of rows.
 struct thinning {
     const struct msc_prune_choice *choice;
-    enum msc_criterion criterion; // or what there is in place of it
+    enum msc_criterion criterion; // the choice's, or its replacement
     bool repairs;
     struct msc_sparse_rows rows;
     double *moments; // [n, n]; NULL: not needed
 };
 
-// Moments of few samples, rounded to float32, are not always definite: then with more damping.
+// Moments of few samples, rounded to float32, are not always definite; then the damping is
+// increased.
 static enum msc_status choose(struct thinning *t, const struct msc_pruner_rows *r,
                               const struct msc_consumer *c, int64_t group, const struct left *left,
                               double ridge) {
@@ -55,7 +56,7 @@ static enum msc_status choose(struct thinning *t, const struct msc_pruner_rows *
     return status;
 }
 
-// The rows as they are now, and what they are shifted by.
+// Copies the changed rows back, and adds their shifts.
 static enum msc_status take_rows(double shifts[], struct msc_pruner_rows *r, const double means[],
                                  int64_t first_row, const struct left *left,
                                  const struct thinning *t) {

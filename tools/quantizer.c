@@ -32,7 +32,7 @@ static bool site_matches(const struct msc_quantizer *q, int32_t site, const char
     return matches_any(patterns, n, s->name) || (t->alias[0] && matches_any(patterns, n, t->alias));
 }
 
-// Other float types, empty weights and what the schemes leave out stay as they are.
+// Other float types, empty weights and what the schemes exclude stay unchanged.
 static bool can_be_quantised(const struct msc_quantizer *q, int32_t site) {
     const struct msc_tensor *t = msc_graph_tensor(q->graph, q->sites.sites[site].tensor);
     bool is_weight = q->sites.sites[site].kind == MSC_SITE_WEIGHT;
@@ -63,10 +63,10 @@ static enum msc_status fail_no_site(const struct msc_quantizer *q) {
     }
     return n_float32 == 0 ? MSC_FAIL(MSC_E_UNSUPPORTED,
                                      "none of the %d sites is float32, the first is %s: nothing "
-                                     "else is quantised; export the model in float32",
+                                     "else can be quantised; export the model in float32",
                                      q->sites.n_sites, msc_dtype_name(first->dtype))
                           : MSC_FAIL(MSC_E_INVALID,
-                                     "no site is left to quantise: the graph has %d, include, "
+                                     "no site is left to quantise: the graph has %d, but include, "
                                      "exclude and outputs drop all of them",
                                      q->sites.n_sites);
 }
@@ -84,7 +84,7 @@ static enum msc_status select_sites(struct msc_quantizer *q,
     return n_used > 0 ? MSC_OK : fail_no_site(q);
 }
 
-// Every pattern must match something: a misspelt name would otherwise pass unseen.
+// A pattern that matches nothing is probably misspelt.
 static enum msc_status check_patterns(const struct msc_quantizer *q, const char *const patterns[],
                                       size_t n, const char *key) {
     for (size_t p = 0; p < n; p++) {
@@ -102,7 +102,7 @@ static enum msc_status check_patterns(const struct msc_quantizer *q, const char 
     return MSC_OK;
 }
 
-// What needs no observing.
+// Float types need no observation.
 static void set_float_types(struct msc_quantizer *q) {
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         for (size_t c = 0; c < q->n_choices && msc_quantizer__is_used(q, i); c++) {
@@ -161,8 +161,8 @@ static bool reads_site(const struct msc_plan *plan, const struct msc_site *site)
     return true;
 }
 
-// Every plan must read all slots of a site, as the exported model quantises all of them; and so must
-// the outline, which knows more constants than plans of great batches.
+// Every plan must read all slots of a site, because the exported model quantises all of them. The
+// outline, which knows more constants than plans of large batches, must read them too.
 static bool is_reached(const struct msc_evaluator *ev, const struct msc_plan *outline,
                        const struct msc_site *site) {
     size_t n_batches = msc_dataset_n_batches(msc_evaluator_dataset(ev));
@@ -190,8 +190,8 @@ enum msc_status msc_quantizer_leave_constants(struct msc_quantizer *q, struct ms
     }
     return n_used > 0 ? MSC_OK
                       : MSC_FAIL(MSC_E_INVALID,
-                                 "no site is left to quantise: what they hold is constant once "
-                                 "the lengths of inputs are known");
+                                 "no site is left to quantise: all of them are constant once "
+                                 "the input lengths are known");
 }
 
 enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct msc_graph *graph,
@@ -400,7 +400,7 @@ static enum msc_status save_array(struct msc_array_list *list, const char *name,
     return status;
 }
 
-// Of a site that is left: an array in place of its scales.
+// The name of the array that a site left float has in place of its scales.
 static enum msc_status left_name(struct msc_str *out, const struct msc_quantizer *q, int32_t site) {
     msc_str_clear(out);
     msc_str_printf(out, "%s/left", q->sites.sites[site].name);
@@ -443,7 +443,7 @@ out:
     return status;
 }
 
-// Scales that can be divided by, zero points among the integers of the choice.
+// Scales must be usable as divisors, and zero points must be integers of the choice.
 static enum msc_status check_quant_numbers(const struct msc_quantizer *q, int32_t site,
                                            size_t choice, const struct msc_array *scales,
                                            const struct msc_array *zeros) {
@@ -465,14 +465,14 @@ static enum msc_status check_quant_numbers(const struct msc_quantizer *q, int32_
                            q->sites.sites[site].name, q->choices[choice].label);
 }
 
-// Optional: without them weights are rounded to nearest.
+// Optional: without integers, weights are rounded to nearest.
 static enum msc_status check_integers(const struct msc_quantizer *q, int32_t site, size_t choice,
                                       const struct msc_array *integers) {
     const struct msc_tensor *t = msc_graph_tensor(q->graph, q->sites.sites[site].tensor);
     struct msc_quant form = msc_quantizer__form(q, site, (int32_t)choice);
     form.integers = integers;
     if (integers && q->sites.sites[site].kind != MSC_SITE_WEIGHT) {
-        return MSC_FAIL(MSC_E_STATE, "parameters of %s: integers of an activation", t->name);
+        return MSC_FAIL(MSC_E_STATE, "parameters of %s: only weights may have integers", t->name);
     }
     if (msc_quant_check_integers(&form, msc_tensor_n_elements(t)) != MSC_OK) {
         return msc_status_prefix(MSC_E_STATE, "parameters of %s, choice \"%s\"",
@@ -481,7 +481,7 @@ static enum msc_status check_integers(const struct msc_quantizer *q, int32_t sit
     return MSC_OK;
 }
 
-// Optional, too: of weights whose biases can take them.
+// Optional: shifts, for weights whose biases can take them.
 static enum msc_status check_shifts(const struct msc_quantizer *q, int32_t site, size_t choice,
                                     const struct msc_array *shifts) {
     bool fits =

@@ -5,38 +5,37 @@
 #include <pthread.h>
 #include <string.h>
 
-// Values of a tensor that are kept, to see whether a scale puts them on ties: so many of each
-// batch, fewer where there are many batches.
+// Sampled values of a tensor, used to see whether a scale puts them on rounding ties: this many
+// per batch, fewer if there are many batches.
 enum { KEPT_OF_BATCH = 2048, KEPT_OF_ALL = 32768, KEPT_LEAST = 16 };
-// Of one channel, which has no histogram: these stand for all of it.
+// For one channel, which has no histogram: the sampled values represent all of it.
 enum { KEPT_OF_CHANNEL = 4096 };
 
-// What is gathered of one activation tensor, or of one of its channels. Everything added up is exact
-// (extrema and counts), so the order in which batches come does not matter; kept values go to their
-// batch's own place.
+// Statistics of one activation tensor, or of one of its channels. Sums are exact (extrema and
+// counts), so the order of batches does not matter; sampled values are stored by batch.
 struct seen {
-    int32_t slot;    // whose values are kept
-    float low, high; // of finite values
+    int32_t slot;    // the slot that samples values
+    float low, high; // over finite values
     bool has_nan, has_infinite, has_finite;
-    bool is_seen;                    // at all
-    struct msc_histogram *histogram; // NULL: a channel, or one has channels
-    int64_t n_room;                  // of each place
+    bool is_seen;                    // any value was seen
+    struct msc_histogram *histogram; // NULL: this is a channel, or it has channels
+    int64_t n_room;                  // per place
     float *kept;                     // [n_places][n_room]
     int32_t *n_kept;                 // [n_places]
-    // Where each channel has a scale: what is gathered of these, in place of all the above.
+    // If each channel has a scale: its axis and statistics per channel, in place of the above.
     int32_t axis, n_channels;
     struct seen *channels; // [n_channels]
 };
 
 struct calibration {
     struct msc_quantizer *q;
-    size_t n_places;       // where values are looked at: batches, or chunks of sequences
-    int32_t n_parts;       // of each batch
-    struct seen *seen;     // [n_sites]; slot MSC_NO_ID for weights and sites that are out
-    int32_t *site_of_slot; // [n_slots] whose value is looked at for a site; MSC_NO_ID: it is not
+    size_t n_places;       // units of observation: batches, or chunks of sequences
+    int32_t n_parts;       // per batch
+    struct seen *seen;     // [n_sites]; slot MSC_NO_ID for weights and excluded sites
+    int32_t *site_of_slot; // [n_slots] the site observed at a slot; MSC_NO_ID: none
     bool is_counting;      // second pass
     pthread_mutex_t lock;
-    // What is told: values looked at of all, in both passes.
+    // Progress: values observed out of all, over both passes.
     msc_quantizer_progress progress;
     void *payload;
     size_t n_observed, n_to_observe;
@@ -106,7 +105,7 @@ static void forget(const struct calibration *c, struct seen *s) {
     }
 }
 
-// Forgets what this pass has seen.
+// Clears what this pass has collected.
 static void begin_pass(void *payload, size_t trial) {
     struct calibration *c = payload;
     (void)trial;
@@ -164,7 +163,7 @@ static enum msc_status observe_value(struct calibration *c, size_t place, int32_
 
 static void tell_observed(struct calibration *c) {
     pthread_mutex_lock(&c->lock);
-    // A pass that ran out of memory comes again.
+    // A pass that runs out of memory is repeated, so the count is limited.
     c->n_observed += c->n_observed < c->n_to_observe;
     if (c->progress) {
         c->progress(c->payload, MSC_STAGE_PASSES, c->n_observed, c->n_to_observe);
@@ -183,9 +182,9 @@ static enum msc_status observe_slot(void *payload, size_t trial, size_t batch, i
     return MSC_OK;
 }
 
-// ---- From what was seen to scales -------------------------------------------------------------
+// ---- From statistics to scales ----------------------------------------------------------------
 
-// Share of the kept values that lie within a thousandth of a step of a rounding tie.
+// Share of the sampled values within a thousandth of a step of a rounding tie.
 static double share_on_ties(const struct calibration *c, const struct seen *s, float scale) {
     size_t on_ties = 0;
     size_t n = 0;
@@ -200,8 +199,8 @@ static double share_on_ties(const struct calibration *c, const struct seen *s, f
     return n > 0 ? (double)on_ties / (double)n : 0;
 }
 
-// Inputs on a regular grid (images normalised to [-1, 1]) can fall on rounding ties all at once, so
-// that the last bit of an earlier sum decides. The range is widened a little until few do.
+// Inputs on a regular grid (images normalised to [-1, 1]) can all fall on rounding ties, so that
+// the last bit of an earlier sum decides. The range is then widened a little, until few do.
 static void nudge_off_ties(const struct calibration *c, const struct seen *s,
                            const struct msc_scheme *scheme, struct msc_range range, float *scale,
                            int32_t *zero_point) {
@@ -216,7 +215,7 @@ static void nudge_off_ties(const struct calibration *c, const struct seen *s,
     msc_scheme_fit(scheme, range, scale, zero_point);
 }
 
-// The range of a channel: of the values that are kept of it, and its ends.
+// The range of a channel, from its sampled values and extrema.
 static enum msc_status range_of_channel(struct msc_range *out, const struct calibration *c,
                                         const struct seen *s, const struct msc_observation *o) {
     size_t n = 2;
@@ -273,7 +272,7 @@ static enum msc_status fit_activation(struct calibration *c, int32_t site, int32
     return status;
 }
 
-// The elements of scale `index` side by side; returns how many there are.
+// Gathers the elements of scale `index`; returns their number.
 static int64_t gather_scale(float out[], const float x[], const struct msc_quant_split *s,
                             int64_t index) {
     int64_t n_blocks = (s->length + s->size - 1) / s->size;
@@ -282,7 +281,7 @@ static int64_t gather_scale(float out[], const float x[], const struct msc_quant
     int64_t block = s->block_step > 0 ? index / s->block_step % n_blocks : 0;
     int64_t begin = block * s->size;
     int64_t end = begin + s->size < s->length ? begin + s->size : s->length;
-    // Scales without a step of their own along `outer` are shared by all of it.
+    // Scales that do not vary along `outer` are shared by all of it.
     int64_t from = s->outer_step > 0 ? index / s->outer_step : 0;
     int64_t to = s->outer_step > 0 ? from + 1 : s->outer;
     int64_t width = s->inner / n_inner, n = 0;
@@ -324,7 +323,7 @@ enum msc_status msc_quantizer__fit_elements(struct msc_quant *out, const struct 
         goto out;
     }
     if (!msc_quant_split(&split, &form, msc_array_n_dims(w), msc_array_dims(w))) {
-        status = MSC_FAIL(MSC_E_STATE, "scales of %s do not fit it", s->name);
+        status = MSC_FAIL(MSC_E_STATE, "scales do not fit the shape of %s", s->name);
         goto out;
     }
     for (int64_t i = 0; i < n; i++) {
@@ -368,7 +367,8 @@ static enum msc_status fit_site(struct calibration *c, int32_t site) {
 
 // ---- The two passes ---------------------------------------------------------------------------
 
-// One slot for each tensor of a site that is made there; those that it is moved to hold no more.
+// Observes each tensor of a site once, where it is produced; tensors that are only moved hold the
+// same values.
 static void choose_slots(struct calibration *c, int32_t site) {
     const struct msc_sites *sites = &c->q->sites;
     const struct msc_site *s = &sites->sites[site];
@@ -464,7 +464,7 @@ static bool needs_histograms(const struct msc_quantizer *q) {
     return false;
 }
 
-// What all that read a tensor take for the same is not looked at.
+// Excludes values that all readers of a tensor treat alike.
 static void cut_ranges(struct calibration *c) {
     for (int32_t i = 0; i < c->q->sites.n_sites; i++) {
         float cut = msc_quantizer__cut(c->q, i);
@@ -486,7 +486,7 @@ static enum msc_status observe_all(struct calibration *c, struct msc_evaluator *
         if (!s->is_seen) {
             return MSC_FAIL(MSC_E_INVALID,
                             "tensor %s has no values when the float model runs on the dataset: "
-                            "nothing can be calibrated from it; exclude it or take other samples",
+                            "it cannot be calibrated; exclude it or use other samples",
                             c->q->sites.sites[i].name);
         }
         if (s->has_infinite || !s->has_finite || (s->has_nan && msc_quantizer__is_asked(c->q, i))) {

@@ -1,8 +1,9 @@
-// Tensors that hold NaN or infinity in the float model: those of a mask, and of what a mask takes away.
+// Tensors that hold NaN or infinity in the float model, usually a mask or the values that it
+// masks out.
 //
-// No step stands for infinity: runtimes take the last one, and a softmax then gives weight to what was
-// masked (docs/quantize.md has what that loses). They take NaN for the lowest step, which is as good as
-// any number where a mask takes it away, but not where a joint asks whether it is NaN.
+// Infinity has no integer: runtimes saturate it, and a softmax then gives weight to masked values
+// (docs/quantize.md describes the loss). Runtimes convert NaN to the lowest integer. That does no
+// harm to masked values, but it does if a later joint tests for NaN.
 #include "tools/quantizer_internal.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@ static bool asks(const struct msc_joint *j) {
     static const enum msc_op questions[] = {MSC_OP_ISNAN,     MSC_OP_ISINF, MSC_OP_EQUAL,
                                             MSC_OP_GREATER,   MSC_OP_LESS,  MSC_OP_GREATER_EQUAL,
                                             MSC_OP_LESS_EQUAL};
-    bool is_question = j->n_graphs > 0; // bodies may ask
+    bool is_question = j->n_graphs > 0; // bodies of subgraphs may test
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         is_question = is_question || j->op == questions[i];
     }
@@ -56,7 +57,7 @@ enum msc_status msc_quantizer__leave_infinite_weights(struct msc_quantizer *q) {
         const float *x = w ? msc_array_data(w) : NULL;
         if (!x) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "weight %s has no elements: exclude it or repair the model", s->name);
+                            "weight %s has no elements; exclude it or repair the model", s->name);
         }
         for (int64_t k = 0; k < msc_array_n_elements(w) && !q->left[i]; k++) {
             q->left[i] = !isfinite(x[k]);
@@ -75,7 +76,7 @@ enum msc_status msc_quantizer__drop_left(struct msc_quantizer *q) {
     return n_left == 0 || n_used > 0
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "no site is left to quantise: all hold NaN or infinity when the float "
+                          "no site is left to quantise: all contain NaN or infinity when the float "
                           "model runs on the dataset");
 }
 

@@ -24,16 +24,16 @@ static const char *const group_names[] = {"tensor", "site", "joint"};
 
 #define DEFAULT_PERCENTILE 99.99
 
-// What choices take that name no observer.
+// Observers of choices that name none.
 struct defaults {
     enum msc_observer observers[2]; // [kind of site]
     bool are_auto[2];
-    bool
-        are_given; // else as in records of before they could be: a named `minmax` is no other choice
+    bool are_given; // given in the configuration; an explicit `minmax` is not a different choice
+                    // then
 };
 
-// Of {minmax, mse} what loses less on networks of many kinds (docs/quantize.md). Errors of more bits
-// than these lie below what a histogram's bins resolve, or what is cut off counts for more than that.
+// The better of minmax and mse on networks of many kinds (docs/quantize.md). With more bits,
+// rounding errors are below the resolution of a histogram, or clipping costs more than it saves.
 static enum msc_observer auto_observer(int kind, int32_t bits) {
     return bits <= (kind == MSC_SITE_WEIGHT ? 4 : 8) ? MSC_OBSERVER_MSE : MSC_OBSERVER_MINMAX;
 }
@@ -45,7 +45,7 @@ static void take_defaults(struct msc_choice *c, const struct defaults *defaults)
     }
 }
 
-// `named`: whether the choice names its observer.
+// `named`: the choice names its observer.
 static enum msc_status label_choice(struct msc_choice *c, bool named) {
     struct msc_str text = {0};
     if (c->is_float) {
@@ -96,7 +96,7 @@ static enum msc_status get_optional_double(double *out, const cJSON *object, con
     return MSC_OK;
 }
 
-// {"type": "float16"}: beside it only the 16 bits that it has.
+// Reads {"type": "float16"}; the only other key allowed is bits, which must be 16.
 static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON *object,
                                               const char *where) {
     const char *name;
@@ -104,12 +104,12 @@ static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON 
     MSC_TRY(msc_json_get_text(&name, object, "type", where));
     c->type = msc_dtype_find(name);
     if (c->type != MSC_DTYPE_F16 && c->type != MSC_DTYPE_BF16) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: type \"%s\" is not known; there are float16, bfloat16",
+        return MSC_FAIL(MSC_E_INVALID, "%s: unknown type \"%s\", expected float16 or bfloat16",
                         where, name);
     }
     bool has_bits = cJSON_GetObjectItemCaseSensitive(object, "bits") != NULL;
     if (cJSON_GetArraySize(object) > 1 + has_bits) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: a choice of type %s takes no other key than bits",
+        return MSC_FAIL(MSC_E_INVALID, "%s: a choice of type %s allows no other key than bits",
                         where, name);
     }
     MSC_TRY(get_optional_double(&bits, object, "bits", MIN_BITS, MAX_BITS, where));
@@ -120,7 +120,7 @@ static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON 
     return label_choice(c, false);
 }
 
-// Blocks as runtimes know them. A divergence says nothing of so few values.
+// Group sizes that runtimes support. kl needs more values than a group has.
 static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object,
                                        const char *where) {
     double size = 0;
@@ -133,14 +133,14 @@ static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object
     }
     if (c->observers[MSC_SITE_WEIGHT] == MSC_OBSERVER_KL) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: kl needs more values than a group has: take minmax, percentile or mse",
+                        "%s: kl needs more values than a group has; use minmax, percentile or mse",
                         where);
     }
     c->group_size = (int32_t)size;
     return MSC_OK;
 }
 
-// Integers that are chosen have a byte.
+// Rounded integers are stored as bytes.
 static enum msc_status read_rounding(struct msc_choice *c, const cJSON *object, const char *where) {
     const char *name;
     if (!cJSON_GetObjectItemCaseSensitive(object, "rounding")) {
@@ -149,13 +149,13 @@ static enum msc_status read_rounding(struct msc_choice *c, const cJSON *object, 
     MSC_TRY(msc_json_get_text(&name, object, "rounding", where));
     if (!msc_rounding_find(&c->rounding, name)) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: rounding \"%s\" is not known; there are nearest, gptq, descent", where,
+                        "%s: unknown rounding \"%s\", expected nearest, gptq or descent", where,
                         name);
     }
     return c->bits <= 8 || c->rounding == MSC_ROUNDING_NEAREST
                ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID, "%s: rounding \"%s\" takes 8 bits at most, not %d", where,
-                          name, (int)c->bits);
+               : MSC_FAIL(MSC_E_INVALID, "%s: rounding \"%s\" supports at most 8 bits, not %d",
+                          where, name, (int)c->bits);
 }
 
 static enum msc_status read_correction(struct msc_choice *c, const cJSON *object,
@@ -166,17 +166,17 @@ static enum msc_status read_correction(struct msc_choice *c, const cJSON *object
     }
     MSC_TRY(msc_json_get_text(&name, object, "correct", where));
     if (!msc_correction_find(&c->correction, name)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: correct \"%s\" is not known; there are none, affine",
-                        where, name);
+        return MSC_FAIL(MSC_E_INVALID, "%s: unknown correct \"%s\", expected none or affine", where,
+                        name);
     }
     return c->bits <= 8 || c->correction == MSC_CORRECTION_NONE
                ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID, "%s: correct \"%s\" takes 8 bits at most, not %d", where,
-                          name, (int)c->bits);
+               : MSC_FAIL(MSC_E_INVALID, "%s: correct \"%s\" supports at most 8 bits, not %d",
+                          where, name, (int)c->bits);
 }
 
-// kl is for records of before: a divergence weighs what a range cuts off by how often that comes, not
-// by how far off it is.
+// kl is only for old records: a divergence weighs clipped values by their frequency, not by their
+// error.
 static enum msc_status read_observer(enum msc_observer *out, const cJSON *object, const char *key,
                                      const struct defaults *defaults, const char *where) {
     const char *name;
@@ -184,15 +184,14 @@ static enum msc_status read_observer(enum msc_observer *out, const cJSON *object
     bool is_known = msc_observer_find(out, name);
     if (is_known && *out == MSC_OBSERVER_KL && defaults->are_given) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: observer kl is no longer offered, as it cuts off too much: take mse",
+                        "%s: observer kl is no longer offered, because it clips too much; use mse",
                         where);
     }
-    return is_known
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID,
-                          "%s: observer \"%s\" is not known; there are minmax, percentile, mse, "
-                          "hessian",
-                          where, name);
+    return is_known ? MSC_OK
+                    : MSC_FAIL(MSC_E_INVALID,
+                               "%s: unknown observer \"%s\", expected minmax, percentile, mse or "
+                               "hessian",
+                               where, name);
 }
 
 static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
@@ -209,7 +208,7 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
         MSC_TRY(msc_json_get_bool(&c->is_float, object, "float", where));
     }
     if (c->is_float && cJSON_GetArraySize(object) > 1) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: a float choice takes no other key", where);
+        return MSC_FAIL(MSC_E_INVALID, "%s: a float choice allows no other key", where);
     }
     if (cJSON_GetObjectItemCaseSensitive(object, "type")) {
         return choice_read_float_type(c, object, where);
@@ -224,7 +223,7 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
     take_defaults(c, defaults);
     if (is_named) {
         MSC_TRY(read_observer(&c->observers[0], object, "observer", defaults, where));
-        bool is_hessian = c->observers[0] == MSC_OBSERVER_HESSIAN; // of weights alone
+        bool is_hessian = c->observers[0] == MSC_OBSERVER_HESSIAN; // only for weights
         c->observers[1] = is_hessian ? MSC_OBSERVER_MSE : c->observers[0];
         is_named = defaults->are_given || c->observers[0] != MSC_OBSERVER_MINMAX;
     }
@@ -237,7 +236,7 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
     return label_choice(c, is_named);
 }
 
-// MSC's own: 8 bits with the range scaled by 0.8 to 1.2.
+// The default choices: 8 bits with the range scaled by 0.8 to 1.2.
 static enum msc_status default_choices(struct msc_choice choices[], size_t *n,
                                        const struct defaults *defaults) {
     static const double scales[] = {0.8, 0.9, 1.0, 1.1, 1.2};
@@ -250,7 +249,7 @@ static enum msc_status default_choices(struct msc_choice choices[], size_t *n,
     return MSC_OK;
 }
 
-// {"weights": "auto", "activations": "percentile"}
+// Reads "observers": {"weights": "auto", "activations": "percentile"}
 static enum msc_status read_defaults(struct defaults *out, const cJSON *config) {
     static const char *const keys[] = {
         [MSC_SITE_WEIGHT] = "weights", [MSC_SITE_ACTIVATION] = "activations"};
@@ -268,7 +267,7 @@ static enum msc_status read_defaults(struct defaults *out, const cJSON *config) 
             !item || (cJSON_IsString(item) && strcmp(item->valuestring, MSC_OBSERVER_AUTO) == 0);
         if (!out->are_auto[kind]) {
             MSC_TRY(read_observer(&out->observers[kind], object, keys[kind], out,
-                                  "env.observers (beside auto)"));
+                                  "env.observers (besides auto)"));
         }
         if (kind == MSC_SITE_ACTIVATION && out->observers[kind] == MSC_OBSERVER_HESSIAN) {
             out->observers[kind] = MSC_OBSERVER_MSE;
@@ -343,10 +342,10 @@ enum msc_status msc_quantizer__fail_label(const struct msc_quantizer_options *o,
     msc_str_append(&labels, takes_float ? ", \"float\"" : "");
     enum msc_status status =
         cJSON_IsString(found)
-            ? MSC_FAIL(MSC_E_INVALID, "%s: there is no choice \"%s\", there are %s", where,
+            ? MSC_FAIL(MSC_E_INVALID, "%s: unknown choice \"%s\", expected one of %s", where,
                        found->valuestring, msc_str_text(&labels))
-            : MSC_FAIL(MSC_E_INVALID, "%s: expected labels of choices, of which there are %s",
-                       where, msc_str_text(&labels));
+            : MSC_FAIL(MSC_E_INVALID, "%s: expected labels of choices: %s", where,
+                       msc_str_text(&labels));
     msc_str_finish(&labels);
     return status;
 }
@@ -402,8 +401,8 @@ static enum msc_status read_group(struct msc_quantizer_options *out, const cJSON
             return MSC_OK;
         }
     }
-    return MSC_FAIL(MSC_E_INVALID, "env.group: \"%s\" is not known; there are tensor, site, joint",
-                    name);
+    return MSC_FAIL(MSC_E_INVALID,
+                    "env.group: unknown value \"%s\", expected tensor, site or joint", name);
 }
 
 static enum msc_status read_sites(struct msc_quantizer_options *out, const cJSON *config) {
@@ -413,25 +412,24 @@ static enum msc_status read_sites(struct msc_quantizer_options *out, const cJSON
     }
     out->all_sites = strcmp(name, "all") == 0;
     if (!out->all_sites && strcmp(name, "inputs") != 0) {
-        return MSC_FAIL(MSC_E_INVALID, "env.sites: \"%s\" is not known; there are all, inputs",
+        return MSC_FAIL(MSC_E_INVALID, "env.sites: unknown value \"%s\", expected all or inputs",
                         name);
     }
     if (out->all_sites && !out->target->requantises) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "env.sites: target %s requantises nothing: take \"inputs\", or the target "
+                        "env.sites: target %s requantises nothing; use \"inputs\", or the target "
                         "that the model is for",
                         out->target->name);
     }
     if (out->all_sites && out->group == MSC_GROUP_SITE) {
-        return MSC_FAIL(
-            MSC_E_INVALID,
-            "env.group: with sites \"all\" a tensor has one scale for all that read it: "
-            "take \"tensor\" or \"joint\"");
+        return MSC_FAIL(MSC_E_INVALID,
+                        "env.group: with sites \"all\" a tensor has one scale for all its readers; "
+                        "use \"tensor\" or \"joint\"");
     }
     return MSC_OK;
 }
 
-// A preset fixes what its runtime cannot do otherwise; asking for the contrary is refused.
+// A preset fixes what its runtime cannot do differently; options that contradict it are refused.
 static enum msc_status apply_target(struct msc_quantizer_options *out, const cJSON *config) {
     const struct msc_target *t = out->target;
     out->weights = (struct msc_operand_scheme){.is_symmetric = true, .is_per_channel = true};
@@ -440,7 +438,7 @@ static enum msc_status apply_target(struct msc_quantizer_options *out, const cJS
     MSC_TRY(read_scheme(&out->activations, config, "activations"));
     if (out->activations.is_per_channel && !t->takes_channels) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "env.activations: target %s takes no scales for each channel: remove "
+                        "env.activations: target %s supports no scales per channel; remove "
                         "per_channel, or choose target generic",
                         t->name);
     }
@@ -448,7 +446,7 @@ static enum msc_status apply_target(struct msc_quantizer_options *out, const cJS
         (t->weights_per_channel && !out->weights.is_per_channel) ||
         (t->activations_symmetric && !out->activations.is_symmetric)) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "target %s takes %s: remove the contrary from env.weights or "
+                        "target %s takes %s; remove contradicting keys from env.weights or "
                         "env.activations",
                         t->name, t->takes);
     }
@@ -458,7 +456,7 @@ static enum msc_status apply_target(struct msc_quantizer_options *out, const cJS
                           (c->group_size > 0 && !t->takes_groups);
         if (!c->is_float && is_refused) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "target %s takes %s: remove env.choices[%zu] (\"%s\"), or choose "
+                            "target %s takes %s; remove env.choices[%zu] (\"%s\"), or choose "
                             "target generic",
                             t->name, t->takes, i, c->label);
         }

@@ -1,9 +1,9 @@
-// The part of a network that a search is about: what named tensors are computed from.
+// Restricts a search to the part of a network that named tensors are computed from.
 #include "tools/quantizer_internal.h"
 
 #include <string.h>
 
-// Joints in topological order: what a joint needs stands before it.
+// Walks joints in reverse topological order, so that consumers come before producers.
 static void mark_needed(bool needed[], const struct msc_graph *g) {
     for (int32_t i = msc_graph_n_joints(g) - 1; i >= 0; i--) {
         const struct msc_joint *j = msc_graph_joint(g, i);

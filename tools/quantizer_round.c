@@ -1,5 +1,5 @@
-// Choices of weights that look at what they are multiplied by: scales by the error of outputs
-// (observer hessian), integers by GPTQ or coordinate descent (tools/rounding.h).
+// Choices of weights that depend on the weight's inputs: scales by the output error (observer
+// hessian), integers by GPTQ or coordinate descent (tools/rounding.h).
 #include "tools/bias_edits.h"
 #include "tools/moment_file.h"
 #include "tools/quantizer_internal.h"
@@ -8,22 +8,22 @@
 #define DESCENT_PASSES 4
 #define REFITS 2
 
-// One weight at work, with the second moment of its inputs.
+// A weight to round, with the second moment of its inputs.
 struct rounded_weight {
     const struct msc_quantizer *q;
     int32_t site;
     struct msc_moment moment;
     struct msc_weight_rows rows;
-    // By what the rows are rounded: second moments as they are, and around the means for choices with
-    // shifts, which make up for the rest.
+    // The moments that rows are rounded by. Index 0: plain second moments; 1: centred ones, for choices
+    // whose shifts correct the mean.
     struct rounded_by {
-        const float *h;                 // NULL: no choice asks for it
-        struct msc_gptq_order **orders; // [n_groups]; the same
+        const float *h;                 // NULL: no choice needs it
+        struct msc_gptq_order **orders; // [n_groups]; NULL likewise
     } by[2];
     int n_threads;
 };
 
-// What a choice makes of it.
+// The rounding of a weight by one choice.
 struct rounded_choice {
     const struct rounded_weight *w;
     const struct msc_choice *choice;
@@ -38,7 +38,7 @@ static bool needs_moments(const struct msc_quantizer *q, size_t choice) {
             c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE);
 }
 
-// Are integers kept? Those of a row with a gain are not the nearest ones of its scale.
+// Are integers stored? With a gain they are not the nearest ones of the final scale.
 static bool has_integers(const struct msc_choice *c) {
     return c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE;
 }
@@ -67,7 +67,8 @@ static enum msc_status round_rows(const struct rounded_choice *c, struct msc_rou
                                                        : MSC_OK;
 }
 
-// A gain and a shift of each row, and its integers once more for the scales that it comes to by that.
+// Fits a gain and a shift per row; descent alternates with the gain, since a gain changes the
+// scale.
 static enum msc_status correct_rows(const struct rounded_choice *c, struct msc_rounding_rows *rows,
                                     float shifts[], const double means[]) {
     bool is_descent = c->choice->rounding == MSC_ROUNDING_DESCENT;
@@ -89,7 +90,7 @@ static enum msc_status round_some(void *payload, struct msc_rounding_rows *rows,
                : MSC_OK;
 }
 
-// Columns that are always the same count for nothing: of their difference only rounding is left.
+// Clears columns that are constant: after centring only rounding noise is left of them.
 static void forget_constants(float h[], const struct msc_moment *m) {
     int64_t n = m->n_columns;
     for (int64_t i = 0; i < m->n_groups * n; i++) {
@@ -104,7 +105,7 @@ static void forget_constants(float h[], const struct msc_moment *m) {
     }
 }
 
-// What a choice's rows are rounded by, made when the first choice asks for it.
+// Prepares what rows are rounded by, for the first choice that needs it.
 static enum msc_status round_by(struct rounded_weight *w, bool has_shifts, bool has_orders,
                                 struct msc_arena *arena) {
     struct rounded_by *by = &w->by[has_shifts];
@@ -126,7 +127,7 @@ static enum msc_status round_by(struct rounded_weight *w, bool has_shifts, bool 
                : msc_weight_rows_factor(&by->orders, &w->rows, by->h, w->n_threads);
 }
 
-// From the scales of `now`, which its observer has found. *out is the caller's.
+// Starts from the scales of `now`, which the observer found. *out is owned by the caller.
 static enum msc_status round_choice(struct msc_quant *out, struct rounded_weight *w, int32_t choice,
                                     const struct msc_quant *now, struct msc_arena *of_weight) {
     const struct msc_quantizer *q = w->q;
@@ -154,7 +155,7 @@ static enum msc_status round_choices(struct rounded_weight *w, struct msc_quanti
     for (size_t i = 0; i < q->n_choices; i++) {
         if (needs_moments(q, i)) {
             struct msc_quant found = {0};
-            // What the calibration has put there already.
+            // The quantisation by the calibration.
             const struct msc_quant *now = msc_quantizer_quant(q, w->site, (int32_t)i);
             enum msc_status status = round_choice(&found, w, (int32_t)i, now, arena);
             if (status == MSC_OK) {
@@ -206,7 +207,7 @@ static enum msc_status round_elements(struct msc_quant *out, const struct msc_qu
     return status;
 }
 
-// Puts `better`, where there is one, in place of it.
+// Replaces `quant` by `better`, if there is one.
 static void take_better(struct msc_quant *quant, struct msc_quant *better) {
     if (better->n > 0) {
         msc_quant_finish(quant);
@@ -234,7 +235,7 @@ enum msc_status msc_quantizer_fit(struct msc_quant *out, const struct msc_quanti
     return status;
 }
 
-// ---- All of them ------------------------------------------------------------------------------
+// ---- All weights ------------------------------------------------------------------------------
 
 bool msc_quantizer_has_rounding(const struct msc_quantizer *q) {
     for (size_t i = 0; i < q->n_choices; i++) {
@@ -245,14 +246,14 @@ bool msc_quantizer_has_rounding(const struct msc_quantizer *q) {
     return false;
 }
 
-// The uses of weights to be rounded, site by site.
+// The uses of weights to round, grouped by site.
 struct rounding {
     struct msc_quantizer *q;
     struct msc_evaluator *ev;
     const struct msc_quantizer_rounding *options;
-    struct msc_array_log *kept; // NULL: none, or it is no good
-    int32_t *slots, *sites;     // [n] of the uses
-    struct msc_moment *moments; // [n] of those that are measured and not rounded
+    struct msc_array_log *kept; // NULL: none, or disabled after an error
+    int32_t *slots, *sites;     // [n] per use
+    struct msc_moment *moments; // [n] those measured and not yet rounded are set
     size_t n, n_measured, n_rounded;
 };
 
@@ -290,10 +291,11 @@ static void tell_measured(void *payload, size_t done) {
     tell_rounding(r, MSC_STAGE_MOMENTS, r->n_measured + done);
 }
 
-// Without what is of no use, all is measured; only want of memory ends it.
+// A cache error only disables the cache, since everything can be measured; out of memory is
+// forwarded.
 static enum msc_status do_without(struct rounding *r, enum msc_status why) {
     if (why != MSC_OK && why != MSC_E_NOMEM) {
-        msc_log(r->options->log, MSC_LOG_WARNING, "%s; second moments are no longer kept",
+        msc_log(r->options->log, MSC_LOG_WARNING, "%s; second moments are no longer cached",
                 msc_status_message());
         r->kept = NULL;
         return MSC_OK;
@@ -301,7 +303,7 @@ static enum msc_status do_without(struct rounding *r, enum msc_status why) {
     return why;
 }
 
-// The next use's, where they are kept.
+// Reads the moment of the next use from the cache.
 static enum msc_status recall_moment(bool *found, struct rounding *r) {
     size_t i = r->n_measured;
     int32_t tensor = r->q->sites.sites[r->sites[i]].tensor;
@@ -333,9 +335,9 @@ static enum msc_status measure_moments(struct rounding *r) {
     return MSC_OK;
 }
 
-// ---- All of them ------------------------------------------------------------------------------
+// ---- Rounding ---------------------------------------------------------------------------------
 
-// The weight whose uses are next, all of them measured.
+// Rounds the weight of the next uses, which are all measured.
 static enum msc_status round_next(struct rounding *r, size_t end) {
     size_t first = r->n_rounded;
     struct msc_moment *sum = &r->moments[first];
@@ -343,7 +345,7 @@ static enum msc_status round_next(struct rounding *r, size_t end) {
     for (size_t i = first + 1; i < end; i++) {
         has_all = has_all && msc_moment_add(sum, &r->moments[i]);
     }
-    // A weight that is multiplied in another way keeps what its observer has found.
+    // A weight with another kind of use keeps the observer's result.
     if (has_all) {
         MSC_TRY(round_weight(r->q, r->sites[first], sum, msc_evaluator_n_threads(r->ev)));
     }
@@ -355,7 +357,7 @@ static enum msc_status round_next(struct rounding *r, size_t end) {
     return MSC_OK;
 }
 
-// The uses of one weight may be measured in several runs.
+// The uses of one weight may be measured in several passes.
 static enum msc_status round_measured(struct rounding *r) {
     for (size_t i = r->n_rounded; i < r->n_measured;) {
         for (; i < r->n && r->sites[i] == r->sites[r->n_rounded]; i++) {}

@@ -1,4 +1,4 @@
-// Which of the choices a site may take: the first rule that fits it says.
+// The choices that a site may take: the first rule that matches decides.
 #include "tools/quantizer_internal.h"
 
 #include "base/str.h"
@@ -40,7 +40,7 @@ static enum msc_status read_kind(struct msc_choice_rule *rule, const cJSON *obje
     return is_weight || strcmp(name, "activation") == 0
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s.kind: \"%s\" is not known; there are weight, activation", where,
+                          "%s.kind: unknown kind \"%s\", expected weight or activation", where,
                           name);
 }
 
@@ -124,7 +124,7 @@ enum msc_status msc_quantizer__read_rules(struct msc_quantizer_options *out, con
 
 // ---- Fitting ----------------------------------------------------------------------------------
 
-// MSC's name of the operator ("nn.relu"), or ONNX's ("Relu"). NULL fits all.
+// Matches MSC's name of the operator ("nn.relu") or ONNX's ("Relu"). NULL matches all.
 static bool fits_op(const char *pattern, const struct msc_joint *j) {
     const struct msc_op_info *op = msc_op_info(j->op);
     return !pattern || msc_glob_match(pattern, op->name) || msc_glob_match(pattern, op->onnx);
@@ -134,7 +134,7 @@ static bool fits_joint(const char *pattern, const struct msc_joint *j) {
     return fits_op(pattern, j) || msc_glob_match(pattern, j->name);
 }
 
-// Of those joints that read the site, one that both patterns fit.
+// Does a joint that reads the site match both patterns?
 static bool fits_readers(const struct msc_choice_rule *rule, const struct msc_quantizer *q,
                          const struct msc_site *s) {
     if (!rule->op && !rule->consumer) {
@@ -180,16 +180,16 @@ enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
             q->allowed[i] = fits_site(&o->rules[r], q, i) ? o->rules[r].allowed : UINT64_MAX;
         }
     }
-    // A misspelt name would otherwise pass unseen.
+    // A rule that matches nothing is probably misspelt.
     for (size_t r = 0; r < o->n_rules; r++) {
         bool fits = false;
         for (int32_t i = 0; i < q->sites.n_sites && !fits; i++) {
             fits = fits_site(&o->rules[r], q, i);
         }
         if (!fits) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "env.rules[%zu] fits no site; `mscgym graph MODEL --sites` lists them",
-                            r);
+            return MSC_FAIL(
+                MSC_E_INVALID,
+                "env.rules[%zu] matches no site; `mscgym graph MODEL --sites` lists them", r);
         }
     }
     return MSC_OK;

@@ -1,5 +1,5 @@
-// Steps of weights wide enough for biases (tools/weight_steps.h), beside whatever a trial chooses for
-// the activation.
+// Widens the scales of weights to leave room for biases (tools/weight_steps.h), for any choice
+// that a trial may make for the activation.
 #include "tools/quantizer_internal.h"
 
 #include "kernels/backend.h"
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-// The least scale of the activation that a joint multiplies, of all choices; 0: it has none.
+// The smallest scale, over all choices, of the activation that a joint multiplies; 0: none.
 static double least_scale(const void *payload, int32_t joint) {
     const struct msc_quantizer *q = payload;
     double least = 0;

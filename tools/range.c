@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATES = 96 }; // shrunken ranges tried, or positions of an end
+enum { CANDIDATES = 96 }; // ranges tried, or positions of an end
 
 // ---- Names ------------------------------------------------------------------------------------
 
@@ -16,7 +16,7 @@ static const char *const observer_names[MSC_OBSERVER_COUNT] = {"minmax", "percen
 static const char *const rounding_names[MSC_ROUNDING_COUNT] = {"nearest", "gptq", "descent"};
 static const char *const correction_names[MSC_CORRECTION_COUNT] = {"none", "affine"};
 
-// The place of a name among these, or -1.
+// The index of a name, or -1.
 static int find_name(const char *name, const char *const names[], int n) {
     int i = n - 1;
     while (i >= 0 && strcmp(names[i], name) != 0) {
@@ -79,7 +79,8 @@ void msc_scheme_limits(const struct msc_scheme *scheme, int32_t *low, int32_t *h
     *high = scheme->is_symmetric ? half - 1 : 2 * half - 1;
 }
 
-// As many steps below 0 as leave room for the range above; false where that is none.
+// Finds the largest number of steps below 0 that leaves room for the range above; false if there
+// is none.
 static bool fit_cut(const struct msc_scheme *scheme, double top, int32_t high, float *scale,
                     int32_t *zero_point) {
     double cut = scheme->cut;
@@ -125,23 +126,23 @@ static double bin_centre(const struct msc_histogram *h, int bin) {
 
 // ---- Histograms -------------------------------------------------------------------------------
 
-// The bins that hold anything, with what every candidate needs of them.
+// Non-empty bins, with what every candidate needs of them.
 struct work {
     int n_bins;
     int bins[MSC_HISTOGRAM_BINS]; // ascending
     double centres[MSC_HISTOGRAM_BINS];
     double counts[MSC_HISTOGRAM_BINS];
-    double sums[MSC_HISTOGRAM_BINS + 1];      // of the counts before
-    double entropies[MSC_HISTOGRAM_BINS + 1]; // of x log x of the counts before
-    int32_t levels[MSC_HISTOGRAM_BINS];       // under the candidate at hand
+    double sums[MSC_HISTOGRAM_BINS + 1];      // prefix sums of counts
+    double entropies[MSC_HISTOGRAM_BINS + 1]; // prefix sums of x log x of counts
+    int32_t levels[MSC_HISTOGRAM_BINS];       // under the current candidate
 };
 
 static double x_log_x(double x) {
     return x > 0 ? x * log(x) : 0;
 }
 
-// Zeros are exact under every range, and networks have many of them: for kl the bin that holds 0
-// counts as much as its neighbours do, or it alone would decide.
+// Zeros are exact under every range, and networks have many of them. For kl, the bin of 0
+// therefore counts like its neighbours, or it would dominate.
 static double smoothed_count(const struct msc_histogram *h, int zero_bin, int i) {
     const double *c = h->counts;
     if (i != zero_bin) {
@@ -179,7 +180,7 @@ MSC_SIMD static double histogram_error(const struct work *w, double scale, doubl
     return error;
 }
 
-// The integer that each bin takes, counted from the lowest.
+// The integer of each bin, relative to the lowest.
 MSC_SIMD static void find_levels(struct work *w, double scale, double zero_point, double low,
                                  double high) {
     for (int i = 0; i < w->n_bins; i++) {
@@ -189,7 +190,7 @@ MSC_SIMD static void find_levels(struct work *w, double scale, double zero_point
     }
 }
 
-// First bin whose centre is not below `bottom`.
+// The first bin whose centre is not below `bottom`.
 static int first_inside(const struct msc_histogram *h, double bottom) {
     double width = ((double)h->high - h->low) / MSC_HISTOGRAM_BINS;
     int i = width > 0 ? (int)fmax((bottom - h->low) / width, 0) : 0;
@@ -203,7 +204,7 @@ static int first_inside(const struct msc_histogram *h, double bottom) {
     return i;
 }
 
-// The first of the listed bins that is not below `bin`.
+// The first listed bin that is not below `bin`.
 static int find_listed(const struct work *w, int bin) {
     int low = 0, high = w->n_bins;
     while (low < high) {
@@ -214,7 +215,8 @@ static int find_listed(const struct work *w, int bin) {
     return low;
 }
 
-// Sum of p log q over the listed bins [begin, end): the mass of an integer lies evenly on its bins.
+// Sum of p log q over the listed bins [begin, end): the mass of an integer is spread evenly over
+// its bins.
 static double log_q_sum(const struct work *w, int begin, int end) {
     double sum = 0;
     for (int i = begin; i < end;) {
@@ -241,9 +243,10 @@ static double log_q_of(const struct work *w, int begin, int end, int bin) {
     return log((w->sums[to] - w->sums[from]) / (to - from));
 }
 
-// D(P || Q) over the bins inside the range. P: their counts, with what lies outside moved to the
-// end bins. Q: the counts inside, the mass of each integer divided evenly over its filled bins; an
-// empty end bin that receives what lies outside has none, so a vanishing one stands in.
+// D(P || Q) over the bins inside the range. P: their counts, with outside counts moved to the end
+// bins. Q: the counts inside, with the mass of each integer spread evenly over its non-empty
+// bins. An empty end bin that receives outside counts has no mass in Q, so a tiny one replaces
+// it.
 static double histogram_divergence(struct work *w, const struct msc_histogram *h,
                                    const struct msc_scheme *scheme, struct msc_range range) {
     const double vanishing = log(1e-6);
@@ -270,7 +273,7 @@ static double histogram_divergence(struct work *w, const struct msc_histogram *h
     return (log_p - log_q) / total - log(total) + log(inside);
 }
 
-// ---- The best of shrunken ranges ----------------------------------------------------------------
+// ---- Search among shrunken ranges -------------------------------------------------------------
 
 static double values_error(const float x[], int64_t n, const struct msc_scheme *scheme,
                            struct msc_range range) {
@@ -291,7 +294,7 @@ static double values_error(const float x[], int64_t n, const struct msc_scheme *
     return error;
 }
 
-// What is searched: a histogram, or values.
+// The data to search: a histogram, or values.
 struct searched {
     const struct msc_observation *o;
     struct msc_range whole;
@@ -320,9 +323,9 @@ static struct msc_range scale_ends(struct msc_range whole, double low, double hi
     return (struct msc_range){(float)(whole.low * low), (float)(whole.high * high)};
 }
 
-// Both ends by one factor, down to a quarter.
+// Shrinks both ends by one factor, down to a quarter.
 static struct msc_range best_together(const struct searched *s) {
-    // Divergences are differences of sums near 10: below this they are rounding.
+    // Divergences are differences of sums near 10, so smaller differences are rounding noise.
     double margin = s->o->observer == MSC_OBSERVER_KL ? 1e-12 : 0;
     double least = INFINITY;
     struct msc_range best = s->whole;
@@ -338,7 +341,7 @@ static struct msc_range best_together(const struct searched *s) {
     return best;
 }
 
-// Each end at one of CANDIDATES positions, from where it is to next to 0.
+// Each end at one of CANDIDATES positions, from the full range down to almost 0.
 static struct msc_range ends_at(const struct searched *s, const int at[2]) {
     return scale_ends(s->whole, 1.0 - (double)at[0] / CANDIDATES, 1.0 - (double)at[1] / CANDIDATES);
 }
@@ -377,7 +380,7 @@ static struct msc_range best_shrunken(const struct searched *s) {
     return is_apart ? best_apart(s) : best_together(s);
 }
 
-// ---- Histograms, whole --------------------------------------------------------------------------
+// ---- Histograms -------------------------------------------------------------------------------
 
 static struct msc_range percentile_of_histogram(const struct msc_histogram *h, double percentile) {
     double total = 0;
@@ -444,7 +447,7 @@ static enum msc_status percentile_of_values(struct msc_range *out, const float x
     }
     memcpy(sorted, x, (size_t)n * sizeof(sorted[0]));
     qsort(sorted, (size_t)n, sizeof(sorted[0]), compare_floats);
-    // In this order 99.9 percent of 1000 is 999 in double arithmetic too.
+    // This order of operations gives 999 for 99.9 percent of 1000 in double arithmetic too.
     int64_t tail = (int64_t)floor((double)n - (double)n * percentile / 100);
     tail = tail > (n - 1) / 2 ? (n - 1) / 2 : tail;
     *out = with_zero(sorted[tail], sorted[n - 1 - tail]);

@@ -1,18 +1,18 @@
-// Observers: from what was seen of a tensor to the range that its integers should cover.
+// Observers: derive the range that integers should cover from the observed values of a tensor.
 //
-//   minmax      the smallest and greatest value
+//   minmax      the smallest and largest value
 //   percentile  the central part of the values, `percentile` percent on either side
-//   mse         the range, of shrunken ones, with the least squared rounding error: of symmetric
-//               integers, and where the observation says that its ends go together, of CANDIDATES
-//               with both ends shrunken alike; else these, and from the best of them one end after
-//               the other, of as many positions each, until neither moves
-//   kl          the one whose rounded histogram diverges least from the histogram itself
-//               (S. Migacz, "8-bit Inference with TensorRT", GTC 2017); the bin that holds 0
-//               counts as its neighbours do
-//   hessian     of weights, by the error of what they are multiplied into (tools/rounding.h); what is
-//               asked for here is another one: mse of activations, minmax of other weights
+//   mse         the range with the least squared rounding error. Symmetric integers, and
+//               observations with ends_together, try CANDIDATES ranges with both ends shrunk alike.
+//               Others then start from the best of these and move one end at a time over as many
+//               positions, until neither moves
+//   kl          the range whose rounded histogram diverges least from the histogram itself
+//               (S. Migacz, "8-bit Inference with TensorRT", GTC 2017); the bin of 0 counts like
+//               its neighbours
+//   hessian     for weights, by the output error (tools/rounding.h); here it stands for mse of
+//               activations and minmax of other weights
 //
-// Every range includes 0. Symmetric quantisation uses the greater of its ends on both sides.
+// Every range includes 0. Symmetric quantisation uses its larger end on both sides.
 #ifndef MSC_TOOLS_RANGE_H
 #define MSC_TOOLS_RANGE_H
 
@@ -34,23 +34,23 @@ enum msc_observer {
 const char *msc_observer_name(enum msc_observer observer);
 bool msc_observer_find(enum msc_observer *out, const char *name);
 
-// How a weight's integers are found for its scales (tools/rounding.h). Weights of what is no
-// convolution or linear layer are rounded to nearest, whatever is asked for.
+// How a weight's integers are found for its scales (tools/rounding.h). Only weights of
+// convolutions and linear layers support others than nearest.
 enum msc_rounding {
     MSC_ROUNDING_NEAREST,
     MSC_ROUNDING_GPTQ,
-    MSC_ROUNDING_DESCENT, // coordinate descent, from what GPTQ gives
+    MSC_ROUNDING_DESCENT, // coordinate descent, starting from the result of GPTQ
     MSC_ROUNDING_COUNT
 };
 
 const char *msc_rounding_name(enum msc_rounding rounding);
 bool msc_rounding_find(enum msc_rounding *out, const char *name);
 
-// What is made up for once a weight is rounded. Weights of what is no convolution or linear layer
-// stay as they are.
+// The correction after a weight is rounded. Only weights of convolutions and linear layers are
+// corrected.
 enum msc_correction {
     MSC_CORRECTION_NONE,
-    MSC_CORRECTION_AFFINE, // each output channel by a gain and a shift (tools/rounding.h)
+    MSC_CORRECTION_AFFINE, // a gain and a shift per output channel (tools/rounding.h)
     MSC_CORRECTION_COUNT,
 };
 const char *msc_correction_name(enum msc_correction correction);
@@ -68,36 +68,36 @@ struct msc_histogram {
 
 void msc_histogram_add(struct msc_histogram *h, const float x[], int64_t n);
 
-// How the range becomes integers.
+// How a range becomes integers.
 struct msc_scheme {
     int32_t bits;      // 2 … 16
     bool is_symmetric; // zero point 0
-    bool is_weight;    // symmetric weights leave out the lowest integer
-    bool has_lowest;   // but for these
-    // Positive: all below -cut is the same to what reads the tensor, and -cut is to be an integer
-    // number of steps; without symmetry the range begins there.
+    bool is_weight;    // symmetric weights do not use the lowest integer
+    bool has_lowest;   // exception: they do
+    // If positive: readers treat all values below -cut alike, so -cut must be a whole number of
+    // steps; without symmetry the range begins there.
     float cut;
 };
 
-// low and high integers of a scheme.
+// The lowest and highest integer of a scheme.
 void msc_scheme_limits(const struct msc_scheme *scheme, int32_t *low, int32_t *high);
-// Scale and zero point for a range; an empty range gives scale 1. A range that has no room for a cut
-// of one step is fitted without.
+// Scale and zero point for a range; an empty range gives scale 1. If a range has no room for a
+// cut of one step, the cut is ignored.
 void msc_scheme_fit(const struct msc_scheme *scheme, struct msc_range range, float *scale,
                     int32_t *zero_point);
 
 struct msc_observation {
     enum msc_observer observer;
-    bool ends_together; // of MSC_OBSERVER_MSE
-    double percentile;  // of MSC_OBSERVER_PERCENTILE: 50 < p <= 100
+    bool ends_together; // for MSC_OBSERVER_MSE
+    double percentile;  // for MSC_OBSERVER_PERCENTILE: 50 < p <= 100
     struct msc_scheme scheme;
 };
 
-// The range of a tensor known by its histogram (whose ends are the exact minimum and maximum).
-// MSC_E_NOMEM.
+// The range of a tensor from its histogram (whose ends are the exact minimum and maximum). May
+// fail with MSC_E_NOMEM.
 enum msc_status msc_range_of_histogram(struct msc_range *out, const struct msc_histogram *h,
                                        const struct msc_observation *o);
-// The range of n finite values. MSC_E_NOMEM.
+// The range of n finite values. May fail with MSC_E_NOMEM.
 enum msc_status msc_range_of_values(struct msc_range *out, const float x[], int64_t n,
                                     const struct msc_observation *o);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Columns that GPTQ rounds before what is behind them makes up for it.
+// Columns that GPTQ rounds before the later columns are updated.
 enum { BLOCK = 64 };
 
 enum msc_status msc_rounding__no_memory(void) {
@@ -23,7 +23,7 @@ int64_t msc_rounding__n_groups(const struct msc_rounding_rows *r) {
     return (r->n_columns + size - 1) / size;
 }
 
-// Integers less their zero point: from low to high.
+// Integers minus their zero point, from low to high.
 struct grid {
     double scale, low, high;
     int32_t zero_point;
@@ -66,7 +66,7 @@ void msc_rounding__dequantize(float out[], const struct msc_rounding_rows *r) {
     }
 }
 
-// q - w of what is rounded now.
+// q - w for the current integers.
 static void subtract_weights(float out[], const struct msc_rounding_rows *r) {
     msc_rounding__dequantize(out, r);
     for (int64_t i = 0; i < r->n_rows * r->n_columns; i++) {
@@ -94,7 +94,7 @@ enum msc_status msc_rounding_errors(double errors[], const struct msc_rounding_r
 
 struct msc_gptq_order {
     int64_t n;
-    int64_t *columns; // [n] in the order of their turns
+    int64_t *columns; // [n] in processing order
     double *factor;   // [n, n] upper
 };
 
@@ -174,8 +174,8 @@ void msc_gptq_order_destroy(struct msc_gptq_order *o) {
     }
 }
 
-// Rounds column k of the order in all rows; what its block still holds makes up for it at once.
-// left [n_rows, n]: the weights in the order; errors [n_rows, BLOCK].
+// Rounds column k of the order in all rows and updates the rest of its block. left [n_rows, n]:
+// the weights in that order; errors [n_rows, BLOCK].
 static void round_column(struct msc_rounding_rows *r, const struct msc_gptq_order *o, int64_t k,
                          int64_t end, double left[], double errors[]) {
     const double *factor = o->factor + k * o->n;
@@ -220,8 +220,8 @@ enum msc_status msc_rounding_gptq(struct msc_rounding_rows *r, const struct msc_
 
 // ---- Coordinate descent -----------------------------------------------------------------------
 
-// One step for one integer: the error is a parabola of it, least at q - gradient / h[k, k].
-// `gradient` [n_columns] is (q - w)' H of its row. True when the integer changes.
+// Updates one integer. The error is a parabola in it, with its minimum at q - gradient / h[k, k].
+// `gradient` [n_columns] is (q - w)' H of the row. True if the integer changes.
 static bool descend_one(struct msc_rounding_rows *r, int64_t row, int64_t k, double gradient[]) {
     const float *h = r->h + k * r->n_columns;
     struct grid g = grid_of(r, row, k);

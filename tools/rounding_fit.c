@@ -7,26 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-// One group of columns of all rows, side by side.
+// One group of columns, over all rows.
 struct fit {
     const struct msc_rounding_rows *rows;
-    int64_t n;          // columns of the group
+    int64_t n;          // of the group
     float *w;           // [n_rows, n]
     float *h;           // [n, n]
     float *off, *moved; // [n_rows, n]
     struct msc_range *ranges;
-    float *scales; // [n_rows] of the range that is tried
+    float *scales; // [n_rows] of the current candidate
     int32_t *zero_points;
-    int *tried;               // [n_rows] range
+    int *tried;               // [n_rows] current candidate
     int *best;                // [n_rows]
     double *least;            // [n_rows] its error
     struct guess *guesses;    // [n_rows, MSC_ROUNDING_RANGES]
     float *direction, *image; // [n] the first eigenvector of h, and h times it
-    float *kept;              // [n_rows] its scale
+    float *kept;              // [n_rows] scale of the best
     int32_t *kept_zero;       // [n_rows]
 };
 
-// What a range's error may be.
+// The estimated error of a range.
 struct guess {
     double error;
     int range;
@@ -37,7 +37,7 @@ static float range_factor(int i) {
     return (float)(1.1 - 0.8 * i / MSC_ROUNDING_RANGES);
 }
 
-// q - w of all rows under the ranges that are tried.
+// q - w of all rows under their current candidates.
 static void round_to_ranges(struct fit *f) {
     const struct msc_rounding_rows *r = f->rows;
     int32_t low, high;
@@ -113,9 +113,9 @@ static enum msc_status fit_init(struct fit *f, const struct msc_rounding_rows *r
                : msc_rounding__no_memory();
 }
 
-// ---- Guessing ---------------------------------------------------------------------------------
+// ---- Estimates --------------------------------------------------------------------------------
 
-// The first eigenvector, about: most of h may be in one direction, that of the means.
+// Approximates the first eigenvector; most of h may be in one direction, that of the means.
 static double find_direction(struct fit *f) {
     enum { ROUNDS = 8 };
     float *v = f->direction;
@@ -145,11 +145,12 @@ static int compare_guesses(const void *a, const void *b) {
     return (x->range > y->range) - (x->range < y->range);
 }
 
-// Errors of all ranges as if h were a diagonal and one direction, and those of each row in their order.
+// Estimates the errors of all ranges with h as a diagonal plus one direction, and sorts them per
+// row.
 static void guess_errors(struct fit *f) {
     double value = find_direction(f);
     const float *v = f->direction;
-    float *rest = f->image; // of the diagonal
+    float *rest = f->image; // remaining diagonal
     for (int64_t k = 0; k < f->n; k++) {
         double left = f->h[k * f->n + k] - value * v[k] * v[k];
         rest[k] = left > 0 ? (float)left : 0;
@@ -174,7 +175,7 @@ static void guess_errors(struct fit *f) {
     }
 }
 
-// Every range; of many columns, for which an error takes long, those that are likely the best.
+// Evaluates every range, or only the likely best ones if there are many columns.
 static void fit_group(struct fit *f) {
     enum { MANY = 256, LIKELY = 16 };
     bool is_guessed = f->n >= MANY;

@@ -23,11 +23,11 @@
 
 struct msc_runtime {
     struct msc_arena arena;
-    struct msc_process *process; // NULL: it has failed, and was ended
+    struct msc_process *process; // NULL: it has failed and was ended
     double timeout_s;
     struct msc_runtime_host host;
-    struct msc_str request; // kept for its memory
-    char note[NOTE_BYTES];  // what it said that it does; "": nothing
+    struct msc_str request; // reused to save allocations
+    char note[NOTE_BYTES];  // its last progress note; "" if none
 };
 
 // ---- The program ------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ static enum msc_status no_runtime_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, PROGRAM ": out of memory");
 }
 
-// The words of a text, blanks being between them; a file's name may have blanks itself.
+// Splits a command at blanks, unless all of it is the path of a file.
 static enum msc_status split_command(const char **argv[], const char *text,
                                      struct msc_arena *arena) {
     size_t n = 0;
@@ -80,7 +80,7 @@ static enum msc_status find_command(const char **argv[], struct msc_arena *arena
 
 // ---- A request and its answer -----------------------------------------------------------------
 
-// Lines that only say what it does are signs of life.
+// Lines with only a note are progress and reset the timeout.
 static enum msc_status runtime_answer(struct msc_runtime *r, cJSON **answer) {
     for (;;) {
         cJSON *line = NULL;
@@ -98,7 +98,7 @@ static enum msc_status runtime_answer(struct msc_runtime *r, cJSON **answer) {
     }
 }
 
-// Words of the program are for the user; after anything else it cannot be trusted to go on.
+// An error reported by the program itself leaves it usable; after any other error it is ended.
 static enum msc_status fail_runtime(struct msc_runtime *r, enum msc_status status,
                                     const char *method) {
     status = status == MSC_E_CANCELLED ? status : msc_status_prefix(status, PROGRAM ", %s", method);
@@ -106,14 +106,14 @@ static enum msc_status fail_runtime(struct msc_runtime *r, enum msc_status statu
         return status;
     }
     if (status != MSC_E_CANCELLED && r->note[0]) {
-        status = MSC_FAIL(status, "%s; the last it said was \"%s\"", msc_status_message(), r->note);
+        status = MSC_FAIL(status, "%s; its last note was \"%s\"", msc_status_message(), r->note);
     }
     msc_process_stop(r->process, 0.0);
     r->process = NULL;
     return status;
 }
 
-// Adds the method to `request`, whose ownership is taken, sends it and takes the answer; *answer is
+// Adds the method to `request` (takes ownership), sends it and receives the answer; *answer is
 // owned by the caller.
 static enum msc_status runtime_exchange(struct msc_runtime *r, cJSON *request, const char *method,
                                         cJSON **answer) {
@@ -126,7 +126,7 @@ static enum msc_status runtime_exchange(struct msc_runtime *r, cJSON *request, c
     cJSON_Delete(request);
     MSC_TRY(status);
     if (!r->process) {
-        return MSC_FAIL(MSC_E_STATE, PROGRAM ", %s: it has failed before, and was ended", method);
+        return MSC_FAIL(MSC_E_STATE, PROGRAM ", %s: it failed before and was ended", method);
     }
     r->note[0] = '\0';
     status = msc_process_request(r->process, &r->request, r->timeout_s);
@@ -136,9 +136,9 @@ static enum msc_status runtime_exchange(struct msc_runtime *r, cJSON *request, c
     return status == MSC_OK ? MSC_OK : fail_runtime(r, status, method);
 }
 
-// ---- What there is ----------------------------------------------------------------------------
+// ---- Discovery --------------------------------------------------------------------------------
 
-// The arena's copy of an optional text; false when memory is short.
+// Copies an optional string into the arena; false if memory is short.
 static bool copy_text(const char **out, const cJSON *object, const char *key,
                       struct msc_arena *arena) {
     const cJSON *text = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -156,7 +156,7 @@ static enum msc_status read_found(struct msc_runtime_found *out, const cJSON *it
         return no_runtime_memory();
     }
     if (!out->version == !out->missing) {
-        return MSC_FAIL(MSC_E_FORMAT, "answer: %s has to have a version or to be missing", name);
+        return MSC_FAIL(MSC_E_FORMAT, "answer: %s must have \"version\" or \"missing\"", name);
     }
     return MSC_OK;
 }
@@ -171,7 +171,7 @@ static enum msc_status read_features(struct msc_runtime *r, const cJSON *feature
     const cJSON *item;
     cJSON_ArrayForEach(item, features) {
         if (!cJSON_IsString(item)) {
-            return MSC_FAIL(MSC_E_FORMAT, "answer: feature %zu is no text", host->n_features);
+            return MSC_FAIL(MSC_E_FORMAT, "answer: feature %zu is not a string", host->n_features);
         }
         const char *copy = msc_arena_strdup(&r->arena, item->valuestring);
         if (!copy) {
@@ -192,7 +192,7 @@ static enum msc_status read_host(struct msc_runtime *r, const cJSON *answer) {
     MSC_TRY(msc_json_get_i64(&protocol, answer, "protocol", "answer"));
     if (protocol != PROTOCOL) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "it speaks protocol %lld, expected %d; install both programs "
+                        "it uses protocol %lld, expected %d; install both programs "
                         "from one release",
                         (long long)protocol, PROTOCOL);
     }
@@ -201,7 +201,8 @@ static enum msc_status read_host(struct msc_runtime *r, const cJSON *answer) {
     MSC_TRY(msc_json_get_array(&features, answer, "features", "answer"));
     MSC_TRY(msc_json_get_array(&runtimes, answer, "runtimes", "answer"));
     if (n_threads < 1 || n_threads > INT_MAX) {
-        return MSC_FAIL(MSC_E_FORMAT, "answer: threads is %lld", (long long)n_threads);
+        return MSC_FAIL(MSC_E_FORMAT, "answer: threads is %lld, out of range",
+                        (long long)n_threads);
     }
     host->n_threads = (int)n_threads;
     host->processor = msc_arena_strdup(&r->arena, processor);
@@ -244,7 +245,7 @@ enum msc_status msc_runtime_start(struct msc_runtime **out,
     if (status != MSC_OK) {
         status = msc_status_prefix(status, PROGRAM);
         status = status == MSC_E_NOT_FOUND
-                     ? MSC_FAIL(status, "%s; install it beside mscgym, or name it in " VARIABLE,
+                     ? MSC_FAIL(status, "%s; install it next to mscgym, or name it in " VARIABLE,
                                 msc_status_message())
                      : status;
         goto out;
@@ -264,7 +265,7 @@ void msc_runtime_stop(struct msc_runtime *r) {
         return;
     }
     if (r->process) {
-        // Whether it still listens makes no difference now.
+        // It makes no difference whether the program still listens.
         (void)msc_process_send(r->process, farewell, sizeof farewell - 1, STOP_GRACE_S);
         msc_process_stop(r->process, STOP_GRACE_S);
     }
@@ -296,7 +297,7 @@ enum msc_status msc_runtime_find(const struct msc_runtime_found **out,
     for (size_t i = 0; i < host->n_found; i++) {
         msc_str_item(&names, host->found[i].name);
     }
-    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "there is no runtime \"%s\"; there are %s",
+    enum msc_status status = MSC_FAIL(MSC_E_INVALID, "unknown runtime \"%s\", expected one of %s",
                                       name, msc_str_text(&names));
     msc_str_finish(&names);
     return status;
@@ -314,7 +315,7 @@ static enum msc_status add_lengths(cJSON *request, const struct msc_runtime_job 
     return MSC_OK;
 }
 
-// What all jobs say; *out is owned by the caller.
+// The members common to all jobs; *out is owned by the caller.
 static enum msc_status job_request(cJSON **out, const struct msc_runtime_job *job) {
     cJSON *request = cJSON_CreateObject();
     enum msc_status status = MSC_OK;
@@ -348,14 +349,14 @@ static enum msc_status read_rounds(struct msc_latency *l, size_t model, const cJ
     cJSON_ArrayForEach(value, us) {
         if (!cJSON_IsNumber(value) || !(value->valuedouble > 0.0) ||
             !isfinite(value->valuedouble)) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: round %zu is no time", where, i);
+            return MSC_FAIL(MSC_E_FORMAT, "%s: round %zu is not a duration", where, i);
         }
         l->us[model * l->n_rounds + i++] = value->valuedouble;
     }
     return MSC_OK;
 }
 
-// The member `models` of an answer, one for each of the job's.
+// The member `models` of an answer, with one entry for each of the job's models.
 static enum msc_status get_models(const cJSON **out, const cJSON *answer, size_t n_models) {
     MSC_TRY(msc_json_get_array(out, answer, "models", "answer"));
     return (size_t)cJSON_GetArraySize(*out) == n_models
@@ -384,7 +385,7 @@ static enum msc_status add_models(cJSON *request, const struct msc_runtime_job *
     return msc_json_add_number(request, "rounds", (double)job->n_rounds);
 }
 
-// Asks for something of all the job's models; *answer is owned by the caller.
+// Sends a request about all the job's models; *answer is owned by the caller.
 static enum msc_status ask_models(cJSON **answer, struct msc_runtime *r,
                                   const struct msc_runtime_job *job, const char *method) {
     const struct msc_runtime_found *found;
@@ -422,7 +423,7 @@ static enum msc_status read_time(double *out, const cJSON *object, const char *w
     const cJSON *us = cJSON_GetObjectItemCaseSensitive(object, "us");
     bool is_time = cJSON_IsNumber(us) && us->valuedouble >= 0.0 && isfinite(us->valuedouble);
     *out = is_time ? us->valuedouble : 0.0;
-    return is_time ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: us is no time", where);
+    return is_time ? MSC_OK : MSC_FAIL(MSC_E_FORMAT, "%s: us is not a duration", where);
 }
 
 static enum msc_status read_kernel(struct msc_profile_kernel *out, const cJSON *item,
@@ -440,7 +441,7 @@ static enum msc_status read_kernel(struct msc_profile_kernel *out, const cJSON *
         k++;
     }
     if (k == sizeof kinds / sizeof kinds[0]) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: there is no kind \"%s\"", where, kind);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: unknown kind \"%s\"", where, kind);
     }
     out->kind = (enum msc_profile_kind)k;
     const char **copies =
@@ -450,7 +451,7 @@ static enum msc_status read_kernel(struct msc_profile_kernel *out, const cJSON *
     }
     cJSON_ArrayForEach(name, names) {
         if (!cJSON_IsString(name)) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: name %zu is no text", where, out->n_names);
+            return MSC_FAIL(MSC_E_FORMAT, "%s: name %zu is not a string", where, out->n_names);
         }
         copies[out->n_names] = msc_arena_strdup(arena, name->valuestring);
         if (!copies[out->n_names++]) {
@@ -521,10 +522,10 @@ enum msc_status msc_runtime_outputs(struct msc_runtime *r, const struct msc_runt
         cJSON_Delete(request);
         return status;
     }
-    // What lies there already is of another model.
+    // A leftover file would belong to another model.
     if (remove(path) != 0 && errno != ENOENT) {
         cJSON_Delete(request);
-        return MSC_FAIL(MSC_E_IO, "%s: cannot be removed: %s", path, strerror(errno));
+        return MSC_FAIL(MSC_E_IO, "cannot remove %s: %s", path, strerror(errno));
     }
     status = runtime_exchange(r, request, "outputs", &answer);
     cJSON_Delete(answer);

@@ -11,19 +11,19 @@
 #include <pthread.h>
 #include <string.h>
 
-// Trials: the plan, or the float model where there is none; then that beside the plan. Their rows are
-// the sides of tools/moment_sums.h.
+// Trials of the evaluator: the plan (or the float model if there is none), then the float model
+// next to the plan. Their rows are the sides of tools/moment_sums.h.
 enum { TRIAL, FLOAT_TRIAL };
 
-// One use of a weight while rows are gathered. What is added up is so in the order of places: rows of one
-// whose turn it is not yet are waiting.
+// One use of a weight while rows are gathered. Sums are formed in the order of places; rows of
+// later places wait for their turn.
 struct use {
-    int32_t weight_slot, input_slot; // input_slot MSC_NO_ID: it has no moment
+    int32_t weight_slot, input_slot; // input_slot MSC_NO_ID: no moment
     int64_t n_groups, n_columns;
-    int64_t *count;     // [n_places] rows of the place
+    int64_t *count;     // [n_places] rows taken from the place
     float **waiting[2]; // [n_places] of each trial: rows [n_groups, count, n_columns], or NULL
-    size_t turn;        // place
-    bool is_adding;     // a thread is at the sums
+    size_t turn;        // next place to add
+    bool is_adding;     // a thread is adding to the sums
     struct msc_moment_sums sums;
 };
 
@@ -31,21 +31,21 @@ struct gathering {
     struct msc_evaluator *ev;
     const struct msc_moment_options *options;
     struct msc_arena arena;
-    pthread_mutex_t lock; // of whose turn it is and what is waiting
+    pthread_mutex_t lock; // guards the turns and the waiting rows
     size_t n_places;      // batches, or chunks of sequences
     int32_t n_parts;
     struct use *uses;
     size_t n_uses;
-    int32_t *use_of_slot; // [n_slots] by the slots of inputs: the first use, then `next`
-    int32_t *next;        // [n_uses] that reads the same slot
-    size_t n_done, n_all; // places of all uses
+    int32_t *use_of_slot; // [n_slots] by the slot of the input: the first use, then `next`
+    int32_t *next;        // [n_uses] another use that reads the same slot
+    size_t n_done, n_all; // places, over all uses
 };
 
 static enum msc_status second_moment_no_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for the second moments of weights' inputs");
 }
 
-// ---- Which rows -------------------------------------------------------------------------------
+// ---- Selecting rows ---------------------------------------------------------------------------
 
 static int64_t positions_of(const struct msc_gemm_desc *d) {
     int64_t n = 1;
@@ -63,7 +63,7 @@ static int64_t taps_of(const struct msc_gemm_desc *d) {
     return n;
 }
 
-// The joint that reads the weight in a plan, as a product; false when it is none.
+// Describes the joint that reads the weight in a plan as a product; false if it is not one.
 static bool describe_use(struct msc_gemm_desc *out, const struct msc_plan *plan, int32_t slot,
                          int32_t part) {
     struct msc_gemm_spec spec;
@@ -81,7 +81,7 @@ static bool describe_use(struct msc_gemm_desc *out, const struct msc_plan *plan,
     return false;
 }
 
-// The slot of the activation beside a weight.
+// The slot of the activation that a weight is multiplied by.
 static int32_t input_slot_of(const struct msc_sites *sites, int32_t weight_slot) {
     const struct msc_slot *w = &sites->slots[weight_slot];
     int32_t found = w->operand == 1 ? msc_sites_find_slot(sites, w->joint, 0) : MSC_NO_ID;
@@ -89,7 +89,7 @@ static int32_t input_slot_of(const struct msc_sites *sites, int32_t weight_slot)
                                                                                  : MSC_NO_ID;
 }
 
-// How many rows there are in all places, and of each its share.
+// Counts the rows of all places, and sets the share to take from each.
 static enum msc_status count_rows(struct gathering *g, struct use *u) {
     double total = 0;
     struct msc_gemm_desc d;
@@ -121,7 +121,7 @@ static enum msc_status count_rows(struct gathering *g, struct use *u) {
 
 // ---- Gathering --------------------------------------------------------------------------------
 
-// Elements between neighbours along an axis of a view.
+// The stride of each axis of a view, in elements.
 static void strides_of(int64_t strides[MSC_MAX_DIMS], const struct msc_view *v) {
     int64_t dims[MSC_MAX_DIMS], step = 1;
     int axes[MSC_MAX_DIMS];
@@ -132,8 +132,8 @@ static void strides_of(int64_t strides[MSC_MAX_DIMS], const struct msc_view *v) 
     }
 }
 
-// What position `at` of a convolution's output sums up, for all groups: column (channel, tap) of
-// group g lies at to[g * step + column].
+// The inputs of output position `at` of a convolution, for all groups: column (channel, tap) of
+// group g is at to[g * step + column].
 static void gather_window(float to[], int64_t step, const struct msc_gemm_desc *d,
                           const struct msc_view *v, int64_t at) {
     int64_t strides[MSC_MAX_DIMS], corner[3], taps = taps_of(d);
@@ -160,7 +160,7 @@ static void gather_window(float to[], int64_t step, const struct msc_gemm_desc *
     }
 }
 
-// The rows of a place into rows [n_groups, count, n_columns].
+// Gathers the selected rows of a place into rows [n_groups, count, n_columns].
 static void gather_rows(float rows[], const struct use *u, const struct gathering *g, size_t place,
                         const struct msc_gemm_desc *d, const struct msc_view *v) {
     struct msc_rng rng;
@@ -177,7 +177,7 @@ static void gather_rows(float rows[], const struct use *u, const struct gatherin
     }
 }
 
-// What the joint reads of the rows.
+// Quantises the rows as the plan does for the joint.
 static void quantize_rows(float rows[], const struct use *u, const struct msc_quant *quant,
                           int64_t count, const struct msc_gemm_desc *d) {
     int64_t n_channels = d->in_channels / d->groups, n_taps = taps_of(d);
@@ -199,7 +199,7 @@ static size_t n_trials(const struct gathering *g) {
     return g->options->edits ? 2 : 1;
 }
 
-// The next place's rows, when all trials' are there; places that have none are passed over.
+// Are the rows of the next place there, from all trials? Skips places without rows.
 static bool has_turn(struct use *u, const struct gathering *g) {
     while (u->turn < g->n_places && u->count[u->turn] == 0) {
         u->turn++;
@@ -217,15 +217,15 @@ static void tell_added(struct gathering *g) {
 }
 
 static bool is_row_finite(const float x[], int64_t n) {
-    double sum = 0; // of NaN and infinity it is neither
+    double sum = 0; // not finite if any element is not
     for (int64_t i = 0; i < n; i++) {
         sum += fabs((double)x[i]);
     }
     return sum <= DBL_MAX;
 }
 
-// Makes rows [n_groups, count, n_columns] zero, which add nothing, that have NaN or infinity on some side:
-// no weight can make up for that. Returns how many.
+// Clears rows in [n_groups, count, n_columns] that have NaN or infinity on either side, so that
+// they add nothing: no weight can compensate for them. Returns their number.
 static int64_t clear_rows(const struct use *u, float *const sides[2], int64_t count) {
     int64_t n = u->n_columns, n_cleared = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -244,8 +244,8 @@ static int64_t clear_rows(const struct use *u, float *const sides[2], int64_t co
     return n_cleared;
 }
 
-// Rows of a place and a trial, which it takes, and with them all whose turn it is by that. What comes
-// again, as of a trial that was tried twice, has been there already.
+// Hands in the rows of a place and a trial (takes ownership), then adds all rows whose turn it
+// is. Rows that come again, because a trial was retried, are dropped.
 static void hand_in(struct gathering *g, struct use *u, size_t trial, size_t place, float *rows) {
     pthread_mutex_lock(&g->lock);
     bool is_new = place >= u->turn && !u->waiting[trial][place];
@@ -349,7 +349,7 @@ void msc_moment_finish(struct msc_moment *m) {
 
 // ---- Measuring --------------------------------------------------------------------------------
 
-// With rows that are waiting, of as many places as there are threads.
+// Memory of a use, with waiting rows of as many places as there are threads.
 static uint64_t bytes_of(const struct gathering *g, const struct use *u) {
     int64_t most = 0;
     for (size_t p = 0; p < g->n_places; p++) {
@@ -361,7 +361,7 @@ static uint64_t bytes_of(const struct gathering *g, const struct use *u) {
            n_waiting * n_elements * sizeof(float);
 }
 
-// Places, and the uses that memory has room for.
+// Counts places, and the uses that fit in memory.
 static enum msc_status plan_gathering(struct gathering *g, const int32_t slots[], size_t n) {
     const struct msc_sites *sites = msc_evaluator_sites(g->ev);
     size_t n_batches = msc_dataset_n_batches(msc_evaluator_dataset(g->ev));

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Steps of conjugate gradients at most, at last and between the stages of a choice; and what is left of the
-// gradient's square where they end.
+// Limits of conjugate gradient steps, at the end and between stages; and the relative squared
+// gradient at which they stop.
 enum { MOST_STEPS = 40, STEPS_BETWEEN = 10, STAGES = 8 };
 #define RESIDUAL 1e-8
 
@@ -16,7 +16,7 @@ static enum msc_status no_sparsity_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for sparse weights");
 }
 
-// ---- How many ---------------------------------------------------------------------------------
+// ---- Counts -----------------------------------------------------------------------------------
 
 static int64_t round_share(double share, int64_t n) {
     return (int64_t)(share * (double)n + 0.5);
@@ -52,8 +52,8 @@ void msc_sparse_rows_mask(struct msc_sparse_rows *r) {
     }
 }
 
-// Of all rows [n_rows, n]: what is to be 0 at the weights that stay, and the way that is gone next. What
-// comes of going it is computed in float32, in half the time.
+// State for all rows [n_rows, n]: the gradient at the remaining weights, and the next search
+// direction. Products of directions are computed in float32, which takes half the time.
 struct descent {
     double *residual, *way;
     double *square; // [n_rows] residual' D^-1 residual, with C's diagonal D
@@ -68,7 +68,7 @@ static double weighed_square(const struct msc_sparse_rows *r, const double resid
     return sum;
 }
 
-// Of a change that takes away what goes, and nothing else.
+// Starts from setting the removed weights to 0.
 static double descent_begin(struct descent *d, const struct msc_sparse_rows *r) {
     int64_t n = r->n_columns;
     double total = 0;
@@ -87,7 +87,7 @@ static double descent_begin(struct descent *d, const struct msc_sparse_rows *r) 
     return total;
 }
 
-// One step for a row. False: there is no way down.
+// One step for a row. False if there is no descent direction.
 static bool descend_row(struct descent *d, struct msc_sparse_rows *r, int64_t row) {
     int64_t n = r->n_columns, first = row * n;
     double *residual = d->residual + first, *way = d->way + first;
@@ -152,11 +152,11 @@ enum msc_status msc_sparse_rows_repair(struct msc_sparse_rows *r) {
     return repair(r, MOST_STEPS);
 }
 
-// ---- Which ------------------------------------------------------------------------------------
+// ---- Choosing ---------------------------------------------------------------------------------
 
 struct entry {
     double score;
-    int64_t at; // in is_kept
+    int64_t at; // index in is_kept
 };
 
 static int compare_entries(const void *a, const void *b) {
@@ -165,14 +165,14 @@ static int compare_entries(const void *a, const void *b) {
                                 : (x->at > y->at) - (x->at < y->at);
 }
 
-// A choice under way: a weight w of column k is worth w^2 worth[k].
+// State of a choice: the worth of a weight w in column k is w^2 worth[k].
 struct choosing {
     struct msc_sparse_rows *rows;
     double *worth; // [n_columns]
     struct entry *entries;
 };
 
-// Of columns first ... end of some rows the least n_going.
+// Removes the n_going weights of least worth among columns first ... end of some rows.
 static void let_go(struct choosing *c, int64_t first_row, int64_t n_rows, int64_t first,
                    int64_t end, int64_t n_going) {
     int64_t n = 0;
@@ -207,14 +207,15 @@ static void choose(struct choosing *c, const struct msc_sparsity *s) {
     }
 }
 
-// What has gone after a stage: much in the first ones, less and less in the last.
+// The sparsity after a stage: large steps at first, ever smaller ones at the end.
 static struct msc_sparsity sparsity_after(const struct msc_sparsity *s, int stage) {
     double left = 1 - (double)stage / STAGES, part = 1 - left * left * left;
     return (struct msc_sparsity){
         .share = s->share * part, .n = s->m - (int)((s->m - s->n) * part + 0.5), .m = s->m};
 }
 
-// Stage by stage, from what the weights have become. The rows' own stay as they are.
+// Chooses in stages, each by the weights repaired after the previous one. The rows' own weights
+// are unchanged.
 static enum msc_status choose_by_stages(struct choosing *c, const struct msc_sparsity *s) {
     struct msc_sparse_rows *rows = c->rows, now = *rows;
     size_t n_bytes = (size_t)(rows->n_rows * rows->n_columns) * sizeof(now.w[0]);
@@ -229,7 +230,7 @@ static enum msc_status choose_by_stages(struct choosing *c, const struct msc_spa
     for (int stage = 1; status == MSC_OK && stage <= STAGES; stage++) {
         struct msc_sparsity here = sparsity_after(s, stage);
         if (s->m > 0 && here.n == n_before) {
-            continue; // nothing more goes
+            continue; // no further weights are removed
         }
         choose(c, &here);
         n_before = here.n;
@@ -243,7 +244,7 @@ static enum msc_status choose_by_stages(struct choosing *c, const struct msc_spa
     return status;
 }
 
-// What stands in the diagonal of C, or one over that of its inverse.
+// Sets the worth of columns, such as C_kk for energy or 1 / (C^-1)_kk for hessian.
 static enum msc_status fill_worth(struct choosing *c, enum msc_criterion criterion) {
     int64_t n = c->rows->n_columns;
     bool is_inverse = criterion == MSC_CRITERION_HESSIAN;

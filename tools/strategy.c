@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-// Records and models carry the hash of strategies since there are any: it begins as it always did.
+// Part of the hash of a strategy, which records and models store; independent of the file's
+// schema.
 #define HASH_BEGIN "mscgym.strategy.1"
 
 enum msc_status msc_strategy_create(struct msc_strategy **out,
@@ -76,8 +77,8 @@ static bool names_joint(const struct msc_strategy_edit *e, const char *joint) {
     return e->n_joints == 0;
 }
 
-// Takes away from earlier edits what `e` is about: its joints, or the whole tensor. An earlier edit
-// of the whole tensor stays under one of some joints, which is applied after it.
+// Removes from earlier edits what `e` covers: its joints, or the whole tensor. An earlier edit of
+// the whole tensor remains if `e` is for some joints, and applies to the others.
 static void give_way(struct msc_strategy *s, const struct msc_strategy_edit *e) {
     size_t kept = 0;
     for (size_t i = 0; i < s->n; i++) {
@@ -98,7 +99,7 @@ static void give_way(struct msc_strategy *s, const struct msc_strategy_edit *e) 
     s->n = kept;
 }
 
-// Copies an edit whose text and numbers belong to somebody else.
+// Copies an edit whose strings and arrays the caller owns.
 enum msc_status msc_strategy__add(struct msc_strategy *s, const struct msc_strategy_edit *model) {
     struct msc_strategy_edit e = {
         .n_joints = model->n_joints, .has_origin = model->has_origin, .origin = model->origin};
@@ -121,7 +122,7 @@ enum msc_status msc_strategy__add(struct msc_strategy *s, const struct msc_strat
     return MSC_OK;
 }
 
-// Edits of a whole tensor name their joints, so that one of these can be taken away.
+// Lists all joints in edits of a whole tensor, so that one joint can be removed from them.
 static enum msc_status spell_out(struct msc_strategy *s, const struct msc_graph *g,
                                  const struct msc_sites *sites, int32_t tensor) {
     for (size_t i = 0; i < s->n; i++) {
@@ -178,22 +179,21 @@ enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph 
 }
 
 static const char *sites_text(const struct msc_target *target) {
-    return target ? target->name : "inputs of joints alone";
+    return target ? target->name : "inputs of joints only";
 }
 
-// Edits of a tensor mean something else where other joints read it as integers.
+// The same edits mean something different if other joints read the tensor as integers.
 static enum msc_status check_target(const struct msc_strategy *s, const struct msc_target *target) {
-    return s->target == target || s->n == 0
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_STATE,
-                          "%s is for all sites of a target or for inputs, and this is not: %s, not "
-                          "%s; give both the same target and sites",
-                          s->name ? s->name : "the strategy", sites_text(s->target),
-                          sites_text(target));
+    return s->target == target || s->n == 0 ? MSC_OK
+                                            : MSC_FAIL(MSC_E_STATE,
+                                                       "%s is for other sites: %s, not "
+                                                       "%s; give both the same target and sites",
+                                                       s->name ? s->name : "the strategy",
+                                                       sites_text(s->target), sites_text(target));
 }
 
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later) {
-    // One that prunes alone is for any sites.
+    // A strategy that only prunes applies to any sites.
     bool has_sites = later->n > 0 || !msc_strategy_prunes(later);
     s->target = s->n == 0 && has_sites ? later->target : s->target;
     MSC_TRY(check_target(later, s->target));
@@ -213,7 +213,7 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
     if (!t->data && e->edit.quant.axis >= 0 && sites->scheme.target) {
         return MSC_FAIL(MSC_E_STATE,
                         "the strategy has scales for axis %d of tensor %s, but activations have "
-                        "one scale each where they are requantised",
+                        "one scale each if they are requantised",
                         e->edit.quant.axis, e->tensor);
     }
     struct msc_quant_split split;
@@ -229,7 +229,7 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
                         (long long)msc_tensor_n_elements(t));
     }
     if (e->edit.quant.shifts && !t->data) {
-        return MSC_FAIL(MSC_E_STATE, "the strategy has shifts for tensor %s, which is no weight",
+        return MSC_FAIL(MSC_E_STATE, "the strategy has shifts for tensor %s, which is not a weight",
                         e->tensor);
     }
     if (t->dtype != MSC_DTYPE_F32) {
@@ -238,27 +238,27 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
     }
     for (size_t i = 0; i < e->n_joints; i++) {
         if (msc_graph_find_joint(g, e->joints[i]) == MSC_NO_ID) {
-            return MSC_FAIL(MSC_E_STATE, "the strategy names joint %s, which the model lacks",
+            return MSC_FAIL(MSC_E_STATE,
+                            "the strategy names joint %s, which the model does not have",
                             e->joints[i]);
         }
     }
     return MSC_OK;
 }
 
-// Activations have a scale for each channel where a joint keeps these apart.
+// Activations may have a scale per channel only for joints that keep channels apart.
 static enum msc_status check_axis(const struct msc_strategy_edit *e, const struct msc_graph *g,
                                   const struct msc_slot *slot) {
     int32_t axis = e->edit.quant.axis;
     return slot->kind == MSC_SITE_WEIGHT || axis < 0 || axis == slot->channel_axis
                ? MSC_OK
-               : MSC_FAIL(
-                     MSC_E_STATE,
-                     "the strategy has scales for axis %d of tensor %s, of which joint %s takes "
-                     "one alone",
-                     axis, e->tensor, msc_graph_joint(g, slot->joint)->name);
+               : MSC_FAIL(MSC_E_STATE,
+                          "the strategy has scales for axis %d of tensor %s, but joint %s supports "
+                          "only one",
+                          axis, e->tensor, msc_graph_joint(g, slot->joint)->name);
 }
 
-// All slots of the site that the tensor stands for.
+// Applies the edit to all slots of the site of the tensor.
 static bool apply_to_site(const struct msc_strategy_edit *e, const struct msc_sites *sites,
                           int32_t tensor, const struct msc_edit *edits[]) {
     for (int32_t i = 0; i < sites->n_sites; i++) {
@@ -278,7 +278,7 @@ static enum msc_status apply_edit(const struct msc_strategy_edit *e, const struc
     int32_t tensor = msc_graph_find_tensor(g, e->tensor);
     bool found = false;
     if (tensor == MSC_NO_ID) {
-        return MSC_FAIL(MSC_E_STATE, "the strategy names tensor %s, which the model lacks",
+        return MSC_FAIL(MSC_E_STATE, "the strategy names tensor %s, which the model does not have",
                         e->tensor);
     }
     MSC_TRY(strategy_check_fit(e, g, sites, tensor));
@@ -304,7 +304,7 @@ bool msc_strategy_knows_weights(const struct msc_strategy *s) {
     return s->has_weights;
 }
 
-// Scales are only worth something for the weights that they were found with.
+// Scales are valid only for the weights that they were found with.
 enum msc_status msc_strategy_check_weights(const struct msc_strategy *s,
                                            const struct msc_graph *g) {
     if (!s->has_weights || msc_hash_equal(s->weights, msc_graph_weights_hash(g))) {
@@ -312,16 +312,15 @@ enum msc_status msc_strategy_check_weights(const struct msc_strategy *s,
     }
     const char *name = s->name ? s->name : "the strategy";
     if (msc_strategy_prunes(s)) {
-        return MSC_FAIL(
-            MSC_E_STATE,
-            "%s: found with other weights than this model has, and its channels are for "
-            "those; search again",
-            name);
+        return MSC_FAIL(MSC_E_STATE,
+                        "%s: found with other weights than this model has, and its pruned channels "
+                        "depend on them; search again",
+                        name);
     }
     return MSC_FAIL(MSC_E_STATE,
                     "%s: found with other weights than this model has; mscgym export --model MODEL "
                     "--strategy %s --recalibrate --dataset INPUTS -o FILE keeps its choices and "
-                    "computes the scales anew",
+                    "recomputes the scales",
                     name, name);
 }
 
@@ -346,8 +345,8 @@ enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct ms
                                    const struct msc_sites *sites, const struct msc_edit *edits[]) {
     if (msc_strategy_prunes(s)) {
         return MSC_FAIL(MSC_E_STATE,
-                        "%s takes channels away, which cannot be done here; export the model with "
-                        "it, and go on from that",
+                        "%s prunes channels, which is not supported here; export the model with "
+                        "it and use that",
                         s->name ? s->name : "the strategy");
     }
     MSC_TRY(apply_all(s, g, sites, edits));

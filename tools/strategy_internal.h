@@ -1,4 +1,4 @@
-// What the files about strategies share.
+// Internal to tools/: shared by the strategy sources.
 #ifndef MSC_TOOLS_STRATEGY_INTERNAL_H
 #define MSC_TOOLS_STRATEGY_INTERNAL_H
 
@@ -8,18 +8,18 @@
 
 struct msc_strategy_edit {
     const char *site, *tensor, *label;
-    size_t n_joints; // 0: all that read the tensor
+    size_t n_joints; // 0: all joints that read the tensor
     const char **joints;
     bool has_origin;
     struct msc_strategy_origin origin;
     struct msc_edit edit;
 };
 
-// A group that loses channels.
+// A group of which channels are removed.
 struct msc_strategy_group {
     const char *name, *label;
     int32_t n_units, n_kept;
-    int32_t *kept; // [n_kept] rising, counted from the group's first
+    int32_t *kept; // [n_kept] ascending, relative to the group's first unit
 };
 
 struct msc_strategy_weight {
@@ -29,15 +29,15 @@ struct msc_strategy_weight {
 
 struct msc_strategy {
     struct msc_arena arena;
-    const char *name;                // begins error texts; NULL: it was read from nowhere
+    const char *name;                // begins error messages; NULL: not read from a file
     const struct msc_target *target; // of the sites' scheme
-    bool has_weights;                // hash of those that it was found with
+    bool has_weights;                // has the hash of the weights that it was found with
     struct msc_hash weights;
-    bool has_plain; // a section without searches has made it
+    bool has_plain; // made by a section without searches
     struct msc_hash plain;
     struct msc_strategy_edit *edits;
     size_t n, capacity;
-    struct msc_array **arrays; // references of the edits'
+    struct msc_array **arrays; // references of the edits' arrays
     size_t n_arrays, arrays_capacity;
     struct msc_strategy_group *groups;
     size_t n_groups, groups_capacity;
@@ -45,11 +45,12 @@ struct msc_strategy {
     size_t n_replaced, replaced_capacity;
 };
 
-// Keeps a reference as long as the strategy.
+// Keeps a reference for the life of the strategy.
 enum msc_status msc_strategy__keep_array(struct msc_strategy *s, const struct msc_array *array);
-// Puts before the error text that the strategy does not fit the model; `status` again.
+// Puts "does not fit this model" before the message; returns `status`.
 enum msc_status msc_strategy__fail_fit(const struct msc_strategy *s, enum msc_status status);
-// strategy_prune.c: what prunes, as members of the file, from these, of another, and in the hash.
+// strategy_prune.c. Pruned channels and weights: written to the file, read back, copied, and
+// hashed.
 enum msc_status msc_strategy__prunes_to_json(const struct msc_strategy *s, cJSON *root);
 enum msc_status msc_strategy__read_prunes(struct msc_strategy *s, const cJSON *root,
                                           const char *name);
@@ -57,9 +58,9 @@ enum msc_status msc_strategy__merge_prunes(struct msc_strategy *s,
                                            const struct msc_strategy *later);
 struct msc_hash msc_strategy__hash_prunes(struct msc_hash h, const struct msc_strategy *s);
 
-// Copies an edit whose text and numbers belong to somebody else, over those that are there.
+// Adds a copy of an edit, which overrides existing ones; the caller keeps its strings and arrays.
 enum msc_status msc_strategy__add(struct msc_strategy *s, const struct msc_strategy_edit *model);
-// An edit whose numbers are copies, the strategy's.
+// Sets an edit to copies of the arrays, which the strategy owns.
 enum msc_status msc_strategy__copy_quant(struct msc_strategy *s, struct msc_edit *out,
                                          const struct msc_quant *in);
 

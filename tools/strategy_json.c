@@ -1,4 +1,4 @@
-// Strategy files: docs/strategy.md describes the fields.
+// Reads and writes strategy files; docs/strategy.md describes the fields.
 #include "base/alloc.h"
 #include "base/base64.h"
 #include "base/file.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define SCHEMA "mscgym.strategy.2"
-#define SCHEMA_1 "mscgym.strategy.1" // says neither weights nor origins
+#define SCHEMA_1 "mscgym.strategy.1" // has neither weights nor origins
 
 static enum msc_status numbers_to_json(cJSON *object, const struct msc_quant *q) {
     cJSON *scales = cJSON_CreateArray();
@@ -24,7 +24,7 @@ static enum msc_status numbers_to_json(cJSON *object, const struct msc_quant *q)
     return MSC_OK;
 }
 
-// Bytes, as many as the weight has elements.
+// Writes one byte for each element of the weight.
 static enum msc_status chosen_to_json(cJSON *object, const struct msc_array *integers) {
     struct msc_str text = {0};
     enum msc_status status =
@@ -146,7 +146,7 @@ static enum msc_status read_numbers(struct msc_strategy *s, struct msc_quant *q,
     MSC_TRY(msc_json_get_array(&zeros, object, "zero_points", where));
     q->n = cJSON_GetArraySize(scales);
     if (q->n < 1 || cJSON_GetArraySize(zeros) != q->n || (q->axis < 0 && q->n != 1)) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: %d scales and %d zero points do not go with axis %d",
+        return MSC_FAIL(MSC_E_FORMAT, "%s: %d scales and %d zero points do not match axis %d",
                         where, q->n, cJSON_GetArraySize(zeros), q->axis);
     }
     float *scale = msc_arena_array(&s->arena, (size_t)q->n, sizeof(scale[0]));
@@ -160,12 +160,12 @@ static enum msc_status read_numbers(struct msc_strategy *s, struct msc_quant *q,
     cJSON_ArrayForEach(x, scales) {
         scale[i] = (float)x->valuedouble;
         if (!cJSON_IsNumber(x) || !(scale[i] > 0) || !isfinite(scale[i])) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: scales[%d] is no positive number", where, i);
+            return MSC_FAIL(MSC_E_FORMAT, "%s: scales[%d] is not a positive number", where, i);
         }
         if (!cJSON_IsNumber(z) || z->valuedouble < q->low || z->valuedouble > q->high ||
             z->valuedouble != floor(z->valuedouble)) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: zero_points[%d] is no integer from %d to %d", where,
-                            i, q->low, q->high);
+            return MSC_FAIL(MSC_E_FORMAT, "%s: zero_points[%d] is not an integer from %d to %d",
+                            where, i, q->low, q->high);
         }
         zero[i++] = (int32_t)z->valuedouble;
         z = z->next;
@@ -175,7 +175,7 @@ static enum msc_status read_numbers(struct msc_strategy *s, struct msc_quant *q,
     return MSC_OK;
 }
 
-// Optional. The array belongs to the caller.
+// Optional. The caller owns the array.
 static enum msc_status read_chosen(struct msc_quant *q, const cJSON *object, const char *where) {
     const char *text;
     struct msc_array *integers = NULL;
@@ -197,7 +197,7 @@ static enum msc_status read_chosen(struct msc_quant *q, const cJSON *object, con
     return MSC_OK;
 }
 
-// Optional. The array belongs to the caller.
+// Optional. The caller owns the array.
 static enum msc_status read_shifts(struct msc_quant *q, const cJSON *object, const char *where) {
     const cJSON *list;
     const cJSON *item;
@@ -228,7 +228,7 @@ static enum msc_status read_joints(struct msc_strategy *s, struct msc_strategy_e
     }
     MSC_TRY(msc_json_get_array(&list, object, "joints", where));
     if (cJSON_GetArraySize(list) == 0) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: joints is empty; leave it out for all", where);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: joints is empty; leave it out to mean all", where);
     }
     e->joints =
         msc_arena_array(&s->arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(e->joints[0]));
@@ -244,7 +244,7 @@ static enum msc_status read_joints(struct msc_strategy *s, struct msc_strategy_e
     return MSC_OK;
 }
 
-// Integers of so many bits, with a sign or without.
+// Checks that the limits fit the bits, signed or unsigned.
 static enum msc_status check_limits(const struct msc_quant *q, const char *where) {
     int32_t half = (int32_t)1 << (q->bits - 1);
     if (q->low < -half || q->high > (q->low < 0 ? half - 1 : 2 * half - 1)) {
@@ -283,13 +283,13 @@ static enum msc_status edit_read_float_type(struct msc_quant *q, const cJSON *ob
     MSC_TRY(msc_json_get_text(&name, object, "type", where));
     enum msc_dtype type = msc_dtype_find(name);
     if (type != MSC_DTYPE_F16 && type != MSC_DTYPE_BF16) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: type \"%s\" is not known; there are float16, bfloat16",
+        return MSC_FAIL(MSC_E_FORMAT, "%s: unknown type \"%s\", expected float16 or bfloat16",
                         where, name);
     }
     for (size_t i = 0; i < sizeof(of_integers) / sizeof(of_integers[0]); i++) {
         if (cJSON_GetObjectItemCaseSensitive(object, of_integers[i])) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: %s does not go with type %s", where, of_integers[i],
-                            name);
+            return MSC_FAIL(MSC_E_FORMAT, "%s: %s is not allowed with type %s", where,
+                            of_integers[i], name);
         }
     }
     *q = msc_quant_of_float(type);
@@ -306,7 +306,7 @@ static bool has_origin(const cJSON *object) {
     return has;
 }
 
-// All of it or nothing.
+// Either all members or none.
 static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *object,
                                    const char *where) {
     struct msc_strategy_origin *o = &e->origin;
@@ -315,7 +315,7 @@ static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *obj
     MSC_TRY(msc_json_get_text(&name, object, "observer", where));
     if (!msc_observer_find(&o->observer, name)) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: observer \"%s\" is not known; there are minmax, percentile, kl, mse, "
+                        "%s: unknown observer \"%s\", expected minmax, percentile, kl, mse or "
                         "hessian",
                         where, name);
     }
@@ -329,14 +329,14 @@ static enum msc_status read_origin(struct msc_strategy_edit *e, const cJSON *obj
         MSC_TRY(msc_json_get_text(&name, object, "rounding", where));
         if (!msc_rounding_find(&o->rounding, name)) {
             return MSC_FAIL(MSC_E_FORMAT,
-                            "%s: rounding \"%s\" is not known; there are nearest, gptq, descent",
-                            where, name);
+                            "%s: unknown rounding \"%s\", expected nearest, gptq or descent", where,
+                            name);
         }
     }
     if (cJSON_GetObjectItemCaseSensitive(object, "correct")) {
         MSC_TRY(msc_json_get_text(&name, object, "correct", where));
         if (!msc_correction_find(&o->correction, name)) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: correct \"%s\" is not known; there are none, affine",
+            return MSC_FAIL(MSC_E_FORMAT, "%s: unknown correct \"%s\", expected none or affine",
                             where, name);
         }
     }
@@ -377,7 +377,7 @@ out:
     return status;
 }
 
-// Configurations and records are easily taken for it.
+// Configurations and records are easily mistaken for a strategy.
 static enum msc_status fail_no_strategy(const char *name, const char *why) {
     return MSC_FAIL(MSC_E_FORMAT,
                     "%s: not a strategy file (%s); give the file that a search writes to its "
@@ -386,7 +386,7 @@ static enum msc_status fail_no_strategy(const char *name, const char *why) {
                     name, why);
 }
 
-// Without them it is for what joints read.
+// Without "sites" the strategy is for what joints read.
 static enum msc_status read_sites(struct msc_strategy *s, const cJSON *json, const char *name) {
     const char *target, *sites;
     if (!cJSON_GetObjectItemCaseSensitive(json, "sites")) {
@@ -397,8 +397,8 @@ static enum msc_status read_sites(struct msc_strategy *s, const cJSON *json, con
     s->target = msc_target_find(target);
     return s->target && s->target->requantises && strcmp(sites, "all") == 0
                ? MSC_OK
-               : MSC_FAIL(MSC_E_FORMAT, "%s: target \"%s\" with sites \"%s\" is not known", name,
-                          target, sites);
+               : MSC_FAIL(MSC_E_FORMAT, "%s: unknown target \"%s\" with sites \"%s\"", name, target,
+                          sites);
 }
 
 // Optional.
@@ -411,10 +411,10 @@ static enum msc_status read_plain(struct msc_strategy *s, const cJSON *json, con
     s->has_plain = true;
     return msc_hash_parse(&s->plain, text)
                ? MSC_OK
-               : MSC_FAIL(MSC_E_FORMAT, "%s: plain: \"%s\" is no hash", name, text);
+               : MSC_FAIL(MSC_E_FORMAT, "%s: plain: \"%s\" is not a hash", name, text);
 }
 
-// Which schema it is, and what the file says of the whole.
+// Reads the schema and the members about the whole strategy.
 static enum msc_status read_head(struct msc_strategy *s, const cJSON *json, const char *name) {
     static const char *const keys[] = {"schema", "graph", "edits",   "weights", "target",
                                        "sites",  "prune", "replace", "plain"};
@@ -438,7 +438,7 @@ static enum msc_status read_head(struct msc_strategy *s, const cJSON *json, cons
     s->has_weights = true;
     return msc_hash_parse(&s->weights, weights)
                ? MSC_OK
-               : MSC_FAIL(MSC_E_FORMAT, "%s: weights: \"%s\" is no hash", name, weights);
+               : MSC_FAIL(MSC_E_FORMAT, "%s: weights: \"%s\" is not a hash", name, weights);
 }
 
 static enum msc_status strategy_read_all(struct msc_strategy *s, const cJSON *json,

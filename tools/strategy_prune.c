@@ -1,4 +1,4 @@
-// Of a strategy: channels that go, and what weights hold in place of their own.
+// The pruning part of a strategy: removed channels, and replaced elements of weights.
 #include "base/base64.h"
 #include "base/str.h"
 #include "graph/passes/prune.h"
@@ -90,10 +90,11 @@ enum msc_status msc_strategy_prune_after(struct msc_strategy *s,
             continue;
         }
         if (group->n_units != first->n_kept) {
-            return MSC_FAIL(MSC_E_UNSUPPORTED,
-                            "channels of %s cannot go once more: %d of them were left, and %d are "
-                            "one group now; exclude it",
-                            group->name, (int)first->n_kept, (int)group->n_units);
+            return MSC_FAIL(
+                MSC_E_UNSUPPORTED,
+                "channels of %s cannot be pruned again: %d of them were left, and %d are "
+                "one group now; exclude it",
+                group->name, (int)first->n_kept, (int)group->n_units);
         }
         for (int32_t k = 0; k < group->n_kept; k++) {
             group->kept[k] = first->kept[group->kept[k]];
@@ -107,7 +108,7 @@ enum msc_status msc_strategy__merge_prunes(struct msc_strategy *s,
                                            const struct msc_strategy *later) {
     if (msc_strategy_prunes(later) && (msc_strategy_prunes(s) || s->n > 0)) {
         return MSC_FAIL(MSC_E_STATE,
-                        "a strategy that prunes has to come first, and be the only one");
+                        "a strategy that prunes must come first and be the only one that prunes");
     }
     for (size_t i = 0; i < later->n_groups; i++) {
         MSC_TRY(add_group(s, &later->groups[i]));
@@ -157,7 +158,7 @@ static enum msc_status mark_group(bool is_gone[], const struct msc_strategy_grou
         return MSC_OK;
     }
     return MSC_FAIL(MSC_E_STATE,
-                    "the strategy takes channels of %s, %d of %d; the model has no such group "
+                    "the strategy prunes channels of %s, %d of %d; the model has no such group "
                     "(mscgym graph --channels)",
                     of->name, (int)(of->n_units - of->n_kept), (int)of->n_units);
 }
@@ -179,7 +180,8 @@ static enum msc_status find_elements(const struct msc_array *elements[],
     for (size_t i = 0; i < s->n_replaced; i++) {
         int32_t tensor = msc_graph_find_tensor(g, s->replaced[i].tensor);
         if (tensor == MSC_NO_ID || !msc_graph_tensor(g, tensor)->data) {
-            return MSC_FAIL(MSC_E_STATE, "the strategy replaces weight %s, which the model lacks",
+            return MSC_FAIL(MSC_E_STATE,
+                            "the strategy replaces weight %s, which the model does not have",
                             s->replaced[i].tensor);
         }
         elements[tensor] = s->replaced[i].elements;
@@ -303,7 +305,7 @@ static enum msc_status read_group(struct msc_strategy *s, const cJSON *object, c
     group.kept = msc_alloc_zero((size_t)cJSON_GetArraySize(list) + 1, sizeof(group.kept[0]));
     enum msc_status status = group.kept ? MSC_OK : strategy_no_memory();
     if (status == MSC_OK && !take_kept(&group, list)) {
-        status = MSC_FAIL(MSC_E_FORMAT, "%s: kept: expected rising indices of %lld units", where,
+        status = MSC_FAIL(MSC_E_FORMAT, "%s: kept: expected ascending indices of %lld units", where,
                           (long long)n_units);
     }
     if (status == MSC_OK) {

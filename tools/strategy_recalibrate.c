@@ -1,7 +1,7 @@
-// The choices of a strategy with scales for other weights.
+// Recomputes the scales of a strategy for other weights, keeping its choices.
 //
-// A quantizer rounds all weights by one scheme and all activations by another. Edits that were found
-// by several searches may have more of these: each round takes the edits that go together.
+// A quantizer uses one scheme for all weights and one for all activations. Edits found by several
+// searches may have more, so each round handles the edits that share a pair of schemes.
 #include "tools/strategy_internal.h"
 
 #include "tools/quantizer.h"
@@ -13,7 +13,7 @@ struct recalibration {
     struct msc_strategy *strategy;
     const struct msc_graph *graph;
     struct msc_arena arena;
-    int32_t *choice_of; // [strategy->n] in this round; MSC_NO_ID: it is not in it
+    int32_t *choice_of; // [strategy->n] in this round; MSC_NO_ID: in another round
     bool *is_done;      // [strategy->n]
     struct msc_choice *choices;
     const char **names; // of tensors
@@ -29,7 +29,7 @@ static struct msc_operand_scheme scheme_of(const struct msc_strategy_edit *e) {
                                        .is_per_channel = e->edit.quant.axis >= 0};
 }
 
-// Does it go with the schemes of this round? The first of a kind decides for all.
+// Does the edit have the schemes of this round? The first edit of a kind determines its scheme.
 static bool goes_along(struct msc_operand_scheme *scheme, bool *is_set,
                        const struct msc_strategy_edit *e) {
     const struct msc_operand_scheme own = scheme_of(e);
@@ -63,7 +63,7 @@ static int32_t add_choice(struct recalibration *r, const struct msc_strategy_edi
     return (int32_t)o->n_choices++;
 }
 
-// True when there are edits left to do.
+// Selects the edits of the next round; false if none are left.
 static bool plan_round(struct recalibration *r) {
     bool has_weights = false, has_activations = false;
     r->options = (struct msc_quantizer_options){.target = r->strategy->target,
@@ -98,8 +98,8 @@ static enum msc_status take_quants(struct recalibration *r, const struct msc_qua
             site == MSC_NO_ID ? NULL : msc_quantizer_quant(q, site, r->choice_of[i]);
         if (site != MSC_NO_ID && msc_quantizer_is_left(q, site)) {
             return MSC_FAIL(MSC_E_STATE,
-                            "tensor %s holds NaN or infinity on these samples: it cannot be "
-                            "quantised as the strategy has it",
+                            "tensor %s contains NaN or infinity on these samples, so it cannot be "
+                            "quantised by the strategy",
                             e->tensor);
         }
         if (!quant) {
@@ -125,7 +125,8 @@ static enum msc_status recalibration_run_round(struct recalibration *r, struct m
 static enum msc_status check_origins(struct recalibration *r) {
     const struct msc_strategy *s = r->strategy;
     for (size_t i = 0; i < s->n; i++) {
-        r->is_done[i] = s->edits[i].edit.quant.type != MSC_DTYPE_NONE; // has no scales
+        r->is_done[i] =
+            s->edits[i].edit.quant.type != MSC_DTYPE_NONE; // types without scales are done
         if (!r->is_done[i] && !s->edits[i].has_origin) {
             return MSC_FAIL(MSC_E_STATE,
                             "%s: %s does not say how its scales were found, as in files of version "
@@ -136,7 +137,7 @@ static enum msc_status check_origins(struct recalibration *r) {
     return MSC_OK;
 }
 
-// What the model lacks or cannot take is told before anything is observed.
+// Reports what does not fit the model before anything is observed.
 static enum msc_status recalibration_check_fit(const struct recalibration *r) {
     struct msc_sites sites = {0};
     const struct msc_site_scheme scheme = msc_strategy_scheme(r->strategy);

@@ -41,9 +41,9 @@ enum msc_status msc_weight_rows_init(struct msc_weight_rows *w, const struct msc
     return MSC_OK;
 }
 
-// ---- Their integers ---------------------------------------------------------------------------
+// ---- Integers ---------------------------------------------------------------------------------
 
-// Scale `block` of a row in the order of a quantisation.
+// The index in a quantisation of scale `block` of a row.
 static int64_t scale_of(const struct msc_rounded_rows *r, int64_t row, int64_t block) {
     return r->form.n == 1            ? 0
            : r->rows->is_input_first ? block * r->rows->n_rows + row
@@ -161,7 +161,7 @@ enum msc_status msc_weight_rows_factor(struct msc_gptq_order ***out,
         msc_gptq_orders_destroy(orders, w->n_groups);
         return worst == MSC_E_INVALID
                    ? MSC_FAIL(MSC_E_INVALID,
-                              "the second moments of its inputs have no Cholesky factor: take "
+                              "the second moments of its inputs have no Cholesky factor; use "
                               "\"rounding\": \"nearest\"")
                    : no_rows_memory();
     }

@@ -1,6 +1,6 @@
-// A joint's weight as rows, each of which one output channel is the product of, and what becomes of them
-// as integers. Rows of a convolution's group are multiplied by the same inputs, whose second moments are
-// in a struct msc_moment; columns are in its order.
+// A joint's weight as rows, one per output channel, and their rounded integers. Rows of one
+// convolution group are multiplied by the same inputs, whose second moments are in a struct
+// msc_moment; columns are in its order.
 //
 //     struct msc_arena arena = {0};
 //     MSC_TRY(msc_weight_rows_init(&rows, tensor, slot, moment, &arena));
@@ -19,50 +19,52 @@
 // Open structure.
 struct msc_weight_rows {
     const struct msc_array *array; // the weight
-    bool is_input_first;           // it is [columns, rows]
+    bool is_input_first;           // the weight is [columns, rows]
     int64_t n_groups, n_rows, n_columns;
     float *values; // [n_rows, n_columns], in the arena
 };
 
-// Integers of all rows. Open structure; what it points to is in the arena.
+// Integers of all rows. Open structure; its pointers are in the arena.
 struct msc_rounded_rows {
     const struct msc_weight_rows *rows;
-    struct msc_quant form; // how many scales, along what
+    struct msc_quant form; // the layout of scales
     struct msc_scheme scheme;
-    int64_t n_blocks;     // scales of a row
+    int64_t n_blocks;     // scales per row
     float *scales;        // [n_rows, n_blocks]
     int32_t *zero_points; // [n_rows, n_blocks]
     int32_t *integers;    // [n_rows, n_columns]
     float *shifts;        // [n_rows]; NULL: none
 };
 
-// `weight` has its elements; `slot` is a use of it, of whose inputs the moment is. MSC_E_NOMEM.
+// `weight` has its elements; `slot` is a use of it, and `moment` that of the use's inputs.
+// MSC_E_NOMEM.
 enum msc_status msc_weight_rows_init(struct msc_weight_rows *out, const struct msc_tensor *weight,
                                      const struct msc_slot *slot, const struct msc_moment *moment,
                                      struct msc_arena *arena);
-// Where column k of a row is in the weight.
+// The index in the weight of column k of a row.
 int64_t msc_weight_rows_element(const struct msc_weight_rows *w, int64_t row, int64_t k);
 
-// Begins with the scales of `now`. MSC_E_NOMEM.
+// Starts with the scales of `now`. MSC_E_NOMEM.
 enum msc_status msc_rounded_rows_init(struct msc_rounded_rows *out,
                                       const struct msc_weight_rows *rows,
                                       const struct msc_quant *now, struct msc_scheme scheme,
                                       bool has_shifts, struct msc_arena *arena);
-// What was found as a quantisation in the order of the weight, with the integers if asked for. *out is
-// the caller's (msc_quant_finish), sealed. MSC_E_NOMEM.
+// The result as a quantisation in the order of the weight, with the integers if requested. *out
+// is owned by the caller (msc_quant_finish), sealed. MSC_E_NOMEM.
 enum msc_status msc_rounded_rows_give(struct msc_quant *out, const struct msc_rounded_rows *r,
                                       bool has_integers);
 
-// What GPTQ takes of each group's h [n_groups, n_columns, n_columns], *out [n_groups] of the caller's.
-// Damping is 0.01 of the mean of the diagonal, as in the paper, or as many times ten of it, up to ten,
-// as make h definite. MSC_E_INVALID: no h is; MSC_E_NOMEM.
+// Prepares GPTQ for each group's h [n_groups, n_columns, n_columns]; *out [n_groups] is owned by
+// the caller. Damping is 0.01 of the mean of the diagonal, as in the paper, multiplied by ten up
+// to ten times until h is definite. MSC_E_INVALID: h never is; MSC_E_NOMEM.
 enum msc_status msc_weight_rows_factor(struct msc_gptq_order ***out,
                                        const struct msc_weight_rows *w, const float h[],
                                        int n_threads);
 void msc_gptq_orders_destroy(struct msc_gptq_order **orders, int64_t n); // accepts NULL
 
-// In parallel: MSC_ROUNDING_ROWS of one group's rows at a time, from row `first` on. The first failure of
-// a part by its number is the status, without a message: its text stays with the thread that it failed on.
+// In parallel: MSC_ROUNDING_ROWS rows of one group at a time, from row `first` on. Returns the
+// status of the first part that failed, without a message, because messages are local to their
+// thread.
 typedef enum msc_status (*msc_weight_rows_work)(void *payload, struct msc_rounding_rows *rows,
                                                 int64_t group, int64_t first);
 enum msc_status msc_weight_rows_each(const struct msc_rounded_rows *r, const float h[],

@@ -13,8 +13,8 @@ static enum msc_status no_steps_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for steps of weights");
 }
 
-// What is added to each output channel of a joint: its bias with the weight's shifts, and what its tail
-// adds to that.
+// The terms added to each output channel of a joint: its bias with the weight's shifts, and the
+// bias of its tail.
 struct summands {
     const float *bias;              // [n]; NULL: none
     const struct msc_array *shifts; // [n]; NULL: none
@@ -52,7 +52,7 @@ static double summand_of(const struct summands *s, int64_t c) {
     return fabs(bias + (s->shifts ? msc_array_get_double(s->shifts, c) : 0)) + s->of_tail;
 }
 
-// Widens `scales` [n] for one joint that multiplies with the weight.
+// Widens `scales` [n] for one joint that multiplies by the weight.
 static bool widen_for(float scales[], const struct msc_quant *quant,
                       const struct msc_weight_steps *o, int32_t joint) {
     double scale = o->scale_of(o->payload, joint);
@@ -71,14 +71,14 @@ static bool widen_for(float scales[], const struct msc_quant *quant,
     return is_wider;
 }
 
-// Chosen integers, in steps of `scales`.
+// Converts rounded integers to steps of `scales`.
 static enum msc_status rescale_integers(struct msc_array **out, const struct msc_quant *quant,
                                         const float scales[]) {
     const struct msc_array *from = quant->integers;
     int n_dims = msc_array_n_dims(from);
     struct msc_quant_split split;
     if (!msc_quant_split(&split, quant, n_dims, msc_array_dims(from))) {
-        return MSC_FAIL(MSC_E_STATE, "%d scales do not fit a weight", (int)quant->n);
+        return MSC_FAIL(MSC_E_STATE, "%d scales do not fit the shape of a weight", (int)quant->n);
     }
     MSC_TRY(msc_array_create(out, msc_array_dtype(from), n_dims, msc_array_dims(from)));
     uint8_t *bytes = msc_array_data(*out);
@@ -93,7 +93,7 @@ static enum msc_status rescale_integers(struct msc_array **out, const struct msc
     return MSC_OK;
 }
 
-// The quantisation in steps of `scales`.
+// Converts the quantisation to steps of `scales`.
 static enum msc_status rescale(struct msc_quant *out, const struct msc_quant *quant,
                                const float scales[]) {
     struct msc_array *integers = NULL;

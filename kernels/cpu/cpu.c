@@ -13,11 +13,12 @@ struct buffer {
     size_t n_bytes;
 };
 
-// On a cache line of its own: threads write theirs while others read.
+// On its own cache line: threads write theirs while others read theirs.
 struct msc_cpu_memory {
     _Alignas(64) struct buffer scratch;
-    struct buffer result; // or inputs, of families that write floats alone
-    struct buffer floats; // of inputs that come as integers, of families that read floats alone
+    struct buffer result; // output of families that write only floats; inputs that were quantised
+                          // to be moved
+    struct buffer floats; // dequantised inputs, for families that read only floats
 };
 
 static enum msc_status cpu_buffer_get(void **out, struct buffer *s, size_t n_bytes) {
@@ -53,7 +54,7 @@ static void cpu_close(struct msc_backend *base) {
     msc_free(b);
 }
 
-// The machine's own instructions, as far as the engine may use them. They work inside of one
+// Chooses the machine's own instructions, as far as the engine may use them. They run within one
 // thread.
 static void choose_products(struct msc_cpu_backend *b) {
     struct msc_routine_isa isa = msc_routine_isa(b->engine);
@@ -94,8 +95,8 @@ static enum msc_status cpu_init(struct msc_cpu_backend *b) {
 static enum msc_status cpu_open(struct msc_backend **out,
                                 const struct msc_backend_options *options) {
     if (options->n_threads < 1 || options->kernel_threads < 1) {
-        return MSC_FAIL(MSC_E_INVALID, "cpu: %d threads of %d kernel threads", options->n_threads,
-                        options->kernel_threads);
+        return MSC_FAIL(MSC_E_INVALID, "cpu: n_threads %d and kernel_threads %d must be at least 1",
+                        options->n_threads, options->kernel_threads);
     }
     struct msc_cpu_backend *b = msc_alloc_zero(1, sizeof(*b));
     if (!b) {
@@ -127,10 +128,10 @@ static const char *cpu_numerics(const struct msc_backend *b) {
 // ---- Steps ------------------------------------------------------------------------------------
 
 struct prepared {
-    const char *name; // the family's
+    const char *name; // name of the family
     const struct msc_cpu_family *family;
     void *kernel;
-    bool has_quantized; // output 0 is the only one, and float32
+    bool has_quantized; // output 0 is the only output and is float32
 };
 
 static enum msc_status cpu_prepare(struct msc_backend *base, const struct msc_plan *plan,
@@ -189,7 +190,7 @@ static void cpu_release_weights(struct msc_backend *base, const struct msc_step 
     }
 }
 
-// Runs a family that writes floats alone: into the caller's memory or the thread's.
+// Runs a family that writes only floats (to the output or a per-thread buffer), then quantises.
 static enum msc_status run_and_quantize(const struct prepared *p, struct msc_cpu_backend *b,
                                         const struct msc_call *call, int thread) {
     struct msc_view out = call->outputs[0];
@@ -205,7 +206,7 @@ static enum msc_status run_and_quantize(const struct prepared *p, struct msc_cpu
     return MSC_OK;
 }
 
-// Elements that are made integers of integers at a time, while they are in a first-level cache.
+// Integers are requantised this many elements at a time, in a first-level cache.
 enum { PIECE = 1024 };
 
 static void quantize_input(const struct msc_quantized *out, const struct msc_view *in) {
@@ -226,7 +227,7 @@ static bool cpu_copies_inputs(const struct prepared *p) {
     return p->family->copies && p->family->is_movement(p->kernel);
 }
 
-// Is it less work to move bytes than to make them of what was moved?
+// Is it less work to quantise the inputs and move their bytes than to quantise the output?
 static bool moves_quantized(const struct prepared *p, const struct msc_call *call,
                             int32_t n_inputs) {
     int64_t n = 0;
@@ -245,7 +246,7 @@ static bool moves_quantized(const struct prepared *p, const struct msc_call *cal
     return n <= msc_view_n_elements(&call->outputs[0]);
 }
 
-// Runs a family that moves any elements, with inputs that are quantised as the output shall be.
+// Quantises the inputs as the output shall be, and runs a family that moves elements of any type.
 static enum msc_status quantize_and_run(const struct prepared *p, struct msc_cpu_backend *b,
                                         const struct msc_call *call, int32_t n_inputs, int thread) {
     struct msc_view inputs[MSC_STEP_MAX_INPUTS];
@@ -278,7 +279,7 @@ static enum msc_status cpu_run_family(const struct prepared *p, struct msc_cpu_b
                     : p->family->run(p->kernel, b, call, thread);
 }
 
-// Must an input be made floats, as the family does not read it as it comes?
+// Must an input be dequantised because the family cannot read it as it comes?
 static bool is_float_input(const struct prepared *p, const struct msc_view *in, int32_t input) {
     if (!in->quant || !p->family->reads_integers) {
         return in->quant != NULL;
@@ -315,7 +316,7 @@ static enum msc_status dequantize_and_run(const struct prepared *p, struct msc_c
     return cpu_run_family(p, b, &floats, thread);
 }
 
-// Are there inputs that the family does not read as they come? Not where all is moved as integers.
+// Are there such inputs? False if the step moves integers.
 static bool needs_floats(const struct prepared *p, const struct msc_call *call, int32_t n_inputs) {
     bool has_any = false;
     for (int32_t i = 0; i < n_inputs; i++) {

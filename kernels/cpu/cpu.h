@@ -1,7 +1,7 @@
-// The cpu backend: what its files share.
+// The cpu backend: shared by its files.
 //
-// A step belongs to a family of joints (kernels/lowering/families.h), which says how it is planned.
-// Here are the kernels of each family, which prepare its steps and run them:
+// A step belongs to a family of joints (kernels/lowering/families.h), which decides how it is
+// planned. The cpu backend has kernels for each family that prepare its steps and run them:
 //
 //     msc_cpu_family_of(g, step) -> prepare -> run, run, run ... -> release
 //
@@ -16,11 +16,11 @@
 #include "kernels/lowering/digits.h"
 #include "kernels/lowering/lowering.h"
 
-// Raised whenever a kernel of ours changes a bit of some result.
+// Raised whenever a kernel of the cpu backend changes a bit of some result.
 #define MSC_CPU_KERNELS_VERSION 6
 
-// Working set, in bytes, that is meant to stay in a core's second-level cache. A constant and not
-// the machine's size: how a step is divided may change a bit of its result.
+// Bytes of working set meant to fit a core's second-level cache. It is a constant, not the
+// machine's size: the division of a step may change bits of its result.
 #define MSC_CPU_CACHE_BYTES (768 * 1024)
 
 struct msc_cpu_memory;
@@ -38,14 +38,14 @@ static inline struct msc_cpu_backend *msc_cpu_from(const struct msc_backend *b) 
     return (struct msc_cpu_backend *)b;
 }
 
-// Memory of this thread, aligned to 64 bytes, until its next call of the same function.
+// Memory of this thread, aligned to 64 bytes, valid until the thread's next call of this function.
 enum msc_status msc_cpu_get_scratch(void **out, struct msc_cpu_backend *b, int thread,
                                     size_t n_bytes);
-// Rounded up, so that what follows in scratch is aligned too.
+// Rounded up, so that the next part of scratch is aligned too.
 static inline size_t msc_cpu_round_up(size_t n_bytes) {
     return (n_bytes + 63) / 64 * 64;
 }
-// The next part of scratch; NULL while only counting.
+// The next part of scratch; NULL if `memory` is NULL, to count only.
 static inline void *msc_cpu_take(char *memory, size_t *used, size_t n_bytes) {
     size_t at = *used;
     *used += msc_cpu_round_up(n_bytes);
@@ -58,19 +58,20 @@ struct msc_cpu_family {
     void (*release)(void *kernel);
     enum msc_status (*run)(void *kernel, struct msc_cpu_backend *b, const struct msc_call *call,
                            int thread);
-    // Runs take float32 inputs as integers, too. For others these are made floats in memory of the
-    // thread first.
+    // Runs also accept float32 inputs as integers. For other kernels, inputs are first dequantised
+    // in memory of the thread.
     bool reads_integers;
     // Optional: does it read input `input` as integers under a quantisation by channel?
     bool (*reads_channels)(const void *kernel, int32_t input, const struct msc_quant *q);
-    // Runs obey call->quantized. Others, and kernels that copy, need not know: their whole output,
-    // or bytes of their inputs, are made in memory of the thread first.
+    // Runs write call->quantized. For other kernels, and for those that copy, the output or the
+    // inputs are quantised in memory of the thread.
     bool quantizes;
-    bool (*is_movement)(const void *kernel); // as msc_backend_def.is_movement; optional
-    // Where it is, every output element is one of the inputs' whatever their values (among NaNs
-    // and numbers the largest is not the same before and after quantising).
+    bool (*is_movement)(const void *kernel); // see msc_backend_def.is_movement; optional
+    // For movement: every output element is one of the inputs' elements whatever their values. A
+    // maximum is not such a copy: among NaNs and numbers, it may differ before and after
+    // quantising.
     bool copies;
-    // Optional: default none are needed.
+    // Optional: packs weights; default: none are needed.
     enum msc_status (*weights)(void *kernel, struct msc_cpu_backend *b,
                                const struct msc_edit *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(void *weights);
@@ -98,33 +99,34 @@ extern const struct msc_cpu_family msc_cpu_slice;
 extern const struct msc_cpu_family msc_cpu_pad;
 extern const struct msc_cpu_family msc_cpu_reference;
 
-// cpu_quant.c: activations as integers, one scale and zero point.
-// q - zero point, or the digit ((q - zero point) >> shift) & mask of it, as floats.
+// cpu_quant.c: activations as integers with one scale and zero point. Writes q - zero point as
+// floats, or its digit ((q - zero point) >> shift) & mask.
 void msc_cpu_expand(float out[], const void *q, enum msc_dtype dtype, int64_t n, int32_t zero_point,
                     int shift, int32_t mask);
-// q - zero point, or that times the scale, of elements first, first + 1, ..., which lie channels last,
-// under a quantisation by channel; `q` is where they begin.
+// q - zero point, or its product with the scale, under a quantisation by channel, of elements
+// first, first + 1, ... with channels last; `q` points to element `first`.
 void msc_cpu_expand_channels(float out[], const void *q, enum msc_dtype dtype, int64_t first,
                              int64_t n, const struct msc_quant *quant, bool is_value);
 // (q - zero point) * scale.
 void msc_cpu_dequantize(float out[], const void *q, enum msc_dtype dtype, int64_t n,
                         const struct msc_quant *quant);
-// All numbers of u8 or i8 under one scale and zero point, which are borrowed.
+// The quantisation to all numbers of u8 or i8; scale and zero point are borrowed.
 struct msc_quant msc_cpu_byte_quant(enum msc_dtype dtype, const float *scale,
                                     const int32_t *zero_point);
-// sums += product * 2^shift, modulo 2^32: the upper digits alone may leave int32.
+// sums += product * 2^shift, modulo 2^32: the sums of only the upper digits may not fit int32.
 void msc_cpu_add_floats(int32_t sums[], const float product[], int64_t n, int shift);
 void msc_cpu_add_integers(int32_t sums[], const int32_t product[], int64_t n, int shift);
 void msc_cpu_to_floats(float out[], const int32_t sums[], int64_t n);
-// Bits shift, shift + 1, ... of q ^ flip as uint8.
+// The bits of q ^ flip from `shift` on, masked, as uint8.
 void msc_cpu_recode(uint8_t out[], const uint8_t q[], int64_t n, uint8_t flip, int shift,
                     uint8_t mask);
 
 enum msc_status msc_cpu_quantize(struct msc_backend *b, const struct msc_view *in,
                                  const struct msc_view *out, const struct msc_quant *q, int thread);
-// Can activations be quantised so?
+// Can activations have this quantisation?
 enum msc_status msc_cpu_check_quantized(enum msc_dtype dtype, const struct msc_quant *q);
-// Elements first, first + 1, ... of every quantised variant, from their floats: the bits of msc_cpu_quantize.
+// Writes elements first, first + 1, ... of every quantised variant from their floats, with the bits
+// of msc_cpu_quantize.
 void msc_cpu_write_quantized(const struct msc_quantized quantized[], int32_t n_quantized,
                              int64_t first, const float x[], int64_t n);
 

@@ -1,4 +1,4 @@
-// Steps of element-wise joints alone.
+// Steps of only element-wise joints.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/ewise_run.h"

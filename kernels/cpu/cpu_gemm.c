@@ -7,7 +7,8 @@
 
 // ---- Chunks -----------------------------------------------------------------------------------
 
-// The largest divisor of n up to `most`, or, when that is far below, the smallest above it.
+// The largest divisor of n up to `most`; if that is much smaller than `most`, the smallest divisor
+// above it.
 static int64_t choose_divisor(int64_t n, int64_t most) {
     int64_t below = 1, above = n;
     for (int64_t d = 1; d * d <= n; d++) {
@@ -22,7 +23,7 @@ static int64_t choose_divisor(int64_t n, int64_t most) {
     return below * 8 >= most || below == n ? below : above;
 }
 
-// A pointwise convolution is one over a single long row of positions.
+// Treats a pointwise convolution as one over a single long row of positions.
 static void cpu_gemm_flatten(struct msc_gemm_desc *d) {
     int64_t positions = d->batch * msc_dims_product(d->n_spatial, d->in);
     d->batch = 1;
@@ -34,8 +35,7 @@ static void cpu_gemm_flatten(struct msc_gemm_desc *d) {
     }
 }
 
-// Bytes that a chunk may take. Weights are read anew for each, so that larger ones ask for larger
-// chunks.
+// Most bytes of a chunk. Each chunk reads all weights again, so larger weights need larger chunks.
 static int64_t chunk_bytes(const struct msc_cpu_gemm *k) {
     int64_t weights = msc_array_n_elements(k->weight) * (int64_t)sizeof(float);
     return weights > MSC_CPU_CACHE_BYTES ? weights : MSC_CPU_CACHE_BYTES;
@@ -65,7 +65,7 @@ static void divide_batch(struct msc_cpu_gemm_chunks *c, const struct msc_cpu_gem
     c->out = chunk * out;
 }
 
-// Leaves no padding to the routine; with more than one image in a chunk, or all of one.
+// Chunks are copied with their padding, so the routine's input is larger and has no padding.
 static void pad_input(struct msc_cpu_gemm_chunks *c) {
     struct msc_gemm_desc *d = &c->desc;
     c->is_padded = true;
@@ -77,7 +77,7 @@ static void pad_input(struct msc_cpu_gemm_chunks *c) {
     }
 }
 
-// Cuts an image that is too large for the cache into bands along its first axis.
+// Divides an image that is too large for the cache into bands along its first axis.
 static void divide_image(struct msc_cpu_gemm_chunks *c, const struct msc_cpu_gemm *k) {
     struct msc_gemm_desc *d = &c->desc;
     int64_t row = d->out_channels * msc_dims_product(d->n_spatial - 1, d->out + 1) +
@@ -91,7 +91,7 @@ static void divide_image(struct msc_cpu_gemm_chunks *c, const struct msc_cpu_gem
     pad_input(c);
 }
 
-// Rows of an image whose sums stay in the cache until they are read; there is no call to be saved.
+// Chooses rows whose sums stay in the cache until they are read. More rows would save no calls.
 static void divide_depthwise(struct msc_cpu_gemm_chunks *c) {
     const int64_t most = MSC_CPU_CACHE_BYTES / 4 / (int64_t)sizeof(int32_t);
     const struct msc_gemm_desc *d = &c->desc;
@@ -118,7 +118,7 @@ static void cpu_gemm_divide(struct msc_cpu_gemm *k, const struct msc_gemm_spec *
             continue;
         }
         divide_batch(c, k, spec->is_pointwise);
-        // A float result that nothing follows gains nothing from the copy that bands take.
+        // A float result without an epilogue gains nothing from the copy that bands need.
         bool gains = unit != MSC_CPU_GEMM_FLOAT || k->epilogues[0];
         bool is_large =
             c->images == 1 && (c->in + c->out) * (int64_t)sizeof(float) > 2 * chunk_bytes(k);
@@ -211,7 +211,8 @@ enum msc_status msc_cpu_gemm_prepare(void **out, struct msc_cpu_backend *b,
     struct msc_gemm_spec spec;
     struct msc_cpu_gemm *k = NULL;
     if (!msc_gemm_describe(&spec, g, anchor->joint)) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: not as its family takes it", anchor->joint->name);
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: the conv/GEMM kernels do not support it",
+                        anchor->joint->name);
     }
     struct msc_cpu_gemm_source source = {
         .input = anchor->operands[0].index,

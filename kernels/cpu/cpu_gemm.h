@@ -1,23 +1,23 @@
 // Steps whose anchor multiplies activations with constant weights: convolutions and linear layers.
 //
-// A step runs in chunks, so that a chunk's input, sums and output stay in the cache while they are
-// expanded, multiplied and followed by element-wise joints. A chunk is some images (or positions,
-// where each is computed by itself) or a band of rows of one image, copied with its padding and
-// what neighbouring bands share. Three ways (units):
+// A step runs in chunks, so that a chunk's input, sums and output stay in the processor's cache
+// while they are expanded, multiplied and followed by element-wise joints. A chunk is several
+// images (or positions, if each is computed independently), or a band of rows of one image, copied
+// with its padding and the rows that it shares with its neighbours. There are three ways to compute
+// (units):
 //
-//     float    float32, also under wide or float edits: integers coming in are dequantised first
-//     integer  float32 over integers q - z: exact while every sum stays below 2^24. Where weights
-//              are too large for that, q - z is cut into digits (powers of two), one pass each,
-//              added as int32
-//     int8     uint8 x int8 -> int32, with z taken off the sums afterwards: the same integers. By
-//              loops of our own for depthwise convolutions and, where the machine has the
-//              instructions, by indirect GEMM for most others. The epilogue then happens before
-//              sums are stored: for the former scale, bias, limits and bytes, for the latter chains
-//              of element-wise joints (a residual, say), float32 and bytes in several quantised
-//              variants, too
+//     float    float32, also under wide or float edits: integer inputs are dequantised first
+//     integer  float32 products of the integers q - z, exact while every sum stays below 2^24. For
+//              larger weights, q - z is split into digits (powers of two); each digit takes one
+//              pass, and the passes are added as int32
+//     int8     uint8 x int8 -> int32, with z subtracted from the sums afterwards: equal integers.
+//              Depthwise convolutions use loops of our own. Most others use indirect GEMM, if the
+//              machine has the instructions. Both apply the epilogue before sums are stored: the
+//              former scale, bias, limits and bytes; the latter also chains of element-wise joints
+//              (a residual, say), float32 outputs and bytes in several quantised variants
 //
-// Whether a call computes over integers depends on its input's and its weight's edit alone; integer
-// and int8 give the same bits.
+// Whether a call computes in integers depends only on the edits of its input and its weight. The
+// units integer and int8 give the same bits.
 #ifndef MSC_KERNELS_CPU_CPU_GEMM_H
 #define MSC_KERNELS_CPU_CPU_GEMM_H
 
@@ -28,12 +28,13 @@
 
 enum msc_cpu_gemm_unit {
     MSC_CPU_GEMM_FLOAT,
-    MSC_CPU_GEMM_FLOAT_INDIRECT, // by cpu_gemm_indirect.c: no routine
+    MSC_CPU_GEMM_FLOAT_INDIRECT, // by cpu_gemm_indirect.c, without a routine
     MSC_CPU_GEMM_INTEGER,
     MSC_CPU_GEMM_INT8,
-    MSC_CPU_GEMM_INT8_PADDED, // over an input copied with its padding, which is the zero point
-    MSC_CPU_GEMM_DEPTHWISE,   // int8 by cpu_gemm_depthwise.c: no routine
-    MSC_CPU_GEMM_INDIRECT, // by cpu_gemm_indirect.c: neither; over such a copy where windows overlap
+    MSC_CPU_GEMM_INT8_PADDED, // the input is copied with padding, filled with the zero point
+    MSC_CPU_GEMM_DEPTHWISE,   // int8 by cpu_gemm_depthwise.c, without a routine
+    MSC_CPU_GEMM_INDIRECT,    // int8 by cpu_gemm_indirect.c, without a routine; copies the input if
+                              // windows overlap
     MSC_CPU_GEMM_UNIT_COUNT
 };
 static inline bool msc_cpu_gemm_is_float(enum msc_cpu_gemm_unit unit) {
@@ -43,69 +44,70 @@ static inline bool msc_cpu_gemm_is_indirect(enum msc_cpu_gemm_unit unit) {
     return unit == MSC_CPU_GEMM_INDIRECT || unit == MSC_CPU_GEMM_FLOAT_INDIRECT;
 }
 
-// What is added to sums.
+// The bias added to sums.
 struct msc_cpu_gemm_bias {
-    const float *floats;     // [channels] to scaled ones; NULL: nothing
-    const int32_t *integers; // [channels] to integer ones themselves; NULL: nothing
-    float largest;           // of the sizes of floats; infinite, where one is no number
+    const float *floats;     // [channels] added to scaled sums; NULL: none
+    const int32_t *integers; // [channels] added to integer sums; NULL: none
+    float largest;           // largest magnitude of floats; infinite if one is NaN
     int64_t largest_integer;
 };
 
-// What a step multiplies and what follows its sums.
+// The factors of a step, and the bias added to its sums.
 struct msc_cpu_gemm_source {
-    int32_t input;                  // of the step: the activations
-    const struct msc_array *weight; // borrowed, as everything here
+    int32_t input;                  // index of the step input with the activations
+    const struct msc_array *weight; // borrowed, like all pointers here
     const struct msc_array *bias;   // [channels], added to scaled sums; may be NULL
-    // Of joints between integers (cpu_integer.c): added to the sums themselves; may be NULL.
+    // For integer joints (cpu_integer.c): added to the integer sums; may be NULL.
     const int32_t *integer_bias;
-    bool gives_sums;                // int32 sums are the output: nothing follows
-    int32_t weight_slot, bias_slot; // whose edits they have; MSC_NO_ID: none
+    bool gives_sums;                // the output is the int32 sums, with nothing applied to them
+    int32_t weight_slot, bias_slot; // slots of their edits; MSC_NO_ID: none
 };
 
-// How a unit divides a step.
+// How a unit divides a step into chunks.
 struct msc_cpu_gemm_chunks {
     struct msc_gemm_desc desc; // of one chunk
     int64_t n;
-    int64_t bands;   // chunks that make an image; else 1
-    bool is_padded;  // input is copied with its padding
-    int64_t in, out; // elements that the routine reads and writes
-    int64_t images;  // in one chunk, or 1
+    int64_t bands;   // chunks per image; 1 if chunks are whole images
+    bool is_padded;  // the input is copied with its padding
+    int64_t in, out; // elements that the routine reads and writes per chunk
+    int64_t images;  // images per chunk, or 1
 };
 
-struct msc_cpu_gemm_routine; // a msc_routine made when it is first needed
+struct msc_cpu_gemm_routine; // an msc_routine made when it is first needed
 
 struct msc_cpu_gemm {
     struct msc_cpu_backend *backend;
-    const char *name; // the anchor's
-    int32_t input;    // of the step: the activations
+    const char *name; // the anchor's name
+    int32_t input;    // index of the step input with the activations
     const struct msc_array *weight;
     const struct msc_array *bias_array; // may be NULL
-    struct msc_cpu_gemm_bias bias;      // its numbers
+    struct msc_cpu_gemm_bias bias;      // the elements of bias_array
     int32_t weight_slot, bias_slot;
     bool gives_sums;
     int out_axis;
     int64_t channels;
-    struct msc_gemm_desc desc;                                // the spec's
-    bool is_depthwise;                                        // that unit can do it
-    const struct msc_simd_product *indirect, *float_indirect; // of those two; NULL: none
+    struct msc_gemm_desc desc;                                // copy of the spec's
+    bool is_depthwise;                                        // the unit DEPTHWISE can compute it
+    const struct msc_simd_product *indirect, *float_indirect; // products of the two indirect units;
+                                                              // NULL: none
     struct msc_cpu_gemm_chunks chunks[MSC_CPU_GEMM_UNIT_COUNT];
     struct msc_cpu_gemm_routine *routines; // [MSC_CPU_GEMM_UNIT_COUNT]
     struct msc_cpu_ewise
-        *epilogues[3]; // behind float32, sums as float32, sums as int32; may be NULL
+        *epilogues[3]; // after float32, sums as float32, sums as int32; may be NULL
 };
 
-// The unit of every call that does not compute over integers.
+// The unit of every call that does not compute in integers.
 static inline enum msc_cpu_gemm_unit msc_cpu_gemm_float_unit(const struct msc_cpu_gemm *k) {
     return k->float_indirect ? MSC_CPU_GEMM_FLOAT_INDIRECT : MSC_CPU_GEMM_FLOAT;
 }
 
-// What `prepare` makes of a source. `step` has no other joints where the source is of integers.
+// Makes a kernel from a source. If the source is an integer joint, `step` has no other joints.
 enum msc_status msc_cpu_gemm_create(struct msc_cpu_gemm **out, struct msc_cpu_backend *b,
                                     const struct msc_plan *plan, const struct msc_step *step,
                                     const struct msc_gemm_spec *spec,
                                     const struct msc_cpu_gemm_source *source);
 
-// These five are a family's functions. An output of int32 gets the sums.
+// The next five functions are a family's. An output of type int32 gets the sums.
 enum msc_status msc_cpu_gemm_prepare(void **kernel, struct msc_cpu_backend *b,
                                      const struct msc_plan *plan, const struct msc_step *step);
 void msc_cpu_gemm_release(void *kernel);
@@ -116,12 +118,12 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
                                      size_t *n_bytes);
 void msc_cpu_gemm_release_weights(void *weights);
 
-// The routine of a unit, created by the first caller. MSC_E_UNSUPPORTED for int8 where there is
-// none; the answer never changes.
+// The routine of a unit, created by the first caller. MSC_E_UNSUPPORTED if there is none for int8;
+// the answer never changes.
 enum msc_status msc_cpu_gemm_routine(const struct msc_routine **out, const struct msc_cpu_gemm *k,
                                      enum msc_cpu_gemm_unit unit);
-// Does an int8 routine hand on sums beyond 2^24 as they are? oneDNN may convert them to float32 and
-// back on their way out; which routine does is found by running it once. The answer never changes.
+// Does an int8 routine return sums beyond 2^24 exactly? oneDNN may convert them to float32 and back
+// at the end. Running the routine once finds out. The answer never changes.
 enum msc_status msc_cpu_gemm_is_exact(bool *out, const struct msc_cpu_gemm *k,
                                       enum msc_cpu_gemm_unit unit, int thread);
 enum msc_status msc_cpu_gemm_create_routines(struct msc_cpu_gemm *k);
@@ -132,25 +134,25 @@ struct msc_cpu_gemm_variant;
 
 struct msc_cpu_gemm_bias msc_cpu_gemm_bias_of(const float floats[], const int32_t integers[],
                                               int64_t n);
-// What is added to the scaled sums of a variant.
+// The bias that a variant adds to scaled sums.
 struct msc_cpu_gemm_bias msc_cpu_gemm_float_bias(const struct msc_cpu_gemm *k,
                                                  const struct msc_cpu_gemm_variant *v);
-// Is the bias rounded to just the step of the sums of integers with this scale? Then it is added to
-// these themselves.
+// Is the bias rounded to exactly the step of integer sums with this input scale? Then *out holds
+// the integers to add to these sums.
 bool msc_cpu_gemm_integer_bias(struct msc_cpu_gemm_bias *out, const struct msc_cpu_gemm_variant *v,
                                float scale);
 
 struct msc_cpu_gemm_pack {
     struct msc_routine_weights *weights;
-    void *own;       // of units without a routine, in place of `weights`
-    int64_t largest; // over channels, of sum |q - z|; 0 for float
-    int32_t *sums;   // [channels] of sum (q - z)
+    void *own;       // packed weights of units without a routine, instead of `weights`
+    int64_t largest; // maximum over channels of sum |q - z|; 0 for float
+    int32_t *sums;   // [channels] sum (q - z)
 };
 
-// May these weights be multiplied as integers? And as int8?
+// Can these weights be multiplied as integers? As int8?
 bool msc_cpu_gemm_is_integer(const struct msc_cpu_gemm_variant *v);
 bool msc_cpu_gemm_is_int8(const struct msc_cpu_gemm_variant *v);
-// The scales of n output channels, times that of the input, or of each one's channel of the input.
+// The scales of n output channels, times the input's scale, or times that of their input channel.
 void msc_cpu_gemm_scales(float out[], const struct msc_cpu_gemm_variant *v, int64_t n,
                          const struct msc_quant *input);
 float msc_cpu_gemm_largest_scale(const struct msc_cpu_gemm_variant *v);
@@ -161,47 +163,47 @@ enum msc_status msc_cpu_gemm_pack(const struct msc_cpu_gemm_pack **out,
 
 // ---- cpu_gemm_depthwise.c ---------------------------------------------------------------------
 
-// One filter for each channel, along one or two spatial axes.
+// Is there one filter per channel, along one or two spatial axes?
 bool msc_cpu_gemm_is_depthwise(const struct msc_gemm_desc *d);
-// Weights [channels][window] for msc_cpu_gemm_depthwise. *out is freed by msc_free_aligned.
+// Packs weights [channels][window] for msc_cpu_gemm_depthwise. *out is freed by msc_free_aligned.
 enum msc_status msc_cpu_gemm_pack_depthwise(void **out, const struct msc_cpu_gemm *k,
                                             const int8_t weights[]);
 
 struct msc_cpu_gemm_depthwise {
     const struct msc_cpu_gemm *k;
     const void *weights;           // packed
-    const uint8_t *in;             // integers as they are stored
+    const uint8_t *in;             // stored integers
     uint8_t flip;                  // 0x80 for int8
-    const uint8_t **taps;          // of a run
-    uint8_t *blank;                // padding, as much as a row needs
-    struct msc_simd_finish finish; // repeated
+    const uint8_t **taps;          // of the current run
+    uint8_t *blank;                // padding for one row
+    struct msc_simd_finish finish; // repeated to fill the period
 };
 size_t msc_cpu_gemm_depthwise_scratch(const struct msc_cpu_gemm *k);
-// Fills `memory` of that many bytes; `q` is the input's. `finish` has arrays of [channels]; NULL:
-// only sums are wanted.
+// Uses `memory` of the size above; `q` is the input's quantisation. `finish` has arrays of
+// [channels]; NULL: only sums are needed.
 void msc_cpu_gemm_depthwise_begin(struct msc_cpu_gemm_depthwise *d, const struct msc_quant *q,
                                   const struct msc_simd_finish *finish, void *memory);
 void msc_cpu_gemm_depthwise_sums(const struct msc_cpu_gemm_depthwise *d, int64_t chunk,
                                  int32_t sums[]);
-// `out` is where the chunk begins.
+// `out` is the start of the chunk's output.
 void msc_cpu_gemm_depthwise_quantize(const struct msc_cpu_gemm_depthwise *d, int64_t chunk,
                                      uint8_t out[], const struct msc_simd_bytes *q);
 
 // ---- cpu_gemm_indirect.c -----------------------------------------------------------------------
 
-// What multiplies windows of this unit best; NULL: nothing. Its chunks are known.
+// The best product of our own for windows of this unit; NULL: none. Its chunks must be set.
 const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_gemm *k,
                                                            enum msc_cpu_gemm_unit unit);
 static inline const struct msc_simd_product *msc_cpu_gemm_product(const struct msc_cpu_gemm *k,
                                                                   enum msc_cpu_gemm_unit unit) {
     return unit == MSC_CPU_GEMM_INDIRECT ? k->indirect : k->float_indirect;
 }
-// Bytes behind a chunk's input are read, up to MSC_SIMD_GROUP - 1 of them.
+// Does the product read up to MSC_SIMD_GROUP - 1 bytes after the end of a chunk's input?
 bool msc_cpu_gemm_indirect_read_beyond(const struct msc_cpu_gemm *k);
-// Plain weights for the unit. *out is freed by msc_free_aligned.
+// Packs plain weights for the unit. *out is freed by msc_free_aligned.
 enum msc_status msc_cpu_gemm_pack_indirect(void **out, const struct msc_cpu_gemm *k,
                                            enum msc_cpu_gemm_unit unit, const void *weights);
-// A chunk's windows, but for `in`; fills `memory` of that many bytes.
+// A chunk's windows, without `in`; uses `memory` of the size above.
 size_t msc_cpu_gemm_indirect_scratch(const struct msc_cpu_gemm *k, enum msc_cpu_gemm_unit unit);
 struct msc_simd_indirect msc_cpu_gemm_indirect(const struct msc_cpu_gemm *k,
                                                enum msc_cpu_gemm_unit unit, const void *packed,

@@ -1,7 +1,7 @@
-// Depthwise convolutions over integers, channels last. Windows of a usual size go column by column,
-// where the machine has something for that. Of others, where they are one column apart, a row of
-// positions is one run of elements for every tap; else each position is. Taps that lie outside the
-// image read zero points instead, so that every sum has the same offset.
+// Depthwise convolutions on integers, channels last. Windows of the usual sizes are summed column
+// by column, if the machine has instructions for that. Otherwise, if windows are one column apart,
+// each tap reads a row of positions as one run; if not, each position is a run. Taps outside of the
+// image read zero points, so that every sum has the same offset.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu_gemm.h"
 
@@ -18,7 +18,7 @@ struct axis {
     int64_t in, out, kernel, stride, dilation, pad;
 };
 
-// 0: rows, 1: columns; of a single axis the columns.
+// 0: rows, 1: columns; a single axis is the columns.
 static struct axis axis_of(const struct msc_cpu_gemm *k, int which) {
     const struct msc_gemm_desc *d = &k->desc;
     int i = d->n_spatial - 2 + which;
@@ -48,10 +48,10 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
     return a;
 }
 
-// Elements after which channels and blocks begin together again; or the channels alone, where
-// positions run one by one.
+// The number of elements after which channels and blocks realign. If positions run one by one, the
+// number of channels.
 static int64_t period_of(const struct msc_cpu_gemm *k) {
-    const int64_t most = 4096; // more would leave the cache
+    const int64_t most = 4096; // more would not fit the cache
     int64_t repeats = MSC_SIMD_BLOCK / greatest_divisor(k->channels, MSC_SIMD_BLOCK);
     bool is_run = axis_of(k, 1).stride == 1 && k->channels * repeats <= most && !goes_by_columns(k);
     return is_run ? k->channels * repeats : k->channels;
@@ -63,7 +63,7 @@ static bool runs_along_rows(const struct msc_cpu_gemm *k) {
 
 // ---- Preparing --------------------------------------------------------------------------------
 
-// Column by column, as many rows of each as are taken together.
+// Packs column by column; each column is filled up to the number of rows taken together.
 static enum msc_status pack_columns(void **out, const struct msc_cpu_gemm *k,
                                     const int8_t weights[]) {
     enum { TAPS = MSC_SIMD_COLUMNS * MSC_SIMD_TAPS };
@@ -131,7 +131,7 @@ static const void *cpu_gemm_depthwise_repeat(char *memory, const void *from,
     return memory;
 }
 
-// A row of zero points.
+// Fills a row with zero points.
 static void fill_blank(uint8_t blank[], const struct msc_cpu_gemm *k, const struct msc_quant *q) {
     size_t n = (size_t)k->channels, n_bytes = blank_bytes(k);
     for (size_t c = 0; c < n; c++) {
@@ -161,15 +161,15 @@ void msc_cpu_gemm_depthwise_begin(struct msc_cpu_gemm_depthwise *d, const struct
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// Where a chunk's next elements go: one of both.
+// The output of a chunk's next elements: one of the two.
 struct target {
     int32_t *sums;
     uint8_t *bytes;
     const struct msc_simd_bytes *q;
 };
 
-// n positions of output row y from column x on. More than one lie inside the image as far as
-// columns go.
+// Computes n positions of output row y from column x on. If n > 1, all their columns are inside the
+// image.
 static void run_positions(const struct msc_cpu_gemm_depthwise *d, struct target *to, int64_t image,
                           int64_t y, int64_t x, int64_t n) {
     struct axis rows = axis_of(d->k, 0), cols = axis_of(d->k, 1);
@@ -205,7 +205,7 @@ static void run_positions(const struct msc_cpu_gemm_depthwise *d, struct target 
     }
 }
 
-// Output rows y ... y + n - 1.
+// Computes output rows y ... y + n - 1.
 static void cpu_gemm_depthwise_run_columns(const struct msc_cpu_gemm_depthwise *d,
                                            struct target *to, int64_t image, int64_t y, int64_t n) {
     struct axis rows = axis_of(d->k, 0), cols = axis_of(d->k, 1);
@@ -237,7 +237,7 @@ static void cpu_gemm_depthwise_run_columns(const struct msc_cpu_gemm_depthwise *
     }
 }
 
-// Positions whose windows stick out at the sides go one by one.
+// Positions whose windows extend beyond the sides run one by one.
 static void cpu_gemm_depthwise_run_row(const struct msc_cpu_gemm_depthwise *d, struct target *to,
                                        int64_t image, int64_t y) {
     struct axis cols = axis_of(d->k, 1);

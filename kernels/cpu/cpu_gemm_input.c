@@ -1,4 +1,5 @@
-// What units read: integers expanded, shifted, cut into digits, copied with their padding.
+// Prepares the inputs of units: expands, shifts and splits integers, and copies inputs with
+// padding.
 #include "kernels/cpu/cpu_gemm_run.h"
 
 #include <string.h>
@@ -26,7 +27,8 @@ bool msc_cpu_gemm__copies_input(const struct msc_cpu_gemm_run *r) {
     }
 }
 
-// n input elements from `first` on in the form the routine reads; one digit of them.
+// Converts n input elements from `first` on into the form that the routine reads: one digit of
+// each.
 static void cpu_gemm_input_convert(const struct msc_cpu_gemm_run *r, char *to, int64_t first,
                                    int64_t n, int digit) {
     const struct msc_view *in = &r->call->inputs[r->k->input];
@@ -49,10 +51,10 @@ static void cpu_gemm_input_convert(const struct msc_cpu_gemm_run *r, char *to, i
     }
 }
 
-// Where a chunk with padding lies in its images. Missing axes come first and have length 1.
+// The position of a padded chunk in its images. Missing axes come first and have length 1.
 struct window {
     int64_t in[3], padded[3], first[3];
-    int64_t image; // of the batch
+    int64_t image; // index in the batch
 };
 
 static struct window find_window(const struct msc_cpu_gemm_run *r, int64_t chunk) {
@@ -69,7 +71,7 @@ static struct window find_window(const struct msc_cpu_gemm_run *r, int64_t chunk
     return w;
 }
 
-// Padding is the zero point: for integers 0.
+// Padding is the zero point; in the integer unit, that is 0.
 static void cpu_gemm_input_fill(const struct msc_cpu_gemm_run *r, char *to, int64_t n, int digit) {
     int value = 0;
     if (r->unit >= MSC_CPU_GEMM_INT8) {
@@ -79,7 +81,8 @@ static void cpu_gemm_input_fill(const struct msc_cpu_gemm_run *r, char *to, int6
     memset(to, value, (size_t)n * (r->unit >= MSC_CPU_GEMM_INT8 ? 1 : sizeof(float)));
 }
 
-// One row of the padded input; `row` is where its image's row begins, or -1 outside the image.
+// Converts one row of the padded input; `row` is the offset of the image's row, or -1 outside of
+// it.
 static void convert_row(const struct msc_cpu_gemm_run *r, const struct window *w, char *to,
                         int64_t row, int digit) {
     int64_t channels = r->k->desc.in_channels;

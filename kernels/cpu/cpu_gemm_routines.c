@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-// Whoever needs a routine first makes it; if two do, one of them is thrown away.
+// The first caller that needs a routine makes it; if two threads do, one routine is discarded.
 struct msc_cpu_gemm_routine {
     _Atomic(struct msc_routine *) routine;
     atomic_bool is_unsupported;
@@ -68,7 +68,7 @@ enum msc_status msc_cpu_gemm_routine(const struct msc_routine **out, const struc
 
 // ---- Large sums -------------------------------------------------------------------------------
 
-// One chunk of a routine's arrays.
+// The arrays of one chunk, to try a routine.
 struct trial {
     struct msc_array *weights;
     struct msc_routine_weights *packed;
@@ -85,13 +85,13 @@ static void trial_finish(struct trial *t) {
     msc_free_aligned(t->scratch);
 }
 
-// All inputs 255 and all weights 127 give the largest sum there is. It has to be odd: beyond 2^24
-// no float32 number is. For an even number of products the first weight of each channel is 126.
+// Inputs of 255 and weights of 127 give the largest possible sum. It must be odd, since no float32
+// above 2^24 is odd. If the number of products is even, the first weight of each channel is 126.
 static enum msc_status run_trial(bool *is_exact, struct trial *t, const struct msc_cpu_gemm *k,
                                  const struct msc_cpu_gemm_chunks *c,
                                  const struct msc_routine *routine, int thread) {
     int64_t n = msc_array_n_elements(k->weight), depth = n / k->channels;
-    int64_t stride = c->desc.is_input_first ? 1 : depth; // from channel to channel
+    int64_t stride = c->desc.is_input_first ? 1 : depth; // from one channel to the next
     int8_t *w = msc_array_data(t->weights);
     bool is_even = depth % 2 == 0;
     memset(w, 127, (size_t)n);
@@ -103,7 +103,8 @@ static enum msc_status run_trial(bool *is_exact, struct trial *t, const struct m
     struct msc_routine_call call = {
         .a = t->in, .weights = t->packed, .out = t->out, .scratch = t->scratch};
     MSC_TRY(msc_routine_run(routine, &call, thread));
-    // Whole windows give this sum or, rounded, one near it; those that stick out give much less.
+    // Whole windows give this sum or, if it was rounded, one near it. Windows that extend into the
+    // padding give much less.
     int64_t largest = 255 * (127 * depth - (is_even ? 1 : 0)), n_exact = 0, n_near = 0;
     for (int64_t i = 0; i < c->out; i++) {
         n_exact += t->out[i] == largest;

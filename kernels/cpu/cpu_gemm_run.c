@@ -16,7 +16,7 @@ static bool has_padding(const struct msc_gemm_desc *d) {
     return false;
 }
 
-// The unit for this input and these weights. Integers need both to be integers.
+// The best unit for this input and these weights. Integer units need both to be integers.
 static enum msc_cpu_gemm_unit best_unit(const struct msc_cpu_gemm_run *r,
                                         const struct msc_cpu_gemm_variant *v) {
     const struct msc_cpu_gemm *k = r->k;
@@ -70,13 +70,13 @@ static enum msc_status choose_unit(struct msc_cpu_gemm_run *r, const struct msc_
     int32_t largest = msc_digits_largest(r->quant);
     struct msc_cpu_gemm_bias added;
     bool is_exact = false;
-    // The int8 routine multiplies q itself, up to 255.
+    // The int8 routine multiplies q without its zero point: up to 255.
     r->digits = msc_digits_cut(r->unit == MSC_CPU_GEMM_INTEGER ? largest : 255, r->pack->largest);
     bool is_by_channel = msc_quant_is_by_channel(r->quant);
     bool fits = is_by_channel ? msc_digits_cut(largest, r->pack->largest).n == 1
                               : msc_digits_sums_fit(largest, r->pack->largest, 0);
     if (!fits || r->digits.n == 0) {
-        // Sums that may not fit: no unit computes them over integers.
+        // Sums may not fit int32, so no integer unit can compute them.
         return set_unit(r, v, msc_cpu_gemm_float_unit(r->k));
     }
     if (!is_by_channel && msc_cpu_gemm_integer_bias(&added, v, r->quant->scales[0]) &&
@@ -100,22 +100,22 @@ static size_t own_scratch_bytes(const struct msc_cpu_gemm_run *r) {
                                              : msc_cpu_gemm_indirect_scratch(r->k, r->unit);
 }
 
-// Are the float routine's sums added up as int32?
+// Are the float routine's sums added as int32?
 static bool adds_up(const struct msc_cpu_gemm_run *r) {
     return r->unit == MSC_CPU_GEMM_INTEGER && (r->digits.n > 1 || r->bias.integers);
 }
 
-// Where results are written as float32; NULL: nobody wants them so.
+// The float32 output, or NULL if there is none.
 static float *floats_of(const struct msc_call *call) {
     return call->outputs[0].dtype == MSC_DTYPE_F32 ? call->outputs[0].data : NULL;
 }
 
-// Has the bias of the model been added to the integer sums?
+// Is the model's bias added to the integer sums?
 static bool has_no_floats(const struct msc_cpu_gemm_run *r) {
     return r->k->bias.floats && !r->bias.floats;
 }
 
-// Gives places in `memory` to everything; returns how many bytes that takes.
+// Assigns all parts of scratch from `memory`; returns how many bytes they take.
 static size_t cpu_gemm_place(struct msc_cpu_gemm_run *r, char *memory) {
     const struct msc_cpu_gemm *k = r->k;
     bool is_int8 = r->unit >= MSC_CPU_GEMM_INT8;
@@ -155,7 +155,7 @@ MSC_SIMD static void add_rows(int32_t *restrict sums, const int32_t *restrict ro
     }
 }
 
-// Floats get their bias and limits, as they do from a routine.
+// Float sums get their bias and limits here, as a routine would apply them.
 static void multiply_windows(const struct msc_cpu_gemm_run *r, int64_t chunk, float out[]) {
     const struct msc_simd_product *product = msc_cpu_gemm_product(r->k, r->unit);
     struct msc_simd_indirect w = r->indirect;
@@ -168,7 +168,7 @@ static void multiply_windows(const struct msc_cpu_gemm_run *r, int64_t chunk, fl
     product->multiply_epilogue(&w, &epilogue);
 }
 
-// A chunk's sums: as float32 in `out`, or as int32 in r->sums.
+// Computes a chunk's sums: as float32 in `out`, or as int32 in r->sums.
 static enum msc_status cpu_gemm_multiply(const struct msc_cpu_gemm_run *r, int64_t chunk,
                                          float out[], int thread) {
     int64_t n = r->chunks->out;
@@ -214,7 +214,7 @@ static enum msc_status cpu_gemm_multiply(const struct msc_cpu_gemm_run *r, int64
 static void set_channels(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v) {
     int64_t n = r->k->channels;
     for (int64_t c = 0; r->channel_bias && c < n; c++) {
-        // This adds to any number without changing it.
+        // Neutral for addition: x + -0 is x for any x.
         r->channel_bias[c] = r->bias.floats ? r->bias.floats[c] : -0.0f;
     }
     if (msc_cpu_gemm_is_float(r->unit)) {
@@ -238,7 +238,7 @@ MSC_SIMD static void cpu_gemm_subtract_rows(int32_t *restrict out, const int32_t
     }
 }
 
-// A chunk's sums as they are; those of the float routine lie in `floats`.
+// Outputs a chunk's sums unchanged; the sums of the float routine are in `floats`.
 static void give_sums(const struct msc_cpu_gemm_run *r, int64_t begin, const float floats[]) {
     int64_t n = r->chunks->out, channels = r->k->channels;
     int32_t *out = (int32_t *)r->call->outputs[0].data + begin;
@@ -252,7 +252,8 @@ static void give_sums(const struct msc_cpu_gemm_run *r, int64_t begin, const flo
     }
 }
 
-// What follows a chunk's sums: `out` is NULL when only quantised variants are wanted.
+// Applies everything that follows a chunk's sums; `out` is NULL if only quantised variants are
+// needed.
 static void finish_chunk(const struct msc_cpu_gemm_run *r, int64_t begin, float *out) {
     const struct msc_call *call = r->call;
     if (r->k->gives_sums) {
@@ -282,7 +283,7 @@ static void finish_chunk(const struct msc_cpu_gemm_run *r, int64_t begin, float 
 
 // ---- Kernels of our own -----------------------------------------------------------------------
 
-// Is every scaled sum, with its bias, a number that bytes can be made of at once?
+// Is every scaled sum with its bias small enough to be quantised without further checks?
 static bool has_numbers(const struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v,
                         const struct msc_simd_bytes *q) {
     float scale = r->quant->scales[0];
@@ -295,7 +296,7 @@ static bool has_numbers(const struct msc_cpu_gemm_run *r, const struct msc_cpu_g
     return largest + r->bias.largest < 0x1p30f * q->scale;
 }
 
-// False when not all quantised variants are bytes that can be made of numbers in registers.
+// False unless all quantised variants are bytes that can be computed in registers.
 static bool set_quantized(struct msc_cpu_gemm_run *r) {
     const struct msc_call *call = r->call;
     if (call->n_quantized > MSC_SIMD_MAX_QUANTIZED) {
@@ -315,7 +316,7 @@ static bool set_quantized(struct msc_cpu_gemm_run *r) {
     return true;
 }
 
-// The epilogue of the sums. False where it is more than a kernel of our own knows.
+// The epilogue of the sums. False if our own kernels do not support it.
 static bool get_epilogue(struct msc_cpu_gemm_run *r) {
     struct msc_simd_epilogue *e = &r->own_epilogue;
     if (r->unit == MSC_CPU_GEMM_FLOAT_INDIRECT) {
@@ -327,7 +328,7 @@ static bool get_epilogue(struct msc_cpu_gemm_run *r) {
     return msc_cpu_ewise_get_sums_epilogue(e, r->epilogue) && e->finish.low <= e->finish.high;
 }
 
-// Can a kernel of our own do all that follows its sums?
+// Can a kernel of our own compute everything that follows its sums?
 static bool cpu_gemm_is_direct(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v) {
     struct msc_simd_epilogue *e = &r->own_epilogue;
     if (!is_own(r->unit) || r->k->gives_sums || !get_epilogue(r) || !set_quantized(r)) {

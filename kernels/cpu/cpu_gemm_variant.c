@@ -9,7 +9,7 @@
 // ---- Variants ---------------------------------------------------------------------------------
 
 struct msc_cpu_gemm_variant {
-    struct msc_array *elements; // of the weight, before it is quantised
+    struct msc_array *elements; // the weight's elements before quantisation
     struct msc_quant quant;     // a copy; bits is 0 for the float weights
     float largest_scale;
     bool is_integer, is_int8;
@@ -60,7 +60,7 @@ float msc_cpu_gemm_largest_scale(const struct msc_cpu_gemm_variant *v) {
     return v->largest_scale;
 }
 
-// Is every q - z an int8?
+// Does every q - z fit int8?
 static bool fits_int8(const struct msc_quant *q) {
     for (int32_t i = 0; i < q->n; i++) {
         if (q->low - q->zero_points[i] < INT8_MIN || q->high - q->zero_points[i] > INT8_MAX) {
@@ -128,7 +128,7 @@ static enum msc_status cpu_gemm_variant_init(struct msc_cpu_gemm_variant *v,
     const struct msc_cpu_gemm_pack *pack;
     MSC_TRY(msc_edit_elements(&v->elements, k->weight, weight));
     MSC_TRY(bias ? msc_bias_init(&v->bias, k->bias_array, bias) : MSC_OK);
-    // A quantised weight is packed when a step shows which way it is multiplied.
+    // A quantised weight is packed later, when a call has chosen the unit.
     return quant ? cpu_gemm_variant_set_quant(v, k, quant)
                  : msc_cpu_gemm_pack(&pack, k, v, msc_cpu_gemm_float_unit(k));
 }
@@ -150,7 +150,7 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
         msc_cpu_gemm_release_weights(v);
         return status;
     }
-    // Usually there is one pack, at most as large as the floats; other elements are held beside it.
+    // Usually there is one pack, no larger than the floats; edited elements are stored in addition.
     size_t weight_bytes = msc_array_n_bytes(k->weight);
     *n_bytes = v->elements == k->weight ? weight_bytes : 2 * weight_bytes;
     *out = v;
@@ -159,8 +159,8 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
 
 // ---- Packing ----------------------------------------------------------------------------------
 
-// The plain weight as [rows, per_group, inner]: output channels lie along the middle axis; for
-// transposed convolutions groups lie along the rows.
+// The plain weight as [rows, per_group, inner]: the middle axis is the output channels; in
+// transposed convolutions, each group has its own rows.
 struct channel_map {
     int64_t rows, per_group, inner;
     int64_t rows_of_group;
@@ -179,7 +179,7 @@ static struct channel_map map_channels(const struct msc_cpu_gemm *k) {
     return m;
 }
 
-// Sums over the elements of each channel: of q - z, and of its size.
+// Sums over the elements of each channel: of q - z and of |q - z|.
 struct channel_sums {
     int64_t *sum, *size; // [channels]
     int32_t *zero;       // [per_group]
@@ -197,7 +197,7 @@ MSC_SIMD static void centre_run(int32_t q[], int64_t n, int32_t zero, int64_t *s
     *size += sizes;
 }
 
-// A row in which every element belongs to the next channel.
+// The same for a row in which each element belongs to another channel.
 MSC_SIMD static void centre_row(int32_t *restrict q, int64_t n, const int32_t *restrict zero,
                                 int64_t *restrict sum, int64_t *restrict size) {
     for (int64_t i = 0; i < n; i++) {
@@ -222,7 +222,7 @@ static void centre_rows(const struct channel_sums *s, const struct channel_map *
     }
 }
 
-// Turns q into q - z in place and sums up channels.
+// Replaces q by q - z and sums up channels.
 static enum msc_status centre(struct msc_cpu_gemm_pack *p, const struct msc_cpu_gemm *k,
                               const struct msc_cpu_gemm_variant *v, int32_t q[]) {
     struct channel_map m = map_channels(k);
@@ -342,7 +342,7 @@ enum msc_status msc_cpu_gemm_pack(const struct msc_cpu_gemm_pack **out,
                                   const struct msc_cpu_gemm *k,
                                   const struct msc_cpu_gemm_variant *v,
                                   enum msc_cpu_gemm_unit unit) {
-    // A cache inside: what callers see of the variant never changes.
+    // The packs are a cache: the variant that callers see does not change.
     struct msc_cpu_gemm_variant *cache = (struct msc_cpu_gemm_variant *)v;
     struct msc_cpu_gemm_pack *have =
         atomic_load_explicit(&cache->packs[unit], memory_order_acquire);

@@ -7,26 +7,27 @@
 #include <math.h>
 #include <string.h>
 
-// y = (x - mean) * factor + offset. `mean` is rounded; `offset` makes up for it.
+// y = (x - mean) * factor + offset. `mean` is rounded to float32; `offset` corrects for that.
 struct kernel {
-    int64_t n_images, n_groups, channels; // channels of an image
+    int64_t n_images, n_groups, channels; // channels per image
     int64_t n_positions;
-    bool is_last;   // channels of a position lie together, else positions of a channel
-    int64_t n_wide; // positions that are worked on as if they were one with so many more channels
+    bool is_last;   // channels are innermost in memory; otherwise positions are
+    int64_t n_wide; // positions that are processed together, as one position with n_wide times the
+                    // channels
     float epsilon;
     const float *gamma, *beta; // borrowed from the graph
-    bool is_by_channel;        // gamma and beta, else by group
+    bool is_by_channel;        // gamma and beta are by channel; otherwise by group
 };
 
-// Elements that are made while they are in a first-level cache. Columns that rows of few channels
-// are joined to: a multiple, at least, and at most.
+// Elements computed at a time, to stay in a first-level cache. If rows have few channels, rows are
+// joined until the number of columns is a multiple of BLOCK between MIN_COLUMNS and MAX_COLUMNS.
 enum { PIECE = 4096, BLOCK = 64, MIN_COLUMNS = 512, MAX_COLUMNS = 2048 };
 
 static void cpu_group_norm_release(void *kernel) {
     msc_free(kernel);
 }
 
-// How many positions to join so that their channels fill whole blocks of columns.
+// The number of positions to join so that their channels fill whole blocks of columns.
 static int64_t choose_wide(int64_t channels, int64_t n_positions) {
     int64_t n = 1;
     while (n * channels % BLOCK != 0 || n * channels < MIN_COLUMNS) {
@@ -71,13 +72,14 @@ static enum msc_status cpu_group_norm_prepare(void **out, struct msc_cpu_backend
 
 // ---- Means and factors ------------------------------------------------------------------------
 
-// Memory of one image: what to do with each channel, again for each position that is joined, and
-// what is needed until it is known.
+// Memory for one image: the factors of each channel, repeated for each joined position, and the
+// moments they are computed from.
 struct work {
     float *mean, *factor, *offset;     // [channels * n_wide]
     double *means, *squares;           // [channels * n_wide]
-    double *rest_means, *rest_squares; // the same, of positions left over
-    float *piece;                      // [PIECE or channels * n_wide], where only variants are made
+    double *rest_means, *rest_squares; // the same for the positions left over
+    float *piece;                      // [PIECE or channels * n_wide], if only quantised variants
+                                       // are written
 };
 
 static enum msc_status get_work(struct work *w, const struct kernel *k, struct msc_cpu_backend *b,
@@ -159,7 +161,7 @@ MSC_SIMD static void scale_each(float *restrict out, const float *restrict x, in
     }
 }
 
-// An image by pieces; `out` is where it begins, or NULL.
+// Writes an image piece by piece; `out` is its first element, or NULL.
 static void cpu_group_norm_write_rows(const struct work *w, const struct kernel *k,
                                       const struct msc_call *call, int64_t first, const float x[],
                                       float *out) {

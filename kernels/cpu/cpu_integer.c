@@ -1,11 +1,12 @@
-// Convolutions and matrix products between integers that models quantise themselves: QLinearConv,
+// Convolutions and matrix products on integers that models quantise themselves: QLinearConv,
 // QLinearMatMul, ConvInteger, MatMulInteger, with constant weights and one scale and zero point for
-// all activations. Sums are those of conv/GEMM steps (cpu_gemm.h); what follows them is
+// all activations. The sums are those of conv/GEMM steps (cpu_gemm.h), followed by
 //
 //     rint((float)(sum + bias) * scale[c]) + zero point,  scale[c] = x_scale * w_scale[c] / y_scale
 //
-// limited to the type: how float32 results are quantised whose scale is scale[c], with a step of 1.
-// The weights are handed on as floats under scale[c], and an edit that makes their integers of them.
+// limited to the output type. That equals float32 results with scale scale[c], quantised with step
+// 1. The weights are passed on as floats scaled by scale[c], with an edit that turns them back into
+// integers.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu_gemm.h"
 #include "kernels/lowering/integer.h"
@@ -18,9 +19,9 @@ struct kernel {
     struct msc_cpu_gemm *gemm;
     struct msc_array *weight;     // as floats
     float *scales;                // [channels]
-    int32_t *zeros, *bias;        // [channels] nothing but 0; bias may be NULL
+    int32_t *zeros, *bias;        // [channels]; zeros are all 0; bias may be NULL
     struct msc_edit edit;         // of the weight
-    int32_t n_inputs, zero_input; // of the step; zero_input MSC_NO_ID: x_zero it is
+    int32_t n_inputs, zero_input; // of the step; zero_input MSC_NO_ID: the zero point is x_zero
     int32_t x_zero, y_zero;
     bool gives_sums;
 };
@@ -52,8 +53,8 @@ static enum msc_status cpu_integer_allocate(struct kernel *k, const struct msc_g
                : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", joint->name);
 }
 
-// What the edit makes integers of: these times their scale, once rounded, which dividing by it and
-// rounding to integers undoes.
+// Fills in the weights as integers times their scale, rounded once. The edit divides by the scale
+// and rounds, which gives the integers back.
 static void cpu_integer_fill(struct kernel *k, const struct msc_graph *g,
                              const struct msc_joint *joint, const struct msc_integer_places *p,
                              int axis) {
@@ -94,7 +95,8 @@ static enum msc_status cpu_integer_init(struct kernel *k, struct msc_cpu_backend
     const struct msc_integer_places *p = msc_integer_places_of(joint->op);
     struct msc_gemm_spec spec;
     if (!msc_integer_describe(&spec, g, joint, p)) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: not as its family takes it", joint->name);
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: the integer kernels do not support it",
+                        joint->name);
     }
     MSC_TRY(cpu_integer_allocate(k, g, joint, p, spec.desc.out_channels));
     cpu_integer_fill(k, g, joint, p, spec.out_axis);
@@ -150,7 +152,7 @@ static int32_t read_zero(const struct kernel *k, const struct msc_call *call) {
 static enum msc_status cpu_integer_run(void *kernel, struct msc_cpu_backend *b,
                                        const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
-    static const float one = 1.0f; // what follows the sums is a step
+    static const float one = 1.0f; // the result is quantised with a step of 1
     struct msc_view inputs[2], none = {.dtype = MSC_DTYPE_F32};
     int32_t x = k->gemm->input, x_zero = read_zero(k, call);
     struct msc_quant in = msc_cpu_byte_quant(call->inputs[x].dtype, &one, &x_zero);

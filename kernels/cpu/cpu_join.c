@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-// One part of the joined tensor: copied to or from where it begins there.
+// One part of the joined tensor, copied into it or out of it at its offset.
 struct part {
     struct msc_movement move;
-    const void *constant; // a part that is known beforehand, in NCHW
-    int32_t index;        // of the step's inputs or outputs
-    int64_t offset;       // elements, in the joined tensor
+    const void *constant; // a constant part, in NCHW
+    int32_t index;        // index of a step input or output
+    int64_t offset;       // in elements, in the joined tensor
 };
 
 struct kernel {

@@ -7,7 +7,7 @@
 #include <math.h>
 
 struct kernel {
-    int64_t n_rows, n; // a row has n elements
+    int64_t n_rows, n; // elements per row
     float epsilon;
     const float *gamma, *beta; // [n]; borrowed from the graph; beta may be NULL
 };

@@ -1,5 +1,5 @@
 // QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear between float32 and bytes, with
-// constant scales: one for all, or one for each position along an axis.
+// constant scales: one for all elements, or one per position along an axis.
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "graph/linear_quant.h"
@@ -11,8 +11,8 @@
 
 struct kernel {
     enum msc_op op;
-    enum msc_dtype dtype;         // of the codes
-    int64_t outer, length, inner; // of the tensor as it lies in memory; length: scales
+    enum msc_dtype dtype;         // type of the bytes
+    int64_t outer, length, inner; // the tensor in memory order, split around the axis of the scales
     int32_t n_outputs;
     float *scales;  // [length]
     int32_t *zeros; // [length]
@@ -29,7 +29,7 @@ static void cpu_linear_quant_release(void *kernel) {
     }
 }
 
-// Where the axis of the scales lies in the input's memory.
+// Splits the input's memory around the axis of the scales.
 static void cpu_linear_quant_divide(struct kernel *k, const struct msc_value *x, int axis) {
     int64_t dims[MSC_MAX_DIMS];
     int positions[MSC_MAX_DIMS], at;
@@ -99,7 +99,7 @@ static void cpu_linear_quant_quantize_run(uint8_t out[], const float x[], int64_
     msc_simd_best()->quantize(out, x, n, &bytes);
 }
 
-// Rows in which every element has a scale of its own.
+// Rows in which each element has its own scale.
 MSC_SIMD static void quantize_rows(uint8_t *restrict out, const float *restrict x,
                                    const struct kernel *k, float low, float high) {
     const float *restrict scales = k->scales;
@@ -163,7 +163,7 @@ static void dequantize(const struct kernel *k, float *out, const char *codes) {
 
 enum { LANES = 32 };
 
-// The range from the least to the greatest element, with 0 in it; NaN is in none.
+// The range of the elements, extended to contain 0; NaN is ignored.
 MSC_SIMD static void cpu_linear_quant_find_range(float *least, float *greatest, const float x[],
                                                  int64_t n) {
     float low[LANES] = {0}, high[LANES] = {0};

@@ -1,5 +1,5 @@
-// Matrix products of two operands of any leading axes, one of which may be constant. Over integers
-// when both come as such.
+// Matrix products of two operands with any leading axes, one of which may be constant. Computed in
+// integers if both are quantised.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/ewise_run.h"
@@ -13,14 +13,14 @@ struct kernel {
     const char *name;
     struct msc_operand operands[2];
     struct msc_view constants[2]; // of operands that are weights
-    int edited;                   // operand that a weight edit replaces, or -1
+    int edited;                   // index of the operand that a weight edit replaces, or -1
     struct msc_gemm_desc desc;
     struct msc_routine *routine;
-    // Products that one routine cannot take together run one by one.
+    // Products that one routine call cannot compute together run one by one.
     int64_t n_products;
-    int64_t *offsets[2];                // [n_products] of each factor, in elements
+    int64_t *offsets[2];                // [n_products] start of each factor, in elements
     int64_t n_out;                      // elements of one product's result
-    struct msc_cpu_ewise *epilogues[2]; // behind float32, behind sums
+    struct msc_cpu_ewise *epilogues[2]; // after float32, after sums
 };
 
 // ---- Preparing --------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ static void cpu_matmul_release(void *kernel) {
     }
 }
 
-// Where each product's factors begin: leading axes broadcast from the right.
+// Finds the start of each product's factors: leading axes broadcast from the right.
 static enum msc_status set_offsets(struct kernel *k, const struct msc_graph *g,
                                    const struct msc_joint *joint) {
     const struct msc_tensor *y = msc_lowering_output(g, joint);
@@ -67,7 +67,8 @@ static enum msc_status cpu_matmul_init(struct kernel *k, struct msc_cpu_backend 
     k->name = j->joint->name;
     k->edited = step->n_weight_slots > 0 ? step->weight_operands[0] : -1;
     if (!msc_gemm_describe_matmul(&k->desc, &k->n_products, plan->graph, j->joint)) {
-        return MSC_FAIL(MSC_E_INVALID, "joint %s: no matrix product", k->name);
+        return MSC_FAIL(MSC_E_INVALID, "joint %s: the kernels do not support this matrix product",
+                        k->name);
     }
     k->n_out = k->desc.batch * k->desc.rows * k->desc.out_channels;
     for (int i = 0; i < 2; i++) {
@@ -146,7 +147,7 @@ struct run {
     bool is_integer;
     struct msc_digits digits; // of the first factor
     void *routine_scratch, *ewise_scratch;
-    float *floats[2]; // factors that come as integers
+    float *floats[2]; // dequantised factors
     int32_t *sums;
 };
 

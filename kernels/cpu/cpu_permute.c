@@ -1,4 +1,4 @@
-// Transposes, changes of layout and blocks of channels laid out in space.
+// Transposes, changes of layout, and depth to space and back.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/movement_run.h"

@@ -1,5 +1,5 @@
-// Max and average pooling over one or two spatial axes in NHWC. Taps are taken in the
-// order of the reference kernel, so that the bits are its.
+// Max and average pooling over one or two spatial axes in NHWC. Taps are taken in the order of the
+// reference kernel, so the bits are the same.
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
@@ -33,7 +33,7 @@ static enum msc_status cpu_pool_prepare(void **out, struct msc_cpu_backend *b,
     return MSC_OK;
 }
 
-// The taps of a window that lie in [0, length) when the first is at `first`: [*begin, *end).
+// The taps [*begin, *end) of a window that are in [0, length), if the first tap is at `first`.
 static void tap_range(int64_t *begin, int64_t *end, int64_t first, const struct msc_pool_axis *a,
                       int64_t length) {
     *begin = first < 0 ? (-first + a->dilation - 1) / a->dilation : 0;
@@ -41,19 +41,19 @@ static void tap_range(int64_t *begin, int64_t *end, int64_t first, const struct 
     *end = inside < a->kernel ? inside : a->kernel;
 }
 
-// Taps on input or padding; ceil_mode lets windows stick out beyond both.
+// The number of taps on input or padding; with ceil_mode, windows may extend beyond both.
 static int64_t padded_taps(const struct msc_pool_axis *a, int64_t first) {
     int64_t begin, end;
     tap_range(&begin, &end, first + a->pad_begin, a, a->in + a->pad_begin + a->pad_end);
     return end > begin ? end - begin : 0;
 }
 
-// Channels up to which rows of windows one column apart are worth pooling as a whole.
+// Up to this many channels, windows one column apart are pooled a whole row at a time.
 enum { MOST_BY_ROW = 63 };
 
 // ---- Positions one by one ---------------------------------------------------------------------
 
-// Where the taps of a window begin in its image, in elements. Returns how many there are;
+// Finds the offsets of a window's taps in its image, in elements. Returns how many there are;
 // `offsets` has room for all.
 static int64_t cpu_pool_find_taps(const struct kernel *k, int64_t y, int64_t x, int64_t offsets[]) {
     const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
@@ -77,7 +77,7 @@ MSC_SIMD static void cpu_pool_fill(float out[], int64_t n, float value) {
     }
 }
 
-// Of pooling one image of floats or, with a flip for int8, of bytes.
+// The images to pool: floats or, with `flip` for int8, bytes.
 struct images {
     const void *image;
     bool is_bytes;
@@ -85,8 +85,8 @@ struct images {
     int64_t *offsets; // room for all taps
 };
 
-// All channels of output positions x, x + 1, ... of row y, which have their taps at the same
-// places.
+// Pools all channels of output positions x, x + 1, ... of row y, which have the same tap offsets
+// relative to each position.
 static void pool_positions(const struct kernel *k, const struct images *of, void *out, int64_t y,
                            int64_t x, int64_t n) {
     const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
@@ -111,8 +111,8 @@ static void pool_positions(const struct kernel *k, const struct images *of, void
     }
 }
 
-// Row y: the positions at both ends, some of whose columns lie outside, one by one. The taps of the
-// first one inside begin at column 0 or later; those of the others are as far behind its own.
+// Pools row y. Positions at both ends, where some columns are outside of the image, run one by one.
+// The others share the tap offsets of the first inner position, shifted by the stride.
 static void pool_by_position(const struct kernel *k, const struct images *of, void *out,
                              int64_t y) {
     const struct msc_pool_axis *cols = &k->pool.axes[1];
@@ -156,8 +156,8 @@ static void divide_row(const struct kernel *k, float *out, int64_t first_y, int6
     }
 }
 
-// One output row when windows are one column apart: every tap is a run of the input row, as long as
-// there are columns for which it lies inside.
+// Pools one output row if windows are one column apart. Every tap is then a run of the input row,
+// limited to the columns inside the image.
 static void pool_row(const struct kernel *k, float *out, const float *image, int64_t y) {
     const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
     int64_t first_y = y * rows->stride - rows->pad_begin, begin, end;
@@ -181,7 +181,7 @@ static void pool_row(const struct kernel *k, float *out, const float *image, int
     }
 }
 
-// Every window has a tap, so that no output is the least float there is.
+// Every window has a tap, so no output is the initial lowest float.
 static bool cpu_pool_is_movement(const void *kernel) {
     const struct kernel *k = kernel;
     bool has_taps = k->pool.is_max;
@@ -200,7 +200,7 @@ static enum msc_status cpu_pool_run(void *kernel, struct msc_cpu_backend *b,
                                     const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
     const struct msc_quant *quant = call->outputs[0].quant;
-    // The order of integers is that of the numbers they stand for.
+    // Integers have the same order as the numbers they represent.
     struct images of = {.image = call->inputs[0].data,
                         .is_bytes = quant != NULL,
                         .flip = quant && quant->low < 0 ? 0x80 : 0};

@@ -5,15 +5,15 @@
 
 #include <math.h>
 
-// Dims of the input in the order of memory, neighbours of one kind joined. `out` strides are 0
-// where the dim is reduced.
+// Dims of the input in memory order, with neighbours of one kind joined. `out` strides are 0 for
+// reduced dims.
 struct kernel {
     enum msc_reduction_kind kind;
     int n_dims; // at least 1
     int64_t dims[MSC_MAX_DIMS];
     int64_t out[MSC_MAX_DIMS];
     int64_t n_out;
-    float divisor; // 1 but for means
+    float divisor; // 1 except for means
 };
 
 // ---- Preparing --------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ static enum msc_status cpu_reduce_prepare(void **out, struct msc_cpu_backend *b,
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// Partial results of a row: as many as the widest vector has lanes, on every machine.
+// Partial results per row: as many as the widest vector has lanes, on every machine.
 enum { LANES = 16 };
 
 MSC_SIMD static void cpu_reduce_add_row(float *restrict out, const float *restrict x, int64_t n) {
@@ -107,7 +107,7 @@ static const struct {
     [MSC_REDUCTION_MIN] = {min_row, INFINITY},
 };
 
-// A sum of whole vectors with four of them under way at a time.
+// A sum of whole vectors, in four independent accumulators.
 MSC_SIMD static void sum_lanes(float lanes[LANES], const float x[], int64_t n) {
     float more[3][LANES] = {{0}};
     int64_t i = 0;
@@ -129,7 +129,7 @@ MSC_SIMD static void sum_lanes(float lanes[LANES], const float x[], int64_t n) {
     }
 }
 
-// The row's own reduction, taken together with *out.
+// Reduces a row and combines the result with *out.
 static void reduce_row(enum msc_reduction_kind kind, float *out, const float x[], int64_t n) {
     float lanes[LANES];
     for (int k = 0; k < LANES; k++) {

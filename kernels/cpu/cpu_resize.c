@@ -1,5 +1,5 @@
-// Resizing rows and columns in NHWC, in the order of the reference kernel: along each
-// input row first, then across rows.
+// Resizes rows and columns in NHWC, in the order of the reference kernel: first along each input
+// row, then across rows.
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "graph/reference/reference_resize.h"
@@ -12,12 +12,12 @@ struct kernel {
     int64_t in_rows, in_cols, out_rows, out_cols;
     struct msc_resize_taps *taps;
     const struct msc_resize_taps *by_axis[MSC_MAX_DIMS];
-    int64_t slots;       // rows kept at a time: as many as an output row is made of
-    bool copies;         // every output element is one of the input's
-    bool blends_columns; // each of two
+    int64_t slots;       // resized rows kept at a time: as many as an output row needs
+    bool copies;         // every output element is a copy of an input element
+    bool blends_columns; // every output column blends two input columns
 };
 
-// The call that the taps are found by: shapes only.
+// A reference call with only shapes, to find the taps.
 static enum msc_status cpu_resize_find_taps(struct msc_resize_taps **out,
                                             const struct msc_resize_taps *by_axis[MSC_MAX_DIMS],
                                             const struct msc_graph *g,
@@ -97,7 +97,7 @@ MSC_SIMD static void add_scaled(float *restrict out, const float *restrict x, in
 
 enum { LINE = 16, AHEAD = 6 }; // floats, columns
 
-// scale() of one and add_scaled() of another at once.
+// scale() of one row and add_scaled() of another in one pass.
 MSC_SIMD static void blend(float *restrict out, const float *restrict a, const float *restrict b,
                            int64_t n, const float weights[]) {
     float wa = weights[0], wb = weights[1];
@@ -106,7 +106,8 @@ MSC_SIMD static void blend(float *restrict out, const float *restrict a, const f
     }
 }
 
-// The same of two columns for each of n. Columns are too short for a processor to see ahead.
+// The same for n output columns, each from two input columns. The next columns are prefetched,
+// because single columns are too short for the processor to do so.
 MSC_SIMD static void blend_columns(float *restrict out, const float *restrict row, int64_t channels,
                                    const struct msc_resize_taps *taps, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
@@ -122,7 +123,7 @@ MSC_SIMD static void blend_columns(float *restrict out, const float *restrict ro
     }
 }
 
-// One input row resized along its columns.
+// Resizes one input row along its columns.
 static void resize_row(const struct kernel *k, float out[], const float row[]) {
     const struct msc_resize_taps *taps = k->by_axis[3];
     if (k->blends_columns) {
@@ -143,10 +144,10 @@ static void resize_row(const struct kernel *k, float out[], const float row[]) {
     }
 }
 
-// Rows resized along their columns, kept while later output rows may still need them.
+// Rows resized along their columns, kept as long as later output rows may need them.
 struct kept {
     float *rows[4];
-    int64_t of[4]; // input row, or -1
+    int64_t of[4]; // index of the input row, or -1
 };
 
 static const float *resized_row(const struct kernel *k, struct kept *kept, const float image[],
@@ -167,7 +168,7 @@ static const float *resized_row(const struct kernel *k, struct kept *kept, const
     return kept->rows[free_slot];
 }
 
-// Output row y of an image.
+// Computes output row y of an image.
 static void make_row(const struct kernel *k, float out[], const float image[], struct kept *kept,
                      int64_t y) {
     const struct msc_resize_taps *t = &k->by_axis[2][y];
@@ -186,7 +187,7 @@ static void make_row(const struct kernel *k, float out[], const float image[], s
     }
 }
 
-// Elements of any size, by nearest neighbours.
+// Copies elements of any size from their nearest neighbours.
 static void copy_image(const struct kernel *k, char *out, const char *image, size_t bytes) {
     size_t position = (size_t)k->channels * bytes, row = position * (size_t)k->out_cols;
     for (int64_t y = 0; y < k->out_rows; y++) {
@@ -229,7 +230,7 @@ static enum msc_status cpu_resize_run(void *kernel, struct msc_cpu_backend *b,
     const float *image = call->inputs[0].data;
     int64_t n = k->out_cols * k->channels;
     size_t row_bytes = msc_cpu_round_up((size_t)n * sizeof(float));
-    void *memory; // a row of which only variants are wanted, then those that are kept
+    void *memory; // a row, if only quantised variants are written, then the kept rows
     struct kept kept;
     MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, row_bytes * (size_t)(k->slots + 1)));
     for (int64_t s = 0; s < k->slots; s++) {
@@ -251,7 +252,7 @@ const struct msc_cpu_family msc_cpu_resize = {
     .prepare = cpu_resize_prepare,
     .release = cpu_resize_release,
     .run = cpu_resize_run,
-    .quantizes = true, // what does not copy
+    .quantizes = true, // unless it copies
     .is_movement = cpu_resize_is_movement,
     .copies = true,
 };

@@ -1,4 +1,4 @@
-// Slices and constant padding: a copy out of, or into, the middle of an array, in either layout.
+// Slices and constant padding: a strided copy out of or into a part of an array, in either layout.
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
@@ -8,9 +8,9 @@
 
 struct kernel {
     struct msc_movement move;
-    int64_t in_first, out_first; // elements
+    int64_t in_first, out_first; // offsets in elements
     int64_t n_out;
-    bool fills; // the output beforehand
+    bool fills; // fill the output first
     float value;
 };
 
@@ -44,7 +44,7 @@ static void cpu_slice_fill(const struct msc_view *out, int64_t first, int64_t n,
            msc_quantize_value(value, q->scales[0], q->zero_points[0], q->low, q->high), (size_t)n);
 }
 
-// Fills what the move leaves out: between rows that lie one behind the other in the output.
+// Fills the parts of the output between the rows that the copy writes.
 static void fill_gaps(const struct kernel *k, const struct msc_view *out) {
     const struct msc_movement *m = &k->move;
     int last = m->n_dims - 1;
@@ -79,7 +79,7 @@ static enum msc_status cpu_slice_run(void *kernel, struct msc_cpu_backend *b,
     return MSC_OK;
 }
 
-// Padding other than with zeros would be quantised as well.
+// Padding with a number other than zero would have to be quantised as well.
 static bool cpu_slice_is_movement(const void *kernel) {
     const struct kernel *k = kernel;
     return !k->fills || k->value == 0.0f;

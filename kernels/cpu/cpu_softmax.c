@@ -9,10 +9,10 @@
 
 struct kernel {
     bool is_log;
-    int64_t outer, n, inner; // the axis has n elements, `inner` apart
+    int64_t outer, n, inner; // the axis has n elements with stride `inner`
 };
 
-// Columns that are worked on together where the axis is not the innermost.
+// Columns processed together if the axis is not the innermost.
 enum { COLUMNS = 128 };
 
 static void cpu_softmax_release(void *kernel) {
@@ -110,7 +110,7 @@ static enum msc_status cpu_softmax_run(void *kernel, struct msc_cpu_backend *b,
     const struct msc_simd *simd = msc_simd_best();
     const float *x = call->inputs[0].data;
     int64_t n = k->n * k->inner;
-    void *scratch; // what only variants are made of
+    void *scratch; // the result, if only quantised variants are written
     MSC_TRY(msc_cpu_get_scratch(&scratch, b, thread,
                                 call->outputs[0].data ? 0 : (size_t)n * sizeof(float)));
     for (int64_t at = 0; at < k->outer * n; at += n) {

@@ -1,4 +1,4 @@
-// Programs whose every instruction works on the result of the one before it.
+// Chains: programs in which every instruction takes the result of the one before it.
 #include "kernels/cpu/ewise_internal.h"
 #include "kernels/cpu/simd_indirect.h"
 
@@ -8,7 +8,7 @@ struct chainer {
     const struct msc_ewise *e; // the program
     struct msc_simd_instr *instrs;
     int32_t n;
-    int32_t saved; // the instruction whose result is, or -1
+    int32_t saved; // index of the instruction whose result is saved, or -1
 };
 
 static int32_t last_use(const struct msc_ewise *e, int32_t instr) {
@@ -33,7 +33,7 @@ static bool is_number(const struct msc_ewise *e, int32_t operand) {
     return msc_ewise_is_constant(o, e->n_dims) && o->source == MSC_EWISE_FROM_MEMORY;
 }
 
-// How an instruction goes with an array, a number and what is saved; LOAD: it does not.
+// The chain operation for an array, a number or the saved result as the other operand; LOAD: none.
 static const struct {
     enum msc_ewise_op instr;
     enum msc_simd_op array, number, saved;
@@ -86,7 +86,7 @@ static bool add_binary(struct chainer *c, const struct msc_ewise_instr *x, int32
     return false;
 }
 
-// Does a chain that begins with this instruction rather load its second operand?
+// Should a chain that begins with this instruction load its second operand?
 static bool is_number_first(const struct chainer *c, const struct msc_ewise_instr *x) {
     bool is_commutative = false;
     for (size_t i = 0; i < sizeof(binaries) / sizeof(binaries[0]); i++) {
@@ -114,7 +114,7 @@ static bool cpu_ewise_chain_add_instr(struct chainer *c, int32_t k) {
     return x->x[1] < 0 ? add_unary(c, x) : add_binary(c, x, other, is_swapped);
 }
 
-// Saves a result that is read again later, when nothing else is saved that will be.
+// Saves a result that is read again later, unless another saved result is still needed.
 static bool cpu_ewise_chain_save(struct chainer *c, int32_t k) {
     const struct msc_ewise_instr *next = &c->e->instrs[k + 1];
     int32_t value = MSC_EWISE_VALUE + k;

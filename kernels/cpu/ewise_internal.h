@@ -1,8 +1,8 @@
-// What preparing and running element-wise programs share. Nobody outside of cpu/ewise_*.c includes
-// this.
+// Shared by the preparation and the running of element-wise programs. Only cpu/ewise_*.c includes
+// it.
 //
-// A block is some whole rows of the program's innermost dim or, where that is long, a piece of one
-// row. So is the first and the last block of a call that begins or ends within a row.
+// A block is several whole rows of the program's innermost dim or, if rows are long, part of one
+// row. If a call begins or ends within a row, its first or last block is also part of a row.
 #ifndef MSC_KERNELS_CPU_EWISE_INTERNAL_H
 #define MSC_KERNELS_CPU_EWISE_INTERNAL_H
 
@@ -11,42 +11,45 @@
 #include "kernels/cpu/ewise_run.h"
 #include "kernels/cpu/simd.h"
 
-// Floats in a block: 4 KiB, so that all operands of an instruction and a few registers fit into a
+// Floats in a block: 4 KiB, so that all operands of an instruction and a few registers fit a
 // first-level cache.
 #define MSC_CPU_EWISE_BLOCK 1024
 
 enum msc_cpu_ewise_mode {
-    MSC_CPU_EWISE_DIRECT,    // elements of a block lie one behind the other
-    MSC_CPU_EWISE_BROADCAST, // expanded into a buffer, again whenever the block begins elsewhere
-    MSC_CPU_EWISE_READY,     // `memory` is the block, whichever it is
+    MSC_CPU_EWISE_DIRECT,    // elements of a block are contiguous
+    MSC_CPU_EWISE_BROADCAST, // expanded into a buffer, again for each new position of the block
+    MSC_CPU_EWISE_READY,     // `memory` holds the block's elements, which are the same for all
+                             // blocks
 };
 
 struct msc_cpu_ewise_operand {
     enum msc_cpu_ewise_mode mode;
-    int32_t buffer;      // of BROADCAST, and of every input: for the floats of integers
-    const float *memory; // of a constant
+    int32_t buffer;      // for BROADCAST, and for every input: floats of its integers
+    const float *memory; // elements of a constant
 };
 
-// Blocks are aligned to cache lines, and their distances are no multiple of 4096 bytes: a load
-// whose address agrees with an earlier store's in the lower 12 bits waits for it.
+// Blocks are aligned to cache lines, and their distances are not multiples of 4096 bytes: a load
+// whose address has the same lower 12 bits as an earlier store waits for that store.
 #define MSC_CPU_EWISE_LINE 64
 #define MSC_CPU_EWISE_SKEW (3 * MSC_CPU_EWISE_LINE)
 
 struct msc_cpu_ewise {
     struct msc_ewise *program; // owned
     struct msc_arena arena;
-    int64_t block_rows;                     // 0: blocks are pieces of a row
-    int64_t block_elements;                 // most that a block holds
+    int64_t block_rows;                     // 0: blocks are parts of a row
+    int64_t block_elements;                 // most elements in a block
     struct msc_cpu_ewise_operand *operands; // [program->n_operands]
-    struct msc_ewise_instr *instrs;         // [program->n_instrs], of places (msc_ewise_place)
+    struct msc_ewise_instr *instrs;         // [program->n_instrs], operands as msc_ewise_place
+                                            // gives them
     int32_t n_buffers;
-    struct msc_simd_chain chain; // the same program where it is one; else without instructions
+    struct msc_simd_chain chain; // the same program, if it is a chain; otherwise without
+                                 // instructions
 };
 
 // out[r][c] = in[r * row_stride + c * stride]
 void msc_cpu_ewise__broadcast(float *out, const float *in, int64_t rows, int64_t row_stride,
                               int64_t cols, int64_t stride);
-// Sets e->chain. No failure where the program is no chain.
+// Sets e->chain. Returns MSC_OK also if the program is not a chain.
 enum msc_status msc_cpu_ewise__make_chain(struct msc_cpu_ewise *e);
 
 #endif

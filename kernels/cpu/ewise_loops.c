@@ -9,7 +9,7 @@
 
 // ---- By expression ----------------------------------------------------------------------------
 
-// What expressions of ewise.def call besides C's own functions.
+// Functions that expressions of ewise.def call in addition to C's.
 static inline float divide(float a, float b) {
     return a / b;
 }
@@ -19,7 +19,7 @@ static inline float limit(float a, float low, float high) {
     return y > high ? high : y;
 }
 
-// Of those that have no loop of their own.
+// Evaluates an instruction that has no loop of its own.
 MSC_INLINE float evaluate(enum msc_ewise_op op, float a, float b, float p, float q) {
     switch (op) {
 #define EWISE(code, name, operands, expression)                                                    \
@@ -31,8 +31,8 @@ MSC_INLINE float evaluate(enum msc_ewise_op op, float a, float b, float p, float
     }
 }
 
-// The compiler knows `op`. `omp simd` promises that elements do not depend on each other, which is
-// true when `out` is one of the operands, but nothing the compiler could see.
+// `op` is a compile-time constant. `omp simd` promises independent elements. That is true even if
+// `out` is one of the operands, but the compiler could not prove it.
 MSC_INLINE void loop_over(enum msc_ewise_op op, bool has_b, float *out, const float *const x[],
                           const float p[2], int64_t n) {
     const float *a = x[0], *b = x[1];
@@ -56,7 +56,7 @@ MSC_SIMD static void run_each(enum msc_ewise_op op, float *out, const float *con
     }
 }
 
-// ---- Loops of their own -----------------------------------------------------------------------
+// ---- Instructions with loops of their own -----------------------------------------------------
 
 static void run_power(float *out, const float *const x[], const float p[2], int64_t n) {
     (void)p;

@@ -11,14 +11,14 @@ static size_t cpu_ewise_round_up(size_t n_bytes) {
     return (n_bytes + MSC_CPU_EWISE_LINE - 1) / MSC_CPU_EWISE_LINE * MSC_CPU_EWISE_LINE;
 }
 
-// Scratch holds the places, the quantisations of operands that a chain reads as integers, what each
-// buffer was expanded from, then registers, buffers and a block for the output.
+// The parts of scratch: the operands' places, the quantisations of operands that a chain reads as
+// integers, the address each buffer was expanded from, then registers, buffers and an output block.
 struct scratch {
     const float **places;
     const struct msc_quant **quants;
     const void **origins;
     float *blocks;
-    bool has_quants; // any
+    bool has_quants; // any of them is set
 };
 
 static size_t block_bytes(const struct msc_cpu_ewise *e) {
@@ -44,8 +44,8 @@ size_t msc_cpu_ewise_scratch_bytes(const struct msc_cpu_ewise *e) {
                            (size_t)(e->program->n_registers + e->n_buffers + 1) * block_bytes(e);
 }
 
-// A row of equal or adjacent elements; any others go one by one. The compiler knows `bytes`, of an
-// element.
+// A row of equal or adjacent elements; with other strides, element by element. `bytes`, the size of
+// an element, is a compile-time constant.
 MSC_INLINE void broadcast_row(char *out, const char *in, int64_t n, int64_t stride, size_t bytes) {
     if (stride == 1) {
         memcpy(out, in, (size_t)n * bytes);
@@ -60,7 +60,7 @@ MSC_INLINE void broadcast_row(char *out, const char *in, int64_t n, int64_t stri
 MSC_INLINE void broadcast_rows(char *out, const char *in, int64_t rows, int64_t row_stride,
                                int64_t cols, int64_t stride, size_t bytes) {
     if (row_stride == 0 && rows > 1) {
-        // Every row is the same: double what is there.
+        // Every row is the same: double what is already written.
         int64_t have = cols, need = rows * cols;
         broadcast_row(out, in, cols, stride, bytes);
         while (have < need) {
@@ -81,7 +81,7 @@ void msc_cpu_ewise__broadcast(float *out, const float *in, int64_t rows, int64_t
     broadcast_rows((char *)out, (const char *)in, rows, row_stride, cols, stride, sizeof(out[0]));
 }
 
-// The same of integers, which are at most a block.
+// The same for integers; at most one block of them.
 static void broadcast_integers(float *out, const char *in, const struct msc_view *x, int64_t rows,
                                int64_t row_stride, int64_t cols, int64_t stride) {
     char bytes[MSC_CPU_EWISE_BLOCK];
@@ -108,31 +108,31 @@ static const float *base_of(const struct msc_ewise_operand *o,
     return NULL;
 }
 
-// The input that an operand is, where it comes as integers; else NULL.
+// The input that an operand reads, if it comes as integers; otherwise NULL.
 static const struct msc_view *integers_of(const struct msc_ewise_operand *o,
                                           const struct msc_cpu_ewise_call *call) {
     bool is = o->source == MSC_EWISE_FROM_INPUT && call->inputs[o->input].quant;
     return is ? &call->inputs[o->input] : NULL;
 }
 
-// Blocks are whole rows, not pieces of one.
+// Are blocks whole rows, not parts of one?
 static bool is_by_rows(const struct msc_ewise *p) {
     return p->n_dims > 1 && p->dims[p->n_dims - 1] <= MSC_CPU_EWISE_BLOCK;
 }
 
 struct block {
-    int64_t begin; // elements
-    int64_t row;   // index over all dims but the innermost
+    int64_t begin; // in elements
+    int64_t row;   // index over all dims except the innermost
     int64_t col;
     int64_t rows, cols;
 };
 
-// Is it a piece of a row of a program whose other blocks are whole rows?
+// Is it part of a row, in a program whose other blocks are whole rows?
 static bool is_piece(const struct msc_ewise *p, const struct block *k) {
     return is_by_rows(p) && k->cols < p->dims[p->n_dims - 1];
 }
 
-// Where the block begins in an operand, in elements.
+// The offset of the block in an operand, in elements.
 static int64_t offset_in(const struct msc_ewise *p, const struct msc_ewise_operand *o,
                          const struct block *k) {
     int64_t offset = k->col * o->strides[p->n_dims - 1];
@@ -144,8 +144,8 @@ static int64_t offset_in(const struct msc_ewise *p, const struct msc_ewise_opera
     return p->n_dims > 1 ? offset + row * o->strides[0] : offset;
 }
 
-// The next block may begin at the same element and be longer. Then rows (or, in pieces of one row,
-// elements) are all the same, and as many are written as any block holds.
+// The next block may begin at the same address and be longer. If so, all its rows (or elements, if
+// blocks are parts of one row) are equal, so the buffer is filled for the longest block.
 static void ewise_run_refill(const struct msc_cpu_ewise *e, const struct msc_ewise_operand *o,
                              const struct block *k, float *buffer, const void *at,
                              const struct msc_view *integers) {
@@ -191,13 +191,14 @@ static void ewise_run_locate(const struct msc_cpu_ewise *e, const struct msc_cpu
             msc_cpu_dequantize(buffer, at, integers->dtype, k->rows * k->cols, integers->quant);
         } else if (s->origins[o->buffer] != at) {
             ewise_run_refill(e, from, k, buffer, at, integers);
-            s->origins[o->buffer] = is_piece(p, k) ? NULL : at; // which has other elements
+            s->origins[o->buffer] = is_piece(p, k) ? NULL : at; // a part has other elements
         }
     }
 }
 
-// The longest block from element `at` on that does not cross the last dim but one; of a piece of a
-// row at most `most` elements. Where blocks are whole rows, a call may still begin and end within one.
+// The longest block from element `at` on that stays within one index of the last dim but one; for
+// part of a row, at most `most` elements. If blocks are whole rows, a call may still begin and end
+// within one.
 static struct block next_block(const struct msc_cpu_ewise *e, int64_t at, int64_t end,
                                int64_t most) {
     const struct msc_ewise *p = e->program;
@@ -228,7 +229,7 @@ static bool is_chain(const struct msc_cpu_ewise *e) {
     return e->chain.n_instrs > 0 && msc_simd_best()->run_chain;
 }
 
-// How a chain makes the first quantised variant as it goes; false when it does not.
+// The quantisation of the first variant, if the chain can write it directly; otherwise false.
 static bool makes_bytes(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                         struct msc_simd_bytes *q) {
     if (!is_chain(e) || call->n_quantized == 0 || call->quantized[0].view.dtype == MSC_DTYPE_F32) {
@@ -238,7 +239,7 @@ static bool makes_bytes(const struct msc_cpu_ewise *e, const struct msc_cpu_ewis
     return q->is_corrected;
 }
 
-// q is NULL when the chain makes floats alone.
+// q is NULL if the chain writes only floats.
 static void run_chain(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                       const struct scratch *s, int64_t at, int64_t n, float *out,
                       const struct msc_simd_bytes *q) {
@@ -274,8 +275,8 @@ static bool cpu_ewise_is_direct(const struct msc_cpu_ewise *e, int32_t operand) 
     return e->operands[operand].mode == MSC_CPU_EWISE_DIRECT;
 }
 
-// Can all elements be one block? No operand and no result between two instructions is held in
-// memory of a block's size.
+// Can all elements be one block? True if no operand and no intermediate result is stored in a block
+// buffer.
 static bool needs_no_blocks(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                             int32_t n_made) {
     const struct msc_simd_chain *chain = &e->chain;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// Lanes of the widest vector; elements of a row's block; columns and rows of a block of columns.
+// Lanes of the widest vector; elements of a block in a row; columns and rows of a block of columns.
 enum { LANES = 16, BLOCK = 4096, COLUMNS = 64, ROWS = 128 };
 
 void msc_moments_join(struct msc_moments *m, const struct msc_moments *other) {
@@ -23,7 +23,7 @@ void msc_moments_join(struct msc_moments *m, const struct msc_moments *other) {
 
 // ---- Rows -------------------------------------------------------------------------------------
 
-// Lanes are added up in one order on every machine.
+// Adds lanes in the same order on every machine.
 static inline float add_lanes(const float lanes[LANES]) {
     float sums[LANES / 2];
     for (int k = 0; k < LANES / 2; k++) {
@@ -59,7 +59,7 @@ static inline float moments_sum_row(const float x[], int64_t n) {
     return add_lanes(a) + rest;
 }
 
-// A block of at least one element.
+// The moments of a block of at least one element.
 MSC_SIMD static struct msc_moments measure_block(const float x[], int64_t n) {
     float a[LANES] = {0}, b[LANES] = {0}, a_squares[LANES] = {0}, b_squares[LANES] = {0};
     float d = 0.0f, squares = 0.0f, mean = moments_sum_row(x, n) / (float)n;
@@ -104,11 +104,11 @@ void msc_moments_add_row(struct msc_moments *m, const float x[], int64_t n) {
 // ---- Columns ----------------------------------------------------------------------------------
 
 struct sums {
-    float mean[COLUMNS];                // rounded
+    float mean[COLUMNS];                // rounded to float32
     float d[COLUMNS], squares[COLUMNS]; // sums of x - mean and of its square
 };
 
-// All columns of a block. No sums outlive the loops in memory: they stay in registers.
+// Sums all columns of a block. The loops keep sums in registers, not in memory.
 MSC_SIMD static void sum_columns(struct sums *s, const float x[], int64_t n_rows, int64_t step) {
     float lanes[COLUMNS] = {0}, mean[COLUMNS], first[COLUMNS] = {0}, second[COLUMNS] = {0};
     for (int64_t r = 0; r < n_rows; r++) {
@@ -131,7 +131,7 @@ MSC_SIMD static void sum_columns(struct sums *s, const float x[], int64_t n_rows
     memcpy(s->squares, second, sizeof(second));
 }
 
-// Fewer columns: the same sums.
+// The same sums for fewer columns.
 MSC_SIMD static void sum_few_columns(struct sums *s, const float x[], int64_t n_rows, int64_t step,
                                      int64_t width) {
     memset(s, 0, sizeof(*s));
@@ -152,7 +152,7 @@ MSC_SIMD static void sum_few_columns(struct sums *s, const float x[], int64_t n_
     }
 }
 
-// Joins a block's columns with what there is.
+// Joins a block's columns with the moments so far.
 MSC_SIMD static void join_columns(double *restrict mean, double *restrict squares, int64_t n,
                                   const struct sums *restrict s, int64_t n_rows, int64_t width) {
     double inverse = 1.0 / (double)n_rows;

@@ -1,13 +1,13 @@
-// Mean and spread of many floats: what normalisations begin with.
+// Mean and variance of many floats: the first part of normalisations.
 //
 //     struct msc_moments m = {0};
-//     msc_moments_add_row(&m, x, n);         // as many rows as belong together
+//     msc_moments_add_row(&m, x, n);         // repeat for all rows
 //     double variance = msc_moments_variance(&m);
 //
-// Elements are taken in blocks that fit a first-level cache: the block's mean in float32, then the
-// differences from it and their squares, which puts the mean right as well; blocks are joined in
-// double. So there is no loss over long rows, nor where the mean is much larger than the spread,
-// and equal numbers have a spread of 0. The bits are the same on every machine.
+// Elements are taken in blocks that fit a first-level cache. First the block's mean is computed in
+// float32, then the differences from it and their squares; the differences also correct the mean.
+// Blocks are joined in double. So long rows, or a mean much larger than the standard deviation,
+// lose no precision, and equal numbers have variance 0. The bits are the same on every machine.
 #ifndef MSC_KERNELS_CPU_MOMENTS_H
 #define MSC_KERNELS_CPU_MOMENTS_H
 
@@ -18,26 +18,26 @@ struct msc_moments {
     double squares; // sum of (x - mean)^2
 };
 
-// What `m` and `other` are together.
+// Adds `other` to `m`.
 void msc_moments_join(struct msc_moments *m, const struct msc_moments *other);
 void msc_moments_add_row(struct msc_moments *m, const float x[], int64_t n);
-// Of at least one element.
+// Needs at least one element.
 static inline double msc_moments_variance(const struct msc_moments *m) {
     return m->squares / m->n;
 }
 
-// The same of every column of a matrix.
+// The moments of every column of a matrix.
 struct msc_moments_columns {
-    int64_t n; // elements of each
+    int64_t n; // elements of each column
     double *mean, *squares;
 };
 
-// The next rows, of `width` elements each, `width` being the same in all calls. `m` begins zeroed,
-// its arrays as well.
+// Adds the next rows, of `width` elements each; `width` is the same in all calls. `m` and its
+// arrays begin zeroed.
 void msc_moments_add_rows(struct msc_moments_columns *m, const float x[], int64_t n_rows,
                           int64_t width);
-// What columns first ... first + n - 1 are together, and those every `period` behind them, `times`
-// altogether.
+// The combined moments of columns first ... first + n - 1 and of those at every multiple of `period`
+// after them, `times` groups in total.
 struct msc_moments msc_moments_of_columns(const struct msc_moments_columns *m, int64_t first,
                                           int64_t n, int64_t period, int64_t times);
 

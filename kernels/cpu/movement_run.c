@@ -7,7 +7,7 @@
 
 enum { TILE = 16 };
 
-// One corner of a transpose: rows of `in` become columns of `out`.
+// Transposes one tile: rows of `in` become columns of `out`.
 static void transpose_tile4(uint32_t *out, int64_t out_row, const uint32_t *in, int64_t in_row,
                             int64_t n_in, int64_t n_out) {
     uint32_t tile[TILE][TILE];
@@ -23,7 +23,7 @@ static void transpose_tile4(uint32_t *out, int64_t out_row, const uint32_t *in, 
     }
 }
 
-// The same for 2 to 4 rows that fill the rows of the output; the compiler knows `width`.
+// The same for 2 to 4 input rows that fill the output's rows; `width` is a compile-time constant.
 static inline void interleave_rows(uint32_t *restrict out, const uint32_t *restrict in,
                                    int64_t in_row, int64_t n, int width) {
     for (int64_t o = 0; o < n; o++) {
@@ -44,7 +44,7 @@ MSC_SIMD static void interleave4(uint32_t *out, const uint32_t *in, int64_t in_r
     }
 }
 
-// And for 2 to 4 columns that fill the rows of the input.
+// The inverse: splits input rows of 2 to 4 elements into as many output rows.
 static inline void separate_rows(uint32_t *restrict out, int64_t out_row,
                                  const uint32_t *restrict in, int64_t n, int width) {
     for (int o = 0; o < width; o++) {
@@ -69,7 +69,7 @@ static bool is_block(int64_t width) {
     return width >= 2 && width <= 4;
 }
 
-// The same for few rows, and for few columns: one run of elements after the other.
+// The same for few rows or few columns: copies one run of elements after the other.
 static void transpose_narrow4(uint32_t *out, int64_t out_row, const uint32_t *in, int64_t in_row,
                               int64_t n_in, int64_t n_out) {
     if (out_row == n_in && is_block(n_in)) {
@@ -95,7 +95,7 @@ static void transpose_narrow4(uint32_t *out, int64_t out_row, const uint32_t *in
     }
 }
 
-// `bytes` is known to the compiler but for elements of rare sizes.
+// `bytes` is a compile-time constant, except for rare element sizes.
 static inline void copy_each(const struct msc_movement *m, int a, int b, char *out, const char *in,
                              size_t bytes) {
     int64_t in_step = m->in[b] * (int64_t)bytes, out_step = m->out[b] * (int64_t)bytes;
@@ -108,7 +108,7 @@ static inline void copy_each(const struct msc_movement *m, int a, int b, char *o
     }
 }
 
-// Any size of element; any of the strides may be other than 1.
+// Copies elements of any size with any strides.
 static void copy_plane(const struct msc_movement *m, int a, int b, char *out, const char *in) {
     switch (m->bytes) {
     case 1:
@@ -129,7 +129,7 @@ static void copy_plane(const struct msc_movement *m, int a, int b, char *out, co
     }
 }
 
-// Dim `a` is contiguous in the input, dim `b` in the output.
+// Transposes a plane: dim `a` is contiguous in the input, dim `b` in the output.
 static void transpose_plane(const struct msc_movement *m, int a, int b, char *out, const char *in) {
     const struct msc_simd *simd = msc_simd_best();
     bool is_narrow = m->dims[a] < TILE / 2 || m->dims[b] < TILE / 2;
@@ -171,7 +171,7 @@ static void copy_rows(const struct msc_movement *m, int a, int b, char *out, con
 
 typedef void (*plane_fn)(const struct msc_movement *m, int a, int b, char *out, const char *in);
 
-// Which two dims are copied together, and how; b is the innermost of the output.
+// Chooses the two dims that are copied together, and the function; b is the output's innermost dim.
 static plane_fn choose_plane(const struct msc_movement *m, int *a) {
     int last = m->n_dims - 1;
     *a = last - 1;
@@ -196,7 +196,7 @@ void msc_cpu_movement_run(const struct msc_movement *m, void *out, const void *i
     }
     struct msc_movement two = *m;
     if (two.n_dims < 2) {
-        // A plane of one row, or of one element.
+        // A plane of one row or of one element.
         bool is_row = two.n_dims == 1;
         two.dims[1] = is_row ? m->dims[0] : 1;
         two.in[1] = is_row ? m->in[0] : 1;

@@ -1,4 +1,4 @@
-// Runs copies by strides (kernels/lowering/movement.h).
+// Runs strided copies (kernels/lowering/movement.h).
 #ifndef MSC_KERNELS_CPU_MOVEMENT_RUN_H
 #define MSC_KERNELS_CPU_MOVEMENT_RUN_H
 

@@ -1,11 +1,11 @@
 // Dense linear algebra below the cpu backend: convolutions, linear layers and matrix products of
-// one fixed shape. Two sources give the same functions: routine_onednn.c, and routine_plain.c for
-// builds without oneDNN (MSC_ONEDNN=OFF).
+// one fixed shape. Two sources implement it: routine_onednn.c, and routine_plain.c for builds
+// without oneDNN (MSC_ONEDNN=OFF).
 //
-// Activations lie in NHWC, [batch, spatial..., channels] or [rows, channels].
-// Weights are packed once into whatever form the routine likes. Two units: float32 throughout, or
-// uint8 activations with int8 weights and exact int32 sums. A float32 unit fed with integers
-// whose sums stay below 2^24 is exact too.
+// Activations are NHWC: [batch, spatial..., channels] or [rows, channels]. Weights are packed once,
+// in a form that the routine chooses. There are two kinds of routine: float32 throughout, or uint8
+// activations with int8 weights and exact int32 sums. A float32 routine is also exact for integers
+// whose sums stay below 2^24.
 //
 //     struct msc_routine *d;
 //     MSC_TRY(msc_routine_create(&d, engine, &desc));
@@ -20,26 +20,28 @@ struct msc_routine_engine;
 struct msc_routine;
 struct msc_routine_weights;
 
-// Callers of msc_routine_run are numbered 0 ... n_threads - 1; each routine uses `kernel_threads`.
+// Threads that call msc_routine_run are numbered 0 ... n_threads - 1; each call uses
+// `kernel_threads`.
 enum msc_status msc_routine_open(struct msc_routine_engine **out, int n_threads,
                                  int kernel_threads);
 void msc_routine_close(struct msc_routine_engine *engine); // accepts NULL
-// What can change a bit of a float32 result: "onednn-2.6.3 avx512_core".
+// Names everything that can change a bit of a float32 result: "onednn-2.6.3 avx512_core".
 const char *msc_routine_name(const struct msc_routine_engine *engine);
-// What the engine may use of the machine, which its user can limit (msc_routine_set_isa,
-// ONEDNN_MAX_CPU_ISA). The level alone decides, so that machines with more compute the same under it.
+// The instructions that the engine may use; its user can limit them (msc_routine_set_isa,
+// ONEDNN_MAX_CPU_ISA). They follow only from the level, so that machines with more instructions
+// compute the same under it.
 struct msc_routine_isa {
-    bool has_avx512; // with VNNI, as our own products are compiled
-    bool has_int8;   // integer units whose sums are exact
+    bool has_avx512; // with VNNI, as our own products need
+    bool has_int8;   // integer instructions whose sums are exact
     bool has_tiles;
 };
 struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine);
-// msc_backend_set_isa and msc_backend_isa (kernels/engine/backends.h).
+// See msc_backend_set_isa and msc_backend_isa (kernels/engine/backends.h).
 enum msc_status msc_routine_set_isa(const char *level);
 const char *msc_routine_isa_level(size_t i);
 
-// MSC_E_UNSUPPORTED: no fast routine for this (int8 only). *out is owned by the caller. From any
-// thread.
+// MSC_E_UNSUPPORTED: there is no fast routine for this (int8 only). *out is owned by the caller.
+// From any thread.
 enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_engine *engine,
                                    const struct msc_gemm_desc *desc);
 void msc_routine_destroy(struct msc_routine *d); // accepts NULL
@@ -56,20 +58,20 @@ struct msc_routine_call {
     const void *a;
     const struct msc_routine_weights *weights;
     const void *b;     // second matrix of MATMUL, plain
-    const float *bias; // in the place of the description's, where that has one; NULL: that
+    const float *bias; // replaces the description's bias, if it has one; NULL: the description's
     void *out;         // float or int32_t
     void *scratch;     // msc_routine_scratch_bytes, aligned to 64 bytes
 };
 enum msc_status msc_routine_run(const struct msc_routine *d, const struct msc_routine_call *call,
                                 int thread);
 
-// What the sources of this header share. The bias of a call:
+// Shared by the sources of this header: the bias of a call.
 static inline const float *msc_routine_bias(const struct msc_gemm_desc *desc,
                                             const struct msc_routine_call *call) {
     return desc->bias && call->bias ? call->bias : desc->bias;
 }
-// A bias (NULL: none), and the limits of a description, over [n_positions][out_channels] float
-// results.
+// Adds a bias (NULL: none) to [n_positions][out_channels] float results and applies the
+// description's limits.
 void msc_routine_finish(const struct msc_gemm_desc *desc, const float bias[], float out[],
                         int64_t n_positions);
 

@@ -1,4 +1,4 @@
-// Bias and limits behind a product, for routines that do not do these themselves.
+// Bias and limits after a product, for routines that do not apply them.
 #include "base/platform.h"
 #include "kernels/cpu/routine.h"
 
@@ -8,7 +8,7 @@ MSC_SIMD static void add_bias(float *restrict out, const float *restrict bias, i
     }
 }
 
-// NaN stays.
+// NaN is kept.
 MSC_SIMD static void limit(float *out, int64_t n, float low, float high) {
     for (int64_t i = 0; i < n; i++) {
         float y = out[i] < low ? low : out[i];

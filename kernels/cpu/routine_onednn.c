@@ -18,13 +18,13 @@ struct msc_routine_engine {
     char name[64];
 };
 
-// What a run points at its operands; one of each for every thread.
+// The memory objects of a run, through which oneDNN gets its operands; one set per thread.
 struct places {
     dnnl_memory_t a, b, bias, out, scratch;
 };
 
-// oneDNN's limits take NaN for the lower one, but raise FE_INVALID: then all is computed again by a
-// routine without limits, made when it is first needed.
+// oneDNN's limits replace NaN by the lower limit but raise FE_INVALID. In that case everything is
+// computed again by a routine without limits, which is made when first needed.
 struct unlimited {
     pthread_mutex_t making;
     struct msc_routine *routine; // NULL: not made yet
@@ -32,12 +32,12 @@ struct unlimited {
 
 struct msc_routine {
     struct msc_routine_engine *engine;
-    struct msc_gemm_desc desc;     // as oneDNN is told
-    struct msc_gemm_desc epilogue; // the bias and the limits that are left to ourselves; or empty
+    struct msc_gemm_desc desc;     // the product that oneDNN computes
+    struct msc_gemm_desc epilogue; // bias and limits that msc_routine_finish applies; may be empty
     dnnl_primitive_t primitive;
     size_t scratch_bytes;
     struct places *places;       // [n_threads]
-    struct unlimited *unlimited; // NULL: oneDNN has no limits to apply
+    struct unlimited *unlimited; // NULL: oneDNN applies no limits
 };
 
 struct msc_routine_weights {
@@ -47,11 +47,11 @@ struct msc_routine_weights {
 
 // ---- Engine -----------------------------------------------------------------------------------
 
-// Held while oneDNN describes a primitive: version 2.6 uses unguarded static variables for that. For
-// a convolution one of them depends on the type of the weights (last_ic_block_size). A second thread
-// that describes another type can make oneDNN pick a wrong layout for the weights, without an error.
-// For a reorder it looks types up with std::map::operator[], which inserts missing ones. The
-// process has one oneDNN, so it has one lock.
+// Held while oneDNN describes a primitive, because version 2.6 uses unguarded static variables for
+// that. For convolutions, one variable depends on the type of the weights (last_ic_block_size). If
+// a second thread describes another type meanwhile, oneDNN can silently pick a wrong layout for the
+// weights. For reorders, oneDNN looks types up with std::map::operator[], which inserts missing
+// ones. oneDNN is one per process, so one lock is enough.
 static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER;
 
 // True if the machine has all extensions of this level, and none is disabled. On x86 each bit is an
@@ -91,12 +91,14 @@ static const char *list_levels(char *text, size_t n_bytes, bool is_all) {
     return text;
 }
 
-// oneDNN has one level for the whole process. It is fixed when it is first read.
+// oneDNN has one level for the whole process, fixed when it is first read.
 enum msc_status msc_routine_set_isa(const char *level) {
     char levels[256];
     const struct msc_routine__isa *wanted = msc_routine__isas;
     if (!MSC_HAS_ISA_LEVELS) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "isa %s: only x86-64 processors have levels", level);
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "isa %s: only x86-64 processors have instruction levels; leave isa unset",
+                        level);
     }
     while (wanted->name && (wanted->is_unnamed || strcmp(wanted->name, level) != 0)) {
         wanted++;
@@ -112,10 +114,10 @@ enum msc_status msc_routine_set_isa(const char *level) {
     }
     if (set != dnnl_success) {
         return MSC_FAIL(MSC_E_STATE,
-                        "isa %s: this process computes with %s already, and has one level", level,
+                        "isa %s: this process already uses %s and cannot change its level", level,
                         found ? found->name : "another");
     }
-    return MSC_FAIL(MSC_E_DEVICE, "isa %s: this processor lacks it; below it there are %s", level,
+    return MSC_FAIL(MSC_E_DEVICE, "isa %s: this processor lacks it; it supports %s", level,
                     list_levels(levels, sizeof levels, false));
 }
 
@@ -182,7 +184,7 @@ struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine) 
     return isa ? isa->has : (struct msc_routine_isa){false, false, false};
 }
 
-// oneDNN asks OpenMP how many threads there are, when it creates a primitive and when it runs one.
+// oneDNN reads the number of threads from OpenMP when it creates a primitive and when it runs one.
 static int routine_onednn_enter(const struct msc_routine_engine *e) {
     int before = omp_get_max_threads();
     if (before != e->kernel_threads) {
@@ -210,7 +212,7 @@ static enum msc_status memory_of(dnnl_memory_t *out, const_dnnl_primitive_desc_t
         "create a memory object");
 }
 
-// An operand of the primitive, without data.
+// Makes the memory object of an operand, without data.
 static enum msc_status make_operand(dnnl_memory_t *out, const struct msc_routine *d,
                                     const_dnnl_primitive_desc_t pd, dnnl_query_t operand) {
     return memory_of(out, pd, operand, d->engine->engine, DNNL_MEMORY_NONE);
@@ -246,12 +248,12 @@ static const char *implementation(const_dnnl_primitive_desc_t pd) {
     return name;
 }
 
-// oneDNN's fallback is a scalar loop, slower than float32 arithmetic on the same integers.
+// oneDNN's fallback is a scalar loop. It is slower than float32 arithmetic on the same integers.
 static bool is_slow(const_dnnl_primitive_desc_t pd) {
     return strncmp(implementation(pd), "ref", 3) == 0;
 }
 
-// Loops compiled for a shape, whose limits are instructions on vectors.
+// Is this a loop compiled for the shape, which applies limits by vector instructions?
 static bool is_compiled(const char *implementation) {
     static const char *const beginnings[] = {"jit", "brg", "brdgmm"};
     for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
@@ -262,8 +264,8 @@ static bool is_compiled(const char *implementation) {
     return false;
 }
 
-// Can a routine with limits leave results to the one without where it meets NaN? FE_INVALID is raised
-// in threads of oneDNN's own, too, if there are such.
+// Can the routine without limits replace results of the one with limits if these contained NaN? Not
+// with several kernel threads, because oneDNN's own threads raise FE_INVALID too.
 static bool is_pair(const struct msc_routine_engine *e, const_dnnl_primitive_desc_t limited,
                     const_dnnl_primitive_desc_t unlimited) {
     const char *name = implementation(limited);
@@ -274,7 +276,7 @@ static bool is_pair(const struct msc_routine_engine *e, const_dnnl_primitive_des
                dnnl_primitive_desc_query_md(unlimited, dnnl_query_weights_md, 0));
 }
 
-// Describes the routine; without limits, where NaN would be lost.
+// Describes the routine; without limits if NaN would be lost.
 static enum msc_status describe(dnnl_primitive_desc_t *out, struct msc_routine *d) {
     dnnl_engine_t engine = d->engine->engine;
     dnnl_primitive_desc_t limited = NULL;
@@ -331,7 +333,7 @@ enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_
     d->engine = engine;
     d->desc = *desc;
     if (desc->kind == MSC_GEMM_CONV_TRANSPOSE && DNNL_VERSION_MAJOR < 3) {
-        // oneDNN 2.6 takes 25 times as long with limits, and twice as long with a bias; in 3.7 both
+        // With oneDNN 2.6, limits take 25 times as long and a bias twice as long; with 3.7, both
         // cost at most 5 %.
         d->desc.bias = NULL;
         d->desc.has_clip = false;
@@ -379,7 +381,7 @@ size_t msc_routine_scratch_bytes(const struct msc_routine *d) {
 
 // ---- Weights ----------------------------------------------------------------------------------
 
-// The routine's description, borrowed. Every primitive has one.
+// The routine's description, borrowed; every primitive has one.
 static const_dnnl_primitive_desc_t desc_of(const struct msc_routine *d) {
     const_dnnl_primitive_desc_t pd = NULL;
     dnnl_primitive_get_primitive_desc(d->primitive, &pd);
@@ -477,7 +479,7 @@ static enum msc_status routine_onednn_execute(const struct msc_routine *d,
         status = msc_routine__set_data(p->b, (void *)call->b, stream);
     }
     if (status == dnnl_success && p->bias) {
-        // Only ever read.
+        // oneDNN only reads the bias.
         const float *bias = msc_routine_bias(&d->desc, call);
         status = msc_routine__set_data(p->bias, (void *)bias, stream);
         args[n++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, p->bias};
@@ -503,7 +505,7 @@ static enum msc_status make_unlimited(const struct msc_routine *d) {
     return status;
 }
 
-// What oneDNN computes, with its limits where NaN behind them would have shown.
+// Runs oneDNN with limits, and again without them if a NaN would have been lost.
 static enum msc_status run_limited(const struct msc_routine *d, const struct msc_routine_call *call,
                                    int thread) {
     feclearexcept(FE_INVALID);

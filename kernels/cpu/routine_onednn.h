@@ -1,9 +1,9 @@
-// oneDNN's side of routine.h: what routine_onednn.c shares with the sources that describe a
-// product to oneDNN.
+// The oneDNN side of routine.h: shared by routine_onednn.c and the sources that describe a product
+// to oneDNN.
 //
-// routine_onednn_desc.c is the same for all versions of oneDNN: the layouts of operands in memory.
+// routine_onednn_desc.c describes the layouts of operands, for all versions of oneDNN.
 // routine_onednn_desc_2.c (oneDNN 2.6 or later 2.x) or routine_onednn_desc_3.c (3.5 or later 3.x)
-// turns a product into oneDNN's own descriptions, whose functions differ between 2.x and 3.x.
+// makes oneDNN's own descriptions of a product, whose functions differ between 2.x and 3.x.
 #ifndef MSC_KERNELS_CPU_ROUTINE_ONEDNN_H
 #define MSC_KERNELS_CPU_ROUTINE_ONEDNN_H
 
@@ -28,7 +28,7 @@ struct msc_routine__layout {
 struct msc_routine__layout msc_routine__weights_layout(const struct msc_gemm_desc *desc);
 struct msc_routine__layout msc_routine__bias_layout(const struct msc_gemm_desc *desc);
 
-// A convolution's window as oneDNN counts it: dilation is the gap between taps.
+// A convolution's window in oneDNN's terms: dilation is the gap between taps.
 struct msc_routine__window {
     dnnl_dims_t strides, dilation, begin, end;
 };
@@ -65,13 +65,13 @@ enum msc_status msc_routine__describe(dnnl_memory_desc_t *out, const struct msc_
 enum msc_status msc_routine__primitive_desc(dnnl_primitive_desc_t *out,
                                             const struct msc_gemm_desc *desc,
                                             dnnl_data_type_t result, dnnl_engine_t engine);
-// From plain weights of layout `l` to those that the primitive of `to` reads. *out is owned by the
-// caller.
+// Describes the reorder of plain weights with layout `l` to the weights that the primitive of `to`
+// reads. *out is owned by the caller.
 enum msc_status msc_routine__reorder_desc(dnnl_primitive_desc_t *out,
                                           const struct msc_routine__layout *l,
                                           const_dnnl_primitive_desc_t to, dnnl_engine_t engine);
 
-// Memory of a layout over `data`. *out is owned by the caller.
+// Memory with a layout, stored at `data`. *out is owned by the caller.
 enum msc_status msc_routine__plain_memory(dnnl_memory_t *out, const struct msc_routine__layout *l,
                                           dnnl_engine_t engine, void *data);
 dnnl_status_t msc_routine__append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha,

@@ -9,7 +9,7 @@ enum msc_status msc_routine__check(dnnl_status_t status, const char *what) {
     case dnnl_out_of_memory:
         return MSC_FAIL(MSC_E_NOMEM, "oneDNN: out of memory to %s", what);
     case dnnl_unimplemented:
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "oneDNN: no way to %s", what);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "oneDNN: cannot %s: not implemented", what);
     default:
         return MSC_FAIL(MSC_E_DEVICE, "oneDNN: cannot %s (status %d)", what, (int)status);
     }
@@ -71,7 +71,7 @@ struct msc_routine__layout msc_routine__weights_layout(const struct msc_gemm_des
     }
     set_strides(&l);
     if (desc->kind == MSC_GEMM_CONV_TRANSPOSE || desc->is_input_first) {
-        // In memory `in` comes before `out`; the axes around them keep their strides.
+        // In memory, `in` precedes `out`; the axes around them keep their strides.
         l.strides[o] = l.strides[o + 1];
         l.strides[o + 1] = l.dims[o] * l.strides[o];
     }
@@ -91,7 +91,7 @@ enum msc_status msc_routine__describe_operands(struct msc_routine__operands *out
     const struct msc_routine__layout y = activations(desc, desc->out_channels, desc->out, result);
     const struct msc_routine__layout bias = msc_routine__bias_layout(desc);
     struct msc_routine__layout weights = msc_routine__weights_layout(desc);
-    // A product of two activations takes both as they are.
+    // A product of two activations reads both in their given layouts.
     weights.is_any = desc->kind != MSC_GEMM_MATMUL;
     MSC_TRY(msc_routine__describe(&out->in, &in));
     MSC_TRY(msc_routine__describe(&out->out, &y));

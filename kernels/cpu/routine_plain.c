@@ -9,10 +9,10 @@ struct msc_routine_engine {
     int n_threads;
 };
 
-// Weights are packed as one matrix [in, out] for each group and kernel position.
+// Weights are packed as one matrix [in, out] per group and kernel position.
 struct msc_routine {
     struct msc_gemm_desc desc;
-    int64_t taps, in, out; // of one group
+    int64_t taps, in, out; // per group
 };
 
 struct msc_routine_weights {
@@ -47,8 +47,7 @@ struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine) 
 
 enum msc_status msc_routine_set_isa(const char *level) {
     return MSC_FAIL(MSC_E_UNSUPPORTED,
-                    "isa %s: this build is without oneDNN, and computes alike on every processor",
-                    level);
+                    "isa %s: this build has no oneDNN and no levels; leave isa unset", level);
 }
 
 const char *msc_routine_isa_level(size_t i) {
@@ -62,7 +61,8 @@ enum msc_status msc_routine_create(struct msc_routine **out, struct msc_routine_
                                    const struct msc_gemm_desc *desc) {
     (void)engine;
     if (desc->is_int8) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "cpu: no int8 routines in this build");
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "cpu: this build has no int8 routines; they need oneDNN");
     }
     struct msc_routine *d = msc_alloc_zero(1, sizeof(*d));
     if (!d) {
@@ -99,7 +99,7 @@ size_t msc_routine_weights_bytes(const struct msc_routine *d) {
     return (size_t)(d->desc.groups * d->taps * d->in * d->out) * sizeof(float);
 }
 
-// Where an element of the plain weights lies.
+// The index of an element in the plain weights.
 static int64_t plain_index(const struct msc_routine *d, int64_t group, int64_t tap, int64_t i,
                            int64_t o) {
     if (d->desc.kind == MSC_GEMM_CONV_TRANSPOSE) {
@@ -146,7 +146,7 @@ void msc_routine_weights_destroy(struct msc_routine_weights *w) {
 
 enum { WIDTH = 64 };
 
-// out [n] += x [depth] times a matrix [depth, n], a block of columns at a time.
+// out [n] += x [depth] times a matrix [depth, n], in blocks of columns.
 MSC_SIMD static void multiply_add(float out[], const float x[], const float matrix[], int64_t depth,
                                   int64_t n) {
     int64_t first = 0;
@@ -167,8 +167,8 @@ MSC_SIMD static void multiply_add(float out[], const float x[], const float matr
     }
 }
 
-// One image position of the larger side and one tap: the position on the other side, or -1. The
-// larger side is the input, but of transposed convolutions the output.
+// For an image position of the smaller side and one tap: the position on the larger side, or -1 if
+// it is outside. The larger side is the input, or the output of a transposed convolution.
 static int64_t tap_position(const struct msc_gemm_desc *d, const int64_t at[3], int64_t tap) {
     bool is_transposed = d->kind == MSC_GEMM_CONV_TRANSPOSE;
     const int64_t *size = is_transposed ? d->out : d->in;
@@ -185,7 +185,7 @@ static int64_t tap_position(const struct msc_gemm_desc *d, const int64_t at[3], 
     return position;
 }
 
-// Goes over the smaller side, input or output, and connects it with the other by every tap.
+// Visits the smaller side, input or output, and connects it to the other side by every tap.
 static void run_image(const struct msc_routine *d, float out[], const float x[],
                       const float weights[]) {
     const struct msc_gemm_desc *desc = &d->desc;

@@ -18,7 +18,8 @@ struct msc_simd_bytes msc_simd_bytes_of(const struct msc_quant *quant) {
         .zero_point = zero_point,
         .reciprocal = 1.0f / scale,
     };
-    // No remainder of a number that counts is subnormal, and no limit overflows.
+    // In the range of `is_corrected`, no remainder that matters is subnormal, and no limit
+    // overflows.
     q.x_low = q.low * scale;
     q.x_high = q.high * scale;
     q.is_corrected = scale > 0x1p-60f && scale < 0x1p60f && q.low >= -255.0f && q.high <= 255.0f;
@@ -45,7 +46,7 @@ MSC_SIMD static void plain_finish(float out[], const struct msc_simd_finish *f, 
     float low = f->low, high = f->high;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
-        // Unsigned: a sum may have wrapped before its offset brings it back.
+        // Unsigned: a sum may wrap; subtracting its offset undoes that.
         float y = scales[i] * (float)(int32_t)((uint32_t)sums[i] - (uint32_t)offsets[i]);
         y = y + bias[i];
         y = y < low ? low : y;
@@ -63,7 +64,7 @@ size_t msc_simd_taps_bytes(int n_taps, int64_t period) {
     return (size_t)(plain_round_up(n_taps, MSC_SIMD_TAPS) * plain_round_up(period, MSC_SIMD_BLOCK));
 }
 
-// [block][tap][element]
+// Packs as [block][tap][element].
 static void plain_pack_taps(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
                             int64_t period) {
     int8_t *to = packed;
@@ -148,8 +149,8 @@ static void simd_largest(uint8_t out[], const uint8_t x[], const struct msc_simd
     }
 }
 
-// Channels that are pooled together, over all taps: as many as the widest vector holds. Without
-// `omp simd` so short a loop is unrolled before it could become that vector.
+// Channels pooled together over all taps: as many as the widest vector holds. Without `omp simd`,
+// so short a loop is unrolled before it can become that vector.
 enum { WIDTH = 16 };
 
 MSC_SIMD static void max_taps(float *restrict out, const float *restrict x, const int64_t offsets[],
@@ -223,7 +224,7 @@ static void simd_mean(float out[], const float x[], const struct msc_simd_pool *
 
 // ---- Softmax ----------------------------------------------------------------------------------
 
-// Elements of a row that are made while they are in a first-level cache.
+// PIECE elements of a row are computed at a time, to stay in a first-level cache.
 enum { LANES = 16, MAX_LANES = 64, PIECE = 1024 };
 
 MSC_SIMD static float row_max(const float x[], int64_t n) {
@@ -249,12 +250,12 @@ MSC_SIMD static float row_max(const float x[], int64_t n) {
     return max;
 }
 
-// Lanes are added up in one order on every machine, behind what is left of the row.
+// Lanes are added in the same order on every machine, after the rest of the row.
 struct sum {
     float lanes[LANES], rest;
 };
 
-// All pieces but the last are whole lanes.
+// All pieces except the last have a whole number of lanes.
 MSC_SIMD static void plain_add_piece(struct sum *s, const float x[], int64_t n) {
     float lanes[LANES], rest = s->rest;
     memcpy(lanes, s->lanes, sizeof(lanes));

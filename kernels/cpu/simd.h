@@ -1,8 +1,8 @@
-// The loops that are worth writing for one instruction set: what follows int32 sums, what makes
-// bytes of floats, softmax, element-wise chains and transposes.
+// Loops worth writing for one instruction set: the epilogues of int32 sums, quantising floats to
+// bytes, softmax, element-wise chains and transposes.
 //
-// There is a table of functions in plain C, and where the machine has more, one in its own
-// instructions. All give the same bits.
+// There is a table of functions in plain C and, if the machine has more instructions, one that uses
+// them. All give the same bits.
 //
 //     const struct msc_simd *simd = msc_simd_best();
 //     struct msc_simd_bytes q = msc_simd_bytes_of(&quant);
@@ -12,13 +12,14 @@
 
 #include "graph/quant.h"
 
-// How a quantisation of 8 bits or fewer makes a byte, uint8 or int8, of x: divided by the scale in
-// float32, rounded to even, limited to low ... high (NaN to low) and moved by the zero point.
+// How a quantisation of 8 bits or fewer maps x to a byte, uint8 or int8: x is divided by the scale
+// in float32, rounded to even, limited to low ... high (NaN becomes low) and moved by the zero
+// point.
 //
-// Where `is_corrected` there is a way without division: x limited to x_low ... x_high, the
-// integers' limits times the scale, is multiplied by the reciprocal and corrected once by its
-// remainder. That rounds to the same integers: shown by trying every significand of the scale with
-// all numerators near a tie.
+// If `is_corrected`, no division is needed: x is limited to x_low ... x_high (the integer limits
+// times the scale), multiplied by the reciprocal and corrected once by its remainder. That rounds
+// to the same integers, as shown by testing every significand of the scale with all numerators near
+// a tie.
 struct msc_simd_bytes {
     float scale, low, high;
     int32_t zero_point;
@@ -27,47 +28,48 @@ struct msc_simd_bytes {
 };
 struct msc_simd_bytes msc_simd_bytes_of(const struct msc_quant *quant);
 
-// What makes y of int32 sums: y = scale * (float)(sum - offset), + bias, limited to low ... high
-// (NaN stays), each rounded. One of everything for each sum.
+// Computes y from int32 sums: y = scale * (float)(sum - offset), + bias, limited to low ... high
+// (NaN is kept), each rounded. The arrays have one element per sum.
 struct msc_simd_finish {
     const int32_t *sums, *offsets;
     const float *scales, *bias;
     float low, high;
 };
 
-// What a depthwise convolution adds up: elements of bytes, one array for each tap of the window,
-// times weights that repeat after `period` elements. Of `n_runs` runs every next one begins `step`
-// bytes further on in the taps and behind the last one in the output.
+// The sums of a depthwise convolution: bytes, from one array per tap of the window, times weights
+// that repeat after `period` elements. Of `n_runs` runs, each begins `step` bytes after the one
+// before in the taps, and directly after it in the output.
 enum { MSC_SIMD_BLOCK = 64, MSC_SIMD_TAPS = 4 };
 struct msc_simd_taps {
-    const uint8_t *const *taps; // [n_taps]; up to a multiple of MSC_SIMD_TAPS there are any others
+    const uint8_t *const *taps; // [n_taps], filled with any pointers up to a multiple of
+                                // MSC_SIMD_TAPS
     int n_taps;
-    uint8_t flip;        // 0x80 for int8, which are added up as uint8, 128 higher
+    uint8_t flip;        // 0x80 for int8, which are summed as uint8, 128 higher
     const void *weights; // packed
     int64_t period;      // a multiple of MSC_SIMD_BLOCK, or at least n
-    int64_t n;           // elements of a run; begins at the first weights
+    int64_t n;           // elements per run; each run begins at the first weights
     int64_t n_runs, step;
 };
 size_t msc_simd_taps_bytes(int n_taps, int64_t period);
 
-// Rows of a depthwise convolution whose windows have 3 columns and up to MSC_SIMD_TAPS rows: what
-// add_taps would add up.
+// Rows of a depthwise convolution whose windows have 3 columns and up to MSC_SIMD_TAPS rows. The
+// sums are those of add_taps.
 enum { MSC_SIMD_COLUMNS = 3 };
 struct msc_simd_columns {
-    const uint8_t *const *rows; // [n_rows][MSC_SIMD_TAPS]: where each row of windows begins, or any
-    int64_t n_rows, n;          // of windows: rows, and how many in each
-    int64_t n_used, n_shared;   // rows of a window; those of the next that are among them
-    int64_t n_in;               // columns of `rows`
-    int64_t first, stride;      // column where the first window begins, those between windows
-    const uint8_t *blank;       // [channels] bytes of columns outside
+    const uint8_t *const *rows; // [n_rows][MSC_SIMD_TAPS]: start of each input row of the windows;
+                                // unused ones may be any pointer
+    int64_t n_rows, n;          // rows of windows, and windows per row
+    int64_t n_used, n_shared;   // input rows per window; how many of them the next window shares
+    int64_t n_in;               // columns of each input row
+    int64_t first, stride;      // column of the first window, and the distance between windows
+    const uint8_t *blank;       // [channels] bytes of columns outside of the image
     uint8_t flip;               // 0x80 for int8
-    const void *weights;        // packed by pack_taps, column by column, each MSC_SIMD_TAPS
+    const void *weights;        // packed by pack_taps, column by column, each of MSC_SIMD_TAPS
     int64_t channels;
 };
 
-// Windows over elements whose channels lie together, each `step` behind the one before: the taps of
-// window w and channel c are x[w * step + offsets[t] + c], and what is made of them goes to
-// out[w * channels + c].
+// Windows over elements with contiguous channels; window w starts at w * step. The taps of window w
+// and channel c are x[w * step + offsets[t] + c]; their result is out[w * channels + c].
 struct msc_simd_pool {
     const int64_t *offsets; // [n_taps]
     int64_t n_taps;
@@ -75,28 +77,29 @@ struct msc_simd_pool {
     int64_t n_windows, step;
 };
 
-// A chain of element-wise operations, each on the result of the one before, which stays in
-// registers. One result may be saved for later.
+// A chain of element-wise operations, each on the result of the one before, which is in a register.
+// One result may be saved for later.
 enum msc_simd_op {
-    MSC_SIMD_LOAD,   // the first: operand 0
-    MSC_SIMD_FINISH, // the first: operands sums, scales, bias, offsets; limited to p[0] ... p[1]
+    MSC_SIMD_LOAD,   // first instruction: loads operand 0
+    MSC_SIMD_FINISH, // first instruction: operands sums, scales, bias, offsets; limited to p[0] ...
+                     // p[1]
     MSC_SIMD_SAVE,
     MSC_SIMD_ADD,
     MSC_SIMD_SUBTRACT,
     MSC_SIMD_MULTIPLY,
     MSC_SIMD_DIVIDE,
-    MSC_SIMD_ADD_NUMBER, // p[0]
+    MSC_SIMD_ADD_NUMBER, // adds p[0]
     MSC_SIMD_SUBTRACT_NUMBER,
     MSC_SIMD_MULTIPLY_NUMBER,
     MSC_SIMD_DIVIDE_NUMBER,
     MSC_SIMD_ADD_SAVED,
     MSC_SIMD_MULTIPLY_SAVED,
-    MSC_SIMD_RELU, // NaN stays, here and in the next
-    MSC_SIMD_CLIP, // p[0] ... p[1]
+    MSC_SIMD_RELU, // NaN is kept, here and by CLIP
+    MSC_SIMD_CLIP, // limits to p[0] ... p[1]
     MSC_SIMD_HARD_SWISH,
 };
 
-// Does an instruction read an array, other than the first one?
+// Does an instruction other than the first read an array?
 static inline bool msc_simd_reads_array(enum msc_simd_op op) {
     return op == MSC_SIMD_ADD || op == MSC_SIMD_SUBTRACT || op == MSC_SIMD_MULTIPLY ||
            op == MSC_SIMD_DIVIDE;
@@ -113,8 +116,8 @@ struct msc_simd_chain {
     const struct msc_simd_instr *instrs;
 };
 
-// What instructions read, by index: float32 or, where there is a quantisation of it, uint8 or int8 q
-// that stand for (float)(q - zero point) * scale.
+// The arrays that instructions read, by index: float32 or, if the array has a quantisation, uint8
+// or int8 integers q with the value (float)(q - zero point) * scale.
 struct msc_simd_arrays {
     const float *const *at;
     const struct msc_quant *const *quants; // NULL: all are float32
@@ -126,8 +129,7 @@ static inline const struct msc_quant *msc_simd_quant_of(const struct msc_simd_ar
     return arrays->quants ? arrays->quants[instr->operands[0]] : NULL;
 }
 
-// Where a chain reads and writes. `out` or `bytes` may be NULL; bytes are made by a q that is
-// corrected.
+// Where a chain reads and writes. `out` or `bytes` may be NULL; the q of `bytes` must be corrected.
 struct msc_simd_run {
     struct msc_simd_arrays arrays;
     float *out;
@@ -140,39 +142,41 @@ struct msc_simd {
     const char *isa; // instruction set of the loops: "plain", "avx512_vnni"
     void (*quantize)(uint8_t out[], const float x[], int64_t n, const struct msc_simd_bytes *q);
     void (*finish)(float out[], const struct msc_simd_finish *f, int64_t n);
-    // Packs weights [n_channels][n_taps], which repeat after n_channels.
+    // Packs weights [n_channels][n_taps]; they repeat after n_channels.
     void (*pack_taps)(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
                       int64_t period);
     void (*add_taps)(int32_t sums[], const struct msc_simd_taps *t);
-    // The sums as bytes, where q is corrected. Arrays of f are [period]; it has no sums.
+    // Quantises the scaled sums to bytes; q must be corrected. Arrays of f are [period]; f has no
+    // sums.
     void (*add_taps_quantize)(uint8_t out[], const struct msc_simd_taps *t,
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
-    // The same of columns; arrays of f are [channels]. For bytes y is a number of less than 2^31
-    // times its scale, too. NULL: taps do.
+    // The same for columns; arrays of f are [channels]. For bytes, y must also be less than 2^31
+    // times its scale. NULL: use the functions for taps.
     void (*add_columns)(int32_t sums[], const struct msc_simd_columns *c);
     void (*add_columns_quantize)(uint8_t out[], const struct msc_simd_columns *c,
                                  const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
-    // The largest tap of each window, of at least one. `flip` is 0x80 for int8.
+    // The largest tap of each window of at least one tap. `flip` is 0x80 for int8.
     void (*largest)(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p, uint8_t flip);
-    // NaN stays.
+    // The same for floats; NaN is kept.
     void (*largest_float)(float out[], const float x[], const struct msc_simd_pool *p);
-    // Taps are added up one after the other and divided by how many count.
+    // Adds the taps in order and divides by `divisor`.
     void (*mean)(float out[], const float x[], const struct msc_simd_pool *p, float divisor);
-    // Of a row of n > 0; out may be x. The powers are added up in 16 sums, those behind the
-    // last whole 16 one by one in a sum of their own, and the 16 sums to it in order.
+    // Softmax of a row of n > 0; out may be x. The exponentials are added up in 16 sums; those
+    // after the last whole 16 are added one by one in another sum, to which the 16 sums are then
+    // added in order.
     void (*softmax)(float out[], const float x[], int64_t n);
     void (*log_softmax)(float out[], const float x[], int64_t n);
-    // NULL: chains gain nothing.
+    // NULL: fused chains bring no gain.
     void (*run_chain)(const struct msc_simd_chain *chain, const struct msc_simd_run *run);
-    // out[c * out_row + r] = in[r * in_row + c] for all rows r and columns c, of elements of 4
-    // bytes and of one. Both are NULL where plain loops do as well.
+    // out[c * out_row + r] = in[r * in_row + c] for all rows r and columns c, for elements of 4
+    // bytes and of 1 byte. Both are NULL if plain loops are as fast.
     void (*transpose4)(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t rows,
                        int64_t cols);
     void (*transpose1)(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t rows,
                        int64_t cols);
 };
 
-// For this machine; never changes.
+// The table for this machine; never changes.
 const struct msc_simd *msc_simd_best(void);
 extern const struct msc_simd msc_simd_plain;
 

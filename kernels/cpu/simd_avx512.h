@@ -1,4 +1,4 @@
-// What the files of AVX-512 share; nobody else includes this.
+// Shared by the files of AVX-512. No other file includes it.
 #ifndef MSC_KERNELS_CPU_SIMD_AVX512_H
 #define MSC_KERNELS_CPU_SIMD_AVX512_H
 
@@ -15,7 +15,7 @@
 struct bytes {
     __m512 scale, reciprocal, low, high;
     __m512i zero_point;
-    // Of 64 bytes at once: as int8, 128 lower where they are uint8.
+    // For 64 bytes at once, as int8; uint8 are moved down by 128.
     __m512i shift, least, most, flip;
 };
 
@@ -24,7 +24,8 @@ AVX512 INLINE struct bytes load_bytes(const struct msc_simd_bytes *q) {
     int32_t below = high > 127 ? 128 : 0;
     return (struct bytes){_mm512_set1_ps(q->scale), _mm512_set1_ps(q->reciprocal),
                           _mm512_set1_ps(q->x_low), _mm512_set1_ps(q->x_high),
-                          // What the sum that rounds leaves in the upper bits goes with it.
+                          // The rounding addend leaves its exponent bits in the upper part; they
+                          // are removed here.
                           _mm512_set1_epi32(q->zero_point - 0x4b400000),
                           _mm512_set1_epi16((short)(q->zero_point - below)),
                           _mm512_set1_epi8((char)(low - below)),
@@ -38,20 +39,21 @@ AVX512 INLINE __m512 divided(__m512 y, const struct bytes *q) {
     return _mm512_fmadd_ps(rest, q->reciprocal, quotient);
 }
 
-// The same, limited. Where an operand is NaN the second one is the result.
+// The same, limited. If an operand of max or min is NaN, the second one is the result.
 AVX512 INLINE __m512 to_quotients(__m512 y, const struct bytes *q) {
     y = _mm512_max_ps(y, q->low);
     return divided(_mm512_min_ps(y, q->high), q);
 }
 
-// The integers of 16 numbers, as bytes in the lowest of each.
+// The integers of 16 numbers, as bytes in the lowest bits of each lane.
 AVX512 INLINE __m512i to_integers(__m512 y, const struct bytes *q) {
     // Adding 1.5 * 2^23 rounds to even; the integer is then the lower bits.
     __m512 rounded = _mm512_add_ps(to_quotients(y, q), _mm512_set1_ps(0x1.8p23f));
     return _mm512_add_epi32(_mm512_castps_si512(rounded), q->zero_point);
 }
 
-// The bytes of 64 integers, moved by the zero point and limited. Every 16 have four of each vector.
+// The bytes of 64 integers, moved by the zero point and limited. Each group of 16 bytes has four
+// from each vector.
 AVX512 INLINE __m512i interleaved(__m512i x0, __m512i x1, __m512i x2, __m512i x3,
                                   const struct bytes *q) {
     __m512i a = _mm512_adds_epi16(_mm512_packs_epi32(x0, x1), q->shift);
@@ -61,15 +63,15 @@ AVX512 INLINE __m512i interleaved(__m512i x0, __m512i x1, __m512i x2, __m512i x3
     return _mm512_xor_si512(bytes, q->flip);
 }
 
-// The same in order.
+// The same in the order of the elements.
 AVX512 INLINE __m512i joined(__m512i x0, __m512i x1, __m512i x2, __m512i x3,
                              const struct bytes *q) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     return _mm512_permutexvar_epi32(order, interleaved(x0, x1, x2, x3, q));
 }
 
-// The bytes of 64 numbers. Limited as integers, of which the least stands for NaN as well; only
-// what is too large for one is limited before.
+// The bytes of 64 numbers. They are limited as integers, of which the lowest also represents NaN;
+// only numbers too large for an integer are limited before.
 AVX512 INLINE __m512i to_bytes(const __m512 y[4], const struct bytes *q) {
     __m512i x[4];
     for (int k = 0; k < 4; k++) {
@@ -94,8 +96,8 @@ AVX512 INLINE __m512 finish_16(const struct msc_simd_finish *f, int64_t i, __mma
     return finish_sums(_mm512_maskz_loadu_epi32(mask, f->sums + i), f, i, mask);
 }
 
-// Four vectors of what was interleaved (of 64 elements, vector i has 4 * i ... 4 * i + 3 of every
-// 16) in order, or the other way round: [4][4] lanes transposed.
+// Converts four vectors between interleaved order (of 64 elements, vector i has 4 * i ... 4 * i + 3
+// of every 16) and sequential order: transposes [4][4] lanes.
 struct quad {
     __m512i part[4];
 };
@@ -115,8 +117,7 @@ AVX512 INLINE __m512 load_part(const float *array, int64_t i, __mmask16 mask) {
     return mask == 0xffff ? _mm512_loadu_ps(array + i) : _mm512_maskz_loadu_ps(mask, array + i);
 }
 
-// Integers in place of floats. int8 ones are read as uint8, 128 higher, and their zero point with
-// them.
+// Integers that replace floats. int8 are read as uint8, 128 higher, and so is their zero point.
 struct integers {
     const uint8_t *at;
     __m512 scale;
@@ -152,8 +153,8 @@ AVX512 INLINE __m512 hard_swish(__m512 x) {
     return _mm512_mul_ps(x, clip(y, _mm512_setzero_ps(), _mm512_set1_ps(1.0f)));
 }
 
-// Where the n vectors of a tile lie: `per_row` of them side by side, the next as many `step`
-// elements further on. Of the last in each row those elements count that are in the mask.
+// The positions of a tile's n vectors: `per_row` contiguous ones, then the next row `step` elements
+// further on. In the last vector of each row, only the elements in the mask count.
 struct tile {
     int per_row;
     int64_t begin, step;
@@ -174,7 +175,8 @@ AVX512 INLINE __mmask16 tile_mask(const struct tile *t, int k) {
         y[k] = (expression);                                                                       \
     }                                                                                              \
     break
-// The array that the instruction reads; asked once, not for every vector, what it holds.
+// Calls a function for the array that the instruction reads. The array's type is tested once, not
+// for every vector.
 #define EACH_ARRAY(function)                                                                       \
     do {                                                                                           \
         const float *array = arrays->at[instr->operands[0]];                                       \
@@ -187,7 +189,7 @@ AVX512 INLINE __mmask16 tile_mask(const struct tile *t, int k) {
     } while (0);                                                                                   \
     break
 
-// One instruction on n vectors. `saved` is NULL where nothing is.
+// Applies one instruction to n vectors. `saved` is NULL if no result is saved.
 AVX512 INLINE void run_instr(__m512 y[], __m512 saved[], int n, const struct msc_simd_instr *instr,
                              const struct msc_simd_arrays *arrays, const struct tile *t) {
     switch (instr->op) {
@@ -262,7 +264,7 @@ void msc_simd__add_columns_quantize(uint8_t out[], const struct msc_simd_columns
                                     const struct msc_simd_finish *f,
                                     const struct msc_simd_bytes *q);
 
-// The integer limits of bytes that y's limits ask for, in place of q's.
+// The integer limits that correspond to y's limits; they replace those of q.
 struct msc_simd_bytes msc_simd__limit(const struct msc_simd_finish *f,
                                       const struct msc_simd_bytes *q);
 
@@ -272,9 +274,9 @@ extern const struct msc_simd_product msc_simd__bytes, msc_simd__floats, msc_simd
 
 // ---- simd_tiles_machine.c ---------------------------------------------------------------------
 
-// Asks for tiles and tries them. False: there are none, they are refused, or do not agree.
+// Requests tiles and tests them. False: there are none, they are refused, or their sums differ.
 bool msc_simd__get_tiles(void);
-// Does a product give the sums of msc_simd__bytes?
+// Does a product give the same sums as msc_simd__bytes?
 bool msc_simd__agrees(const struct msc_simd_product *tiles);
 
 #endif

@@ -1,10 +1,11 @@
 // Chains of element-wise operations in registers.
 #include "kernels/cpu/simd_avx512.h"
 
-// A tile of vectors goes through all instructions; the last, of one vector, may be a part of it.
+// A tile of vectors passes through all instructions. The last tile has one vector, which may be
+// partly masked.
 enum { LANES = 16, TILE = 8, HALF = 4 };
 
-// n vectors where they belong; n is 1 or a multiple of HALF.
+// Stores n vectors as floats and bytes; n is 1 or a multiple of HALF.
 AVX512 INLINE void store_tile(const struct msc_simd_run *run, const struct bytes *b,
                               const __m512 y[], int n, int64_t i, __mmask16 mask) {
     for (int k = 0; run->out && k < n; k++) {
@@ -56,7 +57,7 @@ AVX512 INLINE void load_tile(__m512 y[], int n, const struct msc_simd_instr *ins
     }
 }
 
-// The first instruction.
+// Runs the first instruction.
 AVX512 INLINE void begin_tile(__m512 y[], int n, const struct msc_simd_instr *instr,
                               const struct msc_simd_run *run, int64_t i, __mmask16 mask) {
     if (instr->op == MSC_SIMD_LOAD) {
@@ -84,7 +85,7 @@ AVX512 INLINE void avx512_chain_run_tile(int n, const struct msc_simd_chain *cha
     store_tile(run, b, y, n, i, mask);
 }
 
-// From element i on.
+// Runs the chain from element i on.
 AVX512 static void run_tiles(const struct msc_simd_chain *chain, const struct msc_simd_run *run,
                              const struct bytes *b, int64_t i) {
     for (; i + TILE * LANES <= run->n; i += TILE * LANES) {
@@ -99,8 +100,8 @@ AVX512 static void run_tiles(const struct msc_simd_chain *chain, const struct ms
 
 // ---- Short chains -----------------------------------------------------------------------------
 
-// Whole tiles of a chain that is one operation on one array, and maybe another array or a number.
-// They return how many elements they have made.
+// Whole tiles of a chain with one operation, on an array and possibly another array or a number.
+// Functions return how many elements they computed.
 #define TILES(expression)                                                                          \
     for (; i + HALF * LANES <= run->n; i += HALF * LANES) {                                        \
         __m512 y[HALF];                                                                            \
@@ -142,7 +143,7 @@ AVX512 INLINE int64_t run_one(const struct msc_simd_instr *instr, const struct m
     }
 }
 
-// Floats and bytes apart, so that no loop asks which it makes.
+// Separate loops for floats and bytes, so that no loop has to test which it writes.
 AVX512 static int64_t run_short(const struct msc_simd_instr *instr, const struct msc_simd_run *run,
                                 const struct bytes *b, const float *x) {
     struct msc_simd_run own = *run;
@@ -157,7 +158,7 @@ AVX512 static int64_t run_short(const struct msc_simd_instr *instr, const struct
     return 0;
 }
 
-// Sums to bytes and nothing else: most chains.
+// Sums to bytes and nothing else, the most frequent chain.
 AVX512 static int64_t finish_bytes(uint8_t out[], const struct msc_simd_finish *f, int64_t n,
                                    const struct bytes *b) {
     int64_t i = 0;

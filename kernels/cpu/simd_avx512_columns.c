@@ -1,24 +1,24 @@
 // Depthwise convolutions column by column.
 //
-// A column of a window is up to four rows of 64 channels: their bytes are interleaved, so that one
-// instruction multiplies and adds up those of 16 channels. Neighbouring windows share columns,
-// which stay in registers from one to the next: a window costs as many new columns as windows are
-// apart. What follows the sums takes them as they are interleaved; its arrays are so, too. Rows
-// that begin with the next row of windows are fetched ahead: the machine does not see them coming.
+// A column of a window is up to four rows of 64 channels. Their bytes are interleaved, so that one
+// instruction multiplies and adds those of 16 channels. Neighbouring windows share columns, which
+// are kept in registers: a window loads only as many new columns as the stride. The epilogue works
+// on interleaved sums, so its arrays are interleaved too. Rows that begin with the next row of
+// windows are prefetched, because the processor does not predict them.
 #include "kernels/cpu/simd_avx512.h"
 
 enum { BLOCK = MSC_SIMD_BLOCK, PARTS = 4, COLUMNS = MSC_SIMD_COLUMNS, ROWS = MSC_SIMD_TAPS };
-enum { AT_ONCE = 8 }; // blocks of a row, before the next row
+enum { AT_ONCE = 8 }; // blocks of a row, before moving to the next row
 
-// A block of channels, and what follows its sums.
+// A block of channels, and the epilogue of its sums.
 struct block {
     const struct msc_simd_columns *c;
     int64_t channel;
     struct quad blank;
     __m512i flip;
-    __mmask64 lanes; // that are channels
+    __mmask64 lanes; // lanes that are channels
     const int8_t *weights;
-    __m512i begin[PARTS]; // what is added up to
+    __m512i begin[PARTS]; // initial values of the sums
     __m512 scales[PARTS], bias[PARTS];
     struct bytes q;
 };
@@ -72,10 +72,10 @@ AVX512 INLINE void write_bytes(uint8_t *out, struct quad sums, const struct bloc
 
 // ---- Rows -------------------------------------------------------------------------------------
 
-// One block along a row of windows.
+// Runs one block along a row of windows.
 AVX512 INLINE void avx512_columns_run_row(bool is_bytes, void *out, const struct block *given,
                                           int64_t y, int64_t stride) {
-    const struct block own = *given, *b = &own; // which `out` is no part of
+    const struct block own = *given, *b = &own; // a copy, which cannot alias `out`
     const struct msc_simd_columns *c = b->c;
     const uint8_t *const *rows = c->rows + y * ROWS;
     const uint8_t *const *below = y + 1 < c->n_rows ? rows + ROWS : rows;
@@ -140,7 +140,7 @@ AVX512 static struct quad load_array(const void *array, int64_t channel, __mmask
     return transposed(x);
 }
 
-// f and q: NULL for sums.
+// f and q are NULL if sums are stored.
 AVX512 static void fill_block(struct block *b, const struct msc_simd_columns *c, int64_t channel,
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q) {
     int64_t n = c->channels - channel;

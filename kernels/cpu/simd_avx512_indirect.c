@@ -1,18 +1,18 @@
 // Products of windows in tiles of registers.
 //
-// One instruction multiplies a group of a window with the groups of 16 channels and adds that up:
-// four bytes with four weights each, or one float. A tile is some windows times some vectors of
-// channels: that many sums stay in registers over the whole depth, so that every load of weights
-// serves all windows of the tile and every load of a group all its channels.
+// One instruction multiplies a group of a window with the groups of 16 channels and adds the
+// products: four bytes with four weights each, or one float. A tile is several windows times
+// several vectors of channels. Its sums are kept in registers over the whole depth, so that each
+// load of weights serves all windows of the tile and each load of a group serves all its channels.
 //
-//     weights   [block][run][depth / 4][vector][channel][4 bytes], the depth filled up with zeros
-//     loops     some windows, whose bytes stay in the first-level cache > blocks of one to four
+//     weights   [block][run][depth / 4][vector][channel][4 bytes], the depth padded with zeros
+//     loops     several windows, whose bytes fit the first-level cache > blocks of one to four
 //               vectors > tiles
 //
-// The first block asks for the windows of the next tile, and tiles for what epilogues read and
-// write: both lie too far apart for the machine to guess them.
+// The first block prefetches the windows of the next tile, and tiles prefetch what epilogues read
+// and write: their addresses are too far apart for the processor to predict.
 //
-// Where windows do not fill a tile, the last one reaches back and does some again.
+// If windows do not fill the last tile, it begins earlier and computes some windows again.
 #include "kernels/cpu/simd_avx512_indirect.h"
 
 // ---- Weights ----------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ AVX512 INLINE __m512i avx512_indirect_add_group(enum operands operands, __m512i 
         _mm512_fmadd_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(y), _mm512_castsi512_ps(sum)));
 }
 
-// The bytes [begin, end) of a run. Returns the weights behind theirs.
+// Adds the bytes [begin, end) of a run. Returns the weights that follow.
 AVX512 INLINE const char *add_groups(enum operands operands, __m512i s[], int n, int vectors,
                                      const char *const x[], const char *weights, int64_t begin,
                                      int64_t end) {
@@ -88,7 +88,7 @@ AVX512 INLINE const char *add_groups(enum operands operands, __m512i s[], int n,
     return weights;
 }
 
-// Floats are so many bytes that those of the next tile are asked for line by line.
+// Floats take so many bytes that those of the next tile are prefetched line by line.
 AVX512 INLINE void add_windows(enum operands operands, __m512i s[], int n, int vectors,
                                const struct block *b, int64_t at) {
     const struct msc_simd_indirect *w = b->w;
@@ -109,7 +109,7 @@ AVX512 INLINE void add_windows(enum operands operands, __m512i s[], int n, int v
     }
 }
 
-// n windows from `at` on times all vectors of a block.
+// Multiplies n windows from `at` on with all vectors of a block.
 AVX512 INLINE void avx512_indirect_run_tile(enum operands operands, enum kind kind, int n,
                                             int vectors, const struct block *b, int64_t at) {
     __m512i s[MOST_WINDOWS * MOST_VECTORS];
@@ -126,7 +126,8 @@ AVX512 INLINE void avx512_indirect_run_tile(enum operands operands, enum kind ki
         s[i] = s[i - vectors];
     }
     add_windows(operands, s, n, vectors, b, at);
-    // What follows is read from memory then: before, it would take registers from the sums.
+    // Makes the compiler load the epilogue's operands only now: earlier, they would take registers
+    // from the sums.
     UNROLL for (int i = 0; i < n * vectors; i++) {
         __asm__("" : "+v"(s[i]));
     }
@@ -182,7 +183,8 @@ static const block_function *const blocks[][KIND_COUNT] = {
     [OF_FLOATS] = {OF_FLOATS_SUMS, OF_FLOATS_FLOATS, OF_FLOATS_BYTES, OF_FLOATS_ANY},
 };
 
-// Windows whose bytes, read anew for each block of channels, and results stay in the cache.
+// The number of windows whose bytes (read again for each block of channels) and results fit the
+// cache.
 static int64_t windows_at_once(const struct msc_simd_indirect *w) {
     const int64_t most = 24 * 1024;
     int64_t n = most / (w->depth + w->channels);

@@ -1,8 +1,8 @@
-// What becomes of the sums of windows: for whichever file adds them up; nobody else includes this.
+// Finishes the sums of windows, for any file that adds them up; no other file includes it.
 //
-// Sums come as vectors of 16 channels, some vectors for each of some windows: int32, or float32
-// in the same registers. What follows them happens there, too: for the two most frequent epilogues
-// by loops of their own, for any other instruction by instruction over all of them.
+// Sums come as vectors of 16 channels, several vectors for each of several windows, as int32 or as
+// float32 in the same registers. The epilogue runs in these registers too: the two most frequent
+// epilogues by special loops, any other instruction by instruction over all vectors.
 #ifndef MSC_KERNELS_CPU_SIMD_AVX512_INDIRECT_H
 #define MSC_KERNELS_CPU_SIMD_AVX512_INDIRECT_H
 
@@ -21,7 +21,7 @@ enum {
 
 enum operands { OF_BYTES, OF_FLOATS };
 
-// What becomes of the sums: they are stored, or y or its bytes alone, or any epilogue is.
+// How sums are finished: stored, scaled to y, quantised to bytes, or by any epilogue.
 enum kind { SUMS, FLOATS, BYTES, ANY, KIND_COUNT };
 
 // A block of up to MOST_VECTORS vectors of channels. Arrays and results begin at its first channel.
@@ -33,15 +33,15 @@ struct block {
     const int32_t *offsets;
     const float *scales, *bias;
     __m512 low, high; // of y
-    struct bytes q;   // of bytes, limited as y is
+    struct bytes q;   // for BYTES, limited as y is
     const struct msc_simd_epilogue *epilogue;
-    const struct bytes *quantized; // of any epilogue
-    int64_t first;                 // element of any epilogue
-    __mmask64 lanes;               // that are channels
+    const struct bytes *quantized; // for ANY
+    int64_t first;                 // for ANY: index of the first element
+    __mmask64 lanes;               // lanes that are channels
     char *out;
-    int64_t out_step;   // bytes from window to window
+    int64_t out_step;   // bytes from one window to the next
     int64_t begin, end; // windows
-    int64_t ahead;      // bytes from a tile's windows to the next one's
+    int64_t ahead;      // bytes from a tile's windows to those of the next tile
 };
 
 // ---- Blocks -----------------------------------------------------------------------------------
@@ -50,8 +50,8 @@ static inline int64_t count_vectors(int64_t channels) {
     return (channels + LANES - 1) / LANES;
 }
 
-// Vectors of the block that begins at vector `at`, of n: as few blocks as possible, none much
-// smaller than others.
+// The number of vectors in the block that begins at vector `at` of n. There are as few blocks as
+// possible, of similar size.
 static inline int64_t block_vectors(int64_t at, int64_t n) {
     int64_t left = n - at;
     int64_t n_blocks = (left + MOST_VECTORS - 1) / MOST_VECTORS;
@@ -62,7 +62,7 @@ static inline int64_t element_bytes(enum kind kind) {
     return kind == BYTES ? 1 : (int64_t)sizeof(float);
 }
 
-// What all blocks share, where sums are stored.
+// The members that all blocks share, if sums are stored.
 AVX512 INLINE struct block begin_sums(const struct msc_simd_indirect *w) {
     struct block b;
     memset(&b, 0, sizeof(b));
@@ -72,7 +72,7 @@ AVX512 INLINE struct block begin_sums(const struct msc_simd_indirect *w) {
     return b;
 }
 
-// The same for an epilogue, whose quantised variants are loaded to `quantized`.
+// The same for an epilogue, whose quantised variants are loaded into `quantized`.
 AVX512 INLINE struct block begin_epilogue(const struct msc_simd_indirect *w,
                                           const struct msc_simd_epilogue *epilogue,
                                           struct bytes quantized[MSC_SIMD_MAX_QUANTIZED]) {
@@ -98,7 +98,7 @@ AVX512 INLINE struct block begin_epilogue(const struct msc_simd_indirect *w,
     return b;
 }
 
-// Moves to the block that begins at vector v of all; `sums` is where they are stored.
+// Moves to the block that begins at vector v; `sums` is where sums are stored.
 AVX512 INLINE void enter_block(struct block *b, int64_t v, void *sums) {
     int64_t channel = v * LANES, left = b->w->channels - channel;
     const struct msc_simd_epilogue *epilogue = b->epilogue;
@@ -120,7 +120,7 @@ AVX512 INLINE void enter_block(struct block *b, int64_t v, void *sums) {
 
 // ---- Ends -------------------------------------------------------------------------------------
 
-// y of the sums of n windows and a vector of channels.
+// Scales the sums of n windows in one vector of channels to y.
 AVX512 INLINE void scale_column(enum operands operands, __m512i s[], int n, int vectors,
                                 const struct block *b, int c) {
     __m512 bias = _mm512_loadu_ps(b->bias + c * LANES);
@@ -157,7 +157,7 @@ AVX512 INLINE void store_floats(char *out, __m512i s[], int n, int vectors, cons
     store_sums(out, s, n, vectors, b);
 }
 
-// No y is so large that its quotient were no int32.
+// Every y is small enough for its quotient to fit int32.
 AVX512 INLINE void store_bytes(char *out, __m512i s[], int n, int vectors, const struct block *b) {
     const __m512i none = _mm512_setzero_si512();
     const struct bytes q = b->q;
@@ -174,7 +174,7 @@ AVX512 INLINE void store_bytes(char *out, __m512i s[], int n, int vectors, const
     }
 }
 
-// The bytes of every quantised variant.
+// Stores the bytes of every quantised variant.
 AVX512 INLINE void store_forms(const __m512 y[], int n, int vectors, const struct block *b,
                                const struct tile *t) {
     const struct msc_simd_epilogue *epilogue = b->epilogue;
@@ -199,7 +199,7 @@ AVX512 INLINE struct tile tile_of(int vectors, const struct block *b, int64_t at
                          .mask = (__mmask16)(b->lanes >> (vectors - 1) * LANES)};
 }
 
-// Asks for what the epilogue will read and write while sums are added up.
+// Prefetches what the epilogue will read and write, while sums are added up.
 AVX512 INLINE void announce_epilogue(int n, int vectors, const struct block *b, int64_t at) {
     const struct msc_simd_epilogue *epilogue = b->epilogue;
     const struct tile t = tile_of(vectors, b, at);
@@ -243,7 +243,7 @@ AVX512 INLINE void run_instrs(__m512i s[], int n, int vectors, const struct bloc
     store_forms(y, n, vectors, b, &t);
 }
 
-// What becomes of the sums of n windows from `at` on.
+// Finishes the sums of n windows from `at` on.
 AVX512 INLINE void finish_windows(enum operands operands, enum kind kind, __m512i s[], int n,
                                   int vectors, const struct block *b, int64_t at) {
     char *out = b->out + at * b->out_step;

@@ -1,10 +1,10 @@
-// Products of windows with weights: what convolutions and linear layers add up, and what becomes of
-// their sums before they are stored.
+// Products of windows with weights, for convolutions and linear layers, with an epilogue that is
+// applied before the sums are stored.
 //
-// A window is one or some runs of bytes of the input, which lie alike in all windows. They are read in groups of four bytes, each
-// times a group of weights of every channel: four uint8 times four int8, added up as int32, or one
-// float32 times another. There is a way for each, and for bytes a second one where the machine
-// multiplies whole tiles; both ways give the same bits.
+// A window is one or more runs of input bytes, at the same offsets in all windows. Runs are read in
+// groups of four bytes; each group is multiplied with a group of weights of every channel: four
+// uint8 by four int8, added as int32, or one float32 by another. There is a product for each kind,
+// and a second one for bytes if the machine multiplies whole tiles. Both give the same bits.
 //
 //     const struct msc_simd_product *product = msc_simd_product(MSC_SIMD_BYTES);
 //     product->pack(packed, weights, channels, n_runs, depth);
@@ -15,41 +15,42 @@
 #include "kernels/cpu/simd.h"
 
 enum {
-    MSC_SIMD_CHANNELS = 16, // of a vector
-    MSC_SIMD_GROUP = 4,     // bytes; those behind a run that are read with it do not count
+    MSC_SIMD_CHANNELS = 16, // per vector
+    MSC_SIMD_GROUP = 4,     // bytes; bytes after a run that are read with its last group do not
+                            // count
     MSC_SIMD_MAX_QUANTIZED = 8,
 };
 
 struct msc_simd_indirect {
     const void *in;
-    const int64_t *at; // [n] bytes behind `in`, where each window begins
+    const int64_t *at; // [n] offset in bytes of each window from `in`
     int64_t n;
     int64_t n_runs;
-    const int64_t *runs; // [n_runs] bytes from a window's beginning to that of each run
-    int64_t depth;       // bytes of a run
+    const int64_t *runs; // [n_runs] offset in bytes of each run from the start of its window
+    int64_t depth;       // bytes per run
     const void *weights; // packed
     int64_t channels;
-    void *scratch; // scratch_bytes, aligned to 64 bytes
+    void *scratch; // of scratch_bytes, aligned to 64 bytes
 };
 
-// What becomes of the sums of windows: y as `finish` says, where sums of floats are not scaled,
-// then the instructions of a chain that saves nothing, whose arrays lie as the result does, then floats
-// and bytes in any quantised variants.
+// The epilogue of windows. `finish` turns sums into y (sums of floats are not scaled). The
+// instructions of a chain follow, which saves nothing and whose arrays have the result's order. The
+// result is stored as floats and as bytes in any quantised variants.
 struct msc_simd_quantized {
     uint8_t *bytes;
-    struct msc_simd_bytes q; // corrected
+    struct msc_simd_bytes q; // must be corrected
 };
 struct msc_simd_epilogue {
-    struct msc_simd_finish finish; // arrays of [channels] up to a multiple of MSC_SIMD_CHANNELS;
-                                   // without sums
+    struct msc_simd_finish finish; // [channels] each, filled up to a multiple of MSC_SIMD_CHANNELS;
+                                   // no sums
     int32_t n_instrs;
-    const struct msc_simd_instr *instrs; // behind the first one of a chain
+    const struct msc_simd_instr *instrs; // a chain without its first instruction
     struct msc_simd_arrays arrays;
     float *out;          // may be NULL
     int32_t n_quantized; // up to MSC_SIMD_MAX_QUANTIZED
     const struct msc_simd_quantized *quantized;
-    int64_t begin;    // element of arrays, `out` and bytes that the first window begins at
-    bool has_numbers; // y is always a number of less than 2^31 times the scale of the only variant
+    int64_t begin;    // index of the first window's first element in arrays, `out` and bytes
+    bool has_numbers; // y is never NaN and below 2^31 times the scale of the only variant
 };
 
 struct msc_simd_product {
@@ -59,7 +60,7 @@ struct msc_simd_product {
     void (*pack)(void *packed, const void *weights, int64_t channels, int64_t n_runs,
                  int64_t depth);
     size_t (*scratch_bytes)(int64_t n_runs, int64_t depth);
-    // Rows of channels: the sums, or what becomes of them.
+    // Stores rows of channels: the sums, or the results of the epilogue.
     void (*multiply)(void *sums, const struct msc_simd_indirect *w);
     void (*multiply_epilogue)(const struct msc_simd_indirect *w,
                               const struct msc_simd_epilogue *epilogue);
@@ -67,11 +68,11 @@ struct msc_simd_product {
 
 enum msc_simd_operands {
     MSC_SIMD_BYTES, // uint8 with int8
-    MSC_SIMD_TILES, // the same, tile by tile
+    MSC_SIMD_TILES, // the same, in whole tiles
     MSC_SIMD_FLOATS,
 };
 
-// NULL where there is nothing that a library would not do better. Never changes.
+// NULL if a library would be as fast. Never changes.
 const struct msc_simd_product *msc_simd_product(enum msc_simd_operands operands);
 
 #endif

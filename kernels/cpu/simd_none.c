@@ -1,4 +1,4 @@
-// Machines for which nothing is written.
+// For machines without loops of their own.
 #include "kernels/cpu/simd_indirect.h"
 
 const struct msc_simd *msc_simd_best(void) {

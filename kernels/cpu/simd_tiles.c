@@ -1,51 +1,51 @@
 // Products of windows by tiles of the machine (simd_tiles.h).
 //
-// A piece is 32 windows, the rows of two tiles, times a block of up to four vectors of channels,
-// two of which are multiplied at once: four tiles of sums for every four that are loaded. Windows
-// that lie evenly are read where they are; others are copied first, one behind the other. While
-// sums of one piece are added up, those of the piece before are scaled and stored: the two use
-// different parts of the machine.
+// A piece is 32 windows (the rows of two tiles) times a block of up to four vectors of channels.
+// Two vectors are multiplied at once: four tiles are loaded for every four tiles of sums. Evenly
+// spaced windows are read in place; others are first copied next to each other. While sums of one
+// piece are added up, those of the previous piece are scaled and stored, because the two use
+// different units of the processor.
 //
-//     weights   [vector][bytes of a window / 64][64 / 4][channel][4], filled up with zeros
-//     loops     pieces whose copied windows stay in the second-level cache > blocks > pieces
+//     weights   [vector][bytes of a window / 64][64 / 4][channel][4], padded with zeros
+//     loops     pieces whose copied windows fit the second-level cache > blocks > pieces
 //
-// Where windows do not fill a piece, the last one reaches back and does some again.
+// If windows do not fill the last piece, it begins earlier and computes some windows again.
 #include "kernels/cpu/simd_avx512_indirect.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#ifndef MSC_TILES_HEADER // tests put tiles of their own there
+#ifndef MSC_TILES_HEADER // tests define their own tiles here
 #define MSC_TILES_HEADER "kernels/cpu/simd_tiles.h"
 #endif
 #include MSC_TILES_HEADER
 
 enum {
     ROWS = 16,
-    STEP = 64, // bytes of a row
+    STEP = 64, // bytes per row
     TILE_BYTES = ROWS * STEP,
     PIECE = 2 * ROWS,
     COLUMNS = MOST_VECTORS * LANES,
-    PART = 4,         // windows whose sums are ended together
-    MOST_PIECES = 16, // whose windows are copied at once
+    PART = 4,         // windows whose sums are finished together
+    MOST_PIECES = 16, // most pieces whose windows are copied at once
 };
 
-// 16 windows as rows of tiles.
+// The 16 windows that are the rows of a tile.
 struct rows {
     const char *at;
     int64_t stride;
-    const int64_t *runs; // NULL: they follow each other
+    const int64_t *runs; // NULL: runs are contiguous
 };
 
-// How windows are read: as some runs of whole steps.
+// How windows are read: as runs of whole steps.
 struct reading {
     const struct msc_simd_indirect *w;
-    int64_t bytes; // of a window, filled up
+    int64_t bytes; // bytes per window, padded
     int64_t n_runs, n_steps;
     struct rows rows[MOST_PIECES][2];
 };
 
-// A piece whose sums are complete, and how many of its windows have been ended.
+// A piece whose sums are complete, and how many of its windows are finished.
 struct ending {
     const struct block *b;
     int64_t at, n, done;
@@ -105,7 +105,7 @@ AVX512 static void copy_bytes(char *to, const char *from, int64_t n) {
     }
 }
 
-// Fills rows without a window with zeros.
+// Copies n windows; rows without a window are filled with zeros.
 static void copy_windows(char *to, const struct reading *r, int64_t at, int64_t n) {
     const struct msc_simd_indirect *w = r->w;
     int64_t used = w->n_runs * w->depth;
@@ -128,7 +128,7 @@ static bool are_even(const int64_t at[], int64_t n) {
     return true;
 }
 
-// n windows from `at` on, of which copies have a place.
+// The n windows from `at` on, in place or copied to `copies`.
 static struct rows tiles_take_rows(const struct reading *r, int64_t at, int64_t n, char *copies) {
     const struct msc_simd_indirect *w = r->w;
     const int64_t *first = w->at + at;
@@ -139,7 +139,7 @@ static struct rows tiles_take_rows(const struct reading *r, int64_t at, int64_t 
     return (struct rows){copies, r->bytes, NULL};
 }
 
-// ---- Ends -------------------------------------------------------------------------------------
+// ---- Epilogues --------------------------------------------------------------------------------
 
 AVX512 INLINE void end_part(enum kind kind, int n, int vectors, const struct block *b, int64_t at,
                             const int32_t *sums) {
@@ -184,7 +184,7 @@ static const finish_function *const parts[KIND_COUNT] = {parts_SUMS, parts_FLOAT
 static const finish_function *const ones[KIND_COUNT] = {ones_SUMS, ones_FLOATS, ones_BYTES,
                                                         ones_ANY};
 
-// Ends the next windows, if any are left.
+// Finishes the next windows, if any are left.
 static inline void end_next(struct ending *e) {
     int64_t left = e->n - e->done;
     if (left > 0) {
@@ -202,8 +202,8 @@ static void end_rest(struct ending *e) {
 
 // ---- Pieces -----------------------------------------------------------------------------------
 
-// One or two tiles of windows times one or two vectors of channels; parts of the piece before are
-// ended in between.
+// Multiplies one or two tiles of windows with one or two vectors of channels, and finishes parts of
+// the previous piece in between.
 TILES INLINE void add_tiles(int tiles, int vectors, const struct reading *r,
                             const struct rows rows[2], const char *weights, int32_t *sums,
                             struct ending *before) {
@@ -280,7 +280,7 @@ static void take_piece(struct reading *r, int64_t piece, int64_t at, int64_t n) 
                             : r->rows[piece][0];
 }
 
-// The pieces [first, first + n) times all blocks. Leaves the last one to be ended.
+// Multiplies the pieces [first, first + n) with all blocks. The last piece is left to be finished.
 TILES static void tiles_add_group(struct reading *r, int64_t first, int64_t n,
                                   struct block blocks[2], void *sums,
                                   int32_t places[2][PIECE * COLUMNS], struct ending *before) {

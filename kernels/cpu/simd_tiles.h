@@ -1,7 +1,7 @@
-// The instructions of simd_tiles.c: eight tiles of 16 rows of 64 bytes, in which sums of products
-// of uint8 with int8 are added up (Intel AMX, "AMX-INT8").
+// The instructions used by simd_tiles.c. There are eight tiles of 16 rows of 64 bytes; sums of
+// uint8 x int8 products are added up in them (Intel AMX, "AMX-INT8").
 //
-// Tiles are named by literals. A thread loads the shapes of tiles before it uses them and releases
+// Tiles are named by literals. A thread must load the tile shapes before it uses tiles, and release
 // them afterwards.
 #ifndef MSC_KERNELS_CPU_SIMD_TILES_H
 #define MSC_KERNELS_CPU_SIMD_TILES_H
@@ -12,7 +12,7 @@
 #define TILES                                                                                      \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,amx-tile,amx-int8")))
 
-// What LDTILECFG reads, for palette 1.
+// The operand of LDTILECFG, for palette 1.
 struct tile_shapes {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
@@ -22,7 +22,8 @@ struct tile_shapes {
 #define TILE_SHAPES(shapes) _tile_loadconfig(shapes)
 #define TILE_RELEASE() _tile_release()
 #define TILE_ZERO(tile) _tile_zero(tile)
-// What is loaded is in memory by then: not every compiler knows that a load reads.
+// Writes to memory must happen before the load: not every compiler knows that a tile load reads
+// memory.
 #define TILE_LOAD(tile, from, stride)                                                              \
     do {                                                                                           \
         __asm__ volatile("" ::: "memory");                                                         \

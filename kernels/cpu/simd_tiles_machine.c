@@ -1,6 +1,6 @@
-// May tiles be used? Linux gives their registers only to processes that ask for them.
+// Can tiles be used? Linux enables their registers only for processes that request them.
 
-// syscall is no standard function.
+// syscall is not a standard function.
 #define _GNU_SOURCE
 
 #include "base/alloc.h"
@@ -21,7 +21,7 @@ static bool simd_tiles_machine_ask(void) {
            syscall(SYS_arch_prctl, ASK, TILE_DATA) == 0;
 }
 
-// One product of operands that no tile, step or vector divides.
+// A test product whose sizes are not multiples of a tile, step or vector.
 enum { WINDOWS = 35, CHANNELS = 37, DEPTH = 71 };
 
 static bool tiles_machine_multiply(int32_t sums[], const struct msc_simd_product *product) {

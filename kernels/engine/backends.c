@@ -34,16 +34,14 @@ enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
     o.fallback = &msc_backend_cpu;
     size_t length = strcspn(device, ":");
     if (strcmp(device, "auto") == 0) {
-        // Software drivers are taken only when named.
+        // Software drivers are used only if named.
         int gpu = msc_vulkan_first_gpu();
         o.device = gpu >= 0 ? gpu : 0;
         return gpu >= 0 ? msc_backend_vulkan.open(out, &o) : msc_backend_cpu.open(out, &o);
     }
     const struct msc_backend_def *def = backends_find(device, length);
     if (!def) {
-        return MSC_FAIL(MSC_E_NOT_FOUND,
-                        "device '%s': this build has no such backend; there are auto, cpu, vulkan",
-                        device);
+        return MSC_FAIL(MSC_E_NOT_FOUND, "device '%s': expected auto, cpu or vulkan", device);
     }
     if (def == &msc_backend_vulkan && device[length] == ':' && strchr(device, '=')) {
         MSC_TRY(msc_vulkan_find(&o.device, device + length + 1));

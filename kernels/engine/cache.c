@@ -7,7 +7,7 @@
 
 enum {
     FIRST_BUCKETS = 1024,
-    PROBATION_SHARE = 16, // of the limit, at most, for entries that nobody has asked for again
+    PROBATION_SHARE = 16, // of the limit: most that entries never found again may take
     LIFE_TRIALS = 1024,
 };
 
@@ -80,7 +80,7 @@ static void free_entry(struct msc_cache *cache, struct msc_entry *entry) {
     msc_free(entry);
 }
 
-// NULL: all are pinned.
+// NULL if all are pinned.
 static struct msc_entry *next_to_evict(const struct msc_cache *cache) {
     return cache->probation.oldest ? cache->probation.oldest : cache->kept.oldest;
 }

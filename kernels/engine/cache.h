@@ -1,10 +1,10 @@
-// The activation cache: finished expressions by key, in memory of a pool, least recently used first
-// out. An entry with pins is in use and stays. Entries found at least once are kept in preference
-// to entries that nobody has asked for again, so that one pass over many trials does not push out
-// what they share. Not thread-safe: the evaluator calls it under its lock.
+// The activation cache: results of expressions by key, in memory of a pool. The least recently used
+// entry is evicted first, but pinned entries are in use and never evicted. Entries found at least
+// once are preferred over entries never requested again, so that one pass over many trials does not
+// evict what the trials share. Not thread-safe: the evaluator calls it under its lock.
 //
-// What is not likely to be found is freed early, even with memory to spare: the next result is then
-// written over it, and not into fresh pages, which cost more than many kernels.
+// Results unlikely to be found again are freed early, even if memory is left: the next result then
+// reuses their memory. Touching fresh pages costs more than many kernels.
 #ifndef MSC_KERNELS_ENGINE_CACHE_H
 #define MSC_KERNELS_ENGINE_CACHE_H
 
@@ -13,12 +13,12 @@
 struct msc_entry {
     struct msc_hash key;
     int32_t pins;
-    bool was_found;                  // by a later call: protected
-    bool is_brief;                   // freed with its last pin, unless it is found before
-    uint64_t last_use;               // in trials
-    struct msc_entry *newer, *older; // in its list, while unpinned
-    struct msc_entry *next;          // in its bucket
-    const struct msc_step *step;     // of `weights`
+    bool was_found;                  // found by a later call: protected
+    bool is_brief;                   // freed with its last pin, unless found before
+    uint64_t last_use;               // counted in trials
+    struct msc_entry *newer, *older; // neighbours in its list, while unpinned
+    struct msc_entry *next;          // next entry of its bucket
+    const struct msc_step *step;     // step that `weights` belong to
     void *weights;                   // packed weights, or NULL
     size_t weights_bytes;
     int32_t n_outputs;
@@ -38,7 +38,7 @@ struct msc_cache {
     size_t n_buckets, n_entries;
     struct msc_entry_list probation, kept; // unpinned entries
     uint64_t probation_bytes;
-    uint64_t now;                       // trials that were evaluated
+    uint64_t now;                       // number of trials evaluated so far
     uint64_t pinned_bytes, pinned_peak; // of entries with pins
 };
 
@@ -46,26 +46,26 @@ enum msc_status msc_cache_init(struct msc_cache *cache, struct msc_backend *back
                                uint64_t limit_bytes);
 void msc_cache_finish(struct msc_cache *cache); // nothing may be pinned
 
-// The entry with one more pin, or NULL.
+// Finds an entry and adds a pin; NULL if there is none.
 struct msc_entry *msc_cache_find(struct msc_cache *cache, struct msc_hash key);
-// A new entry with one pin, its outputs allocated ([n] bytes each). Evicts what is unpinned to make
-// room; when that does not do, goes over the limit rather than fail. MSC_E_NOMEM: none to be had.
+// A new entry with one pin, its outputs allocated ([n] bytes each). Evicts unpinned entries to make
+// room, and exceeds the limit if that is not enough. MSC_E_NOMEM: the backend has no memory left.
 enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, struct msc_hash key,
                               int32_t n_outputs, const size_t n_bytes[]);
 void msc_cache_pin(struct msc_entry *entry, int32_t pins);
 void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry);
-// Is there memory yet for entries that may never be found?
+// Is there still memory for entries that may never be found again?
 bool msc_cache_has_room(const struct msc_cache *cache);
-// A step got no memory for what it needs besides its outputs: gives free buffers back to the backend,
-// and of what is unpinned an eighth of what is held, with each attempt (0, 1, …) more, at last all.
-// From then on no more is held. False: nothing could be given.
+// Called when a step cannot allocate its temporary memory. Returns free buffers to the backend and
+// evicts unpinned entries: an eighth of the held bytes, more with each attempt (0, 1, …), finally
+// all. From then on the cache holds no more than is left. False: there was nothing to free.
 bool msc_cache_make_room(struct msc_cache *cache, int attempt);
-// Takes an entry out and frees it, whatever its pins: for one whose computation failed.
+// Removes and frees an entry whose computation failed, whatever its pins.
 void msc_cache_discard(struct msc_cache *cache, struct msc_entry *entry);
-// Adds the size of packed weights, which the backend allocated.
+// Attaches packed weights, which the backend allocated, and counts their size.
 void msc_cache_set_weights(struct msc_cache *cache, struct msc_entry *entry,
                            const struct msc_step *step, void *weights, size_t n_bytes);
-// So many trials have passed: frees what none of the last thousand has asked for.
+// Advances the clock by n_trials: frees entries that the last thousand or so trials did not use.
 void msc_cache_pass(struct msc_cache *cache, uint64_t n_trials);
 // Frees every unpinned entry and all free memory.
 void msc_cache_drop(struct msc_cache *cache);

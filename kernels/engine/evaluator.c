@@ -32,7 +32,7 @@ static enum msc_status evaluator_init(struct msc_evaluator *ev, const int32_t wa
     }
     if (ev->options.n_threads < 1 ||
         ev->options.n_threads > ev->options.backend->options.n_threads) {
-        return MSC_FAIL(MSC_E_INVALID, "%d threads to evaluate with, the backend has %d",
+        return MSC_FAIL(MSC_E_INVALID, "evaluator: %d threads, but its backend has only %d",
                         ev->options.n_threads, ev->options.backend->options.n_threads);
     }
     const struct msc_site_scheme scheme = {.target = ev->options.target};
@@ -85,8 +85,8 @@ static uint64_t less(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
 }
 
-// What is held of the backend's memory beside the cache: by the process, where that is the host's,
-// and by the backend for itself.
+// The backend's memory that is in use outside of the cache: by the process, if it is the host's
+// memory, and by the backend itself.
 static uint64_t other_bytes(const struct msc_evaluator *ev,
                             const struct msc_backend_memory *memory) {
     uint64_t held = ev->cache.pool.held_bytes;
@@ -97,14 +97,14 @@ static uint64_t other_bytes(const struct msc_evaluator *ev,
     return host + less(memory->used_bytes, held) + memory->besides_bytes;
 }
 
-// What remainders take of that memory: every thread may run one.
+// The share of that memory that remainders take: every thread may run one.
 static uint64_t remainder_bytes(const struct msc_evaluator *ev,
                                 const struct msc_backend_memory *memory) {
     return memory->is_host ? ev->remainder_store.most_bytes * (uint64_t)ev->options.n_threads : 0;
 }
 
-// A sixteenth is left for what the process, or others on the device, come to hold meanwhile. Asking
-// takes longer than a small network does, so it is not done for every batch.
+// Leaves a sixteenth free for what the process, or others on the device, allocate meanwhile. The
+// query takes longer than a small network runs, so it is not repeated for every batch.
 static void set_limit(struct msc_evaluator *ev) {
     double now_s = msc_clock_seconds();
     if (now_s < ev->next_limit_s) {
@@ -123,27 +123,27 @@ static void set_limit(struct msc_evaluator *ev) {
     ev->cache.pool.limit_bytes = limit;
 }
 
-// The next set_limit looks anew.
+// The next set_limit queries the memory again.
 static void set_limit_to_nothing(struct msc_evaluator *ev) {
     ev->remainder_store.limit_bytes = 0;
     ev->cache.pool.limit_bytes = 0;
     ev->next_limit_s = 0;
 }
 
-// A run: its batches, and how windows of them are opened.
+// A run: its batches, and how its windows are sized.
 struct windows {
     struct msc_evaluator *ev;
     size_t first_batch, end_batch;
-    bool keeps_nothing; // batches one by one, and what is not in use is freed
+    bool keeps_nothing; // batch by batch, and unused memory is freed
 };
 
 static struct windows all_windows(struct msc_evaluator *ev) {
     return (struct windows){.ev = ev, .end_batch = msc_dataset_n_batches(ev->dataset)};
 }
 
-// Some thirty independent pieces of work for each thread leave none idle for long at the end, and a
-// step should have all the calls it can be run with; more batches would only hold more memory.
-// Where memory was short, they are taken one by one.
+// About thirty independent nodes per thread leave no thread idle for long at the end, and a step
+// should get all the calls it can run together. More batches would only hold more memory. If memory
+// was short, a window is one batch.
 static size_t open_window(void *payload, size_t n_trials) {
     const struct windows *windows = payload;
     struct msc_evaluator *ev = windows->ev;
@@ -164,7 +164,7 @@ static enum msc_status run_job(struct msc_evaluator *ev, const struct msc_job *j
     return MSC_OK;
 }
 
-// One trial alone, with nothing in the cache. Its second failure is the last.
+// Runs one trial on its own with an empty cache. A second failure is final.
 static enum msc_status run_alone(struct msc_evaluator *ev, struct msc_job job, size_t trial) {
     job.trials += trial;
     job.first_trial = trial;
@@ -191,8 +191,8 @@ static enum msc_status check_edits(const struct msc_evaluator *ev,
     return MSC_OK;
 }
 
-// The one place where trials out of memory get another try: they need what the others and the cache
-// took.
+// The only place that retries trials out of memory: they need the memory that other trials and the
+// cache took.
 static enum msc_status run_trials(struct windows *windows, struct msc_eval_trial trials[], size_t n,
                                   const struct msc_sink *sink, unsigned flags) {
     struct msc_evaluator *ev = windows->ev;
@@ -209,7 +209,7 @@ static enum msc_status run_trials(struct windows *windows, struct msc_eval_trial
         return status;
     }
     for (size_t t = 0; t < n; t++) {
-        // Where there was no memory to plan a window, none has ended.
+        // If there was no memory to plan a window, no trial has ended.
         if (status == MSC_E_NOMEM || trials[t].status == MSC_E_NOMEM) {
             MSC_TRY(run_alone(ev, job, t));
         }
@@ -266,7 +266,7 @@ void msc_evaluator_get_stats(const struct msc_evaluator *ev, struct msc_evaluato
                                         .macs_asked = stats.macs_asked};
 }
 
-// The first failure of the trials as a status.
+// Returns the first failure among the trials.
 static enum msc_status first_failure_of(const struct msc_eval_trial trials[], size_t n) {
     for (size_t t = 0; t < n; t++) {
         if (trials[t].status != MSC_OK) {
@@ -303,7 +303,7 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
     msc_evaluator_drop_cache(ev);
     ev->cache.pinned_peak = 0;
     enum msc_status status = run_trials(&windows, trials, n, &none, 0);
-    ev->cache.pool.was_short = was_short; // it is of every value that nothing is kept of
+    ev->cache.pool.was_short = was_short; // an empty limit always sets it
     status = status == MSC_OK ? first_failure_of(trials, n) : status;
     const struct msc_backend_memory memory = msc_backend_get_memory(ev->options.backend);
     *out = other_bytes(ev, &memory) + ev->cache.pinned_peak + remainder_bytes(ev, &memory);

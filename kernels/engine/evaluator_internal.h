@@ -1,4 +1,4 @@
-// What the files of the evaluator share. Nobody else includes this.
+// Shared by the files of the evaluator. No other file includes it.
 #ifndef MSC_KERNELS_ENGINE_EVALUATOR_INTERNAL_H
 #define MSC_KERNELS_ENGINE_EVALUATOR_INTERNAL_H
 
@@ -12,21 +12,21 @@ struct msc_evaluator {
     struct msc_sites sites;
     struct msc_cache cache;
     struct msc_remainder_store remainder_store;
-    struct msc_reference_limits limits; // for bodies, and for remainders
+    struct msc_reference_limits limits; // for bodies of joints and for remainders
     int n_plans;
-    struct msc_plan **plans; // [n_plans] one for each signature that batches have
+    struct msc_plan **plans; // [n_plans] one per signature
     size_t plans_capacity;
-    struct msc_plan *outline; // NULL: nobody has asked for it
+    struct msc_plan *outline; // NULL until it is requested
     double outline_samples;
     struct msc_signatures signatures;
     int32_t *plan_of_batch; // [n_batches]
     struct msc_schedule *schedule;
-    double next_limit_s; // when to look at what the process holds
+    double next_limit_s; // next time to check the memory of the process
 };
 
-// Fills plans and signatures, and which plan each batch runs by.
+// Makes the plans and signatures, and finds the plan of each batch.
 enum msc_status msc_evaluator__create_plans(struct msc_evaluator *ev, const int32_t wanted[],
                                             size_t n_wanted);
-void msc_evaluator__destroy_plans(struct msc_evaluator *ev); // also of a creation that failed
+void msc_evaluator__destroy_plans(struct msc_evaluator *ev); // also after a failed creation
 
 #endif

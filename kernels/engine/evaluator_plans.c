@@ -1,4 +1,4 @@
-// The plans of an evaluator: one for each signature that batches have.
+// The plans of an evaluator: one per signature of its batches.
 #include "kernels/engine/evaluator_internal.h"
 
 #include "base/alloc.h"
@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-// Joint and tensor names survive binding, ids may not: wanted tensors are found again by name, and
-// outputs, which may be constants now, by their place.
+// Binding keeps the names of joints and tensors but not their ids: wanted tensors are found by
+// name. Outputs may now be constants, so they are found by their index.
 static enum msc_status find_wanted(const struct msc_graph *g, const struct msc_graph *bound,
                                    int32_t wanted, int32_t *out) {
     const char *name = msc_graph_tensor(g, wanted)->name;
@@ -22,8 +22,10 @@ static enum msc_status find_wanted(const struct msc_graph *g, const struct msc_g
     }
     return *out != MSC_NO_ID
                ? MSC_OK
-               : MSC_FAIL(MSC_E_UNSUPPORTED,
-                          "tensor %s is a constant for these inputs: nothing to evaluate", name);
+               : MSC_FAIL(
+                     MSC_E_UNSUPPORTED,
+                     "tensor %s is constant for these inputs: choose a tensor that depends on them",
+                     name);
 }
 
 static enum msc_status take_sample(struct msc_array *arrays[], const struct msc_dataset *dataset,
@@ -108,7 +110,7 @@ enum msc_status msc_evaluator_outline(struct msc_outline *out, struct msc_evalua
     return MSC_OK;
 }
 
-// A plan takes memory and time: so many are no mistake, more are.
+// Plans take memory and time: there are at most MAX_PLANS. Memory is checked every MANY_PLANS.
 enum { MAX_PLANS = 4096, MANY_PLANS = 64 };
 
 static enum msc_status refuse_plans(const struct msc_evaluator *ev, size_t batch,
@@ -124,15 +126,15 @@ static enum msc_status refuse_plans(const struct msc_evaluator *ev, size_t batch
     enum msc_status status = MSC_FAIL(
         MSC_E_UNSUPPORTED,
         "%d different plans for the first %zu of %zu batches are %s: samples differ in the shapes "
-        "of inputs%s%s%s; take fewer samples, or such as have these alike",
+        "of inputs%s%s%s; use fewer samples, or samples in which these are equal",
         ev->n_plans, batch, msc_dataset_n_batches(ev->dataset), what,
-        has_names ? ", or in what is in " : "", msc_str_text(&names),
-        has_names ? ", from which parameters of joints come" : "");
+        has_names ? ", or in the values of " : "", msc_str_text(&names),
+        has_names ? ", which give parameters of joints" : "");
     msc_str_finish(&names);
     return status;
 }
 
-// Before one more plan: is there room for it? Says how far it has come, where there are many.
+// Checks whether one more plan is allowed and fits memory. Logs progress if there are many.
 static enum msc_status check_plans(const struct msc_evaluator *ev, size_t batch,
                                    const bool is_parameter[]) {
     if (ev->n_plans == MAX_PLANS) {
@@ -150,8 +152,8 @@ static enum msc_status check_plans(const struct msc_evaluator *ev, size_t batch,
     return MSC_OK;
 }
 
-// A plan for a signature that no earlier batch has. `is_parameter` [n_inputs] comes out as the plan
-// has it.
+// Makes a plan for a signature that no earlier batch has. `is_parameter` [n_inputs] is filled for
+// it.
 static enum msc_status add_plan(struct msc_evaluator *ev, size_t batch, const int32_t wanted[],
                                 size_t n_wanted, bool is_parameter[]) {
     size_t n = (size_t)ev->n_plans + 1;

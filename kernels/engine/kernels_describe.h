@@ -1,4 +1,4 @@
-// Describes kernels/ to people: its libraries, and the instruction sets of its loops.
+// Describes kernels/ for version reports: its libraries and the instruction sets of its loops.
 #ifndef MSC_KERNELS_ENGINE_KERNELS_DESCRIBE_H
 #define MSC_KERNELS_ENGINE_KERNELS_DESCRIBE_H
 
@@ -6,7 +6,7 @@
 
 struct msc_backend;
 
-// The libraries that it links. Vulkan's loader, which is loaded at run time, is not among them.
+// Reports the libraries that it links, except Vulkan's loader, which is loaded at run time.
 void msc_kernels_versions(msc_version_take take, void *payload);
 // Reports the instruction set of each kind of loop in an open cpu backend: "compiled" (chosen among
 // the compiler's versions), "own" (written with intrinsics), and, if it has them, "float_products",

@@ -30,7 +30,7 @@ void msc_numbering_clear(struct msc_numbering *num) {
     msc_hash_index_clear(&num->index);
 }
 
-// The expression with this hash, made from `model` and its inputs when it is new.
+// The expression with this hash, made from `model` and its inputs if it is new.
 static enum msc_status numbering_intern(struct msc_numbering *num, const struct msc_expr *model,
                                         const struct msc_value_number inputs[], int32_t *id) {
     *id = msc_hash_index_find(&num->index, model->hash, num->exprs, sizeof(num->exprs[0]));
@@ -73,7 +73,7 @@ static enum msc_status number_inputs(struct msc_numbering *num) {
     return MSC_OK;
 }
 
-// The hash of an edit is that of all behind it, too: where a mask is not all, it is hashed alone.
+// An edit's hash covers all its parts. A mask is only one part, so it is hashed on its own.
 static enum msc_status number_masked(struct msc_numbering *num, int32_t value,
                                      const struct msc_edit *edit, struct msc_value_number *number) {
     struct msc_edit alone = {.kind = MSC_EDIT_KEEP_CHANNELS, .mask = edit->mask};
@@ -89,7 +89,7 @@ static enum msc_status number_masked(struct msc_numbering *num, int32_t value,
     return numbering_intern(num, &expr, &from, &number->expr);
 }
 
-// Where channels lie: the same bytes may be a value of other dims as well.
+// Adds the layout and dims, which say where the channels are: bytes do not determine them.
 static struct msc_hash hash_dims(const struct msc_numbering *num, struct msc_hash h,
                                  int32_t value) {
     const struct msc_value *v = &num->plan->values[value];
@@ -114,10 +114,11 @@ static enum msc_status number_quantized(struct msc_numbering *num, int32_t value
     return numbering_intern(num, &expr, &from, &number->expr);
 }
 
-// Moving steps in a row that integers are led through. A long row of them (each joining something
-// to the last) would else be walked again by every reader.
+// The most data movement steps in a row that integers pass through. Without a limit, every consumer
+// would walk a long row of them again (each joining something to the last).
 enum { MOST_MOVES = 4 };
-// Inputs may have so many times the elements of the output: more are not worth quantising for it.
+// The inputs may have at most this many times the elements of the output. Otherwise quantising them
+// costs more than it saves.
 enum { MOST_INPUTS = 5 };
 
 static bool can_move_integers(const struct msc_numbering *num, const struct msc_step *s) {
@@ -125,7 +126,7 @@ static bool can_move_integers(const struct msc_numbering *num, const struct msc_
     return s->n_outputs == 1 && b->def->is_movement && b->def->is_movement(b, s);
 }
 
-// The quantisation that all of a step's inputs come under, where it moves their integers; else NULL.
+// The common quantisation of a step's inputs, if the step moves their integers; otherwise NULL.
 static const struct msc_quant *moved_quant(const struct msc_numbering *num,
                                            const struct msc_step *s,
                                            const struct msc_value_number inputs[]) {
@@ -153,13 +154,13 @@ static bool is_data_movement(const struct msc_numbering *num, const struct msc_q
     for (int32_t i = 0; i < s->n_inputs; i++) {
         in += num->plan->values[s->inputs[i]].n_bytes;
         if (num->exprs[num->inputs[expr->first_input + i].expr].edit) {
-            return false; // it is quantised for this step already
+            return false; // already quantised for this step
         }
     }
     return in <= MOST_INPUTS * out && can_move_integers(num, s);
 }
 
-// Numbers `value`, which comes as *number, under a quantisation.
+// Numbers `value`, given as *number, under a quantisation.
 static enum msc_status number_under_quant(struct msc_numbering *num, int32_t value,
                                           const struct msc_quant *edit, uint64_t noise_seed,
                                           int n_moves, struct msc_value_number *number) {
@@ -228,7 +229,7 @@ static bool has_weights(const struct msc_step *s) {
     return false;
 }
 
-// Whether a step reads just what it read in the previous trial, under the same edits.
+// Does a step read the same values as in the previous trial, under the same edits?
 static bool is_as_before(const struct msc_numbering *num, const struct msc_step *s,
                          const struct msc_edit *const edits[], uint64_t noise_seed) {
     const struct msc_edit *const *before = num->previous_edits;

@@ -1,49 +1,49 @@
-// What the files of the plan share. Nobody else includes this.
+// Shared by the files of the planner. No other file includes it.
 #ifndef MSC_KERNELS_ENGINE_PLANNER_INTERNAL_H
 #define MSC_KERNELS_ENGINE_PLANNER_INTERNAL_H
 
 #include "base/alloc.h"
 #include "kernels/engine/planner.h"
 
-// What planning keeps by the side until the plan is done.
+// State of planning, until the plan is done.
 struct msc_planner {
     struct msc_plan *plan;
     const struct msc_graph *graph;
     struct msc_backend *backend;
     struct msc_arena *arena;  // the plan's
-    struct msc_arena scratch; // until planning ends
+    struct msc_arena scratch; // freed when planning ends
     const struct msc_plan_origin *origin;
     bool *is_kept;          // [n_tensors] read by slots or sinks
-    bool *is_planned;       // [n_joints] in a step already, or in the remainder
-    bool *in_remainder;     // [n_joints]; the plan's
+    bool *is_planned;       // [n_joints] already in a step or in the remainder
+    bool *in_remainder;     // [n_joints] belongs to the plan
     int32_t (*value_of)[2]; // [n_tensors][layout] value id or MSC_NO_ID
-    int32_t **members;      // [n_joints] joints of the step that this joint ends
+    int32_t **members;      // [n_joints] joints of the step whose last joint this is
     int32_t *n_members;     // [n_joints]
     size_t values_capacity, steps_capacity;
 };
 
-// Which joints are no step's: lengths of theirs depend on what joints compute, or they have no
+// Finds the joints that are not in steps: their lengths depend on computed data, or they have no
 // elements.
 void msc_planner__find_remainder(struct msc_planner *p);
-// Fills `members` for all others.
+// Fills `members` for all other joints.
 enum msc_status msc_planner__group_joints(struct msc_planner *p);
 
-// Values of the graph's inputs.
+// Adds the values of the graph's inputs.
 enum msc_status msc_planner__add_inputs(struct msc_planner *p);
-// The step of a group of n joints, behind the reorders that it needs.
+// Adds the step of a group of n joints, after the reorders that it needs.
 enum msc_status msc_planner__add_group(struct msc_planner *p, const int32_t members[], int n);
-// Plain values of what sinks want, and of what the remainder reads. All steps are there.
+// Finds the plain values that sinks want and that the remainder reads. All steps must be there.
 enum msc_status msc_planner__find_live_out(struct msc_planner *p, const int32_t wanted[], size_t n);
 
-// Fills what slots of the graph edits are for; NULL: it is the graph that they were found in.
+// Finds the slot that each slot of the bound graph has in `origin`; NULL: the graphs are the same.
 enum msc_status msc_planner__match_slots(struct msc_plan *plan,
                                          const struct msc_plan_origin *origin,
                                          struct msc_arena *arena);
-// Fills what is not read by steps, once the remainder is known.
+// Finds the slots that no step reads, once the remainder is known.
 enum msc_status msc_planner__find_remainder_slots(struct msc_plan *plan,
                                                   const struct msc_plan_origin *origin,
                                                   struct msc_arena *arena);
-// Fills the hashes of all steps.
+// Computes the hashes of all steps.
 void msc_planner__hash_steps(struct msc_plan *plan);
 
 #endif

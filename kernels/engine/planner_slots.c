@@ -1,5 +1,5 @@
-// Which slots of a plan's graph are the slots that edits are for: the same joint's same operand in
-// the graph before binding.
+// Matches the slots of a plan's graph with the slots that edits refer to: the same operand of the
+// same joint in the graph before binding.
 #include "kernels/engine/planner.h"
 #include "kernels/engine/planner_internal.h"
 
@@ -18,7 +18,7 @@ static int32_t find_origin(const struct msc_plan *plan, const struct msc_plan_or
                               : msc_sites_find_slot(origin->sites, joint, slot->operand);
 }
 
-// Shared constants count for the first chunk.
+// Constants shared by chunks belong to the first chunk.
 static enum msc_status set_parts(struct msc_plan *plan, const struct msc_plan_origin *origin,
                                  struct msc_arena *arena) {
     size_t n = (size_t)msc_graph_n_joints(plan->graph);
@@ -57,7 +57,8 @@ enum msc_status msc_planner__match_slots(struct msc_plan *plan,
     return set_parts(plan, origin, arena);
 }
 
-// Activations before binding that no step reads: the remainder's, and what is constant by now.
+// Finds slots that were activations before binding and that no step reads: slots of the remainder,
+// and values that are now constant.
 enum msc_status msc_planner__find_remainder_slots(struct msc_plan *plan,
                                                   const struct msc_plan_origin *origin,
                                                   struct msc_arena *arena) {
@@ -70,7 +71,7 @@ enum msc_status msc_planner__find_remainder_slots(struct msc_plan *plan,
         const struct msc_slot *slot = &plan->sites.slots[i];
         int32_t id = plan->slot_ids[i];
         if (slot->joint == MSC_NO_ID) {
-            continue; // of what leaves the plan
+            continue; // an output of the plan
         }
         bool is_late = slot->kind == MSC_SITE_WEIGHT || plan->in_remainder[slot->joint];
         plan->is_remainder_slot[i] =

@@ -1,4 +1,4 @@
-// The steps of a plan, and the values between them.
+// Makes the steps of a plan and the values between them.
 #include "kernels/engine/planner_internal.h"
 
 #include "graph/cost.h"
@@ -56,10 +56,10 @@ static enum msc_status planner_steps_add_step(struct msc_planner *p, enum msc_st
 }
 
 static int32_t *step_inputs(const struct msc_step *s) {
-    return (int32_t *)s->inputs; // the arena's, written while the plan is made
+    return (int32_t *)s->inputs; // written while the plan is made; belongs to the arena
 }
 
-// The value of a tensor in a layout, by a reorder step when it only exists in the other one.
+// Finds the value of a tensor in a layout, adding a reorder step if only the other layout exists.
 static enum msc_status value_in(struct msc_planner *p, int32_t tensor, enum msc_layout layout,
                                 int32_t *out) {
     enum msc_layout other = layout == MSC_LAYOUT_NCHW ? MSC_LAYOUT_NHWC : MSC_LAYOUT_NCHW;
@@ -93,14 +93,14 @@ enum msc_status msc_planner__add_inputs(struct msc_planner *p) {
 
 struct gathered {
     struct msc_step_joint *joints;
-    int32_t tensors[MSC_STEP_MAX_INPUTS]; // step inputs
+    int32_t tensors[MSC_STEP_MAX_INPUTS]; // inputs of the step
     int32_t slots[MSC_STEP_MAX_INPUTS];
     int32_t n;
     int32_t n_weight_slots;
     int32_t weight_slots[MSC_STEP_MAX_WEIGHTS], weight_operands[MSC_STEP_MAX_WEIGHTS];
 };
 
-// An input is shared by operands that read the same tensor through the same slot.
+// Operands that read the same tensor through the same slot share an input.
 static enum msc_status gather_input(struct gathered *g, const struct msc_joint *j, int32_t tensor,
                                     int32_t slot, int32_t *index) {
     for (int32_t i = 0; i < g->n; i++) {
@@ -110,8 +110,8 @@ static enum msc_status gather_input(struct gathered *g, const struct msc_joint *
         }
     }
     if (g->n == MSC_STEP_MAX_INPUTS) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: more than %d inputs", j->name,
-                        MSC_STEP_MAX_INPUTS);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s reads more than %d inputs, the most of a step",
+                        j->name, MSC_STEP_MAX_INPUTS);
     }
     g->tensors[g->n] = tensor;
     g->slots[g->n] = slot;
@@ -132,13 +132,15 @@ static enum msc_status gather_operand(struct msc_planner *p, struct gathered *g,
     int32_t weight = msc_graph_weight_of(p->graph, tensor);
     if (weight != MSC_NO_ID) {
         if (!msc_graph_tensor(p->graph, weight)->data) {
-            return MSC_FAIL(MSC_E_INVALID, "weight %s has no elements: the model came without",
+            return MSC_FAIL(MSC_E_INVALID,
+                            "weight %s has no elements: load the model with its weights",
                             msc_graph_tensor(p->graph, weight)->name);
         }
         *out = (struct msc_operand){MSC_OPERAND_WEIGHT, weight};
         if (slot != MSC_NO_ID) {
             if (g->n_weight_slots == MSC_STEP_MAX_WEIGHTS) {
-                return MSC_FAIL(MSC_E_UNSUPPORTED, "more than %d weights of one step are sites: %s",
+                return MSC_FAIL(MSC_E_UNSUPPORTED,
+                                "at most %d weights of a step can be quantised; one more is %s",
                                 MSC_STEP_MAX_WEIGHTS, msc_graph_tensor(p->graph, weight)->name);
             }
             g->weight_operands[g->n_weight_slots] = position;
@@ -175,7 +177,7 @@ static enum msc_status gather_step(struct msc_planner *p, const int32_t members[
     return g->joints ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory while planning");
 }
 
-// The layout a tensor comes in: channels last where it was made so.
+// The layout a tensor comes in: channels last if it was made so.
 static enum msc_layout coming_layout(const struct msc_planner *p, int32_t tensor) {
     return p->value_of[tensor][MSC_LAYOUT_NHWC] != MSC_NO_ID &&
                    p->value_of[tensor][MSC_LAYOUT_NCHW] == MSC_NO_ID
@@ -189,7 +191,7 @@ static void set_weight_slots(struct msc_step *s, const struct gathered *g) {
     memcpy(s->weight_operands, g->weight_operands, sizeof(s->weight_operands));
 }
 
-// Where sinks find what slots read.
+// Records the value that each slot reads, for sinks.
 static void note_slots(struct msc_planner *p, const int32_t members[], const struct gathered *g,
                        int n, const int32_t inputs[]) {
     struct msc_plan *plan = p->plan;
@@ -256,7 +258,7 @@ static bool is_input(const struct msc_graph *g, int32_t tensor) {
     return msc_graph_joint(g, msc_graph_producer(g, tensor))->op == MSC_OP_INPUT;
 }
 
-// Is there a value of it that steps make, or an input with elements?
+// Is the tensor made by a step, or an input with elements?
 static bool is_made(const struct msc_planner *p, int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(p->graph, tensor);
     return msc_graph_weight_of(p->graph, tensor) == MSC_NO_ID && !p->in_remainder[t->producer] &&
@@ -273,7 +275,7 @@ static enum msc_status add_live_out(struct msc_planner *p, int32_t tensor) {
     return MSC_OK;
 }
 
-// What the remainder reads of what steps make; inputs are there without them.
+// The values that the remainder reads from steps; inputs need no step.
 static enum msc_status add_remainder_inputs(struct msc_planner *p) {
     bool *is_read =
         msc_arena_array(&p->scratch, (size_t)msc_graph_n_tensors(p->graph) + 1, sizeof(is_read[0]));
@@ -295,7 +297,7 @@ static enum msc_status add_remainder_inputs(struct msc_planner *p) {
     return MSC_OK;
 }
 
-// For a target, whoever reads a tensor that is passed on as integers reads these; so do sinks.
+// If a target passes a tensor on as integers, its consumers read these integers, and so do sinks.
 static int32_t sink_slot(const struct msc_plan *plan, int32_t tensor) {
     const struct msc_sites *sites = &plan->sites;
     for (int32_t i = 0; sites->scheme.target && i < sites->n_site_slots; i++) {
@@ -308,7 +310,7 @@ static int32_t sink_slot(const struct msc_plan *plan, int32_t tensor) {
     return MSC_NO_ID;
 }
 
-// Outputs of the graph that are slots, so that what they hold can be looked at.
+// Records outputs of the graph that are slots, so that sinks can read them.
 static enum msc_status find_output_slots(struct msc_planner *p) {
     const struct msc_sites *sites = &p->plan->sites;
     for (int32_t i = 0; i < sites->n_site_slots; i++) {

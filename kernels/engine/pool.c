@@ -22,7 +22,7 @@ uint64_t msc_pool_most(const struct msc_pool *pool) {
     return is_lower ? pool->ceiling_bytes : pool->limit_bytes;
 }
 
-// What lies free in other sizes may be what the backend lacks.
+// If the backend has no memory left, free buffers of other sizes are returned to it.
 static void *pool_allocate(struct msc_pool *pool, size_t class_bytes) {
     struct msc_backend *b = pool->backend;
     void *memory = b->def->allocate(b, class_bytes);
@@ -81,7 +81,7 @@ void msc_pool_account(struct msc_pool *pool, int64_t n_bytes) {
     }
 }
 
-// The size of a class is found again from its index.
+// The inverse of size_class.
 static size_t class_size(size_t index) {
     size_t base = (size_t)1 << (index / 8 + SMALLEST_LOG2);
     return base + index % 8 * (base / 8);
@@ -98,7 +98,7 @@ bool msc_pool_trim(struct msc_pool *pool) {
     return pool->held_bytes < before;
 }
 
-// 1: nothing at all, as 0 is no ceiling.
+// A ceiling of 1 allows nothing; 0 would mean no ceiling.
 void msc_pool_lower(struct msc_pool *pool) {
     uint64_t held = pool->held_bytes > 0 ? pool->held_bytes : 1;
     pool->ceiling_bytes =

@@ -9,7 +9,7 @@ bool msc_remainder_is_asked(const struct msc_plan *plan, const struct msc_sink *
     return (plan->wants_remainder && sink->batch) || (plan->has_remainder_slots && sink->slot);
 }
 
-// What one run works with.
+// The state of one run.
 struct remainder_run {
     const struct msc_remainder *remainder;
     const struct msc_plan *plan;
@@ -17,9 +17,9 @@ struct remainder_run {
     int32_t *given;                  // tensor ids: inputs, then live-out values
     size_t n_given;
     struct msc_array **made; // [n_missing] owned
-    int32_t *missing;        // tensor ids: wanted ones, then those that slots read
+    int32_t *missing;        // tensor ids: wanted tensors, then tensors that slots read
     size_t n_missing;
-    struct msc_array **live_out; // [n_live_out] over live-out values, owned
+    struct msc_array **live_out; // [n_live_out] views of live-out values, owned
 };
 
 static enum msc_status remainder_run_init(struct remainder_run *r) {
@@ -33,7 +33,7 @@ static enum msc_status remainder_run_init(struct remainder_run *r) {
     r->missing = msc_alloc_zero(n_missing, sizeof(r->missing[0]));
     return r->arrays && r->given && r->live_out && r->made && r->missing
                ? MSC_OK
-               : MSC_FAIL(MSC_E_NOMEM, "out of memory for the end of a network");
+               : MSC_FAIL(MSC_E_NOMEM, "out of memory for the dynamic-shape remainder");
 }
 
 static void remainder_run_finish(struct remainder_run *r) {
@@ -50,7 +50,7 @@ static void remainder_run_finish(struct remainder_run *r) {
     msc_free(r->missing);
 }
 
-// What the remainder starts from: the batch, and live-out values.
+// Gathers the inputs of the remainder: the batch and the live-out values.
 static enum msc_status gather_given(struct remainder_run *r, const struct msc_view live_out[]) {
     const struct msc_plan *plan = r->plan;
     for (int32_t i = 0; i < msc_graph_n_inputs(plan->graph); i++) {
@@ -70,7 +70,7 @@ static enum msc_status gather_given(struct remainder_run *r, const struct msc_vi
     return MSC_OK;
 }
 
-// Tensors to be made; a given one stands for itself.
+// Lists the tensors to be made; given tensors are not among them.
 static void list_missing(struct remainder_run *r) {
     const struct msc_plan *plan = r->plan;
     for (int32_t i = 0; i < plan->n_wanted; i++) {
@@ -87,8 +87,8 @@ static void list_missing(struct remainder_run *r) {
 
 // ---- Edits ------------------------------------------------------------------------------------
 
-// The input moved by one part in 2^22, up or down at random: the same for a slot of a batch in any
-// company.
+// Moves each element of the input by one part in 2^22, up or down at random. The noise of a (slot,
+// batch) does not depend on what else is evaluated.
 static enum msc_status perturb_input(struct msc_array **out, const struct remainder_run *r,
                                      uint64_t slot, const struct msc_array *array) {
     const float step = 1.0f / (1 << 22);
@@ -140,7 +140,7 @@ static enum msc_status read_operand(void *payload, struct msc_array **out,
     if (r->plan->sites.slots[bound].kind != MSC_SITE_ACTIVATION) {
         return msc_remainder_store_get(out, r->remainder->store, array, edit);
     }
-    // A chunk of a sequence has noise of its own.
+    // Each chunk of a sequence has its own noise.
     uint64_t place = (uint64_t)r->plan->parts[joint->id] << 48 | (uint32_t)slot;
     return edit_activation(out, r, place, array, edit);
 }
@@ -175,7 +175,7 @@ static enum msc_status feed_batch(const struct remainder_run *r, const struct ms
     }
     all = msc_alloc_zero((size_t)r->plan->n_wanted + 1, sizeof(all[0]));
     if (!all) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the end of a network");
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the dynamic-shape remainder");
     }
     for (int32_t i = 0; i < r->plan->n_wanted; i++) {
         all[i] = r->plan->live_out[i] != MSC_NO_ID ? live_out[i] : msc_view_of_array(r->made[at++]);
@@ -186,7 +186,7 @@ static enum msc_status feed_batch(const struct remainder_run *r, const struct ms
     return status;
 }
 
-// The most memory is taken in here: what is wanted is held already when sinks get it.
+// Memory use peaks here: when sinks get values, these are allocated already.
 static enum msc_status run_measured(struct remainder_run *r, const struct msc_reference_run *run) {
     struct msc_array_meter meter = {.limit_bytes = run->limits->memory_bytes};
     struct msc_array_meter *before = msc_array_measure(&meter);

@@ -1,29 +1,28 @@
 // A schedule: the work of a job as a graph of nodes, and the threads that walk it.
 //
-// A node is an expression (kernels/engine/numbering.h) on one batch (packed weights: on all), or
-// it feeds the sink what one (trial, batch) gave: live-out values together, slot values one by one.
-// Nodes are made backwards from what the sink wants, so what only leads to cached results is never
-// touched. Threads take ready nodes last in, first out, which follows a batch down the network
-// while its data is in cache and frees it soonest.
+// A node is an expression (kernels/engine/numbering.h) on one batch (packed weights: on all
+// batches), or a call of the sink for one (trial, batch): with all live-out values, or with one
+// slot value. Nodes are made backwards from what the sink wants, so inputs of cached results get no
+// nodes. Threads take ready nodes last in, first out. This follows a batch through the network
+// while its data is in the processor's cache, and frees the data soonest.
 //
-// Weights are packed when a step waits for them alone: otherwise steps that have their inputs would
-// hold them until the weights' turn comes.
+// Weights are packed only when a step waits for nothing else. Otherwise steps with computed inputs
+// would hold these until the weights are packed.
 //
-// Of what only one among many trials wants nothing is kept: the next call will hardly ask for it.
+// A result that only one of many trials wants is not kept: the next call will hardly ask for it.
 //
-// A job goes through its batches in windows of some batches, no more than keep all threads busy:
-// only what a window finds in the cache is held for it, and trials that turn out to be over take no
-// part in the next.
+// A job processes its batches in windows, each just large enough to keep all threads busy. Cached
+// results are held only for the current window, and trials that are over skip later windows.
 //
-// Where the backend can, a step's output is quantised while the step runs: the nodes of its
-// quantisations are fused into it. When nobody else reads the output it is not stored, unless the
-// trials are few.
+// If the backend can, it quantises a step's output while the step runs: the nodes of these
+// quantisations are fused into the step. If nothing else reads the output, it is not stored, unless
+// there are few trials.
 //
-// Where a backend runs several calls of a step at less cost than one by one (max_calls), it is the
-// other way about: the earliest step with ready nodes is next, with all of them, and sinks come
-// last, so that the host waits for the device once in a window. One thread at a time hands over
-// steps, which takes the host less than it takes the device to run them: what it makes ready goes
-// with what was ready already.
+// A backend may run several calls of a step at less cost than one by one (max_calls). Then the
+// order is reversed: the earliest step with ready nodes runs next, with all of them, and sinks come
+// last, so that the host waits for the device once per window. One thread at a time submits steps,
+// since the host submits them faster than the device runs them. Nodes that become ready meanwhile
+// join those already ready.
 //
 //     struct msc_schedule *schedule;
 //     MSC_TRY(msc_schedule_create(&schedule, &options));
@@ -41,7 +40,7 @@
 
 struct msc_schedule;
 
-// All is borrowed until the schedule is destroyed.
+// All pointers are borrowed until the schedule is destroyed.
 struct msc_schedule_options {
     struct msc_backend *backend;
     int n_threads;
@@ -51,38 +50,39 @@ struct msc_schedule_options {
     const int32_t *plan_of_batch;  // [batches of the dataset]
     struct msc_cache *cache;
     struct msc_remainder_store *remainder_store;
-    const struct msc_reference_limits *limits; // for bodies, and for remainders
+    const struct msc_reference_limits *limits; // for bodies of joints and for remainders
     const struct msc_cancel *cancel;           // may be NULL
     const struct msc_step_timer *timer;        // may be NULL
 };
 
-// What one call computes. All is borrowed for it.
+// The input of one call. All pointers are borrowed for the call.
 struct msc_job {
-    struct msc_eval_trial *trials; // [n_trials] their results are filled in
+    struct msc_eval_trial *trials; // [n_trials]; the call fills in their results
     size_t n_trials;
-    size_t first_trial;            // what the sink knows the first by; the others follow
-    size_t first_batch, end_batch; // it goes through these alone
+    size_t first_trial;            // the sink's index of the first trial; the others follow
+    size_t first_batch, end_batch; // batches first_batch … end_batch - 1
     const struct msc_sink *sink;
     unsigned flags;       // MSC_EVAL_…
-    bool is_last_attempt; // `end` is called for trials out of memory, too; else they come once more
-    // Asked before each window: how many batches it takes at most, 1 at least. It may change how
-    // much the cache holds.
+    bool is_last_attempt; // `end` is called even for trials out of memory; otherwise they are
+                          // retried
+    // Called before each window: returns how many batches it takes at most, at least 1. It may
+    // change how much the cache holds.
     size_t (*window)(void *payload, size_t n_trials);
     void *payload;
 };
 
-// Finds groups of batches by their plans. *out is owned by the caller.
+// Groups the batches by their plans. *out is owned by the caller.
 enum msc_status msc_schedule_create(struct msc_schedule **out,
                                     const struct msc_schedule_options *options);
 void msc_schedule_destroy(struct msc_schedule *s); // accepts NULL
 
-// Evaluates the trials over the job's batches. MSC_OK also when trials failed one by one: their status
-// tells. MSC_E_CANCELLED when stopped and MSC_E_LOST when the device was lost: `end` was called for
-// those that were over; MSC_E_NOMEM where there was none to plan a window with: no `end` was called.
-// Memory of the schedule's own is kept from call to call.
+// Evaluates the trials over the job's batches. Returns MSC_OK even if single trials failed: their
+// status says so. MSC_E_CANCELLED: stopped, and MSC_E_LOST: the device was lost; `end` was called
+// only for finished trials. MSC_E_NOMEM: no memory to plan a window; `end` was not called. The
+// schedule keeps its own memory from call to call.
 enum msc_status msc_schedule_run(struct msc_schedule *s, const struct msc_job *job);
 
-// As in msc_evaluator_stats.
+// See msc_evaluator_stats.
 struct msc_schedule_stats {
     uint64_t steps_run, steps_reused;
     double macs_run, macs_asked;

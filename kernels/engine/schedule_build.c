@@ -14,7 +14,7 @@ static enum msc_status schedule_build_add_node(struct msc_schedule *s, struct ms
     return MSC_OK;
 }
 
-// `user` reads `id`: it keeps the entry, and waits for it unless it is there already.
+// `user` reads `id`: it pins the entry, and waits for it if it is not there yet.
 static enum msc_status add_use(struct msc_schedule *s, int32_t id, int32_t user) {
     struct msc_node *node = &s->nodes[id];
     node->n_users++;
@@ -41,7 +41,7 @@ static const struct msc_step *step_of(const struct msc_scheduled_plan *p,
     return expr->kind == MSC_EXPR_STEP ? &p->plan->steps[expr->index] : NULL;
 }
 
-// Gives an expression a node that holds its cached entry at once; *found: there is one.
+// If an expression is cached, gives it a node that holds the cached entry and sets *found.
 static enum msc_status find_cached(struct msc_schedule *s, int32_t plan, int32_t id, int32_t batch,
                                    bool *found) {
     struct msc_scheduled_plan *p = &s->plans[plan];
@@ -64,7 +64,7 @@ static enum msc_status find_cached(struct msc_schedule *s, int32_t plan, int32_t
     return MSC_OK;
 }
 
-// Makes the node of an expression whose inputs have nodes already.
+// Makes the node of an expression whose inputs already have nodes.
 static enum msc_status make_node(struct msc_schedule *s, int32_t plan, int32_t id, int32_t batch) {
     struct msc_scheduled_plan *p = &s->plans[plan];
     const struct msc_expr *expr = &p->numbering.exprs[id];
@@ -118,8 +118,9 @@ static enum msc_status push_inputs(struct msc_schedule *s, const struct msc_sche
     return MSC_OK;
 }
 
-// Makes nodes for an expression and all it needs, depth first, stopping at what has a node already
-// or is in the cache. One on the stack whose inputs were pushed above it stands as its complement.
+// Makes nodes for an expression and everything it needs, depth first. Stops at expressions that
+// have nodes or are cached. An expression whose inputs have been pushed is kept on the stack as its
+// complement (~id).
 static enum msc_status need_expr(struct msc_schedule *s, int32_t plan, int32_t expr,
                                  int32_t batch) {
     const struct msc_scheduled_plan *p = &s->plans[plan];
@@ -164,8 +165,8 @@ static enum msc_status build_trial(struct msc_schedule *s, int32_t plan, size_t 
     return MSC_OK;
 }
 
-// May the step make this user itself? Noise is added to what is stored, and steps do not look where
-// channels lie.
+// Can the step compute this user (a quantisation) itself? Not with noise, which is added to stored
+// values, nor by channel, because steps do not know where channels are.
 static bool can_fuse(const struct msc_schedule *s, const struct msc_node *user) {
     const struct msc_expr *expr = user->expr == MSC_NO_ID ? NULL : msc_schedule__expr(s, user);
     return expr && expr->kind == MSC_EXPR_QUANTIZE && expr->noise_seed == 0 &&
@@ -179,7 +180,7 @@ static void fuse_users(struct msc_schedule *s, struct msc_node *node) {
     }
     const struct msc_expr *expr = msc_schedule__expr(s, node);
     const struct msc_step *step = step_of(&s->plans[node->plan], expr);
-    // What moves integers gives these alone.
+    // A step that moves integers gives only integers.
     if (!step || expr->edit || step->n_outputs != 1 || !def->quantizes(s->options.backend, step)) {
         return;
     }
@@ -213,7 +214,7 @@ static enum msc_status prepare_window(struct msc_schedule *s) {
     return MSC_OK;
 }
 
-// Lets go of what the nodes of a build that failed have pinned.
+// Releases the cache entries that a failed build has pinned.
 static void abandon_window(struct msc_schedule *s) {
     for (size_t i = 0; i < s->n_nodes; i++) {
         struct msc_node *node = &s->nodes[i];
@@ -239,7 +240,7 @@ static enum msc_status build_plan(struct msc_schedule *s, int32_t plan) {
             progress->macs_asked += p->macs_asked;
             s->stats.macs_asked += p->macs_asked;
             uint64_t asked = (uint64_t)p->n_steps_asked, run = s->stats.steps_run - steps_before;
-            // Some are run for several quantisations.
+            // Some steps run once per quantisation.
             s->stats.steps_reused += asked > run ? asked - run : 0;
         }
     }
@@ -259,7 +260,7 @@ enum msc_status msc_schedule__build(struct msc_schedule *s) {
         abandon_window(s);
         return status;
     }
-    // From here on the readers' pins alone hold what was found in the cache.
+    // From here on, cached entries are pinned only by their readers.
     for (size_t i = 0; i < s->n_nodes; i++) {
         fuse_users(s, &s->nodes[i]);
         if (s->nodes[i].entry) {

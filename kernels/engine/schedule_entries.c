@@ -2,11 +2,11 @@
 
 #include "base/alloc.h"
 
-// From so many trials on, what one of them has for itself is not kept: that just this one is what
-// the next call starts from is not likely enough.
+// From this many trials on, results that only one trial uses are not kept: it is unlikely that the
+// next call builds on just this trial.
 enum { MANY_TRIALS = 8 };
 
-// The bytes of a value, under a quantisation or (NULL) as it is.
+// The size of a value: under a quantisation, or unquantised (NULL).
 static size_t value_bytes(const struct msc_plan *plan, int32_t value,
                           const struct msc_quant *quant) {
     const struct msc_value *v = &plan->values[value];
@@ -33,7 +33,7 @@ static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *n
     size_t few[4];
     size_t *sizes = few;
     int32_t n = 1;
-    if (expr->kind == MSC_EXPR_WEIGHTS) { // the backend allocates what is in it
+    if (expr->kind == MSC_EXPR_WEIGHTS) { // the backend allocates packed weights
         return msc_cache_add(&node->entry, s->options.cache, key, 0, NULL);
     }
     if (expr->kind == MSC_EXPR_STEP) {
@@ -56,7 +56,7 @@ static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *n
     return status;
 }
 
-// An input has been read: its entry may go when this was the last reader.
+// An input has been read: releases its entry if this was the last reader.
 static void release_input(struct msc_schedule *s, struct msc_node *input) {
     if (!input->entry) {
         return;
@@ -65,7 +65,7 @@ static void release_input(struct msc_schedule *s, struct msc_node *input) {
         msc_cache_unpin(s->options.cache, input->entry);
         return;
     }
-    // Entries of weights may be another plan's, too.
+    // Another plan may also use an entry of weights.
     if (msc_schedule__is_fresh(s) && msc_schedule__expr(s, input)->kind != MSC_EXPR_WEIGHTS) {
         msc_cache_discard(s->options.cache, input->entry);
     } else {
@@ -105,8 +105,8 @@ void msc_schedule__discard_entries(struct msc_schedule *s, struct msc_node *node
     }
 }
 
-// What a few trials have in common with many that follow (a search begins with its baselines) may
-// be asked for in other quantised variants: it is kept as it is, too, while there is memory for it.
+// A search begins with a few baselines, whose values later trials read in other quantised variants.
+// So the unquantised value is kept too, while there is memory for it.
 static bool keeps_unread(const struct msc_schedule *s) {
     return !msc_schedule__is_fresh(s) && s->job.n_trials < MANY_TRIALS &&
            msc_cache_has_room(s->options.cache);

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "kernels/engine/remainder.h"
 
-// A target's value, still at the backend's address; without data where there is none.
+// A target's value, still at the backend's address; without data if there is none.
 static struct msc_view target_view(const struct msc_schedule *s, const struct msc_node *node,
                                    int32_t target) {
     const struct msc_scheduled_plan *p = &s->plans[node->plan];
@@ -15,15 +15,15 @@ static struct msc_view target_view(const struct msc_schedule *s, const struct ms
 
 // ---- Host memory ------------------------------------------------------------------------------
 
-// Buffers that are not in use are kept until the schedule goes: fresh memory costs more than what is
-// done with it.
+// Unused buffers are kept until the schedule is destroyed: fresh memory costs more than the work on
+// it.
 struct msc_host_buffer {
     struct msc_host_buffer *next;
     size_t n_bytes;
     char *data;
 };
 
-// NULL, or smaller than asked for: memory is short.
+// Returns NULL or a smaller buffer if memory is short.
 static struct msc_host_buffer *take_buffer(struct msc_schedule *s, size_t n_bytes) {
     pthread_mutex_lock(&s->lock);
     struct msc_host_buffer *b = s->host_buffers;
@@ -56,17 +56,17 @@ void msc_schedule__finish_feeding(struct msc_schedule *s) {
 
 // ---- Values -----------------------------------------------------------------------------------
 
-// The values of a group are in host memory together; a larger one is a group of its own.
+// Values of a group share one block of host memory; a value larger than this is a group by itself.
 #define GROUP_BYTES ((size_t)32 << 20)
 #define HOST_ALIGNMENT 64
 
 struct feed {
     struct msc_schedule *s;
     struct msc_arena arena;
-    struct msc_view *values; // of all targets of all nodes, one node after the other
+    struct msc_view *values; // of all targets of all nodes, node by node
     struct msc_host_buffer *buffer;
-    size_t n_used; // bytes of it
-    // What is to be copied in one go.
+    size_t n_used; // bytes in use
+    // Arguments of the next download_all.
     void **hosts;
     const void **memories;
     size_t *n_bytes;
@@ -85,7 +85,7 @@ static size_t float_bytes(const struct msc_view *v) {
     return (size_t)msc_view_n_elements(v) * sizeof(float);
 }
 
-// The host memory that values ask for: a copy, and floats in place of integers.
+// The host memory needed for values: copies, and floats to replace integers.
 static size_t feed_room(const struct feed *f, const struct msc_view values[], int32_t n) {
     size_t n_bytes = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -123,7 +123,7 @@ static enum msc_status feed_list(struct feed *f, const int32_t ids[], int32_t n)
     return MSC_OK;
 }
 
-// How many of the nodes are a group; *n_values of theirs, in *n_bytes.
+// How many of the nodes form a group. They have *n_values values, of *n_bytes.
 static int32_t feed_group(const struct feed *f, const struct msc_view values[], const int32_t ids[],
                           int32_t n, int32_t *n_values, size_t *n_bytes) {
     int32_t n_group = 0;
@@ -153,7 +153,7 @@ static enum msc_status download_copies(const struct feed *f) {
     return MSC_OK;
 }
 
-// From a backend whose memory is not the host's.
+// Downloads values from a backend whose memory is not the host's.
 static enum msc_status download_values(struct feed *f, struct msc_view values[], int32_t n) {
     f->n = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -168,7 +168,7 @@ static enum msc_status download_values(struct feed *f, struct msc_view values[],
     return f->n > 0 ? download_copies(f) : MSC_OK;
 }
 
-// Sinks know float32 alone.
+// Sinks read only float32.
 static void dequantize_values(struct feed *f, struct msc_view values[], int32_t n) {
     for (int32_t i = 0; i < n; i++) {
         struct msc_view *v = &values[i];
@@ -228,7 +228,7 @@ static enum msc_status feed_node(const struct feed *f, int32_t id, const struct 
     return is_slot ? feed_slot(f->s, node, values) : feed_live_out(f->s, node, values);
 }
 
-// Nodes whose values are in host memory together. *n_given of them, until one fails.
+// Feeds nodes whose values are in host memory. *n_given is how many succeeded before one failed.
 static enum msc_status give_group(struct feed *f, const int32_t ids[], int32_t n,
                                   struct msc_view values[], int32_t n_values, int32_t *n_given) {
     enum msc_status status = bring_to_host(f, values, n_values);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-// Elements moved by one part in 2^22, up where a bit is set, down where not.
+// Moves each element by one part in 2^22: up if its bit is set, otherwise down.
 MSC_SIMD static void perturb_block(float x[], int64_t n, uint64_t bits) {
     const float step = 1.0f / (1 << 22);
     for (int64_t i = 0; i < n; i++) {
@@ -22,13 +22,13 @@ static void perturb_elements(float x[], int64_t n, struct msc_rng *rng) {
     }
 }
 
-// The expression's hash takes in the seed and all that its value comes from, so that no two tensors
-// move alike, and none differently in other company.
+// The expression's hash includes the seed and everything that its value depends on. So different
+// tensors get different noise, and a tensor's noise does not depend on what else is evaluated.
 static void seed_noise(struct msc_rng *rng, const struct msc_expr *expr, int32_t batch) {
     msc_rng_seed(rng, expr->hash.low, expr->hash.high + (uint64_t)batch);
 }
 
-// Elements from `first` on as float32: what comes in may be integers of another quantisation.
+// Reads elements from `first` on as float32; the input may hold integers of another quantisation.
 static void read_elements(float out[], const struct msc_view *in, const void *data, int64_t first,
                           int64_t n) {
     const char *from = (const char *)data + (size_t)first * msc_dtype_bytes(in->dtype);
@@ -45,8 +45,8 @@ static void make_float(struct msc_view *v, void *data) {
     v->quant = NULL;
 }
 
-// Memory of the host: piece by piece, so that the float32 copy, perturbed where there is a generator,
-// stays in the cache.
+// For host memory: works piece by piece, so that the float32 copy stays in the processor's cache.
+// With a generator, the copy is perturbed.
 static enum msc_status quantize_pieces(struct msc_backend *b, struct msc_rng *rng,
                                        struct msc_view in, struct msc_view out,
                                        const struct msc_quant *edit, int thread) {
@@ -55,7 +55,7 @@ static enum msc_status quantize_pieces(struct msc_backend *b, struct msc_rng *rn
     char *to = out.data;
     float *piece = msc_alloc_aligned(NOISE_PIECE * sizeof(piece[0]));
     enum msc_status status =
-        piece ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for quantising once more");
+        piece ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory while quantising");
     make_float(&in, piece);
     in.layout = out.layout = MSC_LAYOUT_NCHW;
     in.n_dims = out.n_dims = 1;
@@ -72,7 +72,8 @@ static enum msc_status quantize_pieces(struct msc_backend *b, struct msc_rng *rn
     return status;
 }
 
-// As a whole: memory of a device, to which the copy goes there and back, or channels.
+// For memory of a device (the copy is downloaded and uploaded), or for scales by channel: works on
+// the whole tensor.
 static enum msc_status quantize_copy(struct msc_backend *b, struct msc_rng *rng, struct msc_view in,
                                      const struct msc_view *out, const struct msc_quant *edit,
                                      int thread) {
@@ -85,7 +86,7 @@ static enum msc_status quantize_copy(struct msc_backend *b, struct msc_rng *rng,
     void *copy = def->allocate(b, n_bytes);
     enum msc_status status = MSC_OK;
     if (!stored || !host || !copy) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for quantising once more");
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory while quantising");
         goto out;
     }
     MSC_TRY_OUT(def->download(b, stored, from.data, msc_view_n_bytes(&from)));
@@ -112,7 +113,7 @@ enum msc_status msc_schedule__quantize(struct msc_schedule *s, const struct msc_
     struct msc_view in = msc_schedule__view(s, node, expr->index, msc_schedule__input(s, node, 0));
     struct msc_view out = msc_schedule__quantized_view(msc_schedule__plan(s, node), expr->index,
                                                        expr->edit, node->entry->outputs[0].data);
-    // Backends take float32 in.
+    // Backends quantise only float32.
     if (!expr->noise_seed && !in.quant) {
         return b->def->quantize(b, &in, &out, expr->edit, thread);
     }

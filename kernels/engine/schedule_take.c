@@ -11,8 +11,8 @@ static bool is_sink_of_live_out(const struct msc_schedule *s, const struct msc_n
     return node->expr == MSC_NO_ID && node->first_target < s->n_live_out;
 }
 
-// Lower ones first. What is neither a step nor feeds live-out values to the sink makes others
-// ready, or frees memory.
+// Lower ranks run first. Nodes other than steps and sinks of live-out values come before these:
+// they make others ready or free memory.
 static int64_t rank_of(const struct msc_schedule *s, const struct msc_node *node) {
     if (is_sink_of_live_out(s, node)) {
         return INT64_MAX;
@@ -24,14 +24,14 @@ static int64_t rank_of(const struct msc_schedule *s, const struct msc_node *node
                : 0;
 }
 
-// Does the backend leave the step to the host, where calls together gain nothing?
+// Does the backend leave the step to the host, where running calls together gains nothing?
 static bool is_left_to_host(const struct msc_schedule *s, const struct msc_node *node) {
     const struct msc_backend *b = s->options.backend;
     return strcmp(msc_backend_place(b, msc_schedule__step(s, node)).device, b->def->name) != 0;
 }
 
-// The ready nodes of lowest rank: several when they are one step's, or sinks. None when that is a
-// step's turn and another thread is at a step: what that one makes ready may go with these.
+// Takes the ready nodes of lowest rank: several if they belong to one step or are sinks. Takes none
+// if a step is next while another thread runs a step: nodes that this makes ready may join.
 static int32_t take_lowest(struct msc_schedule *s, int32_t ids[], int thread) {
     int64_t lowest = INT64_MAX;
     int32_t n = 0, most = most_together(s);
@@ -62,7 +62,7 @@ static int32_t take_lowest(struct msc_schedule *s, int32_t ids[], int thread) {
     return n;
 }
 
-// Weights wait until a step asks for them, or nothing else is left to do.
+// Weights wait until a step needs them or nothing else is left.
 static bool is_early_root(const struct msc_schedule *s, const struct msc_node *node) {
     return node->expr == MSC_NO_ID || msc_schedule__expr(s, node)->kind != MSC_EXPR_WEIGHTS;
 }
@@ -91,7 +91,7 @@ static int32_t take_root(struct msc_schedule *s) {
     return MSC_NO_ID;
 }
 
-// One that is ready, or a root.
+// Takes a ready node, or else a root.
 static int32_t take_any(struct msc_schedule *s, int32_t ids[]) {
     ids[0] = s->ready.n > 0 ? s->ready.items[--s->ready.n] : take_root(s);
     return ids[0] != MSC_NO_ID ? 1 : 0;

@@ -17,7 +17,7 @@ void msc_schedule__announce_trials(struct msc_schedule *s) {
     }
 }
 
-// Batches of the job that run by a plan.
+// The number of batches of the job that run by a plan.
 static int64_t count_batches(const struct msc_schedule *s, const struct msc_scheduled_plan *p) {
     int64_t n = 0;
     for (int32_t i = 0; i < p->n_batches; i++) {
@@ -27,7 +27,7 @@ static int64_t count_batches(const struct msc_schedule *s, const struct msc_sche
     return n;
 }
 
-// The sink nodes that each trial gets, over all batches of the job.
+// The number of sink nodes of each trial, over all batches of the job.
 static int64_t count_sinks(const struct msc_schedule *s) {
     int64_t n = 0;
     for (int i = 0; i < s->options.n_plans; i++) {
@@ -57,8 +57,8 @@ enum msc_status msc_schedule__begin_trials(struct msc_schedule *s) {
 
 // ---- Ending -----------------------------------------------------------------------------------
 
-// Is this sink's failure the one to tell of its trial so far? Of the lowest batch that fails it is
-// the one whose node was made first, whichever came first in time.
+// Does this sink's failure replace the trial's reported one? The report is deterministic: the
+// lowest batch that fails, and in it the node made first, whichever failed first in time.
 static bool is_told(const struct msc_schedule *s, const struct msc_node *sink) {
     const struct msc_progress *p = &s->progress[sink->trial];
     if (p->failed_batch == MSC_NO_ID || sink->batch != p->failed_batch) {
@@ -67,8 +67,8 @@ static bool is_told(const struct msc_schedule *s, const struct msc_node *sink) {
     return s->failures[sink->failure].node < p->failed_node;
 }
 
-// Trials out of memory are evaluated once more. Whose device was lost has not failed, either: who
-// opens it anew evaluates them.
+// Is the trial evaluated again, so that it has not ended yet? Trials out of memory are retried.
+// Trials whose device was lost are evaluated again after the device is reopened.
 static bool comes_again(const struct msc_schedule *s, size_t trial) {
     enum msc_status status = s->job.trials[trial].status;
     return status == MSC_E_LOST || (status == MSC_E_NOMEM && !s->job.is_last_attempt);

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-// ---- Scheduling (with the lock) ---------------------------------------------------------------
+// ---- Scheduling (the caller holds the lock) ----------------------------------------------------
 
-// The first reason is told. All threads see it before they take the next nodes.
+// Records only the first reason. All threads see it before they take their next nodes.
 static void stop_all(struct msc_schedule *s, enum msc_status status, const char *message) {
     if (s->stop == MSC_OK) {
         s->stop = status;
@@ -34,7 +34,7 @@ static void fail_node(struct msc_schedule *s, int32_t id, enum msc_status status
     }
 }
 
-// Of several failures the one whose node was made first is told, whichever came first in time.
+// Of two failures, returns the one whose node was made first, whichever failed first in time.
 static int32_t first_failure(const struct msc_schedule *s, int32_t a, int32_t b) {
     if (a == MSC_NO_ID || b == MSC_NO_ID) {
         return a == MSC_NO_ID ? b : a;
@@ -42,7 +42,7 @@ static int32_t first_failure(const struct msc_schedule *s, int32_t a, int32_t b)
     return s->failures[a].node < s->failures[b].node ? a : b;
 }
 
-// A step that waits for one thing only: if that is its weights, they are next.
+// If a step waits only for its weights, they are next.
 static void push_weights(struct msc_schedule *s, const struct msc_node *user) {
     const struct msc_expr *expr = user->expr == MSC_NO_ID ? NULL : msc_schedule__expr(s, user);
     if (!expr || expr->weights == MSC_NO_ID) {
@@ -57,7 +57,7 @@ static void push_weights(struct msc_schedule *s, const struct msc_node *user) {
 
 static void finish_computed(struct msc_schedule *s, struct msc_node *node);
 
-// Hands a finished node to those that wait for it; a failure goes on to all that depend on it.
+// Hands a finished node to the nodes that wait for it; a failure is passed on to all of them.
 static void wake_users(struct msc_schedule *s, struct msc_node *node) {
     size_t before = s->ready.n;
     for (int32_t e = node->first_edge; e != MSC_NO_ID; e = s->edges[e].next) {
@@ -76,7 +76,7 @@ static void wake_users(struct msc_schedule *s, struct msc_node *node) {
     }
 }
 
-// An expression that has its entry, or failed, and with it what is fused into it.
+// Finishes an expression that has its result or failed, and the nodes fused into it.
 static void finish_computed(struct msc_schedule *s, struct msc_node *node) {
     struct msc_entry *entry = node->entry;
     if (entry) {
@@ -85,7 +85,7 @@ static void finish_computed(struct msc_schedule *s, struct msc_node *node) {
     wake_users(s, node);
     msc_schedule__release_inputs(s, node);
     if (entry) {
-        msc_cache_unpin(s->options.cache, entry); // the pin it was made with; users hold their own
+        msc_cache_unpin(s->options.cache, entry); // the pin from its creation; users hold their own
     }
     s->n_done++;
 }
@@ -97,8 +97,9 @@ static void set_weights(struct msc_schedule *s, const struct msc_node *node, voi
                           &plan->steps[msc_schedule__expr(s, node)->index], weights, n_bytes);
 }
 
-// With the lock, which is let go meanwhile. On a device the cache gives way to what a backend needs
-// besides: temporary memory, packed weights. Memory of the host is not what a step fails for.
+// The caller holds the lock, which is released meanwhile. On a device, the cache makes room for
+// memory that the backend needs: temporary memory and packed weights. On the host, a step cannot
+// fail for memory that the cache holds.
 static enum msc_status compute_in_room(struct msc_schedule *s, const struct msc_node *node,
                                        int thread, void **weights, size_t *weights_bytes) {
     bool can_evict = !s->options.backend->def->memory_is_host;
@@ -113,7 +114,7 @@ static enum msc_status compute_in_room(struct msc_schedule *s, const struct msc_
     return status;
 }
 
-// Computes an expression taken under the lock; the lock is let go meanwhile.
+// Computes an expression taken under the lock, which is released meanwhile.
 static void compute_one(struct msc_schedule *s, int32_t id, int thread) {
     struct msc_node *node = &s->nodes[id];
     void *weights = NULL;
@@ -154,9 +155,9 @@ static enum msc_status try_together(struct msc_schedule *s, const int32_t ids[],
     return status;
 }
 
-// The same for nodes of one step. Should they fail together, each is tried alone, to see which
-// does; for want of memory once more with some of the cache given up, and then fewer at a time, from
-// then on too.
+// The same for nodes of one step. If they fail together, each runs by itself to find which of them
+// fails. If they run out of memory, they are retried once with part of the cache freed, and then in
+// smaller numbers, also in later calls.
 static void compute_together(struct msc_schedule *s, const int32_t ids[], int32_t n, int thread) {
     const struct msc_node *first = &s->nodes[ids[0]];
     int32_t *most = &s->plans[first->plan].most_together[msc_schedule__expr(s, first)->index];
@@ -191,8 +192,8 @@ static void close_sink(struct msc_schedule *s, int32_t id) {
     }
 }
 
-// Sinks that all have their values. The values of one that fails were asked for with the others':
-// those after it are asked for again.
+// Runs sinks whose values are all ready. If one fails, the values of those after it, requested
+// together with its own, are requested again.
 static void run_sinks(struct msc_schedule *s, const int32_t ids[], int32_t n) {
     while (n > 0) {
         enum msc_status status;

@@ -16,7 +16,7 @@ static const char *input_name(const struct msc_graph *g, size_t input) {
     return msc_tensor_label(msc_graph_tensor(g, msc_graph_input(g, (int32_t)input)));
 }
 
-// One graph serves all chunks: what its lengths come from must be the same in all.
+// One graph serves all chunks: inputs that determine lengths must be equal in all chunks.
 static enum msc_status check_parameter(const struct msc_graph *g, const struct msc_dataset *dataset,
                                        size_t batch, size_t input) {
     const struct msc_array *all = msc_dataset_batch(dataset, batch, input);
@@ -33,7 +33,7 @@ static enum msc_status check_parameter(const struct msc_graph *g, const struct m
     }
     return is_same ? MSC_OK
                    : MSC_FAIL(MSC_E_UNSUPPORTED,
-                              "input %s, from which parameters of joints come, %s: chunks of a "
+                              "input %s gives parameters of joints but %s: all chunks of a "
                               "sequence run by one plan",
                               input_name(g, input),
                               form == MSC_INPUT_STATE ? "is a state"
@@ -50,8 +50,8 @@ static enum msc_status describe_sequence(struct msc_unroll *u, bool is_chunked[]
         state_of[i] = state ? msc_graph_find_tensor(bound, state) : MSC_NO_ID;
         if (state && state_of[i] == MSC_NO_ID) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "dataset.state: %s is to be fed by \"%s\", which the model does not "
-                            "make; `mscgym graph MODEL` lists its tensors",
+                            "dataset.state: %s is fed by \"%s\", a tensor that the model does not "
+                            "have; `mscgym graph MODEL` lists its tensors",
                             input_name(bound, i), state);
         }
         if (is_parameter[i]) {
@@ -64,7 +64,7 @@ static enum msc_status describe_sequence(struct msc_unroll *u, bool is_chunked[]
     return MSC_OK;
 }
 
-// Joints survive binding by name.
+// Joints keep their names when bound.
 static void name_joints(struct msc_unrolled *out, const struct msc_graph *graph,
                         const struct msc_graph *bound) {
     for (int32_t i = 0; i < msc_graph_n_joints(out->graph); i++) {

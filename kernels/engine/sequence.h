@@ -6,14 +6,14 @@
 #include "data/dataset.h"
 #include "graph/passes/unroll.h"
 
-// Inputs of the first chunk of a batch, for binding; arrays [n_inputs] are owned by the caller, also
-// on failure (NULL: not made).
+// The inputs of the first chunk of a batch, for binding. The caller owns arrays [n_inputs], also on
+// failure (then some may be NULL).
 enum msc_status msc_sequence_first(struct msc_array *arrays[], const struct msc_dataset *dataset,
                                    size_t batch);
 
-// Unrolls `bound`, which was made of `graph` for that chunk; `joints` of *out are those of `graph`.
-// MSC_E_UNSUPPORTED: chunks differ in what parameters of joints come from (`is_parameter`
-// [n_inputs]). MSC_E_INVALID: a state is fed by nothing, or by what does not fit.
+// Unrolls `bound`, which was bound to that chunk of `graph`; the `joints` of *out refer to `graph`.
+// MSC_E_UNSUPPORTED: an input that parameters of joints come from (`is_parameter` [n_inputs])
+// differs between chunks. MSC_E_INVALID: nothing feeds a state, or the feeding tensor does not fit.
 enum msc_status msc_sequence_unroll(struct msc_unrolled *out, const struct msc_graph *graph,
                                     const struct msc_graph *bound,
                                     const struct msc_dataset *dataset, size_t batch,

@@ -15,7 +15,7 @@ void msc_signatures_finish(struct msc_signatures *s) {
     *s = (struct msc_signatures){.dataset = NULL};
 }
 
-// What tells a batch from others under one selection.
+// The hash by which batches differ under one set of parameter inputs.
 static struct msc_hash hash_batch(const struct msc_signatures *s, size_t batch, size_t selection) {
     struct msc_hash h = msc_hash_bytes(&selection, sizeof(selection));
     for (size_t i = 0; i < msc_dataset_n_inputs(s->dataset); i++) {

@@ -1,9 +1,9 @@
-// Which batches run by one plan: those whose inputs have the same shapes and hold the same where
-// parameters of joints come from them (a Reshape's shape). Which inputs these are only binding
-// tells, so they are noted with each plan; they are the same for nearly all.
+// Finds batches that can share a plan: their inputs have the same shapes, and the inputs that
+// parameters of joints come from (a Reshape's shape) have the same values. Only binding shows which
+// inputs these are, so they are stored with each plan; nearly all plans have the same.
 //
 //     struct msc_signatures s = {.dataset = dataset};
-//     int32_t plan = msc_signatures_find(&s, batch);            // MSC_NO_ID: it takes one of its own
+//     int32_t plan = msc_signatures_find(&s, batch);            // MSC_NO_ID: it needs a new plan
 //     MSC_TRY(msc_signatures_add(&s, batch, plan, is_parameter));
 //     msc_signatures_finish(&s);
 #ifndef MSC_KERNELS_ENGINE_SIGNATURES_H
@@ -19,7 +19,7 @@ struct msc_signature {
 
 struct msc_signatures {
     const struct msc_dataset *dataset; // borrowed
-    // Inputs that parameters come from, one row for each selection that some plan has.
+    // Inputs that parameters come from: one row per different set.
     bool **selections; // [n_selections][n_inputs]
     size_t n_selections, selections_capacity;
     struct msc_signature *items;
@@ -28,9 +28,9 @@ struct msc_signatures {
 };
 
 void msc_signatures_finish(struct msc_signatures *s);
-// The plan that was added for a batch with this one's signature, or MSC_NO_ID.
+// The plan that was added for a batch of the same signature, or MSC_NO_ID.
 int32_t msc_signatures_find(const struct msc_signatures *s, size_t batch);
-// Of a batch that is not found. `is_parameter` [n_inputs] is copied.
+// Adds the plan of a batch that was not found. `is_parameter` [n_inputs] is copied.
 enum msc_status msc_signatures_add(struct msc_signatures *s, size_t batch, int32_t plan,
                                    const bool is_parameter[]);
 

@@ -1,4 +1,4 @@
-// How joints become instructions. Nobody outside of lowering/ewise*.c includes this.
+// Turns joints into instructions. Only lowering/ewise*.c includes this.
 #ifndef MSC_KERNELS_LOWERING_EWISE_BUILD_H
 #define MSC_KERNELS_LOWERING_EWISE_BUILD_H
 
@@ -9,8 +9,8 @@ struct msc_ewise_builder {
     const struct msc_plan *plan;
     const struct msc_step *step;
     const struct msc_value *out;
-    int64_t dims[MSC_MAX_DIMS]; // of the output, in the order of memory
-    int32_t first;              // joint
+    int64_t dims[MSC_MAX_DIMS]; // of the output, in memory order
+    int32_t first;              // first joint to compile
     int32_t *results;           // [n_joints] reference to each joint's output
     int32_t max_operands, max_instrs;
 };
@@ -18,13 +18,13 @@ struct msc_ewise_builder {
 // A reference to operand `position` of a joint.
 enum msc_status msc_ewise__operand(struct msc_ewise_builder *b, const struct msc_step_joint *j,
                                    int position, int32_t *ref);
-// A reference to elements in NCHW that broadcast to the output. Borrowed, or the program's.
+// A reference to NCHW elements that broadcast to the output. Borrowed, or copied into the program.
 enum msc_status msc_ewise__add_constant(struct msc_ewise_builder *b, const float *elements,
                                         int n_dims, const int64_t dims[], int32_t *ref);
-// Returns a reference to the result. y is -1 for one operand.
+// Adds an instruction and returns a reference to its result. y is -1 for one operand.
 int32_t msc_ewise__emit(struct msc_ewise_builder *b, enum msc_ewise_op op, int32_t x, int32_t y,
                         float p0, float p1);
-// Emits at most n_operands + 3 instructions and adds at most n_operands + 1 operands.
+// Adds at most n_operands + 3 instructions and n_operands + 1 operands.
 enum msc_status msc_ewise__emit_joint(struct msc_ewise_builder *b, const struct msc_step_joint *j,
                                       int32_t *result);
 

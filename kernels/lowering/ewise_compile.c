@@ -4,19 +4,19 @@
 #include <assert.h>
 #include <string.h>
 
-// Every code is given: where one is missing, there are fewer rows. One that is given twice is an
-// error of msc_ewise_n_operands.
+// Codes must be complete: if one is missing, the number of rows is too small. A duplicate code
+// fails to compile in msc_ewise_n_operands.
 #define EWISE(code, name, operands, expression) +1
 #define EWISE_LOOP(code, name, operands, loop, expression) +1
 #define EWISE_SUMS(code, name, operands, loop) +1
 _Static_assert(0
 #include "kernels/lowering/ewise.def"
                    == MSC_EWISE_OP_COUNT,
-               "ewise.def: a code is missing, or the last row has not the greatest");
+               "ewise.def: a code is missing, or the last row does not have the highest");
 
 // ---- Operands ---------------------------------------------------------------------------------
 
-// Strides of an operand along the output's dims in the order of memory; 0 where it is broadcast.
+// The strides of an operand along the output's dims in memory order; 0 if it is broadcast.
 static void broadcast_strides(const struct msc_ewise_builder *b, int64_t strides[MSC_MAX_DIMS],
                               int n_dims, const int64_t dims[], enum msc_layout layout) {
     int64_t own[MSC_MAX_DIMS];
@@ -45,8 +45,8 @@ static int32_t add_operand(struct msc_ewise_builder *b, const struct msc_ewise_o
     return e->n_operands++;
 }
 
-// A constant in the output's order of memory, without the axes it is broadcast along; as it is when
-// it lies so already.
+// Copies a constant in the output's memory order, without the axes along which it is broadcast. A
+// constant in that order is used as it is.
 static enum msc_status ewise_compile_arrange(struct msc_ewise_builder *b,
                                              struct msc_ewise_operand *o) {
     int64_t dense[MSC_MAX_DIMS] = {0};
@@ -171,11 +171,12 @@ static void join_dims(struct msc_ewise *e) {
 
 // ---- Registers --------------------------------------------------------------------------------
 
-// Gives each value a register until its last use; the last value is the output.
+// Gives each value a register until its last use; the last value is written to the output.
 static enum msc_status allocate_registers(struct msc_ewise *e) {
     size_t n = (size_t)e->n_instrs;
     int32_t *last_use = msc_arena_array(&e->arena, n, sizeof(int32_t));
-    int32_t *free_at = msc_arena_array(&e->arena, n, sizeof(int32_t)); // of each register
+    int32_t *free_at = msc_arena_array(&e->arena, n, sizeof(int32_t)); // per register: when it is
+                                                                       // free again
     e->registers = msc_arena_array(&e->arena, n, sizeof(int32_t));
     if (!last_use || !free_at || !e->registers) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an element-wise program");
@@ -209,7 +210,7 @@ static int32_t add_anchor(struct msc_ewise_builder *b) {
     return add_operand(b, &o);
 }
 
-// One number for each channel, or one for all.
+// An operand with one number per channel, or one for all.
 static int32_t add_channels(struct msc_ewise_builder *b, enum msc_ewise_source source,
                             const float *memory, const struct msc_ewise_options *options) {
     struct msc_ewise_operand o = {.source = source, .input = MSC_NO_ID, .memory = memory};
@@ -221,10 +222,10 @@ static int32_t add_channels(struct msc_ewise_builder *b, enum msc_ewise_source s
     return add_operand(b, &o);
 }
 
-// What comes before the first joint: the anchor's result, or what its sums become.
+// Emits what precedes the first joint: the anchor's result, or the scaling of its sums.
 static enum msc_status emit_start(struct msc_ewise_builder *b,
                                   const struct msc_ewise_options *options) {
-    static const float zero[1] = {-0.0f}; // adds to any number without changing it
+    static const float zero[1] = {-0.0f}; // neutral for addition: x + -0 is x for any x
     struct msc_ewise_instr finish = {
         .op = MSC_EWISE_FINISH_F32, .x = {-1, -1, -1, -1}, .p = {options->low, options->high}};
     int32_t *x = finish.x; // sum, scale, bias, offset

@@ -8,7 +8,7 @@ struct row;
 typedef enum msc_status (*emit_fn)(struct msc_ewise_builder *b, const struct msc_step_joint *j,
                                    const struct row *row, int32_t *result);
 
-// How one operator becomes instructions. Its attributes `keys` are the instruction's parameters.
+// How an operator becomes instructions. The attributes `keys` are parameters of the instruction.
 struct row {
     enum msc_op op;
     emit_fn emit;
@@ -73,7 +73,7 @@ static enum msc_status emit_gelu(struct msc_ewise_builder *b, const struct msc_s
     return MSC_OK;
 }
 
-// Two operands, or a row of them taken together from the left.
+// Combines two operands, or a list of them from left to right.
 static enum msc_status emit_binary(struct msc_ewise_builder *b, const struct msc_step_joint *j,
                                    const struct row *row, int32_t *result) {
     int32_t x, y;
@@ -89,7 +89,7 @@ static enum msc_status emit_binary(struct msc_ewise_builder *b, const struct msc
     return MSC_OK;
 }
 
-// The exponent when it is one known number, else NaN.
+// The exponent if it is a constant number, otherwise NaN.
 static float fixed_exponent(const struct msc_ewise_builder *b, const struct msc_step_joint *j) {
     if (j->operands[1].kind != MSC_OPERAND_WEIGHT) {
         return NAN;
@@ -123,7 +123,7 @@ static const float *weight_elements(const struct msc_ewise_builder *b,
     return msc_array_data(msc_graph_tensor(b->plan->graph, j->operands[position].index)->data);
 }
 
-// (x - mean) * (gamma / sqrt(var + epsilon)) + beta, as the reference kernel does it.
+// (x - mean) * (gamma / sqrt(var + epsilon)) + beta, in the order of the reference kernel.
 static enum msc_status emit_batch_norm(struct msc_ewise_builder *b, const struct msc_step_joint *j,
                                        const struct row *row, int32_t *result) {
     int64_t dims[MSC_MAX_DIMS];
@@ -203,7 +203,7 @@ bool msc_ewise_accepts(const struct msc_graph *g, const struct msc_joint *joint)
     switch (joint->op) {
     case MSC_OP_BATCH_NORM:
         return has_constant_statistics(g, joint);
-    case MSC_OP_CLIP: // limits that are computed
+    case MSC_OP_CLIP: // computed limits are not accepted
         return !msc_lowering_operand(g, joint, 1) && !msc_lowering_operand(g, joint, 2);
     default:
         return true;

@@ -1,25 +1,25 @@
 // Families of joints: what both backends plan in the same way before they compute.
 //
-// A joint belongs to a family, by its operator and by what the family takes of it; what no family
-// takes is MSC_FAMILY_REFERENCE. The family says which element-wise joints may follow in a step and
-// which layouts the step wants. How its steps are computed is a backend's own: each has a table of
-// kernels by family (kernels/cpu/cpu_families.c, kernels/vulkan/vk_families.c).
+// A joint's family follows from its operator and from what the family accepts; MSC_FAMILY_REFERENCE
+// takes all other joints. The family decides which element-wise joints may follow in a step and
+// which layouts the step uses. Each backend computes steps in its own way, by a table of kernels
+// per family (kernels/cpu/cpu_families.c, kernels/vulkan/vk_families.c).
 //
-// To add a family: 1 give it a number below, 2 write its `const struct msc_family_def` in a
-// family_<name>.c, 3 declare it in families_internal.h and name it and its operators in the tables
-// of families.c, 4 write kernels for it: kernels/cpu/cpu.h says how; a backend without any hands
-// its steps to the fallback.
+// To add a family: 1 give it a number below, 2 write its `const struct msc_family_def` in
+// family_<name>.c, 3 declare it in families_internal.h and add it and its operators to the tables
+// of families.c, 4 write kernels for it as kernels/cpu/cpu.h explains. A backend without kernels
+// for a family leaves its steps to the fallback.
 #ifndef MSC_KERNELS_LOWERING_FAMILIES_H
 #define MSC_KERNELS_LOWERING_FAMILIES_H
 
 #include "kernels/backend.h"
 
 enum msc_family {
-    MSC_FAMILY_REFERENCE, // everything else: one joint, everything NCHW
+    MSC_FAMILY_REFERENCE, // everything else: steps of one joint, all NCHW
     MSC_FAMILY_EWISE,     // element-wise chains, batch_norm
     MSC_FAMILY_CONV,      // and transposed
     MSC_FAMILY_LINEAR,
-    MSC_FAMILY_INTEGER, // both, between integers of the model's own
+    MSC_FAMILY_INTEGER, // convolutions and products of the model's own integers
     MSC_FAMILY_MATMUL,
     MSC_FAMILY_POOL,
     MSC_FAMILY_REDUCE, // and global pools
@@ -27,10 +27,10 @@ enum msc_family {
     MSC_FAMILY_LAYER_NORM,
     MSC_FAMILY_GROUP_NORM, // and over single channels
     MSC_FAMILY_RESIZE,
-    MSC_FAMILY_LINEAR_QUANT, // QuantizeLinear and its kin
-    MSC_FAMILY_RENAME,       // reshape and its kin: always an alias
-    MSC_FAMILY_PERMUTE,      // and reorders between layouts
-    MSC_FAMILY_DEPTH_SPACE,  // both ways
+    MSC_FAMILY_LINEAR_QUANT, // QuantizeLinear and similar
+    MSC_FAMILY_RENAME,       // reshape and similar: always an alias
+    MSC_FAMILY_PERMUTE,      // also reorders between layouts
+    MSC_FAMILY_DEPTH_SPACE,  // and space to depth
     MSC_FAMILY_CONCAT,
     MSC_FAMILY_SPLIT,
     MSC_FAMILY_SLICE,
@@ -39,11 +39,11 @@ enum msc_family {
 };
 
 enum msc_family msc_family_of(const struct msc_graph *g, const struct msc_joint *joint);
-// That of the step's anchor; a reorder's is MSC_FAMILY_PERMUTE.
+// The family of the step's anchor; MSC_FAMILY_PERMUTE for a reorder.
 enum msc_family msc_family_of_step(const struct msc_graph *g, const struct msc_step *step);
 const char *msc_family_name(enum msc_family family); // as msc_placement.kernel
 
-// What backends give as msc_backend_def.fuses and .layouts; `b` is not looked at.
+// Implement msc_backend_def.fuses and .layouts for all backends; `b` is not used.
 bool msc_family_fuses(const struct msc_backend *b, const struct msc_graph *g,
                       const struct msc_joint *anchor, const struct msc_joint *joint);
 void msc_family_layouts(const struct msc_backend *b, const struct msc_graph *g,

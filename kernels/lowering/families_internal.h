@@ -1,4 +1,4 @@
-// What a family of joints is; nobody but families.c and family_*.c includes this.
+// The definition of a family of joints. Only families.c and family_*.c include this.
 #ifndef MSC_KERNELS_LOWERING_FAMILIES_INTERNAL_H
 #define MSC_KERNELS_LOWERING_FAMILIES_INTERNAL_H
 
@@ -9,8 +9,8 @@ struct msc_family_def {
     const char *name;
     // Can a step be anchored at this joint?
     bool (*accepts)(const struct msc_graph *g, const struct msc_joint *joint);
-    bool has_followers; // element-wise joints behind the anchor
-    // As msc_backend_def.layouts; everything is NCHW beforehand. Optional: default it stays so.
+    bool has_followers; // element-wise joints may follow the anchor
+    // Optional: see msc_backend_def.layouts. All layouts are NCHW when it is called.
     void (*layouts)(const struct msc_graph *g, const struct msc_step *step,
                     const enum msc_layout coming[], struct msc_step_layouts *out);
 };
@@ -35,7 +35,7 @@ extern const struct msc_family_def msc_family__split;
 extern const struct msc_family_def msc_family__slice;
 extern const struct msc_family_def msc_family__pad;
 
-// Those of convolutions: NHWC.
+// The layouts of convolutions: NHWC.
 void msc_family__conv_layouts(const struct msc_graph *g, const struct msc_step *step,
                               const enum msc_layout coming[], struct msc_step_layouts *out);
 

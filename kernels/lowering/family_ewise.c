@@ -1,8 +1,8 @@
-// Steps of element-wise joints alone.
+// Steps of only element-wise joints.
 #include "kernels/lowering/ewise.h"
 #include "kernels/lowering/families_internal.h"
 
-// Channels last if any input of the output's shape comes so.
+// Channels last if any input of the output's shape comes in that layout.
 static void family_ewise_layouts(const struct msc_graph *g, const struct msc_step *step,
                                  const enum msc_layout coming[], struct msc_step_layouts *out) {
     const struct msc_tensor *y = msc_lowering_output(g, step->joints[step->n_joints - 1].joint);

@@ -1,4 +1,4 @@
-// Convolutions and matrix products between integers that models quantise themselves, with constant
+// Convolutions and matrix products on integers that models quantise themselves, with constant
 // weights and one scale and zero point for all activations.
 #include "kernels/lowering/families_internal.h"
 #include "kernels/lowering/integer.h"
@@ -70,7 +70,7 @@ static bool family_integer_is_byte(enum msc_dtype dtype) {
     return dtype == MSC_DTYPE_U8 || dtype == MSC_DTYPE_I8;
 }
 
-// A list of n numbers of this type, or of one for all. Absent ones are.
+// Is the operand absent, or a list of n numbers of this type, or one number for all?
 static bool is_list(const struct msc_graph *g, const struct msc_joint *joint, int place,
                     enum msc_dtype dtype, int64_t n) {
     const struct msc_array *a = msc_integer_constant(g, joint, place);
@@ -81,7 +81,7 @@ static bool is_list(const struct msc_graph *g, const struct msc_joint *joint, in
            (msc_array_n_elements(a) == 1 || msc_array_n_elements(a) == n);
 }
 
-// What weights less their zero points may be. False when no byte holds it.
+// The range of weights minus their zero points. False if it does not fit a byte.
 static bool family_integer_find_range(struct msc_quant *out, enum msc_dtype dtype,
                                       const struct msc_array *zeros) {
     int64_t least = msc_integer_number(zeros, 0), greatest = least;
@@ -96,7 +96,7 @@ static bool family_integer_find_range(struct msc_quant *out, enum msc_dtype dtyp
     return msc_quant_is_integer(out);
 }
 
-// Every sum, bias included, fits int32; every scale is one that weights can be given.
+// Every sum, with its bias, must fit int32, and every scale must be valid for a weight.
 static bool has_good_numbers(const struct msc_graph *g, const struct msc_joint *joint,
                              const struct msc_integer_places *p, int64_t channels) {
     const int64_t most = (int64_t)1 << 30;

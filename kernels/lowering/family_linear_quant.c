@@ -1,5 +1,5 @@
 // QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear between float32 and bytes, with
-// constant scales: one for all, or one for each position along an axis.
+// constant scales: one for all elements, or one per position along an axis.
 #include "kernels/lowering/families_internal.h"
 
 static bool family_linear_quant_is_byte(enum msc_dtype dtype) {

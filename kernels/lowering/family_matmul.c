@@ -1,4 +1,4 @@
-// Matrix products of two operands of any leading axes, one of which may be constant.
+// Matrix products of two operands with any leading axes, one of which may be constant.
 #include "kernels/lowering/families_internal.h"
 #include "kernels/lowering/gemm.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Rows and columns alone change, and every output coordinate has taps.
+// Only rows and columns may change, and every output position must have taps.
 static bool family_resize_accepts(const struct msc_graph *g, const struct msc_joint *joint) {
     const struct msc_tensor *x = msc_lowering_operand(g, joint, 0);
     const struct msc_tensor *y = msc_lowering_output(g, joint);
@@ -13,7 +13,7 @@ static bool family_resize_accepts(const struct msc_graph *g, const struct msc_jo
     int n_scales = msc_joint_attr_floats(joint, "scales", scales, MSC_MAX_DIMS);
     for (int i = 1; i < joint->n_operands; i++) {
         if (msc_lowering_operand(g, joint, i)) {
-            return false; // parameters that are computed
+            return false; // parameters are computed
         }
     }
     return msc_lowering_is_f32(g, joint) && msc_lowering_is_computed(g, joint, 0) &&

@@ -1,10 +1,11 @@
-// Convolutions, linear layers and matrix products described as products: what a backend packs and
+// Describes convolutions, linear layers and matrix products as products that a backend packs and
 // multiplies.
 //
-// "gemm" are such products in all names, convolutions among them (conv/GEMM). Of the cpu backend,
-// cpu_gemm*.c run steps whose anchor multiplies with constant weights, cpu_matmul.c those of two
-// activations, and routine*.c are the library's (oneDNN's, or plain ones) for one fixed shape; of
-// the vulkan backend, vk_conv_gemm.c and vk_matmul.c run the steps, and vk_gemm.c is the product.
+// In names, "gemm" means any such product, including convolutions (conv/GEMM). In the cpu backend,
+// cpu_gemm*.c run steps whose anchor multiplies with constant weights, cpu_matmul.c steps that
+// multiply two activations, and routine*.c hold the products of fixed shape (by oneDNN or in plain
+// C). In the vulkan backend, vk_conv_gemm.c and vk_matmul.c run the steps, and vk_gemm.c is the
+// product.
 //
 //     struct msc_gemm_spec spec;
 //     if (msc_gemm_describe(&spec, g, joint)) { ... spec.desc.out_channels ... }
@@ -21,7 +22,7 @@ enum msc_gemm_kind {
     MSC_GEMM_MATMUL, // batch products of [rows, in_channels] and [in_channels, out_channels]
 };
 
-// Activations lie in NHWC, [batch, spatial..., channels] or [rows, channels].
+// Activations are NHWC: [batch, spatial..., channels] or [rows, channels].
 struct msc_gemm_desc {
     enum msc_gemm_kind kind;
     bool is_int8; // uint8 x int8 -> int32; else float32
@@ -33,46 +34,48 @@ struct msc_gemm_desc {
                          // convolutions have [out, in / groups, ...], transposed ones
                          // [in, out / groups, ...]
     const float *bias;   // [out_channels], borrowed; NULL: none. float32 only
-    bool has_clip;       // limit the results, after the bias. float32 only
+    bool has_clip;       // apply limits to the results, after the bias. float32 only
     float low, high;
 };
 
-// What there is to know about a joint that multiplies with a constant weight: its whole batch as
-// one product.
+// A joint that multiplies with a constant weight, with its whole batch as one product.
 struct msc_gemm_spec {
     struct msc_gemm_desc desc; // float32, without bias and limits
-    int out_axis;              // of the weight: output channels
-    int channel_axis;          // of the output
-    bool is_pointwise;         // every position of the batch is computed by itself
+    int out_axis;              // axis of the weight: output channels
+    int channel_axis;          // axis of the output: channels
+    bool is_pointwise;         // each position of the batch is computed independently
 };
 
-// Of a joint of MSC_FAMILY_CONV or MSC_FAMILY_LINEAR. False when they do not take it.
+// Describes a joint of MSC_FAMILY_CONV or MSC_FAMILY_LINEAR. False if its family does not accept
+// it.
 bool msc_gemm_describe(struct msc_gemm_spec *out, const struct msc_graph *g,
                        const struct msc_joint *joint);
 bool msc_gemm_describe_conv(struct msc_gemm_spec *out, const struct msc_graph *g,
                             const struct msc_joint *joint);
 bool msc_gemm_describe_linear(struct msc_gemm_spec *out, const struct msc_graph *g,
                               const struct msc_joint *joint);
-// What a convolution's attributes and shapes say, whatever its types. False: as above.
+// Describes a convolution's attributes and shapes, whatever its types. False: as above.
 bool msc_gemm_describe_window(struct msc_gemm_spec *out, const struct msc_joint *joint,
                               const struct msc_tensor *x, const struct msc_tensor *w,
                               const struct msc_tensor *y);
 
-// Is a weight under this quantisation multiplied as integers, where the input comes as such? It has
-// one scale, or one for each output channel.
+// Can a weight under this quantisation be multiplied as integers if the input is integers? It needs
+// one scale, or one per output channel.
 bool msc_gemm_is_integer(const struct msc_quant *weight, int out_axis);
 
-// Does each output channel sum up elements of one input channel (depthwise), of which there are as
-// many as scales of this input? Then it may come under a quantisation by channel.
+// Can the input have a quantisation by channel? Each output channel must sum one input channel
+// (depthwise), and the quantisation must have a scale per channel.
 bool msc_gemm_reads_channels(const struct msc_gemm_desc *d, const struct msc_quant *input);
 
-// A product of two activations, or of one with a constant on either side, and how many products
-// there are that one routine cannot take together. False when MSC_FAMILY_MATMUL does not take it.
+// Describes a product of two activations, or of an activation and a constant on either side.
+// *n_products is how many separate products one routine needs. False if MSC_FAMILY_MATMUL does not
+// accept it.
 bool msc_gemm_describe_matmul(struct msc_gemm_desc *out, int64_t *n_products,
                               const struct msc_graph *g, const struct msc_joint *joint);
 
-// A relu or clip right behind the anchor is done together with it when nobody else reads the
-// anchor's result. Returns the first joint that is not: 2, or 1 with infinite limits.
+// If a relu or clip directly follows the anchor and nothing else reads the anchor's result, the
+// product applies its limits. Returns the first joint left to compute: 2, or 1 with infinite
+// limits.
 int32_t msc_gemm_limits(float *low, float *high, const struct msc_step *step);
 
 #endif

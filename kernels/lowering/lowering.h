@@ -1,4 +1,4 @@
-// Questions about joints and layouts that families and backends ask while planning.
+// Properties of joints and layouts that families and backends query while planning.
 #ifndef MSC_KERNELS_LOWERING_LOWERING_H
 #define MSC_KERNELS_LOWERING_LOWERING_H
 
@@ -9,20 +9,20 @@
 // it is computed or absent.
 const struct msc_array *msc_lowering_constant(const struct msc_graph *g,
                                               const struct msc_joint *joint, int position);
-// Is operand `position` there, and not constant?
+// Is operand `position` present and not constant?
 bool msc_lowering_is_computed(const struct msc_graph *g, const struct msc_joint *joint,
                               int position);
-// The tensor of operand `position`, or NULL when it is absent.
+// The tensor of operand `position`, or NULL if it is absent.
 const struct msc_tensor *msc_lowering_operand(const struct msc_graph *g,
                                               const struct msc_joint *joint, int position);
 const struct msc_tensor *msc_lowering_output(const struct msc_graph *g,
                                              const struct msc_joint *joint);
-// Are output 0 and every operand that is there float32?
+// Are output 0 and all present operands float32?
 bool msc_lowering_is_f32(const struct msc_graph *g, const struct msc_joint *joint);
 // An axis attribute counted from the front; -1 when absent or out of range.
 int msc_lowering_axis(const struct msc_joint *joint, const char *key, int n_dims);
 
-enum msc_reduction_kind { // as the shader numbers them
+enum msc_reduction_kind { // numbered as in the shader
     MSC_REDUCTION_SUM,
     MSC_REDUCTION_MAX,
     MSC_REDUCTION_MIN,
@@ -31,36 +31,37 @@ enum msc_reduction_kind { // as the shader numbers them
 // A sum, mean, maximum or minimum over axes, or a global pool.
 struct msc_reduction {
     enum msc_reduction_kind kind;
-    bool is_mean; // a sum that is divided
+    bool is_mean; // the sum is divided by the number of elements
     bool is_reduced[MSC_MAX_DIMS];
 };
 
-// Of a joint whose input has `n_dims`. False when its axes are no parameters, or not these dims'.
+// Describes the reduction of an input with `n_dims`. False if the axes are not constant or out of
+// range.
 bool msc_lowering_describe_reduction(struct msc_reduction *out, const struct msc_joint *joint,
                                      int n_dims);
 
-// Axis of the output that each axis of the input becomes, or -1.
+// The output axis of each input axis, or -1 if it is reduced.
 void msc_lowering_map_axes(int to[MSC_MAX_DIMS], int n_dims, const bool is_reduced[], int n_out);
 
 bool msc_lowering_same_shape(const struct msc_tensor *a, const struct msc_tensor *b);
 
-// Do both layouts of these dims have the same order of elements?
+// Do both layouts of these dims give the same order of elements?
 bool msc_lowering_layouts_coincide(int n_dims, const int64_t dims[]);
-// The layout to ask for when `wanted` is needed: a tensor whose layouts coincide stays as it comes,
-// one of fewer than 3 dims is NCHW.
+// The layout to request when `wanted` is preferred. A tensor whose layouts coincide keeps its own;
+// one with fewer than 3 dims is NCHW.
 enum msc_layout msc_lowering_ask_layout(const struct msc_tensor *t, enum msc_layout wanted,
                                         enum msc_layout coming);
-// Layouts of the inputs that joints first, first + 1, ... of an element-wise chain read, when the
-// step's output has `layout`.
+// Requests the input layouts of joints first, first + 1, ... of an element-wise chain, given the
+// `layout` of the step's output.
 void msc_lowering_follow_layout(const struct msc_graph *g, const struct msc_step *step,
                                 int32_t first, enum msc_layout layout,
                                 const enum msc_layout coming[], struct msc_step_layouts *out);
-// Asks for operand 0 as it comes, and for outputs of the same rank in the same layout.
+// Takes operand 0 in the layout it has, and gives outputs of the same rank that layout.
 void msc_lowering_keep_layout(const struct msc_graph *g, const struct msc_step *step,
                               const enum msc_layout coming[], struct msc_step_layouts *out);
-// Axis -> position in memory.
+// The position in memory of each axis.
 void msc_lowering_positions(int positions[MSC_MAX_DIMS], int n_dims, enum msc_layout layout);
-// Elements between neighbours along each axis.
+// The stride of each axis, in elements.
 void msc_lowering_strides(int64_t strides[MSC_MAX_DIMS], int n_dims, const int64_t dims[],
                           enum msc_layout layout);
 

@@ -1,4 +1,4 @@
-// Copies between two arrays by strides: what transposes, slices, joins and changes of layout are.
+// Strided copies between two arrays: transposes, slices, joins and changes of layout.
 //
 //     struct msc_movement m;
 //     msc_movement_init(&m, sizeof(float));
@@ -12,7 +12,7 @@
 #include "kernels/plan.h"
 
 struct msc_movement {
-    size_t bytes; // of an element
+    size_t bytes; // size of an element
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];
     int64_t in[MSC_MAX_DIMS], out[MSC_MAX_DIMS]; // strides in elements
@@ -20,27 +20,26 @@ struct msc_movement {
 };
 
 void msc_movement_init(struct msc_movement *m, size_t element_bytes);
-// Dims in the order in which the output lies in memory. An input stride may be 0 or negative.
+// Adds a dim; dims come in the output's memory order. An input stride may be 0 or negative.
 void msc_movement_add(struct msc_movement *m, int64_t length, int64_t in, int64_t out);
-// Joins dims that lie behind each other in both.
+// Joins neighbouring dims that are contiguous in both arrays.
 void msc_movement_finish(struct msc_movement *m);
-// All of that for `dims` visited in the order in which `layout` puts them; strides by axis.
+// Sets a whole movement: visits `dims` in the order of `layout`; strides are by axis.
 void msc_movement_set(struct msc_movement *m, size_t element_bytes, int n_dims,
                       const int64_t dims[], enum msc_layout layout, const int64_t in[],
                       const int64_t out[]);
-// The same of a joint that lays blocks of channels out in space, or gathers them again. False when
-// it does not say how.
+// Sets a movement from depth to space or back. False if the joint's attributes are missing.
 bool msc_movement_set_depth_space(struct msc_movement *m, const struct msc_joint *joint,
                                   const struct msc_value *x, const struct msc_value *y);
 
-// The axes of a transpose, counted from the front. False when they do not say each once.
+// The axes of a transpose, counted from the front. False unless each axis occurs once.
 bool msc_movement_read_axes(int64_t axes[MSC_MAX_DIMS], const struct msc_joint *joint, int n_dims);
-// Of an accepted transpose; of a change of layout where joint is NULL.
+// Sets the movement of an accepted transpose, or of a change of layout if joint is NULL.
 void msc_movement_set_permute(struct msc_movement *m, const struct msc_joint *joint,
                               const struct msc_value *x, const struct msc_value *y);
 
-// A part of a joined tensor that begins at `at` along `axis`, copied into it (`is_joined`) or out of
-// it. Returns the element of the whole that it begins at.
+// Sets a copy of one part of a joined tensor, into the whole (`is_joined`) or out of it. The part
+// begins at `at` along `axis`. Returns the offset in the whole, in elements.
 int64_t msc_movement_set_part(struct msc_movement *m, const struct msc_value *whole,
                               const struct msc_value *part, int axis, int64_t at, bool is_joined);
 
@@ -48,13 +47,14 @@ struct msc_slice {
     int n;
     int64_t begin[MSC_MAX_DIMS], axes[MSC_MAX_DIMS], steps[MSC_MAX_DIMS];
 };
-// False when something is computed or does not fit.
+// False if a parameter is computed or out of range.
 bool msc_movement_read_slice(struct msc_slice *s, const struct msc_joint *joint, int n_dims);
-// Of an accepted slice. Returns the element of the input that it begins at.
+// Sets the movement of an accepted slice. Returns the offset in the input, in elements.
 int64_t msc_movement_set_slice(struct msc_movement *m, const struct msc_joint *joint,
                                const struct msc_value *x, const struct msc_value *y);
 
-// Widths of all axes, begins then ends, of float32 padding with one number. False: of another kind.
+// Reads float32 padding with a constant number: the widths at the begin of all axes, then at the
+// end. False for other kinds of padding.
 bool msc_movement_read_pad(int64_t widths[2 * MSC_MAX_DIMS], float *value,
                            const struct msc_joint *joint, int n_dims);
 

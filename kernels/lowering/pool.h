@@ -12,10 +12,10 @@ struct msc_pool_axis {
 struct msc_pool {
     bool is_max;
     bool counts_padding;
-    struct msc_pool_axis axes[2]; // rows, columns; one row where there is one axis
+    struct msc_pool_axis axes[2]; // rows, columns; a single row if there is one axis
 };
 
-// False when MSC_FAMILY_POOL does not take the joint.
+// False if MSC_FAMILY_POOL does not accept the joint.
 bool msc_pool_describe(struct msc_pool *out, const struct msc_graph *g,
                        const struct msc_joint *joint);
 

@@ -1,10 +1,10 @@
-// What goes along lines of a tensor: reductions of any type, places of extremes, running sums,
-// softmax of half floats, the greatest elements.
+// Operators along lines of a tensor: reductions of any type, indices of extremes, running sums,
+// softmax of half floats, top-k.
 #include "kernels/vulkan/vk_joint.h"
 
 #include <string.h>
 
-// As in shaders/along.comp.
+// Numbered as in shaders/along.comp.
 enum kind {
     SUM,
     MEAN,
@@ -49,7 +49,7 @@ static bool find_kind(enum kind *out, enum msc_op op) {
     return false;
 }
 
-// The dims that lines run along: a list of axes for reductions, all when it is empty; else one.
+// The dims along which lines run: a list of axes for reductions (empty: all), otherwise one axis.
 static bool vk_along_read_axes(bool is_gone[MSC_MAX_DIMS], const struct msc_vk_joint_desc *d,
                                enum kind kind) {
     int n_dims = d->x[0].n_dims;
@@ -91,10 +91,10 @@ static uint32_t read_flags(const struct msc_vk_joint_desc *d) {
 struct lines {
     int n_kept, n_gone;
     int32_t numbers[MSC_MAX_DIMS][3];
-    int64_t n, count; // lines, elements of each
+    int64_t n, count; // number of lines, elements per line
 };
 
-// Where lines give one number, the output's strides are those of the dims that stay.
+// If a line gives one number, the output's strides are those of the kept dims.
 static struct lines cut_lines(const struct msc_view *x, const struct msc_view *y,
                               const bool is_gone[], bool is_one) {
     int32_t in[MSC_MAX_DIMS], out[MSC_MAX_DIMS];

@@ -9,21 +9,21 @@
 static const char loader[] = "libvulkan.so.1";
 
 enum msc_status msc_vk_api_load(struct msc_vk_api *api) {
-    // Never closed: drivers keep threads and thread-local data behind it.
+    // Never closed: threads and thread-local data of drivers outlive the last use.
     void *library = dlopen(loader, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: no loader: %s", dlerror());
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: cannot open the loader: %s", dlerror());
     }
     void *symbol = dlsym(library, "vkGetInstanceProcAddr");
     if (!symbol) {
         return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s has no vkGetInstanceProcAddr", loader);
     }
-    // ISO C knows no conversion from a pointer to data to one to a function; POSIX promises it.
+    // ISO C has no conversion from a data pointer to a function pointer; POSIX guarantees it.
     memcpy(&api->vkGetInstanceProcAddr, &symbol, sizeof(symbol));
 #define X(name)                                                                                    \
     api->name = (PFN_##name)api->vkGetInstanceProcAddr(NULL, #name);                               \
     if (!api->name) {                                                                              \
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: the loader is too old: no %s", #name);              \
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: the loader is too old: it lacks %s", #name);        \
     }
     MSC_VK_GLOBAL_LIST(X)
 #undef X
@@ -46,7 +46,7 @@ enum msc_status msc_vk_api_load_instance(struct msc_vk_api *api, VkInstance inst
 #define X(name)                                                                                    \
     api->name = (PFN_##name)api->vkGetInstanceProcAddr(instance, #name);                           \
     if (!api->name) {                                                                              \
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: the instance has no %s", #name);                    \
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: the instance lacks the function %s", #name);        \
     }
     MSC_VK_INSTANCE_LIST(X)
 #undef X
@@ -57,7 +57,7 @@ enum msc_status msc_vk_api_load_device(struct msc_vk_api *api, VkDevice device) 
 #define X(name)                                                                                    \
     api->name = (PFN_##name)api->vkGetDeviceProcAddr(device, #name);                               \
     if (!api->name) {                                                                              \
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: the device has no %s", #name);                      \
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: the device lacks the function %s", #name);          \
     }
     MSC_VK_DEVICE_LIST(X)
 #undef X

@@ -1,4 +1,5 @@
-// Vulkan's functions, found at run time: a machine without a loader still runs the program.
+// Vulkan's functions, loaded at run time, so that the program also runs on machines without a
+// loader.
 #ifndef MSC_KERNELS_VULKAN_VK_API_H
 #define MSC_KERNELS_VULKAN_VK_API_H
 
@@ -77,7 +78,7 @@
     X(vkGetSemaphoreCounterValue)                                                                  \
     X(vkQueueSubmit)
 
-// Members keep Vulkan's names: api.vkCreateBuffer(...).
+// Members have Vulkan's names: api.vkCreateBuffer(...).
 struct msc_vk_api {
     PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr;
 #define X(name) PFN_##name name;
@@ -87,7 +88,7 @@ struct msc_vk_api {
 #undef X
 };
 
-// In this order. MSC_E_DEVICE names what is missing.
+// To be called in this order. MSC_E_DEVICE: the message names what is missing.
 enum msc_status msc_vk_api_load(struct msc_vk_api *api);
 enum msc_status msc_vk_api_load_instance(struct msc_vk_api *api, VkInstance instance);
 enum msc_status msc_vk_api_load_device(struct msc_vk_api *api, VkDevice device);

@@ -1,4 +1,4 @@
-// The backend's definition: which step runs where.
+// The definition of the backend: decides where each step runs.
 #include "base/alloc.h"
 #include "kernels/lowering/families.h"
 #include "kernels/vulkan/vk_host.h"
@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-// A step's kernel: on the device, or `host`.
+// A step's kernel, on the device or on the host.
 struct prepared {
-    const struct msc_vk_family *family; // NULL: on the host
+    const struct msc_vk_family *family; // NULL: the step runs on the host
     void *kernel;
-    bool is_one_float; // the result is one float32 tensor
+    bool is_one_float; // the only output is a float32 tensor
     struct msc_vk_host_step *host;
 };
 
@@ -107,7 +107,7 @@ static enum msc_status vulkan_init(struct msc_vk_backend *b) {
     MSC_TRY(b->base.options.fallback->open(&b->host, &b->base.options));
     char shaders[MSC_HASH_TEXT_BYTES];
     msc_hash_format(shaders, hash_shaders());
-    // The fallback's own id stands for the steps that run there.
+    // The fallback's own id identifies the kernels of steps that run there.
     snprintf(
         b->numerics, sizeof(b->numerics),
         "vulkan/%d %.100s, %.200s, family %s, %s%s, shaders %.8s; %.200s", MSC_VK_KERNELS_VERSION,
@@ -120,7 +120,8 @@ static enum msc_status vulkan_init(struct msc_vk_backend *b) {
 static enum msc_status vulkan_open(struct msc_backend **out,
                                    const struct msc_backend_options *options) {
     if (options->n_threads < 1) {
-        return MSC_FAIL(MSC_E_INVALID, "vulkan: %d threads", options->n_threads);
+        return MSC_FAIL(MSC_E_INVALID, "vulkan: n_threads is %d, but must be at least 1",
+                        options->n_threads);
     }
     struct msc_vk_backend *b = msc_alloc_zero(1, sizeof(*b));
     if (!b) {
@@ -147,7 +148,7 @@ int msc_vulkan_n_messages(const struct msc_backend *b) {
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-// Are there constants that no block holds?
+// Are there constants too large for a block?
 static bool has_large_constants(const struct msc_vk_backend *b, const struct msc_plan *plan,
                                 const struct msc_step *step) {
     for (int32_t i = 0; i < step->n_joints; i++) {
@@ -249,21 +250,22 @@ static void vulkan_release_weights(struct msc_backend *base, const struct msc_st
     }
 }
 
-// Only results that are one float32 tensor have quantised variants.
+// Only a step whose only result is a float32 tensor has quantised variants.
 static bool vulkan_quantizes(const struct msc_backend *base, const struct msc_step *step) {
     const struct prepared *p = step->kernel;
     (void)base;
     return p->family && p->is_one_float;
 }
 
-// Calls as their family takes them: quantised variants that it does not write are left out, and their results
-// have memory; inputs that come as integers are floats where it reads nothing else.
+// Calls in the form that their family supports. Quantised variants that it does not write are
+// removed, and their results get memory. Inputs that it cannot read as integers are converted to
+// floats.
 struct run {
     int n;
     int32_t n_inputs;
     struct msc_call calls[MSC_VK_MAX_CALLS];
-    struct msc_view *inputs;      // [n][n_inputs]; NULL: as they come
-    struct msc_vk_block **floats; // [n_inputs][n], of those
+    struct msc_view *inputs;      // [n][n_inputs]; NULL: unchanged
+    struct msc_vk_block **floats; // [n_inputs][n], converted inputs
     struct msc_view outputs[MSC_VK_MAX_CALLS];
     struct msc_vk_block *made[MSC_VK_MAX_CALLS];
 };
@@ -288,7 +290,7 @@ static enum msc_status prepare_calls(struct run *r, const struct prepared *p,
     return MSC_OK;
 }
 
-// Must input k of any call be made floats, as the family does not read it as it comes?
+// Must input k of any call be converted to floats because the family cannot read it as it comes?
 static bool is_float_input(const struct run *r, const struct prepared *p, int32_t k) {
     for (int i = 0; i < r->n; i++) {
         const struct msc_quant *q = r->calls[i].inputs[k].quant;
@@ -346,7 +348,7 @@ static void vulkan_finish_floats(struct run *r, struct msc_vk_backend *b) {
     msc_free(r->inputs);
 }
 
-// The variants that were left out.
+// Makes the variants that the family did not write.
 static enum msc_status make_quantized(struct run *r, struct msc_vk_backend *b,
                                       const struct msc_call calls[]) {
     const struct msc_vk_block *results[MSC_VK_MAX_CALLS];

@@ -1,6 +1,5 @@
-// The driver's compiled pipelines on disk. A file is used only when its header says that it was
-// written by this schema for this very device and driver, and its bytes are whole; anything else
-// is as good as no file.
+// The driver's compiled pipelines on disk. A file is used only if its header matches this schema,
+// device and driver, and its bytes are complete. Any other file is ignored.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"
@@ -20,7 +19,7 @@ struct header {
     uint8_t cache_uuid[VK_UUID_SIZE];
     uint8_t driver_uuid[VK_UUID_SIZE];
     uint64_t n_bytes;
-    struct msc_hash hash; // of what follows
+    struct msc_hash hash; // of the bytes that follow
 };
 
 static struct header header_of(const struct msc_vk *vk, const void *data, size_t n_bytes) {
@@ -45,7 +44,7 @@ static char *path_of(const struct msc_vk *vk, struct msc_arena *arena) {
     return name ? msc_path_join(arena, vk->cache_folder, name) : NULL;
 }
 
-// The driver's part of the file, or *n_bytes 0.
+// The driver's part of the file; *n_bytes is 0 if the file cannot be used.
 static const void *vk_cache_check(const struct msc_vk *vk, const char *file, size_t file_bytes,
                                   size_t *n_bytes) {
     struct header found;
@@ -109,7 +108,8 @@ static void vk_cache_save(struct msc_vk *vk) {
         if (data && path &&
             vk->api.vkGetPipelineCacheData(vk->device, vk->cache, &n_bytes, data) == VK_SUCCESS &&
             write_file(vk, path, data, n_bytes) != MSC_OK) {
-            msc_log(vk->log, MSC_LOG_WARNING, "vulkan: pipeline cache: %s", msc_status_message());
+            msc_log(vk->log, MSC_LOG_WARNING, "vulkan: the pipeline cache was not written: %s",
+                    msc_status_message());
         }
     }
     msc_arena_finish(&arena);

@@ -1,10 +1,10 @@
-// Activations with a scale for each channel: to bytes and back, by the shader of models' own
-// quantisation.
+// Activations with one scale per channel: converts them to bytes and back, with the shader for
+// QuantizeLinear.
 #include "kernels/vulkan/vk_joint.h"
 
 #include "base/alloc.h"
 
-enum { TO_BYTES, TO_FLOATS }; // as shaders/linear_quant.comp counts
+enum { TO_BYTES, TO_FLOATS }; // numbered as in shaders/linear_quant.comp
 
 struct push {
     uint32_t n, per_lane, channels, inner, unused[2];
@@ -44,7 +44,7 @@ static enum msc_status run_shader(struct msc_vk_backend *b, uint32_t which, enum
     return msc_vk_dispatch(b->vk, &d);
 }
 
-// One way or the other between a view and a block.
+// Converts a view into a block, in the direction of `which`.
 static enum msc_status convert(struct msc_vk_backend *b, uint32_t which, const struct msc_view *in,
                                const struct msc_vk_block *out, enum msc_dtype bytes,
                                const struct msc_quant *q) {
@@ -68,8 +68,7 @@ out:
     return status;
 }
 
-// For devices that the shader is not for, as it needs integers of 64 bits, and for what is stored as
-// float32.
+// For devices without 64-bit integers, which the shader needs, and for variants stored as float32.
 static enum msc_status convert_on_host(struct msc_vk_backend *b, const struct msc_view *in,
                                        const struct msc_view *out, const struct msc_quant *q) {
     size_t n_in = msc_view_n_bytes(in), n_out = msc_view_n_bytes(out);
@@ -78,7 +77,7 @@ static enum msc_status convert_on_host(struct msc_vk_backend *b, const struct ms
     int64_t outer, inner;
     enum msc_status status = MSC_OK;
     if (!from || !to) {
-        status = MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for channels on the host");
+        status = MSC_FAIL(MSC_E_NOMEM, "vulkan: no host memory to quantise channels");
         goto out;
     }
     MSC_TRY_OUT(msc_quant_place(&outer, &inner, in, q));

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// How often, in dispatches, the host looks whether the device has run out of work.
+// The host checks once per this many dispatches whether the device has run out of work.
 #define LOOK_EVERY 8
 
 // ---- Life cycle -------------------------------------------------------------------------------
@@ -50,7 +50,8 @@ static enum msc_status create_timeline(struct msc_vk *vk) {
                         "a semaphore");
 }
 
-// Timestamps around every dispatch, where MSC_VULKAN_TIME=1 asks for them and the device has them.
+// Sets up timestamps around every dispatch, if MSC_VULKAN_TIME=1 is set and the device supports
+// them.
 static enum msc_status create_timings(struct msc_vk *vk) {
     const char *value = getenv("MSC_VULKAN_TIME");
     if (value && strcmp(value, "1") == 0 && vk->properties.limits.timestampComputeAndGraphics) {
@@ -136,15 +137,15 @@ void msc_vk_touch(struct msc_vk *vk, struct msc_vk_batch *b, const struct msc_vk
     vk->n_ranges += n;
 }
 
-// ---- Losing -----------------------------------------------------------------------------------
+// ---- Lost batches -----------------------------------------------------------------------------
 
-// Who recorded commands was told that they will run, and others have taken their results for granted
-// since. So once some will not, nothing that the device holds can be trusted.
+// Recording has reported success, and later commands use the results of recorded ones. So if some
+// cannot run, nothing on the device can be trusted.
 static enum msc_status check_lost(const struct msc_vk *vk) {
     if (vk->lost == VK_SUCCESS || vk->lost == VK_ERROR_DEVICE_LOST) {
         return msc_vk_check(vk->lost, "a batch");
     }
-    return MSC_FAIL(MSC_E_LOST, "vulkan: the device did not take a batch of commands (VkResult %d)",
+    return MSC_FAIL(MSC_E_LOST, "vulkan: the device refused a batch of commands (VkResult %d)",
                     (int)vk->lost);
 }
 
@@ -153,7 +154,7 @@ static enum msc_status lose(struct msc_vk *vk, VkResult result) {
     return check_lost(vk);
 }
 
-// Of a call that asks about batches; it may be asked again where memory was short.
+// Checks the result of a query about batches; it may be repeated if memory was short.
 static enum msc_status check_batch(struct msc_vk *vk, VkResult result) {
     return result == VK_ERROR_DEVICE_LOST ? lose(vk, result) : msc_vk_check(result, "a batch");
 }
@@ -175,7 +176,7 @@ bool msc_vk_is_idle(struct msc_vk *vk) {
            n_done == vk->n_submitted;
 }
 
-// Adds a batch's timestamps, which are there, to the shaders'.
+// Adds the timestamps of a finished batch to the shaders' times.
 static enum msc_status read_times(struct msc_vk *vk, struct msc_vk_batch *b) {
     uint64_t ticks[MSC_VK_BATCH_DISPATCHES + 1];
     if (!b->is_timed) {
@@ -228,7 +229,7 @@ enum msc_status msc_vk_begin(struct msc_vk *vk, struct msc_vk_batch **out) {
         vk->api.vkCmdResetQueryPool(b->commands, b->queries, 0, MSC_VK_BATCH_DISPATCHES + 1);
     }
     vk_commands_stamp(vk, b, 0);
-    // What an earlier batch wrote is seen by this one.
+    // This batch must see the writes of earlier batches.
     put_barrier(vk, b);
     return MSC_OK;
 }
@@ -248,7 +249,7 @@ static VkResult submit_batch(struct msc_vk *vk, struct msc_vk_batch *b) {
     VkResult result = vk->api.vkQueueSubmit(vk->queue, 1, &info, VK_NULL_HANDLE);
     bool is_short =
         result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    // The batches before it hold what it lacks until they are done.
+    // If memory was short, earlier batches release theirs when they are done.
     if (is_short && wait_until(vk, vk->n_submitted) == VK_SUCCESS) {
         result = vk->api.vkQueueSubmit(vk->queue, 1, &info, VK_NULL_HANDLE);
     }
@@ -300,7 +301,7 @@ enum msc_status msc_vk_flush(struct msc_vk *vk) {
     return MSC_OK;
 }
 
-// A device that has nothing to do is given what there is; one that is busy can wait for more.
+// Submits the batch if the device is idle, or if the batch is full.
 enum msc_status msc_vk_count_dispatch(struct msc_vk *vk, struct msc_vk_batch *b,
                                       enum msc_vk_shader shader) {
     uint64_t n_done;

@@ -1,6 +1,7 @@
-// What a shader asks of a device's floats (SPV_KHR_float_controls, in SPIR-V since 1.4). Without it a
-// driver may take denormals for zero, and no number for NaN or infinite: x < 0 ? 0 : x is then 0 for
-// NaN. Shaders are compiled without; before a device is given one, what the device offers is added.
+// Requests float behaviour of a device (SPV_KHR_float_controls, in SPIR-V since 1.4). Without it, a
+// driver may flush denormals to zero and assume that no number is NaN or infinite: x < 0 ? 0 : x is
+// then 0 for NaN. Shaders are compiled without it; before a shader is passed to a device, the modes
+// that the device supports are added.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"
@@ -10,7 +11,7 @@
 enum { OP_ENTRY_POINT = 15, OP_EXECUTION_MODE = 16, OP_CAPABILITY = 17 };
 enum { HEADER_WORDS = 5, CAPABILITY_WORDS = 2, MODE_WORDS = 4, FLOAT_BITS = 32 };
 
-// By the bits of enum msc_vk_control.
+// Indexed by the bits of enum msc_vk_control.
 static const struct {
     uint32_t capability, mode;
 } rows[] = {
@@ -35,7 +36,8 @@ static uint32_t first_word(int n_words, uint32_t op) {
     return (uint32_t)n_words << 16 | op;
 }
 
-// Where execution modes may stand: behind the entry point, of which a shader of ours has one.
+// Finds where execution modes may be inserted: after the entry point, of which our shaders have
+// one.
 static size_t find_modes(const uint32_t words[], size_t n, uint32_t *entry) {
     size_t i = HEADER_WORDS;
     while (i < n && (words[i] & 0xffffu) != OP_ENTRY_POINT && words[i] >> 16 > 0) {

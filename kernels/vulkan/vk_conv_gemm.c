@@ -1,17 +1,17 @@
-// Convolutions and linear layers: activations times a constant weight. A call goes one of these
-// ways:
+// Convolutions and linear layers: activations times a constant weight. A call is computed in one of
+// these ways:
 //
 //     float   float32 throughout, also under wide or float edits
-//     value   the same, the input being stored bytes
-//     integer over integers that are floats: exact while every sum stays below 2^24
-//     int     over bytes as such, sums as int32: where a device is fast at it, and in place of digits
-//     digits  where sums are too large for integer and the shaders have no int: the input in digits,
-//             whose products are added up as int32 (kernels/lowering/digits.h)
+//     value   the same, with an input of stored bytes
+//     integer products of integers stored as floats: exact while every sum stays below 2^24
+//     int     products of bytes with int32 sums: if the device is fast at it, and instead of digits
+//     digits  if sums are too large for `integer` and there is no shader for `int`: the input is
+//             split into digits, whose products are added as int32 (kernels/lowering/digits.h)
 //
-// The last three give the same integers; a bias that is rounded to their steps is added to these
-// (kernels/backend.h). All but digits are one dispatch, with the bias, the limits and the quantised
-// variants; two where the shader reads no bytes, since floats are made of these first. What else is
-// joined to the step is another. Calls that go the same way share dispatches.
+// The last three give the same integers; a bias that is rounded to their step is added to them
+// (kernels/backend.h). All except digits take one dispatch, with the bias, the limits and the
+// quantised variants; two if the shader cannot read bytes and these are first converted to floats.
+// Other joints of the step take one more dispatch. Calls computed in the same way share dispatches.
 #include "kernels/vulkan/vk_conv_gemm.h"
 
 #include "base/alloc.h"
@@ -61,10 +61,10 @@ static enum msc_status vk_conv_gemm_prepare(void **out, struct msc_vk_backend *b
     if (!k) {
         return MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", step->joints[0].joint->name);
     }
-    enum msc_status status =
-        msc_gemm_describe(&k->spec, plan->graph, step->joints[0].joint)
-            ? vk_conv_gemm_init(k, b, plan, step)
-            : MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", step->joints[0].joint->name);
+    enum msc_status status = msc_gemm_describe(&k->spec, plan->graph, step->joints[0].joint)
+                                 ? vk_conv_gemm_init(k, b, plan, step)
+                                 : MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader computes it",
+                                            step->joints[0].joint->name);
     if (status != MSC_OK) {
         vk_conv_gemm_release(k, b);
         return status;
@@ -83,29 +83,29 @@ enum way {
     BY_DIGITS,
 };
 
-// How one call goes; calls with equal jobs, but for the pack, go together.
+// How a call is computed; calls with equal jobs (apart from the pack) run together.
 struct job {
     enum way way;
-    bool by_channel; // the input has a scale for each: BY_VALUE or BY_INTEGER
+    bool by_channel; // the input has a scale per channel: BY_VALUE or BY_INTEGER
     struct msc_digits digits;
     enum msc_vk_bias bias;
     const struct msc_vk_pack *pack;
 };
 
-// Integers times integers, x = q - zero point by w. MSC_OK with BY_VALUE where sums may not fit.
+// Chooses the way for integers x = q - zero point times integers w. Leaves BY_VALUE if sums may not
+// fit.
 //
-// With L the largest |x| and R the largest sum of |w| over a channel, every sum of some of the
-// products lies within L * R, in whatever order they are added.
-//     L * R < 2^24       floats hold it: BY_INTEGER, and BY_DIGITS with the L of each digit
-//     L * R < 2^31       int32 holds it: BY_INT, and BY_DIGITS all digits together. What it holds in
-//                        the end may wrap around on the way, as sums of q itself may, from which
-//                        zero point * sum of w is taken.
-//     L * R + B < 2^31   ... with a bias added whose integers are of size B at most
+// Let L be the largest |x| and R the largest sum of |w| over a channel. Every partial sum of
+// products is within L * R, in whatever order they are added.
+//     L * R < 2^24       fits float32: BY_INTEGER; with the L of each digit, BY_DIGITS
+//     L * R < 2^31       fits int32: BY_INT; for all digits together, BY_DIGITS. Intermediate sums
+//                        may wrap around, as sums of q do before zero point * sum of w is subtracted
+//     L * R + B < 2^31   also fits with an integer bias of magnitude up to B
 //
-// msc_digits_cut and msc_digits_sums_fit say which, for this backend as for cpu.
+// msc_digits_cut and msc_digits_sums_fit decide, as in the cpu backend.
 static enum msc_status choose_integer(struct job *job, struct msc_vk_backend *b,
                                       struct msc_vk_variant *v, const struct msc_quant *in) {
-    // In bytes, what lies outside of an image is the zero point, which must then be one of them.
+    // Padding of stored bytes is the zero point, so the zero point must be a valid byte.
     bool is_byte = in->zero_points[0] >= in->low && in->zero_points[0] <= in->high;
     int32_t largest = msc_digits_largest(in);
     MSC_TRY(msc_vk_get_pack(&job->pack, b, v, is_byte ? v->integers : MSC_VK_AS_INTEGERS));
@@ -127,7 +127,7 @@ static enum msc_status choose_integer(struct job *job, struct msc_vk_backend *b,
     return MSC_OK;
 }
 
-// The same by channel: in one pass of floats, or none.
+// The same for a scale per channel: BY_INTEGER in one pass, or BY_VALUE.
 static enum msc_status choose_by_channel(struct job *job, struct msc_vk_backend *b,
                                          struct msc_vk_variant *v, const struct msc_quant *in) {
     MSC_TRY(msc_vk_get_pack(&job->pack, b, v, MSC_VK_AS_INTEGERS));
@@ -159,26 +159,27 @@ static bool go_together(const struct job *a, const struct job *b) {
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// Calls that go the same way.
+// The calls computed in the same way.
 struct run {
     const struct msc_vk_conv_gemm *k;
     struct msc_vk_backend *b;
-    struct job job; // but for the pack
+    struct job job; // without the pack
     int n;
     struct msc_call calls[MSC_VK_MAX_CALLS];
     const struct msc_vk_pack *packs[MSC_VK_MAX_CALLS];
-    struct msc_vk_block *floats[MSC_VK_MAX_CALLS]; // the input of shaders that do not read bytes
-    struct msc_vk_block *made[MSC_VK_MAX_CALLS];   // results of calls that want only variants
+    struct msc_vk_block *floats[MSC_VK_MAX_CALLS]; // the input as floats, for shaders that cannot
+                                                   // read bytes
+    struct msc_vk_block *made[MSC_VK_MAX_CALLS];   // results of calls that only want variants
     struct msc_vk_block *sums[MSC_VK_MAX_CALLS];
-    struct msc_vk_block *tails[MSC_VK_MAX_CALLS]; // of jobs by channel that are over integers
-    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the output's blocks, or those made
+    struct msc_vk_block *tails[MSC_VK_MAX_CALLS];         // of integer jobs by channel
+    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the outputs' blocks, or those in `made`
 };
 
 static uint64_t n_outputs(const struct run *r) {
     return (uint64_t)msc_view_n_elements(&r->calls[0].outputs[0]);
 }
 
-// Bytes of the input as floats, for shaders that read nothing else.
+// Converts the input's bytes to floats, for shaders that cannot read bytes.
 static enum msc_status vk_conv_gemm_expand(struct run *r, const struct msc_vk_bytes bytes[]) {
     const struct msc_view *first = &r->calls[0].inputs[r->k->input];
     uint64_t n = (uint64_t)msc_view_n_elements(first);
@@ -208,7 +209,8 @@ static struct msc_vk_bytes bytes_of(const struct run *r, const struct msc_view *
     return msc_vk_bytes_digit(in, d->shift * digit, msc_digits_mask(d, digit));
 }
 
-// One product; all there is but for digits. `ends` says whether what follows it is the output.
+// Computes one product: for all ways except digits, the only one. `ends` says whether its result is
+// the output.
 static enum msc_status vk_conv_gemm_multiply(struct run *r, int digit, bool ends) {
     const struct msc_vk_conv_gemm *k = r->k;
     struct msc_vk_gemm_call gemm[MSC_VK_MAX_CALLS];
@@ -244,7 +246,7 @@ static enum msc_status vk_conv_gemm_multiply(struct run *r, int digit, bool ends
     return msc_vk_gemm_run(k->gemm, r->b, expands ? MSC_VK_UNIT_FLOATS : unit, gemm, r->n);
 }
 
-// In several digits: sums as int32.
+// Computes the product digit by digit, with int32 sums.
 static enum msc_status run_digits(struct run *r) {
     const struct msc_vk_conv_gemm *k = r->k;
     struct msc_vk_summing items[MSC_VK_MAX_CALLS];

@@ -1,4 +1,5 @@
-// Convolutions and linear layers: what vk_conv_gemm.c (running) and vk_pack.c (weights) share.
+// Convolutions and linear layers: shared by vk_conv_gemm.c, which runs them, and vk_pack.c, which
+// packs weights.
 #ifndef MSC_KERNELS_VULKAN_VK_CONV_GEMM_H
 #define MSC_KERNELS_VULKAN_VK_CONV_GEMM_H
 
@@ -13,13 +14,13 @@ struct msc_vk_conv_gemm {
     struct msc_vk_gemm_desc desc; // its window is spec.desc
     const struct msc_array *weight;
     const struct msc_array *bias;   // may be NULL
-    int32_t weight_slot, bias_slot; // whose edits they have; MSC_NO_ID: none
+    int32_t weight_slot, bias_slot; // slots of their edits; MSC_NO_ID: none
     struct msc_vk_gemm *gemm;
     bool has_limits;
-    struct msc_vk_program *epilogues[2]; // behind the anchor, behind the anchor and its limits
+    struct msc_vk_program *epilogues[2]; // after the anchor; after the anchor and its limits
 };
 
-// What a weight is packed as.
+// The form in which a weight is packed.
 enum msc_vk_pack_kind {
     MSC_VK_AS_FLOATS,
     MSC_VK_AS_INTEGERS, // q - z as floats
@@ -29,28 +30,28 @@ enum msc_vk_pack_kind {
 
 struct msc_vk_pack {
     struct msc_vk_block *weight;
-    struct msc_vk_block *tail; // as msc_vk_gemm_call has it
-    int64_t largest;           // over channels, of sum |q - z|; 0 for floats
+    struct msc_vk_block *tail; // see msc_vk_gemm_call
+    int64_t largest;           // maximum over channels of sum |q - z|; 0 for floats
 };
 
 // Weights and bias under edits.
 struct msc_vk_variant {
     const struct msc_vk_conv_gemm *kernel;
-    struct msc_array *elements; // of the weight, before it is quantised
+    struct msc_array *elements; // the weight before quantisation
     struct msc_quant quant;     // a copy; bits is 0 for the float weights
     struct msc_bias bias;
     bool is_integer, fits_bytes;
-    enum msc_vk_pack_kind integers; // how the weight was packed first, if it is integer
+    enum msc_vk_pack_kind integers;              // form in which an integer weight was packed first
     struct msc_vk_pack packs[MSC_VK_PACK_KINDS]; // made when first needed
 };
 
 enum msc_status msc_vk_get_pack(const struct msc_vk_pack **out, struct msc_vk_backend *b,
                                 struct msc_vk_variant *v, enum msc_vk_pack_kind kind);
-// The tail of a pack with the scales of an input by channel multiplied in, freed by the caller.
+// The tail of a pack, with the scales of an input by channel multiplied in. The caller frees it.
 enum msc_status msc_vk_tail_by_channel(struct msc_vk_block **out, struct msc_vk_backend *b,
                                        const struct msc_vk_variant *v,
                                        const struct msc_quant *input);
-// These two are the families' functions.
+// The next two are the families' functions.
 enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
                                          const struct msc_edit *const edits[], void **out,
                                          size_t *n_bytes);

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-// Staging of downloads: one buffer for each that is under way at a time.
+// Size of a staging buffer for downloads; each download in progress has one.
 #define RETURNED_BYTES ((uint64_t)32 << 20)
 
 struct msc_vk_returned {
@@ -21,7 +21,7 @@ static struct msc_vk_range range_of(const struct msc_vk_block *block, bool is_wr
 
 // ---- To the device ----------------------------------------------------------------------------
 
-// One piece through the batch's staging buffer.
+// Uploads one piece through the batch's staging buffer.
 static enum msc_status upload_piece(struct msc_vk *vk, const struct msc_vk_block *to,
                                     uint64_t offset, const char *from, uint64_t n_bytes) {
     struct msc_vk_batch *b;
@@ -105,14 +105,14 @@ void msc_vk_returned_finish(struct msc_vk *vk) {
     vk->n_returned = 0;
 }
 
-// Where a list of copies stands.
+// A position in a list of copies.
 struct place {
     size_t copy;
-    uint64_t at; // bytes of it that are done
+    uint64_t at; // bytes of this copy that are done
 };
 
-// Goes through the copies from `p` on as far as the staging buffer reaches: records them, or, once
-// they are done, takes them out of it.
+// Handles the copies from `p` on that fit the staging buffer: records them, or, once they are done,
+// copies them out of the buffer.
 static enum msc_status vk_copy_pass(struct msc_vk *vk, struct place *p,
                                     struct msc_vk_arena *through, const struct msc_vk_copy copies[],
                                     size_t n, bool is_recording) {

@@ -1,4 +1,4 @@
-// Instances and devices: which there are, which one is taken, how kernels are tuned to it.
+// Instances and devices: lists them, opens one, and chooses the tuning of kernels for it.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"
@@ -13,15 +13,15 @@
 
 // ---- Tuning -----------------------------------------------------------------------------------
 
-// The first row that fits a device; vendor 0 is any. Numbers for GPUs follow common practice, those
-// of software drivers were measured on lavapipe.
+// The first row that matches the device is used; vendor 0 is any. Numbers for GPUs follow common
+// practice; numbers for software drivers were measured on lavapipe.
 static const struct {
     uint32_t vendor;
     bool is_software;
     struct msc_vk_tuning tuning;
 } rows[] = {
-    // llvmpipe leaves an invocation's loops after 65,535 turns of all of them. A GPU that takes
-    // seconds for one is taken for hung by its driver; the host is quicker long before that.
+    // llvmpipe ends an invocation's loops after 65,535 turns in total. A driver resets a GPU that
+    // takes seconds for one invocation; long before that, the host is faster.
     {0, true, {true, 64, 64, 4, MSC_VK_SMALL_TILES, 60000}},
     {0x10de, false, {false, 256, 4, 64, MSC_VK_ALL_TILES, 1 << 24}}, // NVIDIA
     {0, false, {false, 128, 4, 64, MSC_VK_MEDIUM_TILES, 1 << 24}},
@@ -53,7 +53,7 @@ enum msc_status msc_vk_check(VkResult result, const char *what) {
     case VK_ERROR_OUT_OF_POOL_MEMORY:
         return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for %s", what);
     case VK_ERROR_DEVICE_LOST:
-        return MSC_FAIL(MSC_E_LOST, "vulkan: the device was lost (at %s)", what);
+        return MSC_FAIL(MSC_E_LOST, "vulkan: the device was lost while handling %s", what);
     default:
         return MSC_FAIL(MSC_E_DEVICE, "vulkan: %s failed with VkResult %d", what, (int)result);
     }
@@ -89,7 +89,8 @@ static enum msc_status check_layer(const struct msc_vk_api *api) {
             return MSC_OK;
         }
     }
-    return MSC_FAIL(MSC_E_DEVICE, "vulkan: MSC_VULKAN_VALIDATE=1, but there is no %s", layer);
+    return MSC_FAIL(MSC_E_DEVICE, "vulkan: MSC_VULKAN_VALIDATE=1 needs the layer %s: install it",
+                    layer);
 }
 
 static enum msc_status create_instance(struct msc_vk_api *api, VkInstance *out, bool validates) {
@@ -100,7 +101,7 @@ static enum msc_status create_instance(struct msc_vk_api *api, VkInstance *out, 
     uint32_t version = 0;
     MSC_TRY(msc_vk_check(api->vkEnumerateInstanceVersion(&version), "the version"));
     if (version < VK_API_VERSION_1_2) {
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: the loader has version %u.%u, expected 1.2",
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: the loader has version %u.%u, expected 1.2 or later",
                         VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
     }
     VkValidationFeaturesEXT features = {.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
@@ -121,7 +122,7 @@ static enum msc_status create_instance(struct msc_vk_api *api, VkInstance *out, 
     }
     VkResult result = api->vkCreateInstance(&info, NULL, out);
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: no driver");
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: no driver found: install one for the device");
     }
     MSC_TRY(msc_vk_check(result, "an instance"));
     return msc_vk_api_load_instance(api, *out);
@@ -134,7 +135,9 @@ static enum msc_status vk_device_listen(struct msc_vk *vk) {
     vk->destroy_messenger = (PFN_vkDestroyDebugUtilsMessengerEXT)vk->api.vkGetInstanceProcAddr(
         vk->instance, "vkDestroyDebugUtilsMessengerEXT");
     if (!create || !vk->destroy_messenger) {
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: no debug messages to validate with");
+        return MSC_FAIL(
+            MSC_E_DEVICE,
+            "vulkan: MSC_VULKAN_VALIDATE=1 needs VK_EXT_debug_utils, which the loader lacks");
     }
     VkDebugUtilsMessengerCreateInfoEXT info = {
         .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
@@ -186,7 +189,7 @@ static bool has_extension(const struct msc_vk_api *api, VkPhysicalDevice device,
     return is_there;
 }
 
-// By which others name it.
+// Sets the UUID and PCI address, by which other tools name the device.
 static void describe_place(const struct msc_vk_api *api, VkPhysicalDevice device,
                            struct msc_vulkan_device *out) {
     VkPhysicalDevicePCIBusInfoPropertiesEXT bus = {
@@ -272,7 +275,7 @@ int msc_vulkan_first_gpu(void) {
     return -1;
 }
 
-// Bytes of an arena: large, so that what the calls of one dispatch bind lies in the same one.
+// The size of arenas: large, so that the blocks of one dispatch are usually in the same arena.
 static uint64_t choose_arena_bytes(const struct msc_vk *vk) {
     const VkPhysicalDeviceMemoryProperties *m = &vk->memory_properties;
     uint64_t heap = 0;
@@ -286,7 +289,7 @@ static uint64_t choose_arena_bytes(const struct msc_vk *vk) {
     return bytes < range ? bytes / MSC_VK_BLOCK_ALIGNMENT * MSC_VK_BLOCK_ALIGNMENT : range;
 }
 
-// Shaders index with 31 bits, and family U reads any block as texels of one float.
+// Shaders index with 31 bits, and family U reads blocks as texels of one float.
 static void limit_blocks(struct msc_vk *vk) {
     const VkPhysicalDeviceLimits *l = &vk->properties.limits;
     uint64_t texels = (uint64_t)l->maxTexelBufferElements * sizeof(float);
@@ -300,7 +303,7 @@ static void limit_blocks(struct msc_vk *vk) {
     vk->arena_bytes = choose_arena_bytes(vk);
 }
 
-// For tests, MSC_VULKAN_GROUPS is how many workgroups there may be along an axis.
+// For tests: MSC_VULKAN_GROUPS limits the number of workgroups along an axis.
 static void limit_groups(VkPhysicalDeviceLimits *l) {
     const char *wish = getenv("MSC_VULKAN_GROUPS");
     unsigned long most = wish ? strtoul(wish, NULL, 10) : 0;
@@ -315,7 +318,7 @@ static enum msc_status choose_device(struct msc_vk *vk, int index) {
     char lack[MSC_VK_LACK_BYTES];
     int n = (int)vk_device_enumerate(&vk->api, vk->instance, physical);
     if (index < 0 || index >= n) {
-        return MSC_FAIL(MSC_E_DEVICE, "vulkan: no device %d, there %s %d", index,
+        return MSC_FAIL(MSC_E_DEVICE, "vulkan: no device %d: there %s %d, counted from 0", index,
                         n == 1 ? "is" : "are", n);
     }
     vk->physical = physical[index];

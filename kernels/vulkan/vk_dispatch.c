@@ -1,4 +1,4 @@
-// Dispatches: what differs between their calls, what they bind and touch.
+// Records dispatches: the rows of their calls, the blocks that they bind and access.
 #include "kernels/vulkan/vk_batch.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@ void msc_vk_dispatch_init(struct msc_vk_dispatch *d, const struct msc_vk_pipelin
     d->work = 0;
 }
 
-// Calls of a dispatch whose blocks lie in the same arenas, by their numbers.
+// The calls of a dispatch, by index, whose blocks are in the same arenas.
 struct part {
     const struct msc_vk_dispatch *d;
     int n;
@@ -40,8 +40,8 @@ static bool are_together(const struct msc_vk_dispatch *d, int a, int b) {
     return true;
 }
 
-// The range of what all calls of a part bind at one place. Shaders are given all of it, so it
-// counts as touched; texel views are of a whole arena.
+// The range that covers what all calls of a part bind at one binding. Shaders can access all of it,
+// so all of it counts as accessed; texel views cover a whole arena.
 static struct msc_vk_range vk_dispatch_hull(const struct part *p, int binding) {
     const struct msc_vk_dispatch *d = p->d;
     const struct msc_vk_block *first = d->calls[p->calls[0]].blocks[binding];
@@ -64,7 +64,7 @@ static struct msc_vk_range vk_dispatch_hull(const struct part *p, int binding) {
 
 // ---- Rows -------------------------------------------------------------------------------------
 
-// Operations of one call, about.
+// Approximate operations of one call.
 static double work_of(const struct msc_vk_dispatch *d) {
     double invocations =
         (double)d->groups[0] * d->groups[1] * d->groups[2] * d->pipeline->constants[0];
@@ -75,7 +75,8 @@ static uint64_t row_bytes(const struct msc_vk_dispatch *d) {
     return (uint64_t)(d->n_bindings + d->n_row) * sizeof(uint32_t);
 }
 
-// For each binding where the call's block begins, in what is read at once; then its parameters.
+// Writes for each binding the offset of the call's block, in units of what is read, and then the
+// parameters.
 static void write_rows(const struct part *p, uint32_t *rows) {
     const struct msc_vk_dispatch *d = p->d;
     for (int i = 0; i < p->n; i++) {
@@ -89,7 +90,8 @@ static void write_rows(const struct part *p, uint32_t *rows) {
     }
 }
 
-// Room for the rows and the work of a part in the batch that is recorded, or in the next.
+// Ensures that the batch has room for the rows and the work of a part; otherwise begins the next
+// batch.
 static enum msc_status take_room(struct msc_vk *vk, struct msc_vk_batch **b, uint64_t n_bytes,
                                  double work) {
     MSC_TRY(msc_vk_begin(vk, b));
@@ -168,14 +170,15 @@ static enum msc_status vk_dispatch_record(struct msc_vk *vk, struct part *p) {
 static enum msc_status check_groups(const struct msc_vk *vk, const struct msc_vk_dispatch *d) {
     for (int i = 0; i < 3; i++) {
         if (d->groups[i] > vk->properties.limits.maxComputeWorkGroupCount[i]) {
-            return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: %u workgroups along axis %d, at most %u",
+            return MSC_FAIL(MSC_E_UNSUPPORTED,
+                            "vulkan: %u workgroups along axis %d; the device allows %u",
                             d->groups[i], i, vk->properties.limits.maxComputeWorkGroupCount[i]);
         }
     }
     return MSC_OK;
 }
 
-// How many calls one dispatch can have.
+// The most calls in one dispatch.
 static uint32_t most_calls(const struct msc_vk *vk, const struct msc_vk_dispatch *d) {
     uint32_t most = vk->properties.limits.maxComputeWorkGroupCount[2] / d->groups[2];
     double n_fit = vk->batch_work / work_of(d);

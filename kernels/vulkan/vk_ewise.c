@@ -1,11 +1,11 @@
-// Element-wise programs on the device: handed to one shader by specialisation.
+// Element-wise programs on the device: given to one shader by specialisation.
 #include "base/alloc.h"
 #include "kernels/lowering/ewise.h"
 #include "kernels/vulkan/vk_kernels.h"
 
 #include <string.h>
 
-// As in shaders/ewise.comp.
+// See shaders/ewise.comp.
 enum {
     MAX_OPERANDS = 8,
     MAX_REGISTERS = 23,
@@ -51,7 +51,7 @@ static enum mode mode_of(const struct msc_ewise *e, const struct msc_ewise_opera
                                                                                      : BY_STRIDES;
 }
 
-// Elements of a constant that are read.
+// The number of elements of a constant that are read.
 static uint64_t constant_size(const struct msc_ewise *e, const struct msc_ewise_operand *o) {
     int64_t last = 0;
     for (int d = 0; d < e->n_dims; d++) {
@@ -80,7 +80,7 @@ static bool has_power(const struct msc_ewise *e) {
     return false;
 }
 
-// Places of the shader: operands, registers from 8 on, the output.
+// The shader's places: operands, registers from 8 on, the output.
 static uint32_t place_of(const struct msc_ewise *e, int32_t ref) {
     int32_t place = msc_ewise_place(e, ref);
     if (place < e->n_operands) {
@@ -125,7 +125,8 @@ static enum msc_status vk_ewise_init(struct msc_vk_program *p, struct msc_vk *vk
                                      const struct msc_ewise *e) {
     uint32_t constants[MSC_VK_EWISE_CONSTANTS];
     if (!is_supported(e)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: an element-wise program of %d instructions",
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "vulkan: no shader for an element-wise program of %d instructions",
                         (int)e->n_instrs);
     }
     p->n_operands = e->n_operands;
@@ -181,7 +182,7 @@ void msc_vk_program_destroy(struct msc_vk_program *p, struct msc_vk_backend *b) 
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// `made` is what became of an input that comes as integers, or NULL.
+// `made` is the input converted from integers to floats, or NULL.
 static const struct msc_vk_block *operand_block(const struct operand *o,
                                                 const struct msc_call *call,
                                                 const struct msc_vk_block *anchor,
@@ -212,7 +213,7 @@ static void vk_ewise_fill_call(struct msc_vk_call *c, const struct msc_vk_progra
     c->blocks[2 + MAX_OPERANDS] = call->n_quantized > 0 ? &c->quantized : y;
 }
 
-// Inputs that come as integers as floats.
+// Integer inputs converted to floats.
 struct made {
     struct msc_vk_block *blocks[MAX_OPERANDS][MSC_VK_MAX_CALLS];
 };
@@ -271,7 +272,7 @@ out:
     return status;
 }
 
-// ---- Steps of element-wise joints alone -------------------------------------------------------
+// ---- Steps of only element-wise joints --------------------------------------------------------
 
 static enum msc_status vk_ewise_prepare(void **kernel, struct msc_vk_backend *b,
                                         const struct msc_plan *plan, const struct msc_step *step) {
@@ -279,7 +280,7 @@ static enum msc_status vk_ewise_prepare(void **kernel, struct msc_vk_backend *b,
     struct msc_vk_program *p;
     MSC_TRY(msc_vk_program_create(&p, b, plan, step, &options));
     if (!p) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "an empty element-wise program");
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: no shader for an empty element-wise program");
     }
     *kernel = p;
     return MSC_OK;

@@ -1,8 +1,8 @@
-// Which shaders compute a step.
+// The shaders that compute a step.
 #include "kernels/lowering/families.h"
 #include "kernels/vulkan/vk_joint.h"
 
-// Those of a family of joints (kernels/lowering/families.h).
+// By family of joints (kernels/lowering/families.h).
 static const struct msc_vk_family *const by_family[MSC_FAMILY_COUNT] = {
     [MSC_FAMILY_CONV] = &msc_vk_conv,
     [MSC_FAMILY_LINEAR] = &msc_vk_linear,
@@ -21,7 +21,7 @@ static const struct msc_vk_family *const by_family[MSC_FAMILY_COUNT] = {
     [MSC_FAMILY_DEPTH_SPACE] = &msc_vk_depth_space,
 };
 
-// Those of an operator, where its family has none, the reference family among them.
+// By operator, if its family has none; the reference family has none.
 static const struct msc_vk_family *const by_op[MSC_OP_COUNT] = {
     [MSC_OP_RNN] = &msc_vk_recurrent,
     [MSC_OP_GRU] = &msc_vk_recurrent,

@@ -1,4 +1,4 @@
-// What a device must have, what it may have, and the logical device with just that.
+// Required and optional features of a device, and the logical device with exactly these.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"
@@ -24,9 +24,9 @@ enum msc_status msc_vk_find_extension(bool *found, const struct msc_vk *vk, cons
     return MSC_OK;
 }
 
-// Products of bytes by an instruction, where the device says that it is fast. For tests,
-// MSC_VULKAN_DOT is 1 to take it even if it is slow, 0 to do without integer sums where floats will
-// do for any input, or "emulate" for integer sums without the instruction.
+// Uses the instruction for products of bytes if the device reports that it is fast. For tests,
+// MSC_VULKAN_DOT overrides this: 1 uses it even if it is slow; 0 avoids integer sums if floats are
+// exact for any input; "emulate" uses integer sums without the instruction.
 static enum msc_status find_dot(struct msc_vk *vk) {
     const char *wish = getenv("MSC_VULKAN_DOT");
     bool is_there;
@@ -49,7 +49,7 @@ static enum msc_status find_dot(struct msc_vk *vk) {
     return MSC_OK;
 }
 
-// How many processors there are, each of which is busy with a workgroup or two: NVIDIA's devices say.
+// The number of multiprocessors, each of which runs a workgroup or two. NVIDIA's drivers report it.
 static enum msc_status find_slots(struct msc_vk *vk) {
     bool is_there;
     MSC_TRY(msc_vk_find_extension(&is_there, vk, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME));
@@ -64,7 +64,7 @@ static enum msc_status find_slots(struct msc_vk *vk) {
     return MSC_OK;
 }
 
-// A queue family that computes, or -1.
+// The index of a queue family with compute support, or -1.
 static int find_queue_family(const struct msc_vk_api *api, VkPhysicalDevice device) {
     VkQueueFamilyProperties families[16];
     uint32_t n = 16;
@@ -80,7 +80,7 @@ static int find_queue_family(const struct msc_vk_api *api, VkPhysicalDevice devi
 bool msc_vk_has_all(char lack[MSC_VK_LACK_BYTES], uint32_t *queue_family,
                     const struct msc_vk_api *api, VkPhysicalDevice device) {
     VkPhysicalDeviceProperties p;
-    // Both are optional in Vulkan 1.2 by the letter alone.
+    // Both features are formally optional in Vulkan 1.2.
     VkPhysicalDeviceVulkan12Features has = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
     VkPhysicalDeviceFeatures2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
@@ -96,7 +96,7 @@ bool msc_vk_has_all(char lack[MSC_VK_LACK_BYTES], uint32_t *queue_family,
     family = find_queue_family(api, device);
     api->vkGetPhysicalDeviceFeatures2(device, &all);
     if (family < 0) {
-        snprintf(lack, MSC_VK_LACK_BYTES, "has no queue that computes");
+        snprintf(lack, MSC_VK_LACK_BYTES, "has no queue with compute support");
     } else if (p.limits.maxPerStageDescriptorStorageBuffers < buffers) {
         snprintf(lack, MSC_VK_LACK_BYTES, "binds %u buffers at a time, expected %u",
                  p.limits.maxPerStageDescriptorStorageBuffers, buffers);
@@ -130,7 +130,7 @@ enum msc_status msc_vk_create_device(struct msc_vk *vk) {
                                .pQueueCreateInfos = &queue};
     VkPhysicalDeviceFeatures2 has = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
     VkPhysicalDeviceFeatures wanted = {0};
-    const char *staging = getenv("MSC_VULKAN_STAGE"); // for tests: as on discrete GPUs
+    const char *staging = getenv("MSC_VULKAN_STAGE"); // for tests: copy as on discrete GPUs
     vk->stages_all = staging && strcmp(staging, "1") == 0;
     MSC_TRY(find_dot(vk));
     MSC_TRY(find_slots(vk));

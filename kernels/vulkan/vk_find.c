@@ -1,16 +1,17 @@
-// Devices by what does not change with who looks: a UUID, which is what NVIDIA's tools call a GPU, or the
-// place on the bus.
+// Finds devices by names that are the same for all programs: the UUID, by which NVIDIA's tools name
+// a GPU, or the PCI address.
 #include "kernels/vulkan/vulkan.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#define LEAST_DIGITS 4 // of a UUID
+#define LEAST_DIGITS 4 // of a UUID prefix
 
 static const char uuid_key[] = "uuid=", pci_key[] = "pci=";
 
-// Hexadecimal digits alone, in lower case; false: there are others, or no number of them that tells anything.
+// Keeps only hexadecimal digits, in lower case. False if there are other characters, or too few or
+// too many digits.
 static bool vk_find_digits(char out[33], const char *text) {
     size_t n = 0;
     text += strncmp(text, "GPU-", 4) == 0 ? 4 : 0;
@@ -32,7 +33,7 @@ static bool has_uuid(const struct msc_vulkan_device *d, const char *digits) {
     return vk_find_digits(own, d->uuid) && strncmp(own, digits, strlen(digits)) == 0;
 }
 
-// "0000:65:00.0" from this, from what nvidia-smi writes, 00000000:65:00.0, or without a domain.
+// Reads "0000:65:00.0" from this form, from nvidia-smi's form 00000000:65:00.0, or without a domain.
 static bool read_pci(char out[32], const char *text) {
     unsigned domain = 0, bus, device, function;
     int n = 0;
@@ -68,8 +69,8 @@ static enum msc_status fail_missing(const char *name, const struct msc_vulkan_de
                                    d->name, d->uuid, d->pci[0] ? ", pci=" : "", d->pci);
     }
     return MSC_FAIL(MSC_E_DEVICE, "device 'vulkan:%s': %s; there %s %s", name,
-                    n_found > 1 ? "several are so" : "there is none such", n == 1 ? "is" : "are",
-                    n > 0 ? list : "no Vulkan devices");
+                    n_found > 1 ? "several devices match" : "no device matches",
+                    n == 1 ? "is" : "are", n > 0 ? list : "no Vulkan devices");
 }
 
 enum msc_status msc_vulkan_pick(int *index, const struct msc_vulkan_device devices[], int n,

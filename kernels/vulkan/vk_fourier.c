@@ -1,4 +1,4 @@
-// Fourier transforms, of lines and of frames of a signal.
+// Fourier transforms of lines, and of frames of a signal.
 #include "base/alloc.h"
 #include "graph/reference/reference_internal.h"
 #include "kernels/vulkan/vk_joint.h"
@@ -6,14 +6,14 @@
 #include <math.h>
 #include <string.h>
 
-struct fourier { // as in shaders/fourier.comp
+struct fourier { // see shaders/fourier.comp
     int n_dims, k_dim;
     int64_t strides[MSC_MAX_DIMS];
     bool is_complex, is_inverse, has_window;
     int64_t length, available, stride;
 };
 
-// A parameter that is one number and known. *n is how many there are.
+// Reads a parameter that is one constant number. *n is how many numbers it has.
 static bool read_number(int64_t *out, int *n, const struct msc_vk_joint_desc *d, const char *key) {
     int position = msc_joint_operand(d->joint, key);
     bool is_operand = position > 0 && position < d->n_x && d->x[position].dtype != MSC_DTYPE_NONE;
@@ -70,7 +70,8 @@ static bool describe_frames(struct fourier *f, const struct msc_vk_joint_desc *d
     return true;
 }
 
-// Dims, then the parts of a turn. *out is owned by the caller (msc_free).
+// The dims, then cosine and sine of the fractions of a turn. *out is owned by the caller
+// (msc_free).
 static enum msc_status make_numbers(int32_t **out, const struct fourier *f,
                                     const struct msc_view *y) {
     int32_t *numbers = msc_alloc_zero(2 * (size_t)(f->n_dims + f->length), sizeof(numbers[0]));

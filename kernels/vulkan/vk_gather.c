@@ -1,15 +1,15 @@
-// Joints that put elements of any type elsewhere: gathers, repeats, padding, depth as space. Each
-// is a list of dims of the output with what a step along each of them means in the input.
+// Joints that move elements of any type: gathers, repeats, padding, depth to space. Each is a list
+// of the output's dims and of the input stride of each.
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_joint.h"
 
 #include <string.h>
 
-enum mode { FILL, NEAREST, MIRROR, REPEAT }; // as in shaders/gather.comp
+enum mode { FILL, NEAREST, MIRROR, REPEAT }; // see shaders/gather.comp
 
 #define MAX_DIMS (2 * MSC_MAX_DIMS)
 
-struct dim { // as there
+struct dim { // see shaders/gather.comp
     int32_t length, stride, index_stride, shift, in_length;
 };
 
@@ -108,7 +108,7 @@ static bool describe_broadcast(struct gather *g, const struct msc_vk_joint_desc 
     return true;
 }
 
-// Output coordinates less `begins`, in any mode.
+// Adds dims whose input coordinates are the output's minus `begins`, in any mode.
 static void add_shifted(struct gather *g, const struct msc_view *x, const struct msc_view *y,
                         const int64_t begins[]) {
     int32_t strides[MSC_MAX_DIMS];
@@ -204,7 +204,7 @@ static bool vk_gather_describe(struct gather *g, const struct msc_vk_joint_desc 
     return false;
 }
 
-// One element of a type as its bits.
+// The bits of one element of a type.
 static enum msc_status bits_of(uint32_t bits[2], enum msc_dtype dtype, double value) {
     struct msc_array *number = NULL, *array = NULL;
     enum msc_status status = msc_array_create_from(&number, MSC_DTYPE_F64, 0, NULL, &value);

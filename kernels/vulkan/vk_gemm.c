@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// Six rows of four numbers, as shaders/conv.glsl names them.
+// Six rows of four numbers, named as in shaders/conv.glsl.
 enum { KERNEL, SIZE_IN, SIZE_OUT, STRIDE, DILATION, PADDING, N_ROWS };
 typedef int32_t geometry[N_ROWS][4];
 
@@ -17,7 +17,7 @@ enum {
     HAS_INTEGER_BIAS = 32,
 };
 
-// Words of a row as shaders/conv.glsl has them.
+// The words of a row (shaders/conv.glsl).
 enum {
     FLAGS,
     X_SCALE,
@@ -39,7 +39,7 @@ struct msc_vk_gemm {
     struct msc_vk_gemm_weight weight;
     bool is_pointwise, is_transposed, has_x_quads, has_y_quads;
     struct msc_vk_block *geometry;
-    struct push push; // of floats
+    struct push push; // strides in floats
     // By unit and tile, made when first used.
     struct msc_vk_pipeline *pipelines[MSC_VK_UNIT_COUNT][MSC_VK_MAX_TILES];
 };
@@ -130,7 +130,7 @@ static int64_t n_taps(const struct msc_vk_gemm_desc *desc) {
     return n;
 }
 
-// That an output of depthwise.comp takes: planes, rows and columns of the window, then its forms.
+// Loop turns per output of depthwise.comp: planes, rows and columns of the window, then its forms.
 static uint64_t depthwise_turns(const struct msc_gemm_desc *d) {
     uint64_t turns = 0;
     for (int i = d->n_spatial - 1; i >= 0; i--) {
@@ -139,7 +139,7 @@ static uint64_t depthwise_turns(const struct msc_gemm_desc *d) {
     return turns + 2 * (3 - (uint64_t)d->n_spatial) + 6 * (MSC_VK_MAX_QUANTIZED + 1);
 }
 
-// May an invocation take those of its sums? Behind them the forms of its outputs take some.
+// May an invocation take as many loop turns as its sums and the forms of its outputs need?
 static bool vk_gemm_can_turn(const struct msc_vk_gemm_desc *desc, const struct msc_vk *vk) {
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(desc);
     uint64_t taps = (uint64_t)n_taps(desc), channels = (uint64_t)w.channels;
@@ -148,7 +148,8 @@ static bool vk_gemm_can_turn(const struct msc_vk_gemm_desc *desc, const struct m
         return msc_vk_can_spread(vk, (uint64_t)(desc->n_rows * desc->n_cols),
                                  depthwise_turns(desc->window));
     }
-    // Family U: quads of channels in taps. Family G: steps of a tile, and what fetches the next.
+    // Family U: quads of channels per tap. Family G: the steps of a tile, and the loads of the
+    // next.
     return msc_vk_can_turn(
         vk, more + (vk->tuning.is_family_u ? taps * (channels / 4 + 2) : 2 * taps * channels));
 }
@@ -159,10 +160,11 @@ static enum msc_status vk_gemm_init(struct msc_vk_gemm *g, struct msc_vk_backend
                                     const struct msc_vk_gemm_desc *desc) {
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(desc);
     if (!vk_gemm_can_turn(desc, b->vk)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: sums of too many products for a loop");
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "vulkan: sums of too many products for the loops of a shader");
     }
     if (!msc_vk_fits(b, desc->n_z * desc->w_step * (int64_t)sizeof(float))) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: weights too large in whole quads");
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: weights too large when padded to whole quads");
     }
     g->desc = *desc;
     g->weight = w;
@@ -223,10 +225,10 @@ bool msc_vk_gemm_has(const struct msc_vk_gemm *g, const struct msc_vk_backend *b
 
 // ---- Choosing a shader ------------------------------------------------------------------------
 
-// A dispatch's shader, and how its calls are spread over workgroups.
+// A dispatch's shader, and how its calls are divided into workgroups.
 struct choice {
     enum msc_vk_shader shader;
-    uint32_t constants[MSC_VK_CONV_G_CONSTANTS]; // which is the most
+    uint32_t constants[MSC_VK_CONV_G_CONSTANTS]; // the largest number of constants
     enum msc_vk_kind x_kind, w_kind;
     uint32_t groups[3];
     uint32_t per_lane;
@@ -301,7 +303,7 @@ static void choose_g(struct choice *c, const struct msc_vk_gemm *g, const struct
     c->groups[2] = (uint32_t)g->desc.n_z;
 }
 
-// Sums over taps and channels.
+// The number of products per sum, over taps and channels.
 static uint64_t depth_of(const struct msc_vk_gemm *g) {
     return (uint64_t)(g->desc.depth * n_taps(&g->desc));
 }
@@ -349,7 +351,7 @@ static void vk_gemm_fill_call(struct msc_vk_call *c, const struct msc_vk_gemm_ca
     memcpy(&c->row[X_SCALE], &call->x_scale, sizeof(call->x_scale));
     msc_vk_put_bytes(&c->row[BYTES], &call->bytes);
     msc_vk_put_quantized(c, &c->row[FORMS], call->quantized, call->n_quantized);
-    // A binding that is not written stands for the other one: no dispatch waits for it.
+    // A binding that is not written is set to the other output, so that no dispatch waits for it.
     c->blocks[2] = call->y ? call->y : &c->quantized;
     c->blocks[5] = call->n_quantized > 0 ? &c->quantized : call->y;
 }
@@ -358,7 +360,8 @@ static double n_groups(const uint32_t groups[3]) {
     return (double)groups[0] * groups[1] * groups[2];
 }
 
-// In as many dispatches as the device's limits ask for; nearly always one. `work` is that of all.
+// Runs as many dispatches as the device's limits require, nearly always one. `work` is for all
+// together.
 static enum msc_status dispatch_parts(struct msc_vk *vk, struct msc_vk_dispatch *d,
                                       struct push *push, const uint32_t groups[3], double work) {
     const uint32_t *most = vk->properties.limits.maxComputeWorkGroupCount;

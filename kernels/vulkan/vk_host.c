@@ -52,7 +52,8 @@ static void free_views(struct msc_view views[], int32_t n) {
     }
 }
 
-// The same views over host memory of their own. Data is NULL behind the first that failed.
+// Makes the same views with their own host memory. After a failure, data is NULL from the failed
+// view on.
 static enum msc_status allocate_views(struct msc_view out[], const struct msc_view views[],
                                       int32_t n) {
     for (int32_t i = 0; i < n; i++) {
@@ -62,7 +63,7 @@ static enum msc_status allocate_views(struct msc_view out[], const struct msc_vi
     for (int32_t i = 0; i < n; i++) {
         out[i].data = msc_alloc_aligned(msc_view_n_bytes(&views[i]) + 1);
         if (!out[i].data) {
-            return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for a step on the host");
+            return MSC_FAIL(MSC_E_NOMEM, "vulkan: no host memory for a step");
         }
     }
     return MSC_OK;
@@ -98,7 +99,7 @@ enum msc_status msc_vk_host_run(struct msc_vk_host_step *h, struct msc_vk_backen
     int32_t n_in = h->step.n_inputs, n_out = h->step.n_outputs;
     struct msc_view *views = msc_alloc_zero((size_t)(n_in + n_out) + 1, sizeof(*views));
     if (!views) {
-        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no memory for a step on the host");
+        return MSC_FAIL(MSC_E_NOMEM, "vulkan: no host memory for a step");
     }
     struct msc_view *outputs = views + n_in;
     struct msc_call host = {

@@ -1,4 +1,4 @@
-// Steps without a shader: run by the fallback backend between a download and an upload.
+// Steps without a shader: the fallback backend runs them between a download and an upload.
 #ifndef MSC_KERNELS_VULKAN_VK_HOST_H
 #define MSC_KERNELS_VULKAN_VK_HOST_H
 
@@ -17,7 +17,7 @@ enum msc_status msc_vk_host_weights(struct msc_vk_host_step *h, struct msc_vk_ba
                                     size_t *n_bytes);
 void msc_vk_host_release_weights(struct msc_vk_host_step *h, struct msc_vk_backend *b,
                                  void *weights);
-// Takes the lock itself, and not while it computes.
+// Takes the lock itself, and releases it while it computes.
 enum msc_status msc_vk_host_run(struct msc_vk_host_step *h, struct msc_vk_backend *b,
                                 const struct msc_call *call, int thread);
 

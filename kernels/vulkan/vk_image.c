@@ -1,7 +1,7 @@
-// Operators over images: columns put back, grids, deformable windows.
+// Operators over images: col2im, grids, deformable convolutions.
 #include "kernels/vulkan/vk_joint.h"
 
-// Everything is float32.
+// Is everything float32?
 static bool is_float(const struct msc_vk_joint_desc *d) {
     bool is = d->n_y == 1 && d->y[0].dtype == MSC_DTYPE_F32;
     for (int i = 0; i < d->n_x; i++) {
@@ -10,7 +10,7 @@ static bool is_float(const struct msc_vk_joint_desc *d) {
     return is;
 }
 
-// A list attribute of n numbers, all `otherwise` when it is empty.
+// Reads a list attribute of n numbers; an empty list gives `otherwise` for all.
 static bool vk_image_read_list(int64_t out[], const struct msc_vk_joint_desc *d, const char *key,
                                int n, int64_t otherwise) {
     int found = msc_joint_attr_list(d->joint, key, out, n);
@@ -28,7 +28,7 @@ static enum msc_status columns_init(struct msc_vk_joint *k, struct msc_vk_backen
                                     const struct msc_vk_joint_desc *d) {
     int64_t image[MAX_AXES], block[MAX_AXES], steps[MAX_AXES], dilations[MAX_AXES];
     int64_t pads[2 * MAX_AXES], taps = 1, places = 1;
-    int32_t rows[MAX_AXES][8] = {{0}}; // as in shaders/col2im.comp
+    int32_t rows[MAX_AXES][8] = {{0}}; // see shaders/col2im.comp
     int n = msc_joint_attr_list(d->joint, "image_shape", image, MAX_AXES);
     if (!is_float(d) || n < 1 || n > MAX_AXES ||
         msc_joint_attr_list(d->joint, "block_shape", block, MAX_AXES) != n ||

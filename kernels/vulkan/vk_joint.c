@@ -6,10 +6,10 @@
 #include <assert.h>
 #include <string.h>
 
-// ---- What families ask ------------------------------------------------------------------------
+// ---- Helpers for families ----------------------------------------------------------------------
 
 enum msc_status msc_vk_joint_refuse(const struct msc_vk_joint_desc *d) {
-    return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", d->joint->name);
+    return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader computes it", d->joint->name);
 }
 
 struct msc_vk_stage *msc_vk_joint_stage(struct msc_vk_joint *k, uint64_t n, int n_in) {
@@ -30,7 +30,7 @@ enum msc_status msc_vk_joint_numbers(struct msc_vk_stage *s, struct msc_vk_backe
 }
 
 uint32_t msc_vk_element(enum msc_dtype dtype) {
-    // Numbers of shaders/elements.glsl, less 1 where there is none.
+    // The type numbers of shaders/elements.glsl plus 1; 0: none.
     static const uint8_t numbers[MSC_DTYPE_COUNT] = {
         [MSC_DTYPE_F32] = 1, [MSC_DTYPE_I32] = 2,   [MSC_DTYPE_U32] = 3,  [MSC_DTYPE_I64] = 4,
         [MSC_DTYPE_I8] = 5,  [MSC_DTYPE_U8] = 6,    [MSC_DTYPE_I16] = 7,  [MSC_DTYPE_U16] = 8,
@@ -119,7 +119,7 @@ static bool is_read(const struct msc_vk_joint *k, int operand) {
     return false;
 }
 
-// Are there workgroups enough, none of whose invocations takes too many turns?
+// Are there enough workgroups, and does no invocation take too many loop turns?
 static bool can_run(const struct msc_vk *vk, const struct msc_vk_stage *s) {
     return s->is_by_groups ? s->n <= vk->properties.limits.maxComputeWorkGroupCount[0] &&
                                  msc_vk_can_turn(vk, s->turns)
@@ -206,7 +206,7 @@ void msc_vk_joint_release(void *kernel, struct msc_vk_backend *b) {
 // ---- Constant operands under edits ------------------------------------------------------------
 
 struct variant {
-    struct msc_vk_block *blocks[MSC_VK_JOINT_OPERANDS]; // NULL where there is no edit
+    struct msc_vk_block *blocks[MSC_VK_JOINT_OPERANDS]; // NULL if there is no edit
 };
 
 void msc_vk_joint_release_weights(void *weights, struct msc_vk_backend *b) {
@@ -257,7 +257,7 @@ enum msc_status msc_vk_joint_weights(void *kernel, struct msc_vk_backend *b,
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// Operands of n calls.
+// The operands of n calls.
 struct operands {
     const struct msc_vk_block *blocks[MSC_VK_JOINT_OPERANDS][MSC_VK_MAX_CALLS];
     struct msc_vk_block *scratch[MSC_VK_MAX_CALLS];

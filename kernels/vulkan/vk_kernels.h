@@ -1,9 +1,9 @@
-// The kernels of the vulkan backend: what its files share.
+// The kernels of the vulkan backend: shared by its files.
 //
-// Planning is that of kernels/lowering/families.h, as the cpu backend's: steps and layouts are the
-// same, so that any step can run on either.
-// A step whose family has shaders that take it runs on the device; every other one runs on the
-// host, on the fallback backend, between a download and an upload.
+// Planning is shared with the cpu backend (kernels/lowering/families.h): steps and layouts are the
+// same, so that any step can run on either. A step runs on the device if its family has shaders
+// that support it. All other steps run on the host, on the fallback backend, between a download and
+// an upload.
 //
 // To add shaders of a family: 1 write kernels/vulkan/vk_<name>.c ending in its
 // `const struct msc_vk_family`, 2 declare it below, 3 name it in the tables of vk_families.c, by
@@ -16,14 +16,14 @@
 #include "kernels/lowering/ewise.h"
 #include "kernels/vulkan/vk.h"
 
-// Raised whenever a kernel of ours changes a bit of some result.
+// Raised whenever a kernel of the vulkan backend changes a bit of some result.
 #define MSC_VK_KERNELS_VERSION 7
 
 struct msc_vk_backend {
     struct msc_backend base;
     struct msc_vk *vk;
-    struct msc_backend *host;     // the fallback, of steps without a shader
-    struct msc_vk_block *nothing; // bound where a shader has a buffer that is not used
+    struct msc_backend *host;     // the fallback, for steps without a shader
+    struct msc_vk_block *nothing; // bound if a shader has a buffer that is not used
     char numerics[768];
 };
 
@@ -36,33 +36,34 @@ struct msc_vk_joint_desc;
 typedef enum msc_status (*msc_vk_joint_init)(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                              const struct msc_vk_joint_desc *d);
 
-// All functions but `weights` are called with the device's lock held.
+// All functions except `weights` are called with the device's lock held.
 struct msc_vk_family {
     const char *name;
-    // MSC_E_UNSUPPORTED: not for shaders, run it on the host.
+    // MSC_E_UNSUPPORTED: no shader supports the step, run it on the host.
     enum msc_status (*prepare)(void **kernel, struct msc_vk_backend *b, const struct msc_plan *plan,
                                const struct msc_step *step);
     void (*release)(void *kernel, struct msc_vk_backend *b);
-    // At most MSC_VK_MAX_CALLS calls, which share their dispatches.
+    // Runs at most MSC_VK_MAX_CALLS calls, which share their dispatches.
     enum msc_status (*run)(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
                            int n);
-    // Runs take float32 inputs as integers, too. For others these are made floats before the run.
+    // Runs also accept float32 inputs as integers. For other families, inputs are dequantised
+    // before.
     bool reads_integers;
     // Optional: does it read input `input` as integers under a quantisation by channel?
     bool (*reads_channels)(const void *kernel, int32_t input, const struct msc_quant *q);
-    // Runs obey call->quantized where msc_vk_can_write; elsewhere, and in other families, variants are
-    // made from the output behind the run.
+    // Runs write call->quantized if msc_vk_can_write. Otherwise, and for other families, the
+    // variants are made from the output after the run.
     bool writes_quantized;
-    // Optional.
+    // Optional: packs weights.
     enum msc_status (*weights)(void *kernel, struct msc_vk_backend *b,
                                const struct msc_edit *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(void *weights, struct msc_vk_backend *b);
-    // Of families of single joints (vk_joint.h).
+    // For families of single joints (vk_joint.h).
     msc_vk_joint_init init;
-    bool takes_layouts; // init looks at the layouts of views; else all are NCHW
+    bool takes_layouts; // init supports other layouts than NCHW
 };
 
-// What computes a step, if it takes it.
+// The family whose shaders compute a step, if they support it.
 const struct msc_vk_family *msc_vk_family_of(const struct msc_graph *g,
                                              const struct msc_step *step);
 
@@ -70,14 +71,14 @@ extern const struct msc_vk_family msc_vk_conv;
 extern const struct msc_vk_family msc_vk_linear;
 extern const struct msc_vk_family msc_vk_matmul;
 extern const struct msc_vk_family msc_vk_ewise;
-extern const struct msc_vk_family msc_vk_permute; // and reorders between layouts
+extern const struct msc_vk_family msc_vk_permute; // also reorders between layouts
 extern const struct msc_vk_family msc_vk_depth_space;
 extern const struct msc_vk_family msc_vk_concat;
 extern const struct msc_vk_family msc_vk_split;
 extern const struct msc_vk_family msc_vk_slice;
 extern const struct msc_vk_family msc_vk_pad;
 extern const struct msc_vk_family msc_vk_pool;
-extern const struct msc_vk_family msc_vk_reduce; // and global pools
+extern const struct msc_vk_family msc_vk_reduce; // also global pools
 extern const struct msc_vk_family msc_vk_softmax;
 extern const struct msc_vk_family msc_vk_layer_norm;
 extern const struct msc_vk_family msc_vk_resize;
@@ -86,48 +87,50 @@ static inline struct msc_vk_block *msc_vk_block_of(const struct msc_view *v) {
     return (struct msc_vk_block *)v->data;
 }
 
-// Can a block be so large?
+// Can a block have this size?
 static inline bool msc_vk_fits(const struct msc_vk_backend *b, int64_t n_bytes) {
     return (uint64_t)n_bytes <= b->vk->block_limit;
 }
 
-// Temporary memory, one block for each of n calls: may be freed once its last use is recorded.
-// All are NULL when it is short (MSC_E_NOMEM).
+// Allocates temporary memory, one block for each of n calls. It may be freed once its last use is
+// recorded. If memory is short, all are NULL (MSC_E_NOMEM).
 enum msc_status msc_vk_take(struct msc_vk_block *out[], struct msc_vk_backend *b, int n,
                             uint64_t n_bytes);
 void msc_vk_give(struct msc_vk_block *blocks[], struct msc_vk_backend *b, int n); // accepts NULLs
 
-// Workgroups of a kernel over n elements, and how many of them a lane takes: fewer where an element
-// takes many turns of loops.
+// The number of workgroups of a kernel over n elements; *per_lane is how many elements each lane
+// computes: fewer if an element takes many loop turns.
 uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns, uint32_t *per_lane);
-// May an invocation take so many turns? A loop that is left by its condition takes one more than it
-// has rounds; loops in it count once for each round.
+// May an invocation take this many loop turns? A loop that ends by its condition takes one turn
+// more than it has rounds; a loop inside another counts once per round.
 bool msc_vk_can_turn(const struct msc_vk *vk, uint64_t turns);
-// ... may those that msc_vk_spread gives their elements?
+// The same for an invocation that computes the elements msc_vk_spread gives it.
 bool msc_vk_can_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns);
 
-// A kernel from one input to output 0, with numbers that all calls share or NULL.
+// A kernel from one input to output 0; `numbers` are shared by all calls, or NULL.
 struct msc_vk_simple {
     const struct msc_vk_pipeline *pipeline;
     int32_t input;
     const struct msc_vk_block *numbers;
     const void *push;
     uint32_t push_bytes;
-    uint32_t groups; // of one call
-    double turns;    // that its invocations take in all, about
+    uint32_t groups; // per call
+    double turns;    // approximate loop turns over all invocations
 };
 enum msc_status msc_vk_simple_run(const struct msc_vk_simple *s, struct msc_vk_backend *b,
                                   const struct msc_call calls[], int n);
 
 // ---- vk_quantize.c ----------------------------------------------------------------------------
 
-// Quantised variants that one shader writes at most, and the words of a row that tell it (shaders/forms.glsl).
+// The most quantised variants that one shader writes, and the words of a row that describe them
+// (shaders/forms.glsl).
 #define MSC_VK_MAX_QUANTIZED 4
 #define MSC_VK_QUANTIZED_WORDS (1 + 6 * MSC_VK_MAX_QUANTIZED)
 
-// Few enough and near enough for a shader that writes them beside its output?
+// Can a shader write these variants together with its output? Not if they are too many or too far
+// apart in memory.
 bool msc_vk_can_write(const struct msc_quantized quantized[], int32_t n);
-// Sets c->quantized, which covers them, and the words.
+// Sets c->quantized, which covers all variants, and the words of the row.
 void msc_vk_put_quantized(struct msc_vk_call *c, uint32_t row[],
                           const struct msc_quantized quantized[], int32_t n);
 
@@ -139,7 +142,7 @@ struct msc_vk_bytes {
 };
 #define MSC_VK_BYTES_WORDS 5
 
-// Integers, a digit of them, or what they stand for.
+// Reads bytes as integers, as a digit of them, or as the numbers they represent.
 struct msc_vk_bytes msc_vk_bytes_integer(const struct msc_view *in);
 struct msc_vk_bytes msc_vk_bytes_digit(const struct msc_view *in, int shift, int32_t mask);
 struct msc_vk_bytes msc_vk_bytes_value(const struct msc_view *in);
@@ -152,7 +155,7 @@ struct msc_vk_quantizing {
 };
 enum msc_status msc_vk_quantize(struct msc_vk_backend *b, const struct msc_vk_quantizing items[],
                                 int n, uint64_t n_elements);
-// The quantised variants that n calls want of their results.
+// Makes the quantised variants of the results of n calls.
 enum msc_status msc_vk_quantize_results(struct msc_vk_backend *b, const struct msc_call calls[],
                                         const struct msc_vk_block *const results[], int n,
                                         uint64_t n_elements);
@@ -164,44 +167,45 @@ struct msc_vk_expanding {
 enum msc_status msc_vk_expand(struct msc_vk_backend *b, const struct msc_vk_expanding items[],
                               int n, uint64_t n_elements);
 
-// An input of n calls as floats: made[i] for each call whose input comes as integers, NULL for others.
-// The caller gives them back (msc_vk_give), in failure, too.
+// Converts an input of n calls to floats: made[i] is set for each call whose input comes as
+// integers, otherwise NULL. The caller frees them (msc_vk_give), also on failure.
 enum msc_status msc_vk_expand_input(struct msc_vk_block *made[], struct msc_vk_backend *b,
                                     const struct msc_call calls[], int n, int32_t input);
 
-// What is added to a result, or to the integer that it is a multiple of (kernels/backend.h).
+// How a bias is added: to the result, or to the integer that is then scaled (kernels/backend.h).
 enum msc_vk_bias {
     MSC_VK_NO_BIAS,
     MSC_VK_FLOAT_BIAS,
     MSC_VK_INTEGER_BIAS,
 };
 
-// Sums of digits' products. `tail` has scales and biases (shaders/conv.glsl), or is NULL where
-// `scale` alone is the factor; all items have one or none has.
+// Sums of digits' products. `tail` has scales and biases (shaders/conv.glsl); it is NULL if `scale`
+// is the only factor. Either all items have a tail or none has.
 struct msc_vk_summing {
     const struct msc_vk_block *product, *sums, *tail;
     float scale;
 };
-// sums += product * 2^shift; the first time they are set.
+// sums += product * 2^shift; sets the sums if is_first.
 enum msc_status msc_vk_add_digits(struct msc_vk_backend *b, const struct msc_vk_summing items[],
                                   int n, uint64_t n_elements, int shift, bool is_first);
-// product = what the sums stand for.
+// product = the scaled sums, with the bias.
 enum msc_status msc_vk_finish_sums(struct msc_vk_backend *b, const struct msc_vk_summing items[],
                                    int n, uint64_t n_elements, int64_t channels,
                                    enum msc_vk_bias bias);
 
 // ---- vk_channels.c ----------------------------------------------------------------------------
 
-// As msc_backend_def.quantize, by channel.
+// msc_backend_def.quantize, by channel.
 enum msc_status msc_vk_quantize_channels(struct msc_vk_backend *b, const struct msc_view *in,
                                          const struct msc_view *out, const struct msc_quant *q);
-// Bytes under a quantisation by channel as float32: what they stand for, or q - zero point alone.
+// Converts bytes under a quantisation by channel to float32: to the numbers that they represent or,
+// without is_value, to q - zero point.
 enum msc_status msc_vk_expand_channels(struct msc_vk_backend *b, const struct msc_view *in,
                                        struct msc_vk_block *out, bool is_value);
 
 // ---- vk_mask.c --------------------------------------------------------------------------------
 
-// As msc_backend_def.mask.
+// Implements msc_backend_def.mask.
 enum msc_status msc_vk_mask(struct msc_vk_backend *b, const struct msc_view *in,
                             const struct msc_view *out, const struct msc_channel_mask *mask);
 
@@ -209,14 +213,14 @@ enum msc_status msc_vk_mask(struct msc_vk_backend *b, const struct msc_view *in,
 
 struct msc_vk_program;
 
-// *out is NULL when there is nothing to do. MSC_E_UNSUPPORTED: too long, or an instruction without
-// a shader.
+// *out is NULL if there is nothing to compute. MSC_E_UNSUPPORTED: the program is too long, or an
+// instruction has no shader.
 enum msc_status msc_vk_program_create(struct msc_vk_program **out, struct msc_vk_backend *b,
                                       const struct msc_plan *plan, const struct msc_step *step,
                                       const struct msc_ewise_options *options);
 void msc_vk_program_destroy(struct msc_vk_program *p, struct msc_vk_backend *b); // accepts NULL
-// anchors[i] is where call i finds the anchor's result; NULL where programs begin the step.
-// Accepts NULL for p.
+// anchors[i] holds the anchor's result of call i; NULL if the program begins the step. Accepts NULL
+// for p.
 enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk_backend *b,
                                    const struct msc_call calls[],
                                    const struct msc_vk_block *const anchors[], int n);

@@ -1,5 +1,5 @@
-// Quantisation that models do themselves: to integers with a scale, back, and over the range that
-// the data have.
+// Quantisation that models do themselves: to integers with a scale, back to floats, and over the
+// range of the data.
 #include "graph/linear_quant.h"
 #include "kernels/vulkan/vk_joint.h"
 
@@ -19,7 +19,7 @@ static bool vk_linear_quant_is_possible(const struct msc_vk_backend *b,
     return is_back ? msc_vk_is_real(y) && !msc_dtype_is_float(x) : is_code(y);
 }
 
-// The axis where it lies in memory, which is one list for all other dims. False for blocks there.
+// Finds the position of the axis in memory; all other dims are joined. False for blocks in NHWC.
 static bool vk_linear_quant_set_layout(struct msc_linear_quant *m,
                                        const struct msc_vk_joint_desc *d) {
     const struct msc_view *x = &d->x[0];

@@ -1,6 +1,6 @@
-// Matrix products of two operands of any leading axes, one of which may be constant. The second
-// factor is laid out anew as the product's weight, padded to whole quads; over integers when
-// both factors come as such.
+// Matrix products of two operands with any leading axes, one of which may be constant. The second
+// factor is copied in the layout of the product's weight, padded to whole quads. Computed in
+// integers if both factors are quantised.
 #include "base/alloc.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/lowering/matmul.h"
@@ -12,13 +12,13 @@
 struct kernel {
     const char *name;
     struct msc_operand operands[2];
-    struct msc_view constants[2]; // of operands that are weights, in host memory
+    struct msc_view constants[2]; // of weights, in host memory
     struct msc_vk_block *blocks[2];
-    int edited; // operand that a weight edit replaces, or -1
+    int edited; // index of the operand that a weight edit replaces, or -1
     int64_t depth;
     int64_t n_out;     // elements of the result
-    int64_t n_a, n_b;  // floats of both factors as the shader reads them
-    bool broadcasts_a; // products share rows of the first factor
+    int64_t n_a, n_b;  // elements of both factors in the form that the shader reads
+    bool broadcasts_a; // several products read the same rows of the first factor
     struct msc_vk_movement movements[2];
     struct msc_vk_gemm *gemm;
     struct msc_vk_program *epilogue;
@@ -43,7 +43,7 @@ struct shape {
     int64_t n_products, rows, depth, cols;
     int n_lead; // leading axes of the output
     int64_t lead[MSC_MAX_DIMS];
-    int64_t strides[2][MSC_MAX_DIMS]; // of leading axes in each factor; 0 where broadcast
+    int64_t strides[2][MSC_MAX_DIMS]; // of the leading axes in each factor; 0 if broadcast
 };
 
 static struct shape shape_of(const struct msc_tensor *a, const struct msc_tensor *b,
@@ -67,7 +67,8 @@ static struct shape shape_of(const struct msc_tensor *a, const struct msc_tensor
     return s;
 }
 
-// Leading axes, then the matrix: `rows` x `cols` of the factor inside of as many or more.
+// Copies a factor into padded matrices: leading axes, then `size` rows and columns in `padded`
+// ones.
 static enum msc_status init_movement(struct msc_vk_movement *m, struct msc_vk_backend *b,
                                      const struct shape *s, int factor, const int64_t size[2],
                                      const int64_t padded[2]) {
@@ -95,7 +96,7 @@ static enum msc_status init_product(struct kernel *k, struct msc_vk_backend *b,
     k->depth = s.depth;
     k->n_out = msc_dims_product(y->n_dims, y->dims);
     if (lead_b == 1 && lead_a == s.n_products) {
-        // Rows of all products lie behind each other.
+        // The rows of all products are contiguous, so they are one product.
         s.rows *= s.n_products;
         s.n_products = 1;
         s.n_lead = 0;
@@ -117,7 +118,7 @@ static enum msc_status init_product(struct kernel *k, struct msc_vk_backend *b,
     k->n_b = s.n_products * desc.w_step;
     if (!msc_vk_fits(b, k->n_a * (int64_t)sizeof(float)) ||
         !msc_vk_fits(b, k->n_b * (int64_t)sizeof(float))) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: factors too large once repeated", k->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: factors too large when broadcast", k->name);
     }
     if (k->broadcasts_a) {
         MSC_TRY(init_movement(&k->movements[0], b, &s, 0, a_size, a_size));
@@ -208,11 +209,11 @@ out:
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// How a call is computed; calls with equal jobs go together.
+// How a call is computed; calls with equal jobs run together.
 struct job {
-    bool is_integer[2];       // do the factors come as bytes?
+    bool is_integer[2];       // does each factor come as bytes?
     bool multiplies_integers; // are both multiplied as integers?
-    struct msc_digits digits; // of the first
+    struct msc_digits digits; // of the first factor
 };
 
 struct run {
@@ -222,10 +223,10 @@ struct run {
     int n;
     struct msc_call calls[MSC_VK_MAX_CALLS];
     struct msc_view factors[2][MSC_VK_MAX_CALLS];
-    struct msc_vk_block *floats[2][MSC_VK_MAX_CALLS]; // of factors that come as bytes
+    struct msc_vk_block *floats[2][MSC_VK_MAX_CALLS]; // factors converted from bytes
     struct msc_vk_block *broadcast[MSC_VK_MAX_CALLS], *packed[MSC_VK_MAX_CALLS];
     struct msc_vk_block *sums[MSC_VK_MAX_CALLS], *made[MSC_VK_MAX_CALLS];
-    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the output's blocks, or those made
+    const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // the outputs' blocks, or those made here
 };
 
 static struct msc_view vk_matmul_factor(const struct kernel *k, const struct msc_call *call,
@@ -281,7 +282,7 @@ static enum msc_status take_memory(struct run *r) {
     return msc_vk_take(r->packed, r->b, r->n, (uint64_t)k->n_b * sizeof(float));
 }
 
-// A factor as floats: itself, a digit of it, or dequantised.
+// Converts a factor to floats: unchanged, a digit of it, or dequantised.
 static enum msc_status expand_factor(const struct run *r, const struct msc_vk_block *out[], int f,
                                      int digit) {
     struct msc_vk_expanding items[MSC_VK_MAX_CALLS];

@@ -1,4 +1,4 @@
-// Memory: a few large buffers, blocks cut from them first fit.
+// Device memory: a few large buffers (arenas), from which blocks are allocated first fit.
 #include "kernels/vulkan/vk_batch.h"
 
 #include "base/alloc.h"
@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-// However short memory is: thousands of little arenas would part calls that could share a dispatch,
-// and devices have a limit to how many they give.
+// The minimum even if memory is short: calls whose blocks are in different arenas cannot share a
+// dispatch, and devices limit the number of allocations.
 #define LEAST_ARENA_BYTES ((uint64_t)1 << 20)
 
 // ---- Arenas -----------------------------------------------------------------------------------
 
-// The first memory type with all of `wanted` among `allowed`, or -1.
+// The first memory type that is allowed and has all properties in `wanted`, or -1.
 static int find_type(const struct msc_vk *vk, uint32_t allowed, VkMemoryPropertyFlags wanted) {
     const VkPhysicalDeviceMemoryProperties *p = &vk->memory_properties;
     for (uint32_t i = 0; i < p->memoryTypeCount; i++) {
@@ -24,9 +24,9 @@ static int find_type(const struct msc_vk *vk, uint32_t allowed, VkMemoryProperty
     return -1;
 }
 
-// Device memory that the host sees as well (software drivers, integrated GPUs) comes first, but not
-// the small window that discrete GPUs open: there everything goes through staging buffers, and only
-// parameters, which the host writes and a shader reads once, lie in it.
+// Prefers device memory that the host can access (software drivers, integrated GPUs), but not the
+// small mapped window of discrete GPUs. There, everything is copied through staging buffers, except
+// for parameters, which the host writes and a shader reads once.
 static int choose_type(const struct msc_vk *vk, uint32_t allowed, enum msc_vk_arena_kind kind) {
     const VkMemoryPropertyFlags device = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
     const VkMemoryPropertyFlags host =
@@ -132,8 +132,8 @@ void msc_vk_destroy_arena(struct msc_vk *vk, struct msc_vk_arena *arena) {
     }
 }
 
-// Gives back what no block lies in. What was recorded may still use it, and is waited for with the
-// lock held: others would take blocks meanwhile.
+// Frees arenas without blocks. Recorded commands may still use them, so it waits for these. It
+// holds the lock meanwhile, because other threads would allocate blocks.
 static bool drop_empty_arenas(struct msc_vk *vk) {
     size_t n_kept = 0, n = vk->n_arenas;
     bool has_empty = false;
@@ -207,8 +207,8 @@ static bool vk_memory_cut(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t
     return false;
 }
 
-// There is never more than one hole behind each block, and one at the beginning; room for them is
-// made when a block is cut, so that freeing cannot fail.
+// There is at most one hole after each block, and one at the start. Room for them is reserved when
+// a block is allocated, so that freeing cannot fail.
 static bool cut_from(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t *offset) {
     if (msc_grow(&arena->holes, &arena->hole_capacity, arena->n_blocks + 2,
                  sizeof(arena->holes[0])) != MSC_OK ||
@@ -221,8 +221,8 @@ static bool cut_from(struct msc_vk_arena *arena, uint64_t n_bytes, uint64_t *off
     return true;
 }
 
-// Where the last block was cut from first: blocks that are taken together lie together, so that the
-// calls that use them can share a dispatch.
+// Searches the arena of the last block first: blocks allocated together are usually in one arena,
+// so that the calls that use them can share a dispatch.
 static bool find_room(struct msc_vk *vk, struct msc_vk_block *block) {
     for (size_t k = 0; k < vk->n_arenas; k++) {
         size_t i = (vk->last_arena + k) % vk->n_arenas;
@@ -240,8 +240,8 @@ static uint64_t aligned_half(uint64_t n_bytes) {
     return n_bytes / 2 / MSC_VK_BLOCK_ALIGNMENT * MSC_VK_BLOCK_ALIGNMENT;
 }
 
-// As large as arenas are; where memory is short half of that, and so on: less is left each time, and
-// soon nothing. What was refused is not asked for again at once, but twice what was given is.
+// Tries the usual size of an arena and, while memory is short, half of it, and so on. After a
+// refusal, the next search begins at twice the size that was granted, not at the refused size.
 static bool add_arena_within(struct msc_vk *vk, uint64_t n_bytes) {
     uint64_t bytes = vk->refused_bytes > 0 ? aligned_half(vk->refused_bytes) : vk->arena_bytes;
     uint64_t least = vk->arena_bytes < LEAST_ARENA_BYTES ? vk->arena_bytes : LEAST_ARENA_BYTES;
@@ -273,7 +273,8 @@ struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes) {
         (n_bytes + MSC_VK_BLOCK_ALIGNMENT - 1) / MSC_VK_BLOCK_ALIGNMENT * MSC_VK_BLOCK_ALIGNMENT;
     size = size > 0 ? size : MSC_VK_BLOCK_ALIGNMENT;
     if (size > limit) {
-        (void)MSC_FAIL(MSC_E_NOMEM, "vulkan: %llu bytes in one tensor; the device takes %llu",
+        (void)MSC_FAIL(MSC_E_NOMEM,
+                       "vulkan: a tensor of %llu bytes; the device supports at most %llu",
                        (unsigned long long)n_bytes, (unsigned long long)limit);
         return NULL;
     }

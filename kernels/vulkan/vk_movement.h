@@ -1,12 +1,12 @@
-// Copies by strides on the device.
+// Strided copies on the device.
 #ifndef MSC_KERNELS_VULKAN_VK_MOVEMENT_H
 #define MSC_KERNELS_VULKAN_VK_MOVEMENT_H
 
 #include "kernels/lowering/movement.h"
 #include "kernels/vulkan/vk_kernels.h"
 
-// One dim of the elements that are written, outermost first. The input coordinate is the index
-// plus `shift`; outside of [0, in_length) the element is `fill` (in_length 0: it is never outside).
+// One dim of the written elements, outermost first. The input coordinate is the index plus `shift`;
+// if it is outside of [0, in_length), the element is `fill` (in_length 0: never outside).
 struct msc_vk_movement_dim {
     int32_t length, in, out, shift, in_length; // strides in elements of 4 bytes, or in bytes
 };
@@ -15,13 +15,13 @@ struct msc_vk_movement {
     struct msc_vk_pipeline *pipeline;
     struct msc_vk_block *dims;
     uint64_t n;
-    int32_t in_base, out_base; // first element
+    int32_t in_base, out_base; // offset of the first element
     float fill;
 };
 
 enum msc_status msc_vk_movement_init(struct msc_vk_movement *m, struct msc_vk_backend *b,
                                      const struct msc_vk_movement_dim dims[], int n_dims);
-// From one of kernels/lowering/, of elements of any size. Bases are in its elements.
+// Converts a movement of kernels/lowering/, with elements of any size. Bases are in its elements.
 enum msc_status msc_vk_movement_init_from(struct msc_vk_movement *m, struct msc_vk_backend *b,
                                           const struct msc_movement *from, int64_t in_base,
                                           int64_t out_base);

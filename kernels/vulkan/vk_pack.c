@@ -1,4 +1,4 @@
-// Constant weights under edits, packed as the shaders read them.
+// Packs constant weights under edits in the form that the shaders read.
 #include "kernels/vulkan/vk_conv_gemm.h"
 
 #include "base/alloc.h"
@@ -48,8 +48,8 @@ static int64_t pack_elements(const struct msc_vk_conv_gemm *k) {
 
 // ---- Packing ----------------------------------------------------------------------------------
 
-// Where one run of taps of the weight, as the model has it, goes in a pack, and whose channel it
-// is. Taps are `step` apart, in floats as in bytes.
+// The position in a pack of one run of taps of the model's weight, and its output channel. Taps are
+// `step` apart, in floats and in bytes alike.
 struct place {
     int64_t floats, bytes, step;
     int64_t channel;
@@ -77,13 +77,13 @@ static struct place place_of(const struct msc_vk_conv_gemm *k, const struct msc_
     if (w->is_depthwise) {
         return (struct place){channel, 0, w->row, channel};
     }
-    // Of bytes, four rows make one of words.
+    // In bytes, four rows form one row of words.
     int64_t row = group * taps * w->channels + c;
     return (struct place){row * w->row + n, (row / 4 * w->row + n) * 4 + row % 4,
                           w->channels * w->row, channel};
 }
 
-// What a pack is made of, in host memory.
+// The contents of a pack, in host memory.
 struct packing {
     enum msc_vk_pack_kind kind;
     void *elements;
@@ -92,7 +92,7 @@ struct packing {
     int64_t largest;
 };
 
-// Rows of a tail, as shaders/conv.glsl has them.
+// The rows of a tail (shaders/conv.glsl).
 enum { SCALES, BIASES, SUMS, INTEGER_BIASES, TAIL_ROWS };
 
 static size_t tail_bytes(const struct msc_vk_conv_gemm *k) {
@@ -114,8 +114,8 @@ static enum msc_status allocate_elements(struct packing *p, const struct msc_vk_
     return p->elements ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "joint %s: out of memory", k->name);
 }
 
-// Bytes where there is a shader for them that is quicker than floats, or where sums of any input
-// may be too large for floats. This depends on nothing but the weight, so that it is packed once.
+// Bytes if the device has a shader for them that is faster than floats, or if sums of some input
+// may be too large for floats. This depends only on the weight, so it is packed once.
 static enum msc_vk_pack_kind choose_kind(const struct msc_vk_variant *v,
                                          const struct msc_vk_backend *b, int64_t largest) {
     bool may_be_bytes = v->fits_bytes && b->base.options.allow_int8 &&
@@ -125,7 +125,7 @@ static enum msc_vk_pack_kind choose_kind(const struct msc_vk_variant *v,
                                                                  : MSC_VK_AS_INTEGERS;
 }
 
-// Turns q into q - z. Sums up each channel, and finds the largest sum of their sizes.
+// Replaces q by q - z, sums up each channel, and finds the largest sum of |q - z|.
 static enum msc_status add_up(struct packing *p, const struct msc_vk_variant *v, int32_t q[],
                               int64_t n) {
     const struct msc_vk_conv_gemm *k = v->kernel;
@@ -169,7 +169,7 @@ static void place_integers(const struct packing *p, const struct msc_vk_conv_gem
     }
 }
 
-// The weight as integers q - z, as floats or bytes.
+// Packs the weight as integers q - z, stored as floats or bytes.
 static enum msc_status pack_integers(struct packing *p, const struct msc_vk_backend *b,
                                      const struct msc_vk_variant *v) {
     const struct msc_vk_conv_gemm *k = v->kernel;
@@ -208,7 +208,7 @@ static enum msc_status pack_floats(struct packing *p, const struct msc_vk_varian
     return MSC_OK;
 }
 
-// All but the sums.
+// Fills the tail, without the sums.
 static void set_tail(const struct packing *p, const struct msc_vk_variant *v) {
     const struct msc_vk_conv_gemm *k = v->kernel;
     int64_t n = k->spec.desc.out_channels;
@@ -246,7 +246,7 @@ enum msc_status msc_vk_tail_by_channel(struct msc_vk_block **out, struct msc_vk_
     return status;
 }
 
-// MSC_VK_PACK_KINDS: as integers of the kind that suits. Finished by the caller, also when it fails.
+// MSC_VK_PACK_KINDS: as integers, of the suitable kind. The caller finishes *p, also on failure.
 static enum msc_status make_packing(struct packing *p, const struct msc_vk_backend *b,
                                     const struct msc_vk_variant *v, enum msc_vk_pack_kind kind) {
     *p = (struct packing){.kind = kind};
@@ -295,7 +295,7 @@ static enum msc_status vk_pack_init(struct msc_vk_variant *v, const struct msc_v
     return quant ? set_quant(v, k, quant) : MSC_OK;
 }
 
-// What it has now; of packs that calls ask for later the backend tells (msc_backend_memory).
+// The current size. The backend reports packs that are made later (msc_backend_memory).
 static size_t variant_bytes(const struct msc_vk_variant *v) {
     uint64_t n = 0;
     for (int i = 0; i < MSC_VK_PACK_KINDS; i++) {
@@ -305,7 +305,7 @@ static size_t variant_bytes(const struct msc_vk_variant *v) {
     return (size_t)n;
 }
 
-// Packs what calls are most likely to ask for, without the lock: threads do so at the same time.
+// Packs the form that calls most likely need, without the lock: several threads do so at a time.
 enum msc_status msc_vk_conv_gemm_weights(void *kernel, struct msc_vk_backend *b,
                                          const struct msc_edit *const edits[], void **out,
                                          size_t *n_bytes) {

@@ -1,10 +1,11 @@
-// Elements that stay or not by their coordinates: triangles, reversed sequences, one-hot.
+// Elements that are kept or not depending on their coordinates: triangles, reversed sequences,
+// one-hot.
 #include "kernels/vulkan/vk_joint.h"
 
-enum kind { LOWER, UPPER, REVERSE, ONE_HOT }; // as in shaders/pick.comp
+enum kind { LOWER, UPPER, REVERSE, ONE_HOT }; // numbered as in shaders/pick.comp
 
 struct pick {
-    int x, indices; // operands
+    int x, indices; // indices of operands
     int64_t numbers[4];
 };
 

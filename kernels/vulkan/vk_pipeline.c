@@ -12,7 +12,7 @@ static const struct msc_vk_shader_info infos[MSC_VK_SHADER_COUNT] = {
 
 #define MSC_SHADER(id, source, texels, buffers, push_bytes, constants)                             \
     _Static_assert(texels + buffers <= MSC_VK_MAX_BINDINGS && constants <= MSC_VK_MAX_CONSTANTS,   \
-                   #id " binds or takes more than there is room for");
+                   #id " has more bindings or constants than there is room for");
 #include "kernels/vulkan/shaders.def"
 
 const struct msc_vk_shader_info *msc_vk_shader_info(enum msc_vk_shader shader) {

@@ -1,11 +1,11 @@
-// A compute pipeline and what it binds, for vk_pipeline.c, which makes it, and the files that record
-// commands (vk_batch.h).
+// A compute pipeline and its layout: made by vk_pipeline.c, used by the files that record commands
+// (vk_batch.h).
 #ifndef MSC_KERNELS_VULKAN_VK_PIPELINE_H
 #define MSC_KERNELS_VULKAN_VK_PIPELINE_H
 
 #include "kernels/vulkan/vk.h"
 
-// One for each shader, made when it is first used.
+// One per shader, made when it is first used.
 struct msc_vk_layout {
     VkShaderModule module;
     VkDescriptorSetLayout set;

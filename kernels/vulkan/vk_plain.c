@@ -1,10 +1,10 @@
-// Convolutions and pools that the fast families leave: three spatial axes, transposed, groups of
-// any size, half floats, other layouts. An invocation computes an element.
+// Convolutions and pools that the fast families do not support: three spatial axes, transposed,
+// groups of any size, half floats, other layouts. Each invocation computes one or more elements.
 #include "kernels/vulkan/vk_plain.h"
 
 #include <string.h>
 
-// As in shaders/window.glsl.
+// The rows of numbers of shaders/window.glsl.
 enum {
     AXES_IN,
     AXES_OUT,
@@ -18,7 +18,7 @@ enum {
     AXES_KERNEL_STRIDES,
     N_AXES_ROWS,
     OTHERS = 3 * N_AXES_ROWS,
-    N_OTHERS = 5 // of a window, then of a convolution
+    N_OTHERS = 5 // of a window; a convolution has more after them
 };
 
 void msc_vk_put_window(int32_t numbers[MSC_VK_WINDOW_NUMBERS], const struct msc_window *w) {
@@ -79,7 +79,7 @@ const struct msc_vk_family msc_vk_conv_plain = {
 
 // ---- Pools ------------------------------------------------------------------------------------
 
-enum kind { MAXIMUM, MEAN, NORM }; // as in shaders/pool_plain.comp
+enum kind { MAXIMUM, MEAN, NORM }; // numbered as in shaders/pool_plain.comp
 
 static enum kind vk_plain_kind_of(enum msc_op op) {
     switch (op) {

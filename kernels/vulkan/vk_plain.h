@@ -7,10 +7,11 @@
 
 #define MSC_VK_WINDOW_NUMBERS 40
 
-// Of a window, all that window.glsl wants; of a convolution, what taps.glsl wants too.
+// Writes the numbers of a window for window.glsl, or of a convolution for window.glsl and
+// taps.glsl.
 void msc_vk_put_window(int32_t numbers[MSC_VK_WINDOW_NUMBERS], const struct msc_window *w);
 void msc_vk_put_conv(int32_t numbers[MSC_VK_WINDOW_NUMBERS], const struct msc_conv *c);
-// Turns of loops that an element of a convolution takes, about.
+// Approximate loop turns per output element of a convolution.
 uint64_t msc_vk_conv_turns(const struct msc_conv *c);
 
 #endif

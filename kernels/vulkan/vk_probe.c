@@ -1,6 +1,6 @@
-// Does the device round quotients and square roots correctly? Vulkan allows errors of 2.5 units in
-// the last place, and more; a quantised value would then differ from the other backends'. Shaders
-// mend both where the probe says so. And are denormals kept? A device need not.
+// Tests whether the device rounds quotients and square roots correctly. Vulkan allows errors of 2.5
+// units in the last place and more; a quantised value would then differ from other backends'. On
+// such a device, shaders repair both. Also tests whether denormals are kept, which a device need not do.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"
@@ -12,10 +12,10 @@
 #define N_PAIRS 16384
 #define LANES 64
 #define PER_LANE 64
-#define N_RESULTS 5            // of a pair
-#define DENORMAL (N_PAIRS - 1) // a pair that shows whether denormals are kept, and nothing else
+#define N_RESULTS 5            // per pair
+#define DENORMAL (N_PAIRS - 1) // index of the pair that only tests whether denormals are kept
 
-// Numerators of any size and denominators as scales are: 2^-20 … 2^12 with full mantissas.
+// Numerators of any magnitude, and denominators like scales: 2^-20 … 2^12 with full mantissas.
 static void vk_probe_fill(float pairs[]) {
     struct msc_rng rng;
     msc_rng_seed(&rng, 20240607, 1);
@@ -30,7 +30,7 @@ static void vk_probe_fill(float pairs[]) {
     pairs[2 * DENORMAL + 1] = 1.0f;
 }
 
-// Computes quotients and roots on the device and counts those that are not C's.
+// Computes quotients and roots on the device, and counts those that differ from C's.
 static enum msc_status count_wrong(struct msc_vk *vk, int *n_wrong, const struct msc_vk_block *in,
                                    const struct msc_vk_block *out, const float pairs[],
                                    float results[], bool repairs) {
@@ -60,7 +60,7 @@ static enum msc_status count_wrong(struct msc_vk *vk, int *n_wrong, const struct
     return MSC_OK;
 }
 
-// The denormal: divided by 1, within 0 ... 1, half of it, and with that half added.
+// The denormal divided by 1, clamped to 0 ... 1, half of it, and one and a half times it.
 static bool is_kept(const float results[N_RESULTS], float denormal) {
     return results[0] == denormal && results[2] == denormal && results[3] == 0.5f * denormal &&
            results[4] == 1.5f * denormal;

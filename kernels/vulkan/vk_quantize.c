@@ -1,4 +1,4 @@
-// Between floats and integers.
+// Conversions between floats and integers.
 #include "kernels/vulkan/vk_kernels.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ static void put_float(uint32_t *word, float value) {
     memcpy(word, &value, sizeof(*word));
 }
 
-// As forms.glsl counts them.
+// Numbered as in forms.glsl.
 static uint32_t vk_quantize_kind_of(const struct msc_quantized *variant) {
     enum { BYTES, FLOATS, F16, BF16 };
     if (variant->view.dtype != MSC_DTYPE_F32) {
@@ -100,8 +100,9 @@ enum msc_status msc_vk_quantize(struct msc_vk_backend *b, const struct msc_vk_qu
     msc_vk_dispatch_init(&d, pipeline, 2, kinds);
     for (int i = 0; i < n; i++) {
         if (items[i].out.quant->n != 1) {
-            return MSC_FAIL(MSC_E_UNSUPPORTED, "an activation quantised in groups, or by channels "
-                                               "while it is made");
+            return MSC_FAIL(MSC_E_UNSUPPORTED,
+                            "cannot quantise an activation in groups, or by channel "
+                            "while a step writes it");
         }
         struct msc_vk_call *c = msc_vk_add_call(&d);
         msc_vk_put_quantized(c, c->row, &items[i].out, 1);
@@ -178,7 +179,7 @@ enum msc_status msc_vk_expand_input(struct msc_vk_block *made[], struct msc_vk_b
     return n_items > 0 ? msc_vk_expand(b, items, n_items, n_elements) : MSC_OK;
 }
 
-// As in shaders/digits.comp.
+// Numbered as in shaders/digits.comp.
 enum stage {
     SET,
     ADD,

@@ -1,5 +1,5 @@
-// Joints that only move elements: transposes and changes of layout, blocks of channels laid out in
-// space, joins, splits, slices, padding. Each is one movement, or one for each part.
+// Joints that only move elements: transposes and changes of layout, depth to space and back, joins,
+// splits, slices, padding. Each is one movement, or one per part.
 #include "base/alloc.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_movement.h"
@@ -8,8 +8,8 @@
 
 struct part {
     struct msc_vk_movement move;
-    struct msc_vk_block *constant; // an input that is known beforehand
-    int32_t input, output;         // of the step
+    struct msc_vk_block *constant; // an input that is constant
+    int32_t input, output;         // indices of the step's input and output
 };
 
 struct kernel {
@@ -37,7 +37,7 @@ static enum msc_status vk_rearrange_create(struct kernel **out, int32_t n_parts)
     return MSC_OK;
 }
 
-// Hands the kernel over, or releases it.
+// Returns the kernel in *out, or releases it on failure.
 static enum msc_status vk_rearrange_settle(void **out, struct msc_vk_backend *b, struct kernel *k,
                                            enum msc_status status) {
     if (status != MSC_OK) {
@@ -96,7 +96,8 @@ static enum msc_status depth_space_prepare(void **out, struct msc_vk_backend *b,
     struct msc_movement m;
     if (!msc_movement_set_depth_space(&m, joint, input_value(plan, step),
                                       &plan->values[step->outputs[0]])) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: blocks of no size", joint->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: blocksize is missing or not positive",
+                        joint->name);
     }
     MSC_TRY(vk_rearrange_create(&k, 1));
     return vk_rearrange_settle(out, b, k,
@@ -110,7 +111,7 @@ const struct msc_vk_family msc_vk_depth_space = {.name = "depth to space",
 
 // ---- Joining and splitting --------------------------------------------------------------------
 
-// Part of the joined tensor that begins at `at` along `axis`; `is_to` copies into it.
+// The part of the joined tensor that begins at `at` along `axis`; `is_to` copies into it.
 static enum msc_status init_part(struct part *p, struct msc_vk_backend *b,
                                  const struct msc_value *whole, const struct msc_value *part,
                                  int axis, int64_t at, bool is_to) {
@@ -149,7 +150,7 @@ static enum msc_status concat_prepare(void **out, struct msc_vk_backend *b,
     const struct msc_step_joint *j = &step->joints[0];
     for (int32_t i = 0; i < j->n_operands; i++) {
         if (j->operands[i].kind != MSC_OPERAND_WEIGHT && j->operands[i].kind != MSC_OPERAND_INPUT) {
-            return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: a missing part");
+            return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: no shader for a join with an absent part");
         }
     }
     MSC_TRY(vk_rearrange_create(&k, j->n_operands));
@@ -203,7 +204,8 @@ static enum msc_status slice_prepare(void **out, struct msc_vk_backend *b,
                                      const struct msc_plan *plan, const struct msc_step *step) {
     struct kernel *k;
     if (step->n_inputs != 1) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: a slice that is computed");
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "vulkan: no shader for a slice with computed parameters");
     }
     MSC_TRY(vk_rearrange_create(&k, 1));
     return vk_rearrange_settle(out, b, k, vk_rearrange_slice(k, b, plan, step));
@@ -226,7 +228,8 @@ static enum msc_status vk_rearrange_pad(struct kernel *k, struct msc_vk_backend 
     float value;
     struct msc_vk_movement_dim moved[MSC_MAX_DIMS];
     if (x->n_dims < 1 || !msc_movement_read_pad(widths, &value, joint, x->n_dims)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: padding of another kind", joint->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader for this kind of padding",
+                        joint->name);
     }
     msc_lowering_strides(in, x->n_dims, x->dims, x->layout);
     msc_view_physical(&y, dims, axes);
@@ -247,7 +250,7 @@ static enum msc_status pad_prepare(void **out, struct msc_vk_backend *b,
                                    const struct msc_plan *plan, const struct msc_step *step) {
     struct kernel *k;
     if (step->n_inputs != 1) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: padding that is computed");
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: no shader for padding with computed widths");
     }
     MSC_TRY(vk_rearrange_create(&k, 1));
     return vk_rearrange_settle(out, b, k, vk_rearrange_pad(k, b, plan, step));

@@ -7,10 +7,10 @@
 
 struct kernel {
     struct msc_vk_pipeline *pipeline;
-    struct msc_vk_block *dims; // NULL for softmax; of nn.layer_norm gamma and beta
+    struct msc_vk_block *dims; // NULL for softmax; gamma and beta for nn.layer_norm
     int32_t input;
-    uint64_t n;          // outputs, or rows
-    bool is_by_group;    // a workgroup for each row
+    uint64_t n;          // number of outputs or rows
+    bool is_by_group;    // each workgroup computes one row
     uint32_t numbers[2]; // further parameters of the shader
 };
 
@@ -24,13 +24,13 @@ static void vk_reduce_release(void *memory, struct msc_vk_backend *b) {
 
 // ---- Reductions -------------------------------------------------------------------------------
 
-// Of loops: over the elements; those over dims are unrolled.
+// Loop turns over the elements; loops over dims are unrolled.
 static uint64_t turns_of(uint64_t n_elements) {
     return n_elements + 16;
 }
 
-// Dims that stay in the order in which the output lies, then those that go in the order of axes,
-// which is that of the reference kernel.
+// The kept dims in the output's memory order, then the reduced dims in the order of axes, as in the
+// reference kernel.
 static enum msc_status vk_reduce_init(struct kernel *k, struct msc_vk_backend *b,
                                       const struct msc_plan *plan, const struct msc_step *step) {
     const struct msc_joint *joint = step->joints[0].joint;
@@ -43,7 +43,7 @@ static enum msc_status vk_reduce_init(struct kernel *k, struct msc_vk_backend *b
     if (x->dtype != MSC_DTYPE_F32 || step->n_inputs != 1 ||
         msc_dims_product(x->n_dims, x->dims) < 1 ||
         !msc_lowering_describe_reduction(&r, joint, x->n_dims)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader computes it", joint->name);
     }
     bool keeps = y.n_dims == x->n_dims;
     for (int i = 0; i < x->n_dims; i++) {
@@ -69,7 +69,8 @@ static enum msc_status vk_reduce_init(struct kernel *k, struct msc_vk_backend *b
     }
     k->n = (uint64_t)msc_view_n_elements(&y);
     if (!msc_vk_can_spread(b->vk, k->n, turns_of((uint64_t)count))) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: too many elements for a loop", joint->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: too many elements for the loops of a shader",
+                        joint->name);
     }
     float divisor = r.is_mean ? (float)count : 1.0f;
     k->numbers[0] = (uint32_t)count;
@@ -88,7 +89,8 @@ vk_reduce_create(void **out, struct msc_vk_backend *b, const struct msc_plan *pl
                                                const struct msc_plan *, const struct msc_step *)) {
     const struct msc_step_joint *j = &step->joints[0];
     if (j->operands[0].kind != MSC_OPERAND_INPUT) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: of a constant", j->joint->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader for a constant operand",
+                        j->joint->name);
     }
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
@@ -128,13 +130,13 @@ const struct msc_vk_family msc_vk_reduce = {.name = "reduction",
 
 // ---- Softmax ----------------------------------------------------------------------------------
 
-// Rows of an invocation: one, but where there are more workgroups than the device takes.
+// Rows per invocation: one, unless that takes more workgroups than the device allows.
 static uint32_t rows_per_lane(const struct msc_vk *vk, uint64_t n) {
     uint64_t most = (uint64_t)vk->tuning.lanes * vk->properties.limits.maxComputeWorkGroupCount[0];
     return n > most ? (uint32_t)((n + most - 1) / most) : 1;
 }
 
-// Three loops over each of so many numbers?
+// May an invocation take three loops over n numbers per row?
 static bool can_take_rows(const struct msc_vk *vk, uint64_t n_rows, uint64_t n) {
     return msc_vk_can_turn(vk, (3 * (n + 1) + 1) * rows_per_lane(vk, n_rows));
 }
@@ -148,7 +150,7 @@ static enum msc_status softmax_init(struct kernel *k, struct msc_vk_backend *b,
     int axes[MSC_MAX_DIMS];
     bool is_behind = false;
     if (x.dtype != MSC_DTYPE_F32 || axis < 0) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader computes it", joint->name);
     }
     msc_view_physical(&x, dims, axes);
     for (int i = 0; i < x.n_dims; i++) {
@@ -160,7 +162,8 @@ static enum msc_status softmax_init(struct kernel *k, struct msc_vk_backend *b,
     }
     k->n = (uint64_t)(outer * inner);
     if (!can_take_rows(b->vk, k->n, (uint64_t)x.dims[axis])) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: rows too long for a loop", joint->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: rows too long for the loops of a shader",
+                        joint->name);
     }
     k->numbers[0] = (uint32_t)x.dims[axis];
     k->numbers[1] = (uint32_t)inner;
@@ -179,7 +182,7 @@ static enum msc_status softmax_prepare(void **out, struct msc_vk_backend *b,
     return vk_reduce_create(out, b, plan, step, softmax_init);
 }
 
-// Invocations take rows, or a workgroup takes one.
+// Each invocation computes rows, or each workgroup one row.
 static enum msc_status run_rows(void *kernel, struct msc_vk_backend *b,
                                 const struct msc_call calls[], int n) {
     const struct kernel *k = kernel;
@@ -209,7 +212,7 @@ static enum msc_status layer_norm_init(struct kernel *k, struct msc_vk_backend *
     msc_joint_attr_float(joint, "epsilon", &epsilon);
     k->n = (uint64_t)msc_dims_product(x->n_dims, x->dims) / n;
     if (!can_take_rows(b->vk, k->n, n)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader computes it", joint->name);
     }
     k->numbers[0] = (uint32_t)n;
     memcpy(&k->numbers[1], &epsilon, sizeof(epsilon));

@@ -1,15 +1,15 @@
-// Resizing that the fast family leaves: over any axes, of any type, cropped, filtered.
+// Resizing that the fast family does not support: any axes, any type, cropped, filtered.
 #include "base/alloc.h"
 #include "graph/reference/reference_resize.h"
 #include "kernels/vulkan/vk_joint.h"
 
 #include <string.h>
 
-// The lists of shaders/resize_plain.comp as they grow.
+// The lists of shaders/resize_plain.comp, while they are built.
 struct lists {
     int32_t *numbers;
     size_t n, capacity;
-    int64_t most; // taps of a coordinate, multiplied over the axes
+    int64_t most; // most taps of a coordinate, multiplied over the axes
     float extrapolation;
 };
 
@@ -26,7 +26,7 @@ static enum msc_status add_tap(struct lists *l, int64_t at, float weight) {
     return vk_resize_plain_add(l, (int32_t)at, bits);
 }
 
-// Rows of axes and room for the heads of all coordinates.
+// Adds the rows of the axes, and room for the heads of all coordinates.
 static enum msc_status add_heads(struct lists *l, const struct msc_view *x,
                                  const struct msc_view *y) {
     int32_t strides[MSC_MAX_DIMS];
@@ -45,7 +45,7 @@ static enum msc_status add_heads(struct lists *l, const struct msc_view *x,
     return MSC_OK;
 }
 
-// Taps from here on belong to coordinate o of the axis.
+// The taps added from here on belong to coordinate o of the axis.
 static void begin_taps(struct lists *l, int axis, int64_t o, int64_t count) {
     int32_t *head = l->numbers + l->numbers[3 * axis + 2] + 2 * o;
     head[0] = (int32_t)count;
@@ -100,7 +100,7 @@ out:
 
 // ---- Kernels ----------------------------------------------------------------------------------
 
-// Are all parameters known, and elements of a type that floats hold?
+// Are all parameters constant, and do the elements have a type that floats hold?
 static bool vk_resize_plain_is_possible(const struct msc_vk_backend *b,
                                         const struct msc_vk_joint_desc *d) {
     enum msc_dtype dtype = d->x[0].dtype;

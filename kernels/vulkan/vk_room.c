@@ -1,4 +1,4 @@
-// How much memory there is, and how much of it is used.
+// Reports how much memory there is, and how much of it is used.
 #include "kernels/vulkan/vk.h"
 
 #include "base/machine.h"
@@ -7,8 +7,8 @@ enum msc_status msc_vk_find_budget(struct msc_vk *vk) {
     return msc_vk_find_extension(&vk->has_budget, vk, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
 }
 
-// What the device could still give of the heap that arenas come from. Without a budget what others
-// hold of it is not known.
+// The memory still available in the heap of the arenas. Without a budget, memory that other
+// programs use is not known.
 static uint64_t left_of_heap(struct msc_vk *vk, uint64_t used_bytes) {
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
@@ -41,7 +41,7 @@ void msc_vk_get_memory(struct msc_vk *vk, struct msc_backend_memory *out) {
                                     .besides_bytes = vk->besides_bytes,
                                     .room_bytes = left_of_heap(vk, all) + (all - vk->block_bytes),
                                     .touched_bytes = touched};
-    if (out->is_host && free_bytes > 0) { // else it is not known
+    if (out->is_host && free_bytes > 0) { // 0: not known
         uint64_t again = touched > vk->block_bytes ? touched - vk->block_bytes : 0;
         out->room_bytes = smaller(out->room_bytes, free_bytes + again);
     }

@@ -1,11 +1,11 @@
-// Sampling between elements: at the places of a grid, and over regions.
+// Sampling between elements: at the positions of a grid, and over regions.
 #include "kernels/vulkan/vk_joint.h"
 
 #include <string.h>
 
-enum { NEAREST, LINEAR, CUBIC }; // as in shaders/grid_sample.comp
+enum { NEAREST, LINEAR, CUBIC }; // numbered as in shaders/grid_sample.comp
 
-// Are x, where to sample it, and the output of one type?
+// Do x, the sampling positions and the output have one type?
 static bool vk_sample_is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d,
                                   int n) {
     enum msc_dtype dtype = d->x[0].dtype;
@@ -26,7 +26,7 @@ static enum msc_status vk_sample_grid_init(struct msc_vk_joint *k, struct msc_vk
         !msc_joint_attr_bool(d->joint, "align_corners", &aligns)) {
         return msc_vk_joint_refuse(d);
     }
-    // Names before and since opset 20.
+    // Names before opset 20 and since.
     uint32_t method = strstr(mode, "cubic") != NULL  ? CUBIC
                       : strcmp(mode, "nearest") == 0 ? NEAREST
                                                      : LINEAR;
@@ -74,8 +74,8 @@ static enum msc_status roi_init(struct msc_vk_joint *k, struct msc_vk_backend *b
                              y->dims[3],
                              y->dims[2],
                              sampling > 0 ? sampling : 0};
-    // Without a number of samples a bin has one for each of its elements, of which those on the image
-    // count: however large it is, they are hardly more than the image's.
+    // Without a number of samples, a bin has one sample per element. Only samples inside the image
+    // are computed, so there are hardly more of them than elements of the image.
     int64_t down = sampling > 0 ? sampling : x->dims[2] + 6;
     int64_t across = sampling > 0 ? sampling : x->dims[3] + 6;
     s->turns = 8 * (uint64_t)(down * across) + 16;

@@ -1,5 +1,5 @@
-// The shaders: which there are (shaders.def) and what they bind. Their code is compiled by CMake
-// (msc_add_shaders), which also writes the table msc_vk_shader_codes.
+// The list of shaders (shaders.def) and their bindings. CMake compiles their code (msc_add_shaders)
+// and writes the table msc_vk_shader_codes.
 //
 //     const uint32_t constants[] = {lanes, ...};
 //     MSC_VK_CHECK_CONSTANTS(MSC_VK_SOFTMAX, constants);
@@ -16,20 +16,20 @@ enum msc_vk_shader {
     MSC_VK_SHADER_COUNT
 };
 
-// For the checks below.
+// Constants for the checks below.
 enum {
 #define MSC_SHADER(id, source, texels, buffers, push_bytes, constants)                             \
     MSC_VK_##id##_PUSH_BYTES = push_bytes, MSC_VK_##id##_CONSTANTS = constants,
 #include "kernels/vulkan/shaders.def"
 };
 
-// Compiles only where the array holds as many constants as the shader's row says, and where what is
-// pushed has room.
+// Compiles only if the array has as many constants as the shader's row says, and if the push
+// constants fit.
 #define MSC_VK_CHECK_CONSTANTS(shader, array)                                                      \
     _Static_assert(sizeof(array) == sizeof(uint32_t) * shader##_CONSTANTS,                         \
-                   "shaders.def says another number of constants")
+                   "shaders.def lists another number of constants")
 #define MSC_VK_CHECK_PUSH(shader, push)                                                            \
-    _Static_assert(sizeof(push) <= shader##_PUSH_BYTES, "shaders.def says fewer push constants")
+    _Static_assert(sizeof(push) <= shader##_PUSH_BYTES, "shaders.def lists fewer push bytes")
 
 struct msc_vk_shader_info {
     uint32_t n_texels, n_buffers;

@@ -1,4 +1,4 @@
-// What a build without Vulkan has instead of the backend.
+// Replaces the backend in builds without Vulkan.
 #include "kernels/vulkan/vulkan.h"
 
 static enum msc_status stub_open(struct msc_backend **out,

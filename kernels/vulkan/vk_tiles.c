@@ -1,11 +1,12 @@
-// Tiles of matrix products: which there are, and which one is taken for a shape. No tile changes a
-// bit of a result.
+// Tiles of matrix products: the list of tiles, and the choice for a shape. No tile changes a bit of
+// a result.
 #include "kernels/vulkan/vk.h"
 
 #include <math.h>
 
-// `speed` is that of a full device over floats and over bytes, relative to the best: of family G as
-// measured on an NVIDIA H200, where sums of bytes leave fewer registers for large tiles.
+// `speed` is relative to the best tile, on a fully occupied device, over floats and over bytes. The
+// numbers of family G were measured on an NVIDIA H200, where sums of bytes leave fewer registers
+// for large tiles.
 static const struct row {
     struct msc_vk_tile tile;
     float speed, speed_integer;
@@ -17,7 +18,7 @@ static const struct row {
 };
 #define N_TILES_G ((int)(sizeof(tiles_g) / sizeof(tiles_g[0])))
 
-// Thirty-two invocations each; how they are spread over rows and columns depends on the shape.
+// Thirty-two invocations each; their division into rows and columns depends on the shape.
 static const struct row tiles_u[] = {
     {{32, 32, 1, 4, 8}, 1.0f, 1.0f},
     {{16, 32, 1, 4, 4}, 0.9f, 0.9f},
@@ -51,7 +52,8 @@ bool msc_vk_tile_is_possible(const struct msc_vk *vk, int index) {
 
 // ---- By rule ----------------------------------------------------------------------------------
 
-// Time of a shape in units of one element of the output by the first tile: workgroups run in waves.
+// The time of a shape, relative to one output element computed by the first tile. Workgroups run in
+// waves.
 static double vk_tiles_cost(const struct msc_vk *vk, const struct row *row,
                             const struct msc_vk_shape *s) {
     const struct msc_vk_tile *t = &row->tile;
@@ -83,7 +85,8 @@ static double vk_tiles_ratio(uint64_t a, uint64_t b) {
     return fabs(log2((double)(a + 1) / (double)(b + 1)));
 }
 
-// Columns count twice: they are few, and a tile that is too wide computes what nobody reads.
+// Columns count twice: there are few, and a tile that is too wide computes columns outside of the
+// output.
 static double vk_tiles_distance(const struct msc_vk_shape *a, const struct msc_vk_shape *b) {
     return vk_tiles_ratio(a->rows, b->rows) + 2.0 * vk_tiles_ratio(a->cols, b->cols) +
            0.5 * vk_tiles_ratio(a->depth, b->depth) +
@@ -92,7 +95,7 @@ static double vk_tiles_distance(const struct msc_vk_shape *a, const struct msc_v
 
 int msc_vk_choose_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape) {
     const struct msc_vk_tuned *best = NULL;
-    double least = 6.0; // beyond, no tuned shape is like this one
+    double least = 6.0; // beyond this distance, no tuned shape is similar enough
     if (vk->forced_tile >= 0) {
         return vk->forced_tile;
     }

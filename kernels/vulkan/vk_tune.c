@@ -1,4 +1,4 @@
-// Tuning: every tile that a device can run is measured on products as networks have them.
+// Tuning: measures every tile that a device can run, on products that are typical of networks.
 #include "kernels/vulkan/vk_gemm.h"
 
 #include "base/alloc.h"
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Rows, columns, depth; by work. Convolutions of 8 images, first and last layers among them, and a
-// product that fills any device.
+// Rows, columns, depth, ordered by work: convolutions of 8 images, including first and last layers,
+// and a product that fills any device.
 static const uint32_t shapes[][3] = {
     {8, 1000, 512},     {64, 64, 64},      {256, 256, 256},    {100352, 16, 32},
     {25088, 96, 24},    {6272, 32, 288},   {401408, 16, 27},   {392, 512, 512},
@@ -20,11 +20,11 @@ static const uint32_t shapes[][3] = {
 };
 #define N_SHAPES ((int)(sizeof(shapes) / sizeof(shapes[0])))
 
-// Seconds that one measurement lasts at least, and how many of them there are: the best counts.
+// The least duration of a measurement in seconds, and the number of measurements; the best counts.
 #define LEAST_SECONDS 0.01
 #define N_MEASUREMENTS 3
 
-// Buffers of one shape.
+// The buffers of one shape.
 struct job {
     struct msc_vk_backend *b;
     struct msc_vk_shape shape;
@@ -40,7 +40,7 @@ static void finish_job(struct job *j) {
     msc_vk_free(j->b->vk, j->tail);
 }
 
-// A block of small numbers: floats, or any bytes.
+// A block of small numbers: floats, or arbitrary bytes.
 static enum msc_status vk_tune_fill(struct msc_vk_block **out, struct job *j, uint64_t n) {
     size_t n_bytes = (size_t)n * (j->shape.is_integer ? 1 : sizeof(float));
     struct msc_rng rng;
@@ -92,10 +92,10 @@ static enum msc_status vk_tune_run(double *seconds, struct job *j, int times) {
     return MSC_OK;
 }
 
-// Seconds of one product by the forced tile, the best of some measurements.
+// The seconds of one product with the forced tile: the best of several measurements.
 static enum msc_status vk_tune_measure(double *best, struct job *j) {
     double seconds;
-    MSC_TRY(vk_tune_run(&seconds, j, 1)); // compiles
+    MSC_TRY(vk_tune_run(&seconds, j, 1)); // also compiles the pipeline
     MSC_TRY(vk_tune_run(&seconds, j, 1));
     int times = seconds < LEAST_SECONDS ? (int)(LEAST_SECONDS / (seconds + 1e-6)) + 1 : 1;
     times = times < 200 ? times : 200;
@@ -111,7 +111,7 @@ static double gflops(const struct msc_vk_shape *s, double seconds) {
     return 2e-9 * (double)s->rows * (double)s->cols * (double)s->depth / seconds;
 }
 
-// Large tiles take a software driver a second to compile each: there only some are tried.
+// A software driver takes a second to compile a large tile, so only some are measured there.
 static bool is_tried(const struct msc_vk *vk, int tile) {
     bool is_software = vk->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     return msc_vk_tile_is_possible(vk, tile) &&
@@ -146,10 +146,11 @@ static enum msc_status tune_shape(struct msc_vulkan_tuned *out, struct job *j) {
     return MSC_OK;
 }
 
-// All shapes that the time is likely to suffice for.
+// Measures as many shapes as the time probably allows.
 static enum msc_status tune_all(struct msc_vk_backend *b, double seconds,
                                 struct msc_vulkan_tuned rows[], int max, int *n) {
-    double begin = msc_clock_seconds(), rate = 0.0; // operations a second, all tiles together
+    double begin = msc_clock_seconds(), rate = 0.0; // operations per second, over all tiles
+                                                    // together
     int n_units = b->vk->prefers_int ? 2 : 1;
     for (int i = 0; i < N_SHAPES * n_units && *n < max && *n < MSC_VK_MAX_TUNED; i++) {
         const uint32_t *s = shapes[i / n_units];
@@ -176,7 +177,7 @@ enum msc_status msc_vulkan_tune(struct msc_backend *base, double seconds,
     struct msc_vk_backend *b = msc_vk_from(base);
     *n = 0;
     if (!b->vk->cache_folder) {
-        return MSC_FAIL(MSC_E_INVALID, "vulkan: no folder to keep tiles in");
+        return MSC_FAIL(MSC_E_INVALID, "vulkan: tuning needs options.cache_folder to store tiles");
     }
     msc_vk_lock(b->vk);
     b->vk->n_tuned = 0;

@@ -3,8 +3,8 @@
 //     {"schema": 1, "device": "...", "driver": "...", "family": "g", "tiles": [
 //         {"rows": 256, "cols": 256, "depth": 256, "integer": false, "tile": "64x64x16 by 8x4"}]}
 //
-// Anything that does not fit this device, driver and program is as good as no file: tiles change
-// how fast a result comes, never the result.
+// A file that does not match this device, driver and program is ignored: tiles affect only speed,
+// never results.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"
@@ -87,7 +87,8 @@ void msc_vk_tuned_load(struct msc_vk *vk) {
         if (msc_json_load(&json, path) == MSC_OK) {
             read_rows(vk, json);
         } else {
-            msc_log(vk->log, MSC_LOG_WARNING, "vulkan: tiles: %s", msc_status_message());
+            msc_log(vk->log, MSC_LOG_WARNING, "vulkan: tuned tiles are ignored: %s",
+                    msc_status_message());
         }
     }
     cJSON_Delete(json);

@@ -1,5 +1,5 @@
-// Element-wise operators over any type: comparisons, logic, choices, casts, integers, half
-// floats, and the functions that chains of float32 have no instruction for.
+// Element-wise operators over any type: comparisons, logic, selection, casts, integers, half
+// floats, and the float32 functions that element-wise programs have no instruction for.
 #include "kernels/lowering/ewise.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_joint.h"
@@ -15,16 +15,16 @@ enum {
 #define TYPED_VARIANT(code, name, expression) name = (code),
 #include "kernels/vulkan/shaders/typed.def"
 };
-_Static_assert((int)MSC_EWISE_OP_COUNT <= ELU, "ewise.def: a code that typed.def has");
+_Static_assert((int)MSC_EWISE_OP_COUNT <= ELU, "ewise.def: a code is also used by typed.def");
 _Static_assert(MSC_EWISE_ADD == 0 && MSC_EWISE_SUBTRACT == 1 && MSC_EWISE_MULTIPLY == 2 &&
                    MSC_EWISE_DIVIDE == 3 && MSC_EWISE_MAXIMUM == 4 && MSC_EWISE_MINIMUM == 5 &&
                    MSC_EWISE_POWER == 6 && MSC_EWISE_RELU == 8 && MSC_EWISE_CLIP == 10 &&
                    MSC_EWISE_ABS == 20 && MSC_EWISE_NEGATIVE == 21 && MSC_EWISE_FLOOR == 23 &&
                    MSC_EWISE_CEIL == 24 && MSC_EWISE_ROUND == 25 && MSC_EWISE_ELU_TAIL == 26 &&
                    MSC_EWISE_GELU_TAIL == 27 && MSC_EWISE_TANH_ARGUMENT == 28,
-               "ewise.def: typed.def and typed_ops.glsl have other codes");
+               "ewise.def: typed.def and typed_ops.glsl use other codes");
 
-// Operands as typed_ops.glsl counts them.
+// The number of operands that typed_ops.glsl assumes.
 #define N_OPERANDS(code)                                                                           \
     ((code) == WHERE ? 3                                                                           \
      : (code) <= MSC_EWISE_POWER || ((code) >= PRELU && (code) <= SHIFT_RIGHT) ||                  \
@@ -48,8 +48,8 @@ enum {
 #include "kernels/vulkan/shaders/typed.def"
 
 static const struct {
-    uint8_t code;        // less 1; 0: none
-    const char *keys[2]; // attributes that are its numbers
+    uint8_t code;        // the code plus 1; 0: none
+    const char *keys[2]; // attributes that are the parameters p and q
 } ops[MSC_OP_COUNT] = {
 #define EWISE_OP(op, emit, instr, key0, key1) [MSC_OP_##op] = {MSC_EWISE_##instr + 1, {key0, key1}},
 #include "kernels/lowering/ewise.def"
@@ -63,7 +63,7 @@ static const struct {
     [MSC_OP_SQUEEZE] = {CAST + 1, {0}},
 };
 
-// Do integers have this operator?
+// Does the operator support integers?
 static bool is_for_integers(enum msc_op op) {
     uint32_t code = ops[op].code - 1u;
     bool rounds = code >= MSC_EWISE_ABS && code <= MSC_EWISE_ROUND && code != MSC_EWISE_RECIPROCAL;
@@ -76,10 +76,10 @@ static bool is_for_integers(enum msc_op op) {
 struct parameters {
     float p, q;
     int64_t low, high;
-    bool is_computed[2]; // limits that are operands
+    bool is_computed[2]; // is each limit an operand?
 };
 
-// One limit of a clip: an attribute, a constant, or none. False when it is computed.
+// Reads one limit of a clip: an attribute, a constant, or none. False if it is computed.
 static bool read_limit(float *real, int64_t *integer, const struct msc_vk_joint_desc *d,
                        const char *key) {
     int position = msc_joint_operand(d->joint, key);
@@ -125,7 +125,7 @@ static int count_operands(enum msc_op op) {
     return N_OPERANDS(code);
 }
 
-// Integers that are divided by none that is zero, which would be an error.
+// Is the divisor constant and without zeros? Dividing an integer by zero is an error.
 static bool divides_safely(const struct msc_vk_joint_desc *d) {
     const struct msc_array *a = msc_lowering_constant(d->plan->graph, d->joint, 1);
     for (int64_t i = 0; a && i < msc_array_n_elements(a); i++) {
@@ -156,7 +156,7 @@ static bool vk_typed_is_possible(const struct msc_vk_backend *b, const struct ms
            (n < 2 || !msc_dtype_is_float(d->x[1].dtype));
 }
 
-// Strides of each operand behind the lengths, and how it is read.
+// Writes the strides of each operand after the lengths, and how it is read.
 static enum msc_status set_places(struct msc_vk_stage *s, struct msc_vk_backend *b,
                                   const struct msc_vk_joint_desc *d, uint32_t modes[3]) {
     int32_t dims[4 * MSC_MAX_DIMS + 4] = {1};
@@ -172,7 +172,7 @@ static enum msc_status set_places(struct msc_vk_stage *s, struct msc_vk_backend 
     return msc_vk_joint_numbers(s, b, dims, sizeof(dims));
 }
 
-// Limits that are operands, behind the one that is clipped.
+// Sets limits that are operands; they follow the operand that is clipped.
 static void set_limits(struct msc_vk_stage *s, const struct msc_vk_joint_desc *d,
                        const struct parameters *p, uint32_t modes[3], uint32_t types[3]) {
     static const char *const keys[2] = {"min", "max"};

@@ -9,10 +9,10 @@
 
 struct kernel {
     struct msc_vk_pipeline *pipeline;
-    struct msc_vk_block *geometry; // or taps
+    struct msc_vk_block *geometry; // of a pool; taps of a resize
     int32_t input;
-    uint64_t n;          // outputs
-    uint64_t turns;      // of loops for each of them
+    uint64_t n;          // number of outputs
+    uint64_t turns;      // loop turns per output
     uint32_t numbers[5]; // further parameters of the shader
     int n_numbers;
 };
@@ -47,7 +47,7 @@ static enum msc_status vk_window_create(void **out, struct msc_vk_backend *b,
     const struct msc_value *y = &plan->values[step->outputs[0]];
     if (step->n_inputs != 1 || j->operands[0].kind != MSC_OPERAND_INPUT ||
         !msc_lowering_is_f32(plan->graph, j->joint)) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", j->joint->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader computes it", j->joint->name);
     }
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
     if (!k) {
@@ -64,21 +64,21 @@ static enum msc_status vk_window_create(void **out, struct msc_vk_backend *b,
     return MSC_OK;
 }
 
-// Does the value lie in NHWC, be it because that makes no difference?
+// Is the value NHWC, or do its layouts coincide?
 static bool is_last(const struct msc_value *v) {
     return v->layout == MSC_LAYOUT_NHWC || msc_lowering_layouts_coincide(v->n_dims, v->dims);
 }
 
 // ---- Pooling ----------------------------------------------------------------------------------
 
-// Columns in rows.
+// The loops over columns are inside the loop over rows.
 static uint64_t pool_turns(const struct msc_pool *pool) {
     return (uint64_t)(pool->axes[0].kernel * (pool->axes[1].kernel + 2) + 1);
 }
 
 static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
                                  const struct msc_plan *plan, const struct msc_step *step) {
-    // As in shaders/pool.comp: two axes each.
+    // The rows of shaders/pool.comp: two axes each.
     enum { IN, OUT, KERNEL, STRIDE, DILATION, PAD_BEGIN, PAD_END, N_ROWS };
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[k->input]];
@@ -87,7 +87,7 @@ static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
     int32_t g[N_ROWS][2];
     if (!msc_pool_describe(&pool, plan->graph, joint) || !is_last(x) || !is_last(y) ||
         !msc_vk_can_spread(b->vk, k->n, pool_turns(&pool))) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader computes it", joint->name);
     }
     for (int i = 0; i < 2; i++) {
         const struct msc_pool_axis *a = &pool.axes[i];
@@ -117,13 +117,13 @@ const struct msc_vk_family msc_vk_pool = {
 
 // ---- Resizing ---------------------------------------------------------------------------------
 
-// As in shaders/resize.comp.
+// See shaders/resize.comp.
 struct taps {
     int32_t n, at[4];
     float weights[4];
 };
 
-// Rows, then columns. Owned by the caller (msc_free).
+// The taps of rows, then of columns. The caller frees *out (msc_free).
 static enum msc_status find_taps(struct taps **out, const struct msc_plan *plan,
                                  const struct msc_step *step) {
     struct msc_view x = msc_plan_view(plan, step->inputs[0], NULL);
@@ -153,7 +153,7 @@ static enum msc_status find_taps(struct taps **out, const struct msc_plan *plan,
             taps[i].at[n] = (int32_t)t->at[n];
         }
         if (t->n == 0) {
-            status = MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: a cropped resize");
+            status = MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: no shader for a cropped resize");
             goto out;
         }
     }
@@ -174,7 +174,7 @@ static enum msc_status resize_init(struct kernel *k, struct msc_vk_backend *b,
     struct taps *taps = NULL;
     if (x->n_dims != 4 || !is_last(x) || !is_last(y) || x->dims[0] != y->dims[0] ||
         x->dims[1] != y->dims[1] || !layout || strcmp(layout, "NCHW") != 0) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: not for shaders", joint->name);
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader computes it", joint->name);
     }
     MSC_TRY(find_taps(&taps, plan, step));
     const uint32_t numbers[5] = {(uint32_t)x->dims[1], (uint32_t)x->dims[2], (uint32_t)x->dims[3],

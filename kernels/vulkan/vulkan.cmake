@@ -1,4 +1,4 @@
-# Sources of the vulkan backend, in MSC_VULKAN_SOURCES; of its stub in builds without Vulkan.
+# Sources of the vulkan backend, in MSC_VULKAN_SOURCES; in builds without Vulkan, of its stub.
 if(NOT MSC_WITH_VULKAN)
     set(MSC_VULKAN_SOURCES vulkan/vk_stub.c)
     return()

@@ -265,7 +265,7 @@ class TestWithMscgym(unittest.TestCase):
             self.assertEqual((len(record), record.has_torn_end), (n - n_damaged, True))
             shown = subprocess.run([MSCGYM, "show", path], capture_output=True, text=True)
             self.assertEqual(shown.returncode, 0)
-            self.assertIn(f"{n - n_damaged} complete trials are kept", shown.stderr)
+            self.assertIn(f"keeping {n - n_damaged} complete trials", shown.stderr)
         for n_damaged, behind in (5, 0), (1, 1), (2, 3), (n, 0):
             path, first = self.damage(n_damaged, behind)
             with self.assertRaisesRegex(mscgym.RecordError, f"damaged.jsonl:{first + 1}: it is damaged"):

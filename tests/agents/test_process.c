@@ -43,7 +43,7 @@ static void test_agents_process__cannot_start(void **state) {
     assert_message("agent.command");
     close_fixture(&f);
     assert_int_equal(open_json(&f, "{\"type\":\"process\",\"command\":[\"sh\",3]}"), MSC_E_INVALID);
-    assert_message("word 1 is no text");
+    assert_message("word 1 is not a string");
     close_fixture(&f);
     assert_int_equal(open_json(&f, "{\"type\":\"process\",\"comand\":[\"sh\"]}"), MSC_E_INVALID);
     assert_message("command");
@@ -96,7 +96,7 @@ static void test_agents_process__answers_nonsense(void **state) {
     } cases[] = {
         {"what?", "answer:1:1"},
         {"[]", "expected a JSON object"},
-        {"{\"error\":\"no licence\"}", "it says: no licence"},
+        {"{\"error\":\"no licence\"}", "it reported: no licence"},
         {"{}", "proposals"},
         {"{\"proposals\":[[0,0,0]]}", "proposal 0 is no object"},
         {"{\"proposals\":[{\"choices\":[0,0]}]}", "proposal 0 has 2 choices, expected 3"},
@@ -170,7 +170,7 @@ static void test_agents_process__runs_in_its_folder(void **state) {
     (void)state;
     struct fixture f;
     assert_int_equal(open_script(&f, "printf '{\"error\":\"%s\"}\\n' \"$PWD\""), MSC_E_STATE);
-    assert_message("it says: /");
+    assert_message("it reported: /");
     close_fixture(&f);
     assert_int_equal(open_json(&f, "{\"type\":\"process\",\"command\":[\"echo\",\"$HOME\"]}"),
                      MSC_E_FORMAT);

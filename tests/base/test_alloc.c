@@ -2,6 +2,8 @@
 
 #include "tests/msc_test.h"
 
+#include <stdio.h>
+
 static void test_base_alloc__sizes(void **state) {
     (void)state;
     void *empty = msc_alloc(0);
@@ -132,6 +134,27 @@ static void test_base_alloc__arena_reset(void **state) {
     msc_arena_finish(&arena);
 }
 
+static void test_base_alloc__arena_keeps_first_failure(void **state) {
+    (void)state;
+    struct msc_arena arena = {0};
+    volatile size_t huge = SIZE_MAX / 4;
+    assert_non_null(msc_arena_alloc(&arena, 8));
+    assert_ok(msc_arena_status(&arena));
+    assert_null(msc_arena_array(&arena, huge, 1));
+    assert_null(msc_arena_array(&arena, huge, 8));
+    assert_non_null(msc_arena_strdup(&arena, "later"));
+    assert_int_equal(msc_arena_status(&arena), MSC_E_NOMEM);
+    char size[32];
+    snprintf(size, sizeof size, "%zu bytes", (huge + 15) / 16 * 16);
+    assert_message(size);
+    msc_arena_reset(&arena);
+    assert_ok(msc_arena_status(&arena));
+    assert_null(msc_arena_array(&arena, huge, 8));
+    assert_int_equal(msc_arena_status(&arena), MSC_E_NOMEM);
+    msc_arena_finish(&arena);
+    assert_ok(msc_arena_status(&arena));
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_alloc__sizes),
@@ -140,6 +163,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_base_alloc__arena_objects),
         cmocka_unit_test(test_base_alloc__arena_texts),
         cmocka_unit_test(test_base_alloc__arena_reset),
+        cmocka_unit_test(test_base_alloc__arena_keeps_first_failure),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,7 +117,7 @@ static void test_base_file__git_lfs(void **state) {
     assert_ok(msc_file_write("file_lfs", pointer, sizeof pointer - 1));
     assert_int_equal(msc_file_read(&data, &n_bytes, "file_lfs"), MSC_E_INVALID);
     assert_int_equal(msc_file_map(&mapped, &n_bytes, "file_lfs"), MSC_E_INVALID);
-    assert_message("file_lfs: a pointer of Git LFS");
+    assert_message("file_lfs: this is a Git LFS pointer");
     // What begins likewise and is shorter is what it is.
     assert_ok(msc_file_write("file_lfs", pointer, 20));
     expect_content("file_lfs", "version https://git-");

@@ -76,13 +76,14 @@ static void test_base_json__slips_are_named(void **state) {
         {"[1, \xe2\x80\x9dx\xe2\x80\x9d]",
          "t.json:1:5: expected a value, found a curly quote (U+201D); JSON wants \""},
         {"{\"\xc3\xb6\": \"x\xe2\x80\x9d, \"b\": 1}",
-         "t.json:1:9: expected \" at the end of a text, found a curly quote (U+201D)"},
-        {"{\"a\xe2\x80\x9d: \"b\"}", "t.json:1:4: expected \" at the end of a text"},
-        {"{\"a\xe2\x80\x9d: 1,\n\"b\": 2}", "t.json:1:4: expected \" at the end of a text"},
-        {"[\"a\xe2\x80\x9d]", "t.json:1:4: expected \" at the end of a text"},
+         "t.json:1:9: expected \" at the end of a string, found a curly quote (U+201D)"},
+        {"{\"a\xe2\x80\x9d: \"b\"}", "t.json:1:4: expected \" at the end of a string"},
+        {"{\"a\xe2\x80\x9d: 1,\n\"b\": 2}", "t.json:1:4: expected \" at the end of a string"},
+        {"[\"a\xe2\x80\x9d]", "t.json:1:4: expected \" at the end of a string"},
         {"[\"\xe2\x80\x9cx\xe2\x80\x9d\" 1]", "t.json:1:8: expected ',' or ']'"},
         {"{'a':1}", "t.json:1:2: expected a key in double quotes, found a single quote"},
-        {"{\n  ...\n}", "t.json:2:3: expected a key in double quotes, found ...; write what"},
+        {"{\n  ...\n}",
+         "t.json:2:3: expected a key in double quotes, found ...; write the omitted"},
         {"[\xe2\x80\xa6]", "t.json:1:2: expected a value, found an ellipsis (U+2026)"},
         {"// comment\n1", "t.json:1:1: expected a value, found a comment; JSON has none"},
         {"[1 /* x */]", "t.json:1:4: expected ',' or ']', found a comment"},
@@ -110,14 +111,13 @@ static void test_base_json__errors_name_the_place(void **state) {
         const char *text;
         const char *message;
     } cases[] = {
-        {"", "t.json:1:1: the text ends here, expected a value"},
+        {"", "t.json:1:1: unexpected end of text, expected a value"},
         {"{\"a\": 1,\n \"b\" 2}", "t.json:2:6: expected ':' after a key"},
-        {"{\"a\": 1,\n\n  }",
-         "t.json:1:8: a comma with nothing behind it; JSON wants none before '}'"},
+        {"{\"a\": 1,\n\n  }", "t.json:1:8: a trailing comma; JSON allows none before '}'"},
         {"[1 2]", "t.json:1:4: expected ',' or ']'"},
-        {"[1,]", "t.json:1:3: a comma with nothing behind it; JSON wants none before ']'"},
+        {"[1,]", "t.json:1:3: a trailing comma; JSON allows none before ']'"},
         {"[1,,2]", "t.json:1:4: expected a value"},
-        {"{\"a\":1", "t.json:1:7: the text ends here, expected ',' or '}'"},
+        {"{\"a\":1", "t.json:1:7: unexpected end of text, expected ',' or '}'"},
         {"[1]x", "t.json:1:4: text after the end"},
         {"[01]", "t.json:1:2: malformed number"},
         {"[1.]", "t.json:1:2: malformed number"},
@@ -127,7 +127,7 @@ static void test_base_json__errors_name_the_place(void **state) {
         {"[NaN]", "t.json:1:2: expected a value"},
         {"[1e999]", "t.json:1:2: this number is too large"},
         {"[truE]", "t.json:1:2: expected a value"},
-        {"\n\n \"abc", "t.json:3:2: this text has no closing quote"},
+        {"\n\n \"abc", "t.json:3:2: this string has no closing quote"},
         {"\"a\nb\"", "t.json:1:3: control character"},
         {"\"\xc3\xa9\xc3\xa9\\x\"", "t.json:1:5: expected one of"},
         {"\"\\u12g4\"", "t.json:1:6: expected four hexadecimal digits"},
@@ -273,9 +273,9 @@ static void test_base_json__get(void **state) {
     assert_ok(msc_json_get_array(&part, tree, "l", "cfg"));
 
     assert_int_equal(msc_json_get_text(&text, tree, "T", "cfg"), MSC_E_FORMAT);
-    assert_message("cfg: \"T\" is missing, expected text");
+    assert_message("cfg: \"T\" is missing, expected a string");
     assert_int_equal(msc_json_get_text(&text, tree, "d", "cfg"), MSC_E_FORMAT);
-    assert_message("cfg: \"d\" is of type number, expected text");
+    assert_message("cfg: \"d\" is of type number, expected a string");
     assert_int_equal(msc_json_get_double(&number, tree, "t", "cfg"), MSC_E_FORMAT);
     assert_int_equal(msc_json_get_i64(&whole, tree, "d", "cfg"), MSC_E_FORMAT);
     assert_message("cfg: \"d\" is 1.5, expected a whole number");
@@ -319,7 +319,8 @@ static void test_base_json__check_keys(void **state) {
     assert_int_equal(msc_json_check_keys(tree, known, 2, "choices[0]"), MSC_E_INVALID);
     assert_message("choices[0]: unknown key \"observr\", did you mean \"observer\"?");
     assert_int_equal(msc_json_check_keys(tree, known, 1, "choices[0]"), MSC_E_INVALID);
-    assert_string_equal(msc_status_message(), "choices[0]: unknown key \"observr\", there is bits");
+    assert_string_equal(msc_status_message(),
+                        "choices[0]: unknown key \"observr\", the known key is bits");
     cJSON_DeleteItemFromObject(tree, "observr");
     assert_ok(msc_json_check_keys(tree, known, 2, "choices[0]"));
     cJSON_Delete(tree);

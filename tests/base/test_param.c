@@ -97,7 +97,7 @@ static void test_base_param__errors(void **state) {
         {"{\"tpye\":1}", "agent: unknown key \"tpye\", did you mean \"type\"?"},
         {"{\"Steps\":1}", "agent: unknown key \"Steps\", did you mean \"steps\"?"},
         {"{\"frobnicate\":1}",
-         "agent: unknown key \"frobnicate\", there are verbose, steps, t0, rate, "
+         "agent: unknown key \"frobnicate\", the known keys are verbose, steps, t0, rate, "
          "label, path, mode, time, extra, type"},
         {"{\"steps\":0}", "agent: \"steps\" is 0, expected 1 to 1000000"},
         {"{\"steps\":1.5}", "agent: \"steps\" is 1.5, expected a whole number"},
@@ -107,7 +107,7 @@ static void test_base_param__errors(void **state) {
         {"{\"t0\":\"1\"}", "agent: \"t0\" is \"1\", expected a number"},
         {"{\"rate\":-1}", "agent: \"rate\" is -1, expected at least 0"},
         {"{\"verbose\":1}", "agent: \"verbose\" is 1, expected true or false"},
-        {"{\"label\":null}", "agent: \"label\" is null, expected text"},
+        {"{\"label\":null}", "agent: \"label\" is null, expected a string"},
         {"{\"mode\":\"fli\"}", "agent: \"mode\" is \"fli\", expected one of swap, flip, flip_two"},
         {"{\"mode\":1}", "agent: \"mode\" is 1, expected one of swap"},
         {"{\"time\":\"8x\"}", "agent: \"time\" is \"8x\", expected a time such as"},

@@ -176,7 +176,7 @@ static void test_base_scratch__bad_places(void **state) {
     setenv("TMPDIR", "/no/such/folder", 1);
     msc_scratch_sweep();
     assert_int_equal(msc_scratch_make(&scratch, &arena), MSC_E_IO);
-    assert_message("set TMPDIR to another place");
+    assert_message("set TMPDIR to another folder");
     setenv("TMPDIR", "/tmp/caf\xe9", 1);
     assert_int_equal(msc_scratch_make(&scratch, &arena), MSC_E_FORMAT);
     assert_message("TMPDIR: byte 8 is 0xe9");

@@ -74,7 +74,7 @@ static void test_data_array_log__read_back(void **state) {
     assert_int_equal(msc_array_log_read(&array, l, "c"), MSC_OK);
     assert_int_equal(msc_array_get_i64(array, 0), -5);
     msc_array_release(array);
-    test_fails(msc_array_log_read(&array, l, "d"), MSC_E_NOT_FOUND, "three", "there is no d", NULL);
+    test_fails(msc_array_log_read(&array, l, "d"), MSC_E_NOT_FOUND, "three", "no array d", NULL);
     // One writer at a time.
     struct msc_array_log *other;
     test_fails(msc_array_log_open(&other, path, identity, NULL), MSC_E_STATE, "another process",
@@ -109,7 +109,7 @@ static void test_data_array_log__cut_anywhere(void **state) {
             has_ramp(l, "a", 5, 1);
         }
         bool is_whole = n == 0 || n == 32 || n_there > before;
-        const char *what = n < 32 ? "damaged" : "not whole";
+        const char *what = n < 32 ? "damaged" : "incomplete";
         assert_true(is_whole ? told.text[0] == 0 : strstr(told.text, what) != NULL);
         add_ramp(l, "more", 3, 2);
         msc_array_log_close(l);
@@ -161,7 +161,7 @@ static void test_data_array_log__of_another(void **state) {
     struct msc_array_log *l;
     write_three(test_path(path, state, "other"));
     assert_int_equal(msc_array_log_open(&l, path, other, &log), MSC_OK);
-    assert_non_null(strstr(told.text, "of another configuration"));
+    assert_non_null(strstr(told.text, "belongs to another configuration"));
     assert_int_equal(msc_array_log_n(l), 0);
     add_ramp(l, "a", 1, 3);
     msc_array_log_close(l);
@@ -183,8 +183,8 @@ static void test_data_array_log__of_others(void **state) {
     test_path(path, state, "log");
     test_path(target, state, "precious");
     for (int i = 0; i < 4; i++) {
-        static const char *const words[] = {"another kind", "is a link", "is a link",
-                                            "another name"};
+        static const char *const words[] = {"not an array file", "symbolic link", "symbolic link",
+                                            "hard link"};
         (void)msc_file_remove(path);
         const char *held = i == 0 ? path : target;
         if (i == 2) { // of one that is such a file

@@ -217,10 +217,10 @@ static void test_data_dataset_errors__splits(void **state) {
         int64_t samples, skip_last, take_last;
         const char *word;
     } rows[] = {
-        {0, 3, 0, "there are only 3"},
-        {0, 0, 4, "there are only 3"},
+        {0, 3, 0, "the file has 3"},
+        {0, 0, 4, "the file has 3"},
         {-1, 0, 0, "negative"},
-        {0, 1, 1, "either"},
+        {0, 1, 1, "cannot both be set"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct msc_dataset_options o = MSC_DATASET_OPTIONS_INIT;

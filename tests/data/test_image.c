@@ -206,7 +206,7 @@ static void test_data_image__options_that_do_not_fit(void **state) {
                                  .n_dims = 4,
                                  .dims = {-1, 3, 10, 12},
                                  .is_batched = true};
-    test_fails(msc_dataset_load(&data, &o, &ids, 1), MSC_E_INVALID, "\"ids\" reads int64", NULL);
+    test_fails(msc_dataset_load(&data, &o, &ids, 1), MSC_E_INVALID, "\"ids\" expects int64", NULL);
     struct msc_input_spec flat = {
         .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 2, .dims = {-1, 360}, .is_batched = true};
     test_fails(msc_dataset_load(&data, &o, &flat, 1), MSC_E_INVALID, "4 axes", NULL);

@@ -39,7 +39,7 @@ static void test_data_npz__bad_members(void **state) {
     (void)state;
     char path[PATH_BYTES];
     test_fails(load(test_file(path, "bad_member.npz")), MSC_E_FORMAT, "bad_member.npz",
-               "\"readme.txt\" is no .npy array", NULL);
+               "\"readme.txt\" is not a .npy array", NULL);
     test_fails(load(test_file(path, "bad_content.npz")), MSC_E_FORMAT, "bad_content.npz",
                "member \"x.npy\": byte 0: not a .npy array", NULL);
     test_fails(load(test_file(path, "bad_method.npz")), MSC_E_UNSUPPORTED, "bad_method.npz",

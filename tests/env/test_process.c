@@ -81,7 +81,8 @@ static void test_env_process__cannot_start(void **state) {
     assert_message("cannot be started");
     close_fixture(&f);
     assert_int_equal(open_json(&f, "{}", NULL), MSC_E_INVALID);
-    assert_message("env.command: expected words: [\"python3\", \"environment.py\"]");
+    assert_message(
+        "env.command: expected a list of strings such as [\"python3\", \"environment.py\"]");
     close_fixture(&f);
     assert_int_equal(open_script(&f, "read -r a; exit 3", 60), MSC_E_IO);
     assert_message("init: /bin/sh: ended with exit status 3");
@@ -91,7 +92,7 @@ static void test_env_process__cannot_start(void **state) {
     close_fixture(&f);
     assert_int_equal(open_script(&f, "echo '{\"error\":\"no licence\"}'; read -r a", 60),
                      MSC_E_STATE);
-    assert_message("init: it says: no licence");
+    assert_message("init: it reported: no licence");
     close_fixture(&f);
 }
 
@@ -99,7 +100,7 @@ static void test_env_process__sends_what_is_documented(void **state) {
     (void)state;
     struct fixture f;
     assert_int_equal(open_script(&f, "read -r b; " SCRIPT_SAY_B, 60), MSC_E_STATE);
-    assert_message("it says: {`method`:`init`,`protocol`:1,`params`:{`n`:3}}");
+    assert_message("it reported: {`method`:`init`,`protocol`:1,`params`:{`n`:3}}");
     close_fixture(&f);
     assert_ok(open_script(&f, SAY_SPACE "read -r b; " SCRIPT_SAY_B, 60));
     assert_int_equal(evaluate(&f, 2), MSC_E_STATE);
@@ -236,7 +237,7 @@ static void test_env_process__refuses_outcomes(void **state) {
         {"{\"trial\":0,\"state\":\"done\",\"metrics\":{}}", "its state is \"done\""},
         {"{\"trial\":0,\"metrics\":{\"distill_loss\":1}}\n{\"trial\":0,\"metrics\":{}}",
          "trial 0 has been answered before"},
-        {"{\"error\":\"out of paper\"}", "it says: out of paper"},
+        {"{\"error\":\"out of paper\"}", "it reported: out of paper"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture f;

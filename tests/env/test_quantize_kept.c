@@ -89,7 +89,7 @@ static void test_env_quantize_kept__goes_on(void **state) {
     interrupt(&c, ROUNDED);
     assert_true(msc_hash_equal(prepare(&c), whole));
     assert_true(was_told(&c, "earlier launch"));
-    assert_false(was_told(&c, "damaged") || was_told(&c, "not whole"));
+    assert_false(was_told(&c, "damaged") || was_told(&c, "incomplete"));
     // Without room for more than one weight's at a time, it is the same, and on one thread.
     c.b.host.memory_bytes = (uint64_t)64 << 20;
     c.b.host.n_threads = 1;
@@ -121,7 +121,7 @@ static void test_env_quantize_kept__of_any_file(void **state) {
     // Of other choices.
     interrupt(&c, "{\"choices\":[{\"bits\":6,\"rounding\":\"gptq\"}]}");
     assert_true(msc_hash_equal(prepare(&c), whole));
-    assert_true(was_told(&c, "of another configuration"));
+    assert_true(was_told(&c, "belongs to another configuration"));
     // Not to be had.
     assert_int_equal(mkdir(c.moments, 0700), 0);
     c.told[0] = 0;

@@ -333,7 +333,7 @@ static void test_env_quantize_latency__refuses(void **state) {
          "none is of integers of 8 bits or fewer without groups", MSC_E_INVALID},
         {"{\"models\":[]}", CONFIG(LATENCY), "it has 0 models, expected 5", MSC_E_FORMAT},
         {"{\"error\":\"1.onnx: too new\"}", CONFIG(LATENCY),
-         "mscgym-runtime, profile: it says: 1.onnx: too new", MSC_E_STATE},
+         "mscgym-runtime, profile: it reported: 1.onnx: too new", MSC_E_STATE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct bench b;

@@ -208,7 +208,7 @@ static void test_env_table__faults_are_named(void **state) {
         {"t.json", METRIC("\"alone\":[[0,\"1\"]]"),
          "metrics[0].alone[0][1]: expected a finite number"},
         {"t.json", METRIC("\"alone\":[[0,1],[0,1]]"), "metrics[0].alone: expected 1 lists"},
-        {"t.json", METRIC("\"constant\":\"1\""), "\"constant\" is of type text"},
+        {"t.json", METRIC("\"constant\":\"1\""), "\"constant\" is of type string"},
         {"t.json", METRIC("\"alon\":[]"), "metrics[0]: unknown key \"alon\""},
         {"t.json", METRIC("\"pairs\":[{\"tasks\":[0,1],\"values\":[]}]"),
          "metrics[0].pairs[0].tasks: expected the index of a task, 0 to 0"},

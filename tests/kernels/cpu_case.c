@@ -351,11 +351,21 @@ bool cpu_is_equal(const struct msc_array *a, const struct msc_array *b) {
     return true; // zeros of different sign, or NaN of different bits
 }
 
+static void print_row(const struct cpu_case *c) {
+    if (c->row) {
+        print_error("%s, %s, %s%s\n", msc_op_info(c->row->op)->name, c->row->attributes,
+                    c->row->operands, c->is_last ? ", channels last" : "");
+    }
+}
+
 void cpu_check_equal(struct cpu_case *c) {
     struct msc_array *actual, *expected;
     cpu_run(&actual, c, 0);
     cpu_expect(&expected, c, 0);
-    assert_true(cpu_is_equal(actual, expected));
+    if (!cpu_is_equal(actual, expected)) {
+        print_row(c);
+        fail();
+    }
     msc_array_release(actual);
     msc_array_release(expected);
 }
@@ -396,6 +406,7 @@ static void check_close(struct cpu_case *c, double bound, bool may_cancel) {
     double error = differences(actual, expected, &power);
     if (!(error <= bound * power) &&
         !(may_cancel && error <= room * noise_differences(c, expected))) {
+        print_row(c);
         fail_msg("error %g of %g", error, power);
     }
     msc_array_release(actual);

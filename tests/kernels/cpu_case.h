@@ -9,12 +9,16 @@
 //     cpu_case_finish_graph(&c, y);
 //     cpu_check_close(&c, 1e-10);
 //     cpu_case_finish(&c);
+//
+// Rows of the table of kernel cases are added by cpu_case_add; cpu_check_cases runs all rows of a
+// test that need nothing else.
 #ifndef MSC_TESTS_CPU_CASE_H
 #define MSC_TESTS_CPU_CASE_H
 
 #include "base/rng.h"
 #include "kernels/backend.h"
 
+#include "tests/kernels/kernel_cases.h"
 #include "tests/msc_test.h"
 
 #define DIMS(...)                                                                                  \
@@ -47,6 +51,11 @@ struct cpu_case {
     struct cpu_quant *quants;                   // [n_slots]
     const struct msc_edit *edits[CPU_CASE_MAX]; // [n_slots]
     struct msc_backend_options options;
+    const struct kernel_case *row; // the last that was added, for messages; NULL: none
+    bool is_last;                  // computed inputs of rows, with 4 dims, come with channels last
+    bool is_constant;              // inputs of rows except the first are constants
+    // Optional: changes the elements of an operand of a row, after they were drawn.
+    void (*adjust)(const struct kernel_operand *o, float x[], int64_t n);
     int n_steps;       // of the last plan, without aliases
     bool is_at_limits; // steps may have no shader, and are run as they are, no more
     int n_on_host;     // of the last plan, on vulkan
@@ -76,6 +85,8 @@ int32_t cpu_joint(struct cpu_case *c, enum msc_op op, int32_t n_inputs, const in
 int32_t cpu_joint_weights(struct cpu_case *c, enum msc_op op, int32_t n_inputs,
                           const int32_t inputs[], const char *attributes, int32_t n_weights,
                           const struct msc_weight_spec weights[]);
+// Adds a row of the table of kernel cases and returns output 0 of its joint.
+int32_t cpu_case_add(struct cpu_case *c, const struct kernel_case *row);
 // Finalizes the graph with this output, or these.
 void cpu_case_finish_graph(struct cpu_case *c, int32_t output);
 void cpu_case_finish_outputs(struct cpu_case *c, int32_t n, const int32_t outputs[]);
@@ -100,6 +111,12 @@ void cpu_check_close(struct cpu_case *c, double bound);
 // The same; or, where terms cancel, at most a hundred times as far off (root mean square) as the result
 // moves when all that a joint reads is off by the last bit of a float.
 void cpu_check_conditioned(struct cpu_case *c, double bound);
+// Equal or close, as the row that was added says.
+void cpu_check_row(struct cpu_case *c);
+// Runs every row that has this reader. In cpu_check_layouts, rows whose first input has 4 dims run
+// once more with channels last.
+void cpu_check_cases(const char *reader);
+void cpu_check_layouts(const char *reader);
 // All elements equal bit by bit, or (printing the first that differs) not. Denormals count as zeros
 // on a device that takes them for such.
 bool cpu_is_equal(const struct msc_array *a, const struct msc_array *b);

@@ -2,8 +2,6 @@
 // repeated along the batch alone, so that positions and channels are one row to them.
 #include "tests/kernels/cpu_case.h"
 
-#include <stdio.h>
-
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 struct edits {
@@ -57,57 +55,48 @@ static void check(struct cpu_case *c, int32_t output) {
     cpu_case_finish(c);
 }
 
-struct conv {
-    int64_t batch, in, out, height, width, taps; // along the height
-};
-
-static void check_conv(const struct conv *s, enum shape shape, bool is_constant, bool is_chain) {
-    struct cpu_case c;
-    char attributes[32];
-    cpu_case_init(&c, 31);
-    snprintf(attributes, sizeof(attributes), "padding=%d,0,0,0", (int)s->taps - 1);
-    int32_t x = cpu_input(&c, "NCHW", 4, DIMS(s->batch, s->in, s->height, s->width));
-    int32_t w = cpu_weight(&c, "OIHW", 4, DIMS(s->out, s->in, s->taps, 1));
-    int32_t y = cpu_joint(&c, MSC_OP_CONV2D, 1, &x, attributes, w, MSC_NO_ID);
-    check(&c, add_epilogue(&c, y, shape, is_constant, is_chain));
-}
-
-// Chunks of 72 positions, which are 1.5 images and 4.5 of their rows; the same where one channel is
-// no axis; bands of 8 rows of an image.
-static void test_kernels_cpu_chunks__convolutions(void **state) {
-    static const struct conv convs[] = {
-        {3, 1400, 4, 3, 16, 1},
-        {3, 1400, 1, 3, 16, 1},
-        {2, 400, 1, 32, 32, 2},
-    };
-    (void)state;
-    for (size_t i = 0; i < COUNT(convs); i++) {
-        for (enum shape shape = IMAGE; shape < SHAPE_COUNT; shape++) {
-            check_conv(&convs[i], shape, true, shape != ROW);
-            check_conv(&convs[i], shape, false, shape == ROW);
-        }
+// Convolutions, in chunks of 72 positions, which are 1.5 images and 4.5 of their rows; the same where
+// one channel is no axis; bands of 8 rows of an image.
+static void check_conv(const struct kernel_case *row) {
+    for (int i = 0; i < 2 * SHAPE_COUNT; i++) {
+        struct cpu_case c;
+        enum shape shape = (enum shape)(i / 2);
+        bool is_constant = i % 2 == 0;
+        cpu_case_init(&c, 31);
+        int32_t y = cpu_case_add(&c, row);
+        check(&c, add_epilogue(&c, y, shape, is_constant, is_constant == (shape != ROW)));
     }
 }
 
-// The same of linear layers: [batch, length, channels] and an operand for each place.
-static void test_kernels_cpu_chunks__linear(void **state) {
-    (void)state;
+// A linear layer [batch, length, channels] and an operand for each place.
+static void check_linear(const struct kernel_case *row) {
     for (int is_constant = 0; is_constant < 2; is_constant++) {
         struct cpu_case c;
         cpu_case_init(&c, 32);
-        int32_t x = cpu_input(&c, "", 3, DIMS(3, 48, 1400));
-        int32_t w = cpu_weight(&c, "OI", 2, DIMS(4, 1400));
-        int32_t y = cpu_joint(&c, MSC_OP_LINEAR, 1, &x, "", w, MSC_NO_ID);
-        int32_t place = is_constant ? cpu_constant(&c, 2, DIMS(48, 4), NULL)
-                                    : cpu_input(&c, "", 3, DIMS(1, 48, 4));
+        int32_t y = cpu_case_add(&c, row);
+        const int64_t *dims = msc_graph_tensor(c.g, y)->dims;
+        int64_t all[] = {1, dims[1], dims[2]};
+        int32_t place =
+            is_constant ? cpu_constant(&c, 2, all + 1, NULL) : cpu_input(&c, "", 3, all);
         check(&c, cpu_joint(&c, MSC_OP_ADD, 2, IDS(y, place), "", MSC_NO_ID, MSC_NO_ID));
+    }
+}
+
+static void test_kernels_cpu_chunks__epilogues(void **state) {
+    const struct kernel_case *row = NULL;
+    (void)state;
+    while ((row = kernel_case_next(row, "chunks"))) {
+        if (row->op == MSC_OP_LINEAR) {
+            check_linear(row);
+        } else {
+            check_conv(row);
+        }
     }
 }
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels_cpu_chunks__convolutions),
-        cmocka_unit_test(test_kernels_cpu_chunks__linear),
+        cmocka_unit_test(test_kernels_cpu_chunks__epilogues),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,120 +17,70 @@ static int32_t make_last(struct cpu_case *c, int32_t x) {
     return unary(c, MSC_OP_MAX_POOL2D, x, "pool_size=1,1");
 }
 
-static void test_kernels_cpu_ewise__unary(void **state) {
-    static const struct {
-        enum msc_op op;
-        const char *attributes;
-    } ops[] = {
-        {MSC_OP_RELU, ""},
-        {MSC_OP_LEAKY_RELU, "alpha=0.1"},
-        {MSC_OP_SIGMOID, ""},
-        {MSC_OP_HARD_SIGMOID, "alpha=0.3;beta=0.4"},
-        {MSC_OP_HARD_SWISH, ""},
-        {MSC_OP_TANH, ""},
-        {MSC_OP_ELU, "alpha=1.5"},
-        {MSC_OP_GELU, ""},
-        {MSC_OP_GELU, "approximate=tanh"},
-        {MSC_OP_CLIP, "min=-0.5;max=1.25"},
-        {MSC_OP_CLIP, "max=1"},
-        {MSC_OP_CLIP, "min=0"},
-        {MSC_OP_EXP, ""},
-        {MSC_OP_LOG, ""},
-        {MSC_OP_SQRT, ""},
-        {MSC_OP_ERF, ""},
-        {MSC_OP_ABS, ""},
-        {MSC_OP_NEGATIVE, ""},
-        {MSC_OP_RECIPROCAL, ""},
-        {MSC_OP_FLOOR, ""},
-        {MSC_OP_CEIL, ""},
-        {MSC_OP_ROUND, ""},
-    };
+// The first elements of the input are special.
+static void make_special(const struct kernel_operand *o, float x[], int64_t n) {
     static const float special[] = {0.0f,   -0.0f,  INFINITY, -INFINITY, NAN,   1e30f,
                                     -1e30f, 1e-40f, 0.5f,     1.5f,      -2.5f, 16777216.0f};
+    (void)o;
+    assert_true(n >= (int64_t)(sizeof(special) / sizeof(special[0])));
+    memcpy(x, special, sizeof(special));
+}
+
+static void test_kernels_cpu_ewise__unary(void **state) {
+    const struct kernel_case *row = NULL;
     (void)state;
-    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+    while ((row = kernel_case_next(row, "unary"))) {
         struct cpu_case c;
-        cpu_case_init(&c, i);
-        c.low = -8.0f;
-        c.high = 8.0f;
-        int32_t x = cpu_input(&c, "", 2, DIMS(3, 1001));
-        memcpy(msc_array_data(c.inputs[0]), special, sizeof(special));
-        cpu_case_finish_graph(&c, unary(&c, ops[i].op, x, ops[i].attributes));
-        cpu_check_equal(&c);
+        cpu_case_init(&c, (uint64_t)(row - kernel_cases));
+        c.adjust = make_special;
+        cpu_case_finish_graph(&c, cpu_case_add(&c, row));
+        cpu_check_row(&c);
         cpu_case_finish(&c);
     }
 }
 
-struct pair {
-    int n_a, n_b;
-    int64_t a[5], b[5];
-};
-
-static const struct pair pairs[] = {
-    {4, 4, {2, 24, 7, 9}, {2, 24, 7, 9}},
-    {4, 4, {2, 24, 7, 9}, {1, 24, 1, 1}},
-    {4, 3, {2, 24, 7, 9}, {24, 1, 1}},
-    {4, 4, {2, 24, 7, 9}, {2, 24, 1, 1}},
-    {4, 4, {2, 24, 7, 9}, {2, 1, 7, 9}},
-    {4, 2, {2, 24, 7, 9}, {7, 9}},
-    {4, 1, {2, 24, 7, 9}, {9}},
-    {4, 1, {2, 24, 7, 9}, {1}},
-    {4, 0, {2, 24, 7, 9}, {0}},
-    {4, 3, {2, 24, 7, 9}, {24, 7, 9}},
-    {4, 4, {2, 24, 7, 9}, {2, 24, 1, 9}},
-    {4, 4, {2, 24, 7, 9}, {2, 24, 7, 1}},
-    {4, 4, {2, 24, 7, 9}, {2, 1, 1, 1}},
-    {4, 4, {2, 24, 7, 9}, {1, 1, 7, 1}},
-    {4, 4, {1, 5, 60, 60}, {1, 5, 1, 1}},
-    {4, 4, {3, 1, 60, 60}, {1, 1, 60, 1}},
-    {4, 4, {1, 2500, 2, 2}, {1, 2500, 1, 1}},
-    {4, 4, {2, 2500, 3, 1}, {2, 1, 3, 1}},
-    {4, 4, {1, 3, 1, 7000}, {1, 3, 1, 1}},
-    {4, 4, {5, 1, 1, 1}, {1, 3, 1, 2}},
-    {2, 2, {3, 5000}, {3, 1}},
-    {2, 2, {3, 5000}, {1, 5000}},
-    {3, 1, {40, 50, 3}, {3}},
-    {3, 3, {40, 1, 3}, {1, 50, 1}},
-    {1, 1, {2049}, {1}},
-    {0, 0, {0}, {0}},
-};
-
-static void check_pair(const struct pair *p, enum msc_op op, bool is_last, bool is_constant,
+static void check_pair(const struct kernel_case *row, bool is_last, bool is_constant,
                        bool is_swapped) {
+    struct kernel_operand o[KERNEL_MAX_OPERANDS];
     struct cpu_case c;
     cpu_case_init(&c, 17);
-    int32_t a = cpu_input(&c, "", p->n_a, p->a);
-    int32_t b =
-        is_constant ? cpu_constant(&c, p->n_b, p->b, NULL) : cpu_input(&c, "", p->n_b, p->b);
+    c.row = row;
+    assert_int_equal(kernel_case_operands(o, row), 2);
+    int32_t a = cpu_input(&c, "", o[0].n_dims, o[0].dims);
+    int32_t b = is_constant ? cpu_constant(&c, o[1].n_dims, o[1].dims, NULL)
+                            : cpu_input(&c, "", o[1].n_dims, o[1].dims);
     if (is_last) {
         a = make_last(&c, unary(&c, MSC_OP_IDENTITY, a, ""));
     }
-    int32_t y = is_swapped ? binary(&c, op, b, a) : binary(&c, op, a, b);
+    int32_t y = is_swapped ? binary(&c, row->op, b, a) : binary(&c, row->op, a, b);
     cpu_case_finish_graph(&c, unary(&c, MSC_OP_NEGATIVE, y, ""));
     cpu_check_equal(&c);
     cpu_case_finish(&c);
 }
 
 static void test_kernels_cpu_ewise__broadcast(void **state) {
+    struct kernel_operand o[KERNEL_MAX_OPERANDS];
+    const struct kernel_case *row = NULL;
     (void)state;
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+    while ((row = kernel_case_next(row, "broadcast"))) {
+        kernel_case_operands(o, row);
         for (int kind = 0; kind < 8; kind++) {
             bool is_last = (kind & 1) != 0;
-            if (!is_last || pairs[i].n_a == 4) {
-                check_pair(&pairs[i], MSC_OP_SUBTRACT, is_last, (kind & 2) != 0, (kind & 4) != 0);
+            if (!is_last || o[0].n_dims == 4) {
+                check_pair(row, is_last, (kind & 2) != 0, (kind & 4) != 0);
             }
         }
     }
 }
 
 static void test_kernels_cpu_ewise__binary(void **state) {
-    static const enum msc_op ops[] = {MSC_OP_ADD,    MSC_OP_SUBTRACT, MSC_OP_MULTIPLY,
-                                      MSC_OP_DIVIDE, MSC_OP_MAXIMUM,  MSC_OP_MINIMUM,
-                                      MSC_OP_POWER};
+    const struct kernel_case *row = NULL;
     (void)state;
-    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
-        check_pair(&pairs[0], ops[i], true, false, false);
-        check_pair(&pairs[1], ops[i], true, true, true);
+    while ((row = kernel_case_next(row, "binary"))) {
+        check_pair(row, true, false, false);
+    }
+    while ((row = kernel_case_next(row, "binary_constant"))) {
+        check_pair(row, true, true, true);
     }
 }
 

@@ -6,6 +6,8 @@
 #include "kernels/engine/backends.h"
 #include "kernels/engine/evaluator.h"
 #include "kernels/lowering/digits.h"
+#include "tests/joint_attrs.h"
+#include "tests/kernels/kernel_cases.h"
 #include "tests/msc_test.h"
 
 #include <math.h>
@@ -256,85 +258,50 @@ static struct form form_of(int i) {
 }
 enum { N_FORMS = 2 * N_WEIGHTS };
 
-struct conv_shape {
-    int n_dims;
-    int64_t x[4], w[4];
-    const char *padding, *strides, *dilation, *groups;
-};
-static const struct conv_shape conv_shapes[] = {
-    {4, {2, 8, 7, 9}, {16, 8, 3, 3}, "1,1,1,1", "1,1", "1,1", "1"},
-    {4, {1, 3, 12, 11}, {20, 3, 5, 3}, "2,1,1,0", "2,2", "1,1", "1"},
-    {4, {1, 24, 6, 6}, {32, 24, 1, 1}, "0,0,0,0", "1,1", "1,1", "1"},
-    {4, {1, 16, 9, 9}, {16, 1, 3, 3}, "1,1,1,1", "2,2", "1,1", "16"},
-    {4, {1, 8, 9, 8}, {12, 4, 3, 3}, "2,2,2,2", "1,1", "2,2", "2"},
-    {3, {2, 6, 30}, {9, 6, 5}, "2,2", "3", "1", "1"},
-};
-enum { N_CONV_SHAPES = sizeof(conv_shapes) / sizeof(conv_shapes[0]) };
-
-static void check_conv(const struct conv_shape *s, const struct form *f, enum msc_op op) {
+// A convolution or product of a row; its types and zero points are those of the form.
+static void check_row(const struct kernel_case *row, const struct form *f, enum msc_op op) {
     struct bench b;
+    struct kernel_operand o[KERNEL_MAX_OPERANDS];
+    struct joint_attrs attrs;
     int32_t operands[9];
-    char what[160];
-    open_bench(&b, (uint64_t)s->x[2]);
-    snprintf(what, sizeof(what), "%s [%d,%d,..], weights %s, input %s", msc_op_info(op)->name,
-             (int)s->w[0], (int)s->w[1], f->w->name, msc_dtype_name(f->x));
-    const struct msc_attr attrs[] = {{"padding", s->padding},
-                                     {"strides", s->strides},
-                                     {"dilation", s->dilation},
-                                     {"groups", s->groups},
-                                     {"data_layout", s->n_dims == 3 ? "NCW" : "NCHW"},
-                                     {"out_layout", s->n_dims == 3 ? "NCW" : "NCHW"},
-                                     {"kernel_layout", s->n_dims == 3 ? "OIW" : "OIHW"}};
-    int32_t x = add_input(&b, f->x, attrs[4].value, s->n_dims, s->x);
-    int32_t w = add_constant(&b, attrs[6].value, draw(&b, f->w->dtype, s->n_dims, s->w));
-    int32_t n = list_operands(&b, operands, f, op == MSC_OP_QLINEAR_CONV, x, w, s->w[0]);
-    int32_t y = add_joint(&b, op, n, operands, 7, attrs, 1)->outputs[0];
+    char what[200];
+    bool is_product = row->op == MSC_OP_MATMUL_INTEGER;
+    bool is_quantized = op == MSC_OP_QLINEAR_CONV || op == MSC_OP_QLINEAR_MATMUL;
+    struct form form = *f;
+    form.has_bias = f->has_bias && !is_product;
+    assert_int_equal(kernel_case_operands(o, row), 2);
+    joint_attrs_read(&attrs, row->attributes);
+    snprintf(what, sizeof(what), "%s of %s, weights %s, input %s", msc_op_info(op)->name,
+             row->operands, f->w->name, msc_dtype_name(f->x));
+    int64_t channels = o[1].dims[is_product ? 1 : 0];
+    open_bench(&b, (uint64_t)channels);
+    int32_t x = add_input(&b, f->x, o[0].layout, o[0].n_dims, o[0].dims);
+    int32_t w = add_constant(&b, o[1].layout, draw(&b, f->w->dtype, o[1].n_dims, o[1].dims));
+    int32_t n = list_operands(&b, operands, &form, is_quantized, x, w, channels);
+    int32_t y = add_joint(&b, op, n, operands, attrs.n, attrs.rows, 1)->outputs[0];
     check(&b, y, f->w->fits ? "integer" : "reference", what);
     close_bench(&b);
+}
+
+static void check_rows(const char *reader, enum msc_op plain, enum msc_op quantized) {
+    const struct kernel_case *row = NULL;
+    while ((row = kernel_case_next(row, reader))) {
+        for (int i = 0; i < N_FORMS; i++) {
+            struct form f = form_of(i);
+            check_row(row, &f, quantized);
+            check_row(row, &f, plain);
+        }
+    }
 }
 
 static void test_kernels_cpu_integer__convolutions(void **state) {
     (void)state;
-    for (int s = 0; s < N_CONV_SHAPES; s++) {
-        for (int i = 0; i < N_FORMS; i++) {
-            struct form f = form_of(i);
-            check_conv(&conv_shapes[s], &f, MSC_OP_QLINEAR_CONV);
-            check_conv(&conv_shapes[s], &f, MSC_OP_CONV_INTEGER);
-        }
-    }
-}
-
-static void check_product(int n_dims, const int64_t x_dims[], int64_t channels,
-                          const struct form *f, enum msc_op op) {
-    struct bench b;
-    int32_t operands[9];
-    char what[160];
-    struct form plain = *f;
-    plain.has_bias = false;
-    open_bench(&b, (uint64_t)channels);
-    snprintf(what, sizeof(what), "%s to %d, weights %s, input %s", msc_op_info(op)->name,
-             (int)channels, f->w->name, msc_dtype_name(f->x));
-    int32_t x = add_input(&b, f->x, "", n_dims, x_dims);
-    int32_t w =
-        add_constant(&b, "IO", draw(&b, f->w->dtype, 2, DIMS(x_dims[n_dims - 1], channels)));
-    int32_t n = list_operands(&b, operands, &plain, op == MSC_OP_QLINEAR_MATMUL, x, w, channels);
-    int32_t y = add_joint(&b, op, n, operands, 0, NULL, 1)->outputs[0];
-    check(&b, y, f->w->fits ? "integer" : "reference", what);
-    close_bench(&b);
+    check_rows("integer_conv", MSC_OP_CONV_INTEGER, MSC_OP_QLINEAR_CONV);
 }
 
 static void test_kernels_cpu_integer__products(void **state) {
     (void)state;
-    for (int i = 0; i < N_FORMS; i++) {
-        struct form f = form_of(i);
-        for (int k = 0; k < 2; k++) {
-            enum msc_op op = k == 0 ? MSC_OP_QLINEAR_MATMUL : MSC_OP_MATMUL_INTEGER;
-            check_product(2, DIMS(5, 7), 3, &f, op);
-            check_product(3, DIMS(2, 3, 64), 33, &f, op);
-            check_product(1, DIMS(40), 17, &f, op);
-            check_product(2, DIMS(1, 700), 48, &f, op);
-        }
-    }
+    check_rows("integer_product", MSC_OP_MATMUL_INTEGER, MSC_OP_QLINEAR_MATMUL);
 }
 
 // The zero point of the input is known only when it runs.

@@ -196,7 +196,7 @@ static void test_kernels_sequence__evaluator(void **state) {
     msc_dataset_destroy(data);
     data = make_data("total");
     assert_int_equal(msc_evaluator_create(&ev, s.g, data, &s.out, 1, &o), MSC_E_INVALID);
-    assert_message("s is to be fed by \"total\", which the model does not make");
+    assert_message("s is fed by \"total\", a tensor that the model does not have");
     msc_dataset_destroy(data);
     msc_backend_close(o.backend);
     msc_graph_destroy(s.g);

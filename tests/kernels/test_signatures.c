@@ -135,7 +135,7 @@ static void test_kernels_signatures__too_many(void **state) {
     assert_ok(msc_backend_open(&backend, "cpu", &b));
     assert_int_equal(create(&ev, &r, backend, (uint64_t)1 << 40, &log), MSC_E_UNSUPPORTED);
     assert_message("4096 different plans for the first 4096 of 10000 batches are more than can be "
-                   "kept: samples differ in the shapes of inputs, or in what is in shape");
+                   "kept: samples differ in the shapes of inputs, or in the values of shape");
     assert_int_equal(n_lines, 4096 / 64 - 1);
     assert_int_equal(create(&ev, &r, backend, 1 << 20, NULL), MSC_E_UNSUPPORTED);
     assert_message("64 different plans for the first 64 of 10000 batches are more than there is "

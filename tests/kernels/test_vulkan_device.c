@@ -96,7 +96,7 @@ static void test_kernels_vulkan_device__lacks(void **state) {
     static const char *const lacks[N_HIDDEN] = {[BYTES] = "has no buffers of bytes",
                                                 [TIMELINE] = "has no timeline semaphores",
                                                 [BUFFERS] = "binds 12 buffers at a time",
-                                                [QUEUE] = "has no queue that computes",
+                                                [QUEUE] = "has no queue with compute support",
                                                 [VERSION] = "has version 1.1, expected 1.2"};
     struct msc_vulkan_device device;
     char lack[MSC_VK_LACK_BYTES];
@@ -160,7 +160,7 @@ static void test_kernels_vulkan_device__by_name(void **state) {
                        "pci=0000:07:00.0), vulkan:2");
     }
     assert_int_equal(msc_vulkan_pick(&index, devices, 3, "uuid=3f2c"), MSC_E_DEVICE);
-    assert_message("several are so");
+    assert_message("several devices match");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(msc_vulkan_pick(&index, devices, 3, bad[i]), MSC_E_INVALID);
     }

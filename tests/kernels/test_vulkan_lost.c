@@ -140,9 +140,9 @@ static void test_kernels_vulkan_lost__for_good(void **state) {
         int n; // that fail
         const char *text;
     } rows[] = {
-        {SUBMIT, VK_ERROR_OUT_OF_DEVICE_MEMORY, 2, "did not take a batch of commands"},
+        {SUBMIT, VK_ERROR_OUT_OF_DEVICE_MEMORY, 2, "refused a batch of commands"},
         {SUBMIT, VK_ERROR_DEVICE_LOST, 1, "the device was lost"},
-        {END, VK_ERROR_OUT_OF_HOST_MEMORY, 1, "did not take a batch of commands"},
+        {END, VK_ERROR_OUT_OF_HOST_MEMORY, 1, "refused a batch of commands"},
         {WAIT, VK_ERROR_DEVICE_LOST, 1, "the device was lost"},
     };
     (void)state;

@@ -95,7 +95,7 @@ def check_gpus(check, cluster):
     code, error = check.run([*command, "--numerics", "vulkan/6 a make that nobody has"])
     refused = [line for line in error.splitlines() if "is refused" in line and "no worker is left" not in line]
     is_told = (any('(numerics "vulkan/' in line and listed[0]["device"] in line for line in refused) and
-               any("device 'vulkan:uuid=GPU-feedfeed': there is none such" in line for line in refused))
+               any("device 'vulkan:uuid=GPU-feedfeed': no device matches" in line for line in refused))
     check.expect("each worker opens the GPU that it was given", code == 1 and len(refused) == 2 and is_told,
                  "" if is_told else f": {error}")
     cluster.kill_node(SPARE)

@@ -360,7 +360,7 @@ def check_gpus(options):
                                   capture_output=True, text=True, check=False).stderr
             refused = [line for line in told.splitlines() if "is refused" in line and "no worker is left" not in line]
             n_opened = sum('(numerics "vulkan/' in line and listed[0]["device"] in line for line in refused)
-            n_missed = sum("device 'vulkan:uuid=GPU-feedfeed': there is none such" in line for line in refused)
+            n_missed = sum("device 'vulkan:uuid=GPU-feedfeed': no device matches" in line for line in refused)
             good = len(refused) == 4 and n_opened == n_missed == 2
             print(f"each worker opens the GPU that it was given: {'yes' if good else told}", flush=True)
             return cluster.is_empty() and good

@@ -50,22 +50,22 @@ static void test_records_race__what_is_refused(void **state) {
         {"3",
          "gym[0].race: expected true, or an object such as {\"rungs\": [1, 4], \"keep\": 0.5}"},
         {"false", "gym[0].race: expected true"},
-        {"{\"rung\":[1]}", "gym[0].race: there is no key \"rung\""},
-        {"{\"batches\":16}", "gym[0].race: there is no key \"batches\""},
-        {"{\"version\":2}", "gym[0].race: there is no key \"version\""},
-        {"{\"margin\":0}", "gym[0].race: margin is a number of standard errors"},
-        {"{\"margin\":true}", "gym[0].race: margin is a number of standard errors"},
-        {"{\"margin\":1e9}", "gym[0].race: margin is a number of standard errors"},
-        {"{\"keep\":0}", "gym[0].race: keep is the share"},
-        {"{\"keep\":1}", "gym[0].race: keep is the share"},
-        {"{\"keep\":\"half\"}", "gym[0].race: keep is the share"},
-        {"{\"rungs\":[]}", "gym[0].race: rungs are at most 8 numbers"},
-        {"{\"rungs\":4}", "gym[0].race: rungs are at most 8 numbers"},
-        {"{\"rungs\":[0,1]}", "gym[0].race: rungs are at most 8 numbers"},
-        {"{\"rungs\":[2,2]}", "gym[0].race: rungs are at most 8 numbers"},
-        {"{\"rungs\":[1.5]}", "gym[0].race: rungs are at most 8 numbers"},
-        {"{\"rungs\":[1,16]}", "in rising order, less than the 16 that there are"},
-        {"{\"rungs\":[1,2,3,4,5,6,7,8,9]}", "gym[0].race: rungs are at most 8 numbers"},
+        {"{\"rung\":[1]}", "gym[0].race: unknown key \"rung\""},
+        {"{\"batches\":16}", "gym[0].race: unknown key \"batches\""},
+        {"{\"version\":2}", "gym[0].race: unknown key \"version\""},
+        {"{\"margin\":0}", "gym[0].race: margin must be a number of standard errors"},
+        {"{\"margin\":true}", "gym[0].race: margin must be a number of standard errors"},
+        {"{\"margin\":1e9}", "gym[0].race: margin must be a number of standard errors"},
+        {"{\"keep\":0}", "gym[0].race: keep must be more than 0"},
+        {"{\"keep\":1}", "gym[0].race: keep must be more than 0"},
+        {"{\"keep\":\"half\"}", "gym[0].race: keep must be more than 0"},
+        {"{\"rungs\":[]}", "gym[0].race: rungs must be at most 8 batch counts"},
+        {"{\"rungs\":4}", "gym[0].race: rungs must be at most 8 batch counts"},
+        {"{\"rungs\":[0,1]}", "gym[0].race: rungs must be at most 8 batch counts"},
+        {"{\"rungs\":[2,2]}", "gym[0].race: rungs must be at most 8 batch counts"},
+        {"{\"rungs\":[1.5]}", "gym[0].race: rungs must be at most 8 batch counts"},
+        {"{\"rungs\":[1,16]}", "in increasing order, fewer than all 16 batches"},
+        {"{\"rungs\":[1,2,3,4,5,6,7,8,9]}", "gym[0].race: rungs must be at most 8 batch counts"},
     };
     struct msc_race race;
     (void)state;
@@ -74,7 +74,7 @@ static void test_records_race__what_is_refused(void **state) {
         assert_non_null(strstr(msc_status_message(), bad[i].message));
     }
     assert_int_equal(read_text(&race, "true", 1), MSC_E_INVALID);
-    assert_non_null(strstr(msc_status_message(), "the samples are one batch"));
+    assert_non_null(strstr(msc_status_message(), "a race needs several batches"));
 }
 
 static void write_and_read(struct msc_race *again, const struct msc_race *race) {

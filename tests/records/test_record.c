@@ -265,7 +265,7 @@ static void test_records_record__no_record(void **state) {
     assert_int_equal(msc_record_create(&record, f->path, f->header, NULL), MSC_E_FORMAT);
     fixture_put(f->path, "{}\n", 3);
     assert_int_equal(msc_record_open(&record, f->path, MSC_RECORD_APPEND, NULL), MSC_E_FORMAT);
-    assert_message("line 1 is no header");
+    assert_message("line 1 is not a header");
     assert_int_equal(msc_record_create(&record, f->path, f->header, NULL), MSC_E_FORMAT);
     assert_int_equal(msc_record_open(&record, f->folder, MSC_RECORD_APPEND, NULL), MSC_E_IO);
     assert_int_equal(msc_record_create(&record, "/dev/full", f->header, NULL), MSC_E_IO);

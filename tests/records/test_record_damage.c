@@ -98,7 +98,7 @@ static void test_records_record_damage__good_lines_follow(void **state) {
     size_t length = 0;
     fixture_write(f, 8);
     char *text = spoil(&length, f, 4, 4);
-    assert_refused(f, text, length, "line 4 is damaged (its checksum does not fit) and 5 good");
+    assert_refused(f, text, length, "line 4 is damaged (its checksum does not match) and 5 good");
     msc_free(text);
 }
 

@@ -194,7 +194,7 @@ static void test_records_record_elsewhere__folder(void **state) {
     assert_int_equal(rmdir(folder), 0);
     fixture_put(folder, "x", 1);
     assert_int_equal(msc_record_commit(record), MSC_E_IO);
-    assert_message("cannot be written anew");
+    assert_message("cannot be saved elsewhere");
     msc_record_close(record);
     msc_str_finish(&expected);
 }

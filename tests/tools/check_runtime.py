@@ -200,7 +200,7 @@ def check_refusals(helper, runtime, folder, wrong):
         ("latency", {"models": [good, folder + "/text.onnx"]}, "text.onnx: " + runtime),
         ("latency", {"models": [bad]}, "bad.onnx: " + runtime),
         ("latency", {"models": [text]}, "texts.onnx: "),
-        ("latency", {"models": []}, "models is no list of files"),
+        ("latency", {"models": []}, "models must be a list of files"),
         ("profile", {"models": [good, bad]}, "bad.onnx: " + runtime),
         ("latency", {"models": [good], "threads": 0}, "threads is 0"),
         ("latency", {"models": [good], "batch": "1"}, 'batch is "1"'),
@@ -211,10 +211,10 @@ def check_refusals(helper, runtime, folder, wrong):
     cases += [("outputs", {"model": good, "inputs": f"{folder}/{name}.npz",
                            "outputs": folder + "/y.npz"}, f"{name}.npz: {said}")
               for name, said in (("names", "there is no array x"), ("shape", "x is [2, 4]"),
-                                 ("kind", "int64 for the input x"), ("none", "it holds no samples"),
+                                 ("kind", "int64 for the input x"), ("none", "it has no samples"),
                                  ("absent", "there is no such file"))]
     cases.append(("outputs", {"model": good, "inputs": folder + "/counts.npz",
-                              "outputs": folder + "/no/y.npz"}, "y.npz: cannot be written"))
+                              "outputs": folder + "/no/y.npz"}, "cannot write " + folder + "/no/y.npz"))
     for method, request, expected in cases:
         said = helper.ask(method, runtime=runtime, **request).get("error", "nothing")
         check(wrong, expected in said and "\n" not in said and "Traceback" not in said,

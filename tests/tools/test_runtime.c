@@ -41,7 +41,7 @@ static void test_tools_runtime__says_what_there_is(void **state) {
     assert_int_equal(msc_runtime_find(&found, runtime, "openvino"), MSC_E_DEVICE);
     assert_string_equal(msc_status_message(), "runtime openvino: pip install openvino");
     assert_int_equal(msc_runtime_find(&found, runtime, "tvm"), MSC_E_INVALID);
-    assert_message("\"tvm\"; there are onnxruntime, openvino");
+    assert_message("unknown runtime \"tvm\", expected one of onnxruntime, openvino");
     msc_runtime_stop(runtime);
     assert_no_children();
 }
@@ -76,19 +76,21 @@ static void test_tools_runtime__sends_what_is_documented(void **state) {
     job.bindings = &length;
     job.n_bindings = 1;
     assert_int_equal(msc_runtime_latency(runtime, &job, &latency), MSC_E_STATE);
-    assert_string_equal(msc_status_message(),
-                        "mscgym-runtime, latency: it says: {`runtime`:`onnxruntime`,`threads`:1,"
-                        "`batch`:1,`lengths`:{`seq`:128},`models`:[`a.onnx`,`b.onnx`],"
-                        "`rounds`:3,`method`:`latency`}");
+    assert_string_equal(
+        msc_status_message(),
+        "mscgym-runtime, latency: it reported: {`runtime`:`onnxruntime`,`threads`:1,"
+        "`batch`:1,`lengths`:{`seq`:128},`models`:[`a.onnx`,`b.onnx`],"
+        "`rounds`:3,`method`:`latency`}");
     job.n_models = 1;
     job.inputs = "x.npz";
     job.batch = 8;
     job.n_threads = 2;
     assert_int_equal(msc_runtime_outputs(runtime, &job, "y.npz"), MSC_E_STATE);
-    assert_string_equal(msc_status_message(),
-                        "mscgym-runtime, outputs: it says: {`runtime`:`onnxruntime`,`threads`:2,"
-                        "`batch`:8,`inputs`:`x.npz`,`model`:`a.onnx`,`outputs`:`y.npz`,"
-                        "`method`:`outputs`}");
+    assert_string_equal(
+        msc_status_message(),
+        "mscgym-runtime, outputs: it reported: {`runtime`:`onnxruntime`,`threads`:2,"
+        "`batch`:8,`inputs`:`x.npz`,`model`:`a.onnx`,`outputs`:`y.npz`,"
+        "`method`:`outputs`}");
     job.runtime = "openvino"; // which is not asked for what is not there
     assert_int_equal(msc_runtime_outputs(runtime, &job, "y.npz"), MSC_E_DEVICE);
     assert_message("pip install openvino");
@@ -117,13 +119,13 @@ static void test_tools_runtime__greets_with_nonsense(void **state) {
         {"read -r a; echo what?; read -r b", "answer:1:1", MSC_E_FORMAT},
         {"read -r a; echo '[]'; read -r b", "expected a JSON object", MSC_E_FORMAT},
         {"read -r a; echo '{}'; read -r b", "protocol", MSC_E_FORMAT},
-        {"read -r a; echo '{\"error\":\"no licence\"}'; read -r b", "it says: no licence",
+        {"read -r a; echo '{\"error\":\"no licence\"}'; read -r b", "it reported: no licence",
          MSC_E_STATE},
         {"read -r a; echo '" HELLO "' | sed 's/:1,/:2,/'; read -r b",
-         "it speaks protocol 2, expected 1; install both programs from one release", MSC_E_FORMAT},
+         "it uses protocol 2, expected 1; install both programs from one release", MSC_E_FORMAT},
         {"read -r a; echo '" HELLO "' | sed 's/missing/mising/'; read -r b",
-         "openvino has to have a version or to be missing", MSC_E_FORMAT},
-        {"read -r a; echo '" HELLO "' | sed 's/.avx2./5/'; read -r b", "feature 0 is no text",
+         "openvino must have \"version\" or \"missing\"", MSC_E_FORMAT},
+        {"read -r a; echo '" HELLO "' | sed 's/.avx2./5/'; read -r b", "feature 0 is not a string",
          MSC_E_FORMAT},
         {"read -r a; echo '" HELLO "' | sed 's/:4/:0/'; read -r b", "threads is 0", MSC_E_FORMAT},
     };
@@ -149,8 +151,8 @@ static void test_tools_runtime__measures_nonsense(void **state) {
         {"{\"models\":[{\"runs\":0,\"us\":[1,1,1]},{}]}", "model 0 has 3 rounds of 0 runs"},
         {"{\"models\":[{\"runs\":1,\"us\":[1,1,1]},{\"runs\":1,\"us\":[1]}]}",
          "model 1 has 1 rounds of 1 runs, expected 3"},
-        {"{\"models\":[{\"runs\":1,\"us\":[1,0,1]},{}]}", "model 0: round 1 is no time"},
-        {"{\"models\":[{\"runs\":1,\"us\":[1,1,\"1\"]},{}]}", "model 0: round 2 is no time"},
+        {"{\"models\":[{\"runs\":1,\"us\":[1,0,1]},{}]}", "model 0: round 1 is not a duration"},
+        {"{\"models\":[{\"runs\":1,\"us\":[1,1,\"1\"]},{}]}", "model 0: round 2 is not a duration"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char script[800];
@@ -164,7 +166,7 @@ static void test_tools_runtime__measures_nonsense(void **state) {
         assert_null(latency.us);
         assert_no_children();
         assert_int_equal(msc_runtime_latency(runtime, &two_models, &latency), MSC_E_STATE);
-        assert_message("it has failed before, and was ended");
+        assert_message("it failed before and was ended");
         msc_runtime_stop(runtime);
     }
 }
@@ -196,13 +198,13 @@ static void test_tools_runtime__profiles_nonsense(void **state) {
         const char *models, *message;
     } cases[] = {
         {"{}", "it has 1 models, expected 2"},
-        {"{},{}", "model 0: us is no time"},
+        {"{},{}", "model 0: us is not a duration"},
         {"{\"us\":1},{}", "kernels"},
-        {"{\"us\":1,\"kernels\":[{\"us\":-1}]},{}", "model 0, kernel 0: us is no time"},
+        {"{\"us\":1,\"kernels\":[{\"us\":-1}]},{}", "model 0, kernel 0: us is not a duration"},
         {"{\"us\":1,\"kernels\":[{\"us\":1,\"kind\":\"move\",\"names\":[]}]},{}",
-         "kernel 0: there is no kind \"move\""},
+         "kernel 0: unknown kind \"move\""},
         {"{\"us\":1,\"kernels\":[{\"us\":1,\"kind\":\"compute\",\"names\":[5]}]},{}",
-         "kernel 0: name 0 is no text"},
+         "kernel 0: name 0 is not a string"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char script[800];
@@ -225,7 +227,7 @@ static void test_tools_runtime__dies(void **state) {
     struct msc_runtime *runtime =
         started(AFTER_HELLO "read -r b; echo '{\"note\":\"running b.onnx\"}'; kill -9 $$");
     assert_int_equal(msc_runtime_latency(runtime, &two_models, &latency), MSC_E_IO);
-    assert_message("mscgym-runtime, latency: /bin/sh: ended by signal 9; the last it said was "
+    assert_message("mscgym-runtime, latency: /bin/sh: ended by signal 9; its last note was "
                    "\"running b.onnx\"");
     assert_no_children();
     msc_runtime_stop(runtime);
@@ -249,7 +251,7 @@ static void test_tools_runtime__hangs(void **state) {
     pid_t pid = process_noted(note);
     assert_true(process_runs(pid));
     assert_int_equal(msc_runtime_latency(runtime, &two_models, &latency), MSC_E_IO);
-    assert_message("no answer; waited 2 s; the last it said was \"loading a.onnx\"");
+    assert_message("no answer; waited 2 s; its last note was \"loading a.onnx\"");
     assert_process_ends(pid);
     assert_no_children();
     msc_runtime_stop(runtime);

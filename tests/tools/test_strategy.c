@@ -162,7 +162,7 @@ static void test_tools_strategy__damaged_json(void **state) {
         {"{\"schema\":\"mscgym.strategy.9\",\"edits\":[]}", "expected \"mscgym.strategy.2\""},
         {"{\"schema\":\"mscgym.strategy.2\",\"edits\":[]}", "weights"},
         {"{\"schema\":\"mscgym.strategy.2\",\"weights\":\"x\",\"edits\":[]}",
-         "s: weights: \"x\" is no hash"},
+         "s: weights: \"x\" is not a hash"},
         {"{\"schema\":\"mscgym.strategy.1\",\"weights\":\"x\",\"edits\":[]}", "weights"},
         {"{\"schema\":\"mscgym.strategy.1\",\"edits\":[4]}", "s: edits[0]: expected an object"},
         {"{\"schema\":\"mscgym.strategy.1\",\"edit\":[]}", "edits"},
@@ -178,7 +178,7 @@ static void test_tools_strategy__damaged_json(void **state) {
          "0 scales"},
         {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1,1],\"zero_points\":[0,"
               "0]"),
-         "2 scales and 2 zero points do not go with axis -1"},
+         "2 scales and 2 zero points do not match axis -1"},
         {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":[1,1],\"zero_points\":[0]"),
          "2 scales and 1 zero points"},
         {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":[1,0],\"zero_points\":[0,0]"),
@@ -208,8 +208,8 @@ static void test_tools_strategy__damaged_json(void **state) {
               "\"scales\":[1],\"zero_points\":[0]"),
          "group_axes is 2"},
         {EDIT("\"type\":\"float8\""),
-         "edits[0]: type \"float8\" is not known; there are float16, bfloat16"},
-        {EDIT("\"type\":\"float16\",\"axis\":-1"), "axis does not go with type float16"},
+         "edits[0]: unknown type \"float8\", expected float16 or bfloat16"},
+        {EDIT("\"type\":\"float16\",\"axis\":-1"), "axis is not allowed with type float16"},
         {EDIT("\"bit\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1],\"zero_points\":[0]"),
          "bits"},
     };
@@ -224,14 +224,14 @@ static void test_tools_strategy__damaged_origins(void **state) {
         const char *text, *message;
     } rows[] = {
         {EDIT(RANGE "\"symmetric\":true"), "observer"},
-        {EDIT(RANGE "\"observer\":\"mean\",\"symmetric\":true"), "observer \"mean\" is not known"},
+        {EDIT(RANGE "\"observer\":\"mean\",\"symmetric\":true"), "unknown observer \"mean\""},
         {EDIT(RANGE "\"observer\":\"mse\""), "symmetric"},
         {EDIT(RANGE "\"observer\":\"percentile\",\"symmetric\":true"), "percentile"},
         {EDIT(RANGE "\"observer\":\"percentile\",\"percentile\":50,\"symmetric\":true"),
          "percentile 50"},
         {EDIT(RANGE "\"observer\":\"mse\",\"range_scale\":0,\"symmetric\":true"), "range_scale 0"},
         {EDIT("\"type\":\"float16\",\"observer\":\"mse\""),
-         "observer does not go with type float16"},
+         "observer is not allowed with type float16"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -327,11 +327,12 @@ static void test_tools_strategy__apply_to_other_model(void **state) {
         const char *tensor, *joints, *message;
         int axis, n;
     } rows[] = {
-        {"w9", "", "s does not fit this model: the strategy names tensor w9, which the model lacks",
+        {"w9", "",
+         "s does not fit this model: the strategy names tensor w9, which the model does not have",
          -1, 1},
         {"w1", "", "2 scales for axis 0 of tensor w1", 0, 2},
         {"w1", "", "for axis 4 of tensor w1", 4, 1},
-        {"x:0", "", "of which joint conv1 takes one alone", 1, 3},
+        {"x:0", "", "but joint conv1 supports only one", 1, 3},
         {"conv3:0", "", "no joint of the model reads as such", -1, 1},
         {"x:0", "\"joints\":[\"conv1\",\"conv7\"],", "joint conv7", -1, 1},
         {"x:0", "\"joints\":[\"conv3\"],", "no joint of the model reads as such", -1, 1},

@@ -1,6 +1,6 @@
-// Points of a regular grid over [-1, 1], each turned by the matrix of its batch.
-// Buffers: 0 matrices [batch][axes][axes + 1], 1 y [batch][points][axes]. Constants: 0 lanes,
-// 1 repair, 2 axes, 3 do corners align?. Push: points of a batch, lengths.
+// Points of a regular grid over [-1, 1], each transformed by the matrix of its batch.
+// Buffers: 0 matrices [batch][axes][axes + 1], 1 y [batch][points][axes].
+// Constants: 0 lanes, 1 repair, 2 axes, 3 do corners align? Push: points per batch, lengths.
 // Tile: lanes * per_lane points. Dispatched by vk_image.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -21,7 +21,7 @@ void main() {
     for (uint e = 0; e < per_lane && first + e * gl_WorkGroupSize.x < n; e++) {
         int i = int(first + e * gl_WorkGroupSize.x), rest = i % points;
         vec4 at = vec4(0.0);
-        for (int a = N_AXES - 1; a >= 0; a--) { // coordinates stand last axis first
+        for (int a = N_AXES - 1; a >= 0; a--) { // coordinates are stored last axis first
             float extent = float(lengths[a]), span = ALIGNS ? extent - 1.0 : extent;
             precise float begin = ALIGNS ? -1.0 : divide(1.0, extent) - 1.0;
             precise float v = begin + divide(2.0 * float(rest % lengths[a]), span);

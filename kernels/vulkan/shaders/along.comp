@@ -1,13 +1,14 @@
-// What is computed along lines of a tensor, one after the other in order: an invocation takes a
-// line, whose elements are those that share the indices of the dims that stay.
-//   0 sum  1 mean  2 maximum  3 minimum  4 product: one number
-//   5 place of the greatest  6 of the least: one index
-//   7 running sums  8 one where the greatest is  9 softmax  10 its logarithm: a line
-// with TOPK the greatest (kind 0) or least (kind 1) elements in order, and their places.
-// Buffers: 0 x, 1 y, with TOPK 2 places as int64, then numbers: for each dim that stays {length,
-// stride in x, in y}, then for each other one {length, stride in x, in y}.
-// Constants: 0 lanes, 1 repair, 2 kind, 3 and 4 types of x and y, 5 and 6 numbers of dims, 7 over
-// integers?, 8 flags: 1 the last of equals, 2 exclusive, 4 backwards.
+// Operators along lines of a tensor, one element after the other. Each invocation computes one
+// line: the elements that share the indices of all kept dims.
+//   kinds with one number as result: 0 sum, 1 mean, 2 maximum, 3 minimum, 4 product
+//   kinds with one index: 5 of the greatest, 6 of the least
+//   kinds with a line: 7 running sums, 8 hardmax (1 at the greatest), 9 softmax, 10 log-softmax
+// With TOPK: the n_top greatest (kind 0) or least (kind 1) elements in order, and their indices.
+// Buffers: 0 x, 1 y, with TOPK 2 indices as int64, then numbers: for each kept dim {length, stride
+// in x, in y}, then the same for each other dim.
+// Constants: 0 lanes, 1 repair, 2 kind, 3 and 4 types of x and y, 5 and 6 numbers of kept and other
+// dims, 7 are elements integers?, 8 flags: 1 take the last of equal elements, 2 exclusive, 4
+// backwards.
 // Tile: lanes * per_lane lines. Dispatched by vk_along.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -40,7 +41,7 @@ WRITER(write_y, y_words, y_bytes)
 layout(binding = 2) buffer Places { uint places[]; };
 #endif
 
-// Places in x and y of index i of the dims [first, end).
+// Offsets in x and y of index i of the dims [first, end).
 ivec2 places_of(int i, int first, int end) {
     ivec2 at = ivec2(0);
     for (int d = end - 1; d >= first; d--) {
@@ -192,16 +193,16 @@ void compute(ivec2 base) {
     }
 }
 #else
-// ---- The greatest in order --------------------------------------------------------------------
+// ---- The greatest or least in order ------------------------------------------------------------
 
-// Does (a, i) stand before (b, k)? NaN counts as greatest.
+// Is (a, i) before (b, k) in the result? NaN counts as greatest.
 bool stands_before(float a, int64_t a_whole, int i, float b, int64_t b_whole, int k) {
     bool is_equal = IS_WHOLE ? a_whole == b_whole : a == b || (isnan(a) && isnan(b));
     bool is_greater = IS_WHOLE ? a_whole > b_whole : a > b || (isnan(a) && !isnan(b));
     return is_equal ? i < k : KIND == 0 ? is_greater : !is_greater;
 }
 
-// Each time the first of those that stand behind the last one found.
+// Finds the elements one by one: each time the first of those after the last one found.
 void compute(ivec2 base) {
     int last = -1;
     float last_real = 0.0;

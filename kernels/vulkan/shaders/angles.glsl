@@ -1,8 +1,8 @@
-// Angles and hyperbolas by polynomials, a few units in the last place off: sines and cosines while
-// the angle is below some ten thousands. Needs divide.glsl, numeric.glsl.
+// Trigonometric and hyperbolic functions by polynomials, accurate to a few units in the last place;
+// sines and cosines up to angles of some ten thousands. Needs divide.glsl, numeric.glsl.
 const float HALF_PI = 1.57079632679489662;
 
-// log(1 + v) and exp(v) - 1, exact near 0, too.
+// log(1 + v) and exp(v) - 1, accurate also near 0.
 float log1p_one(float v) {
     precise float u = 1.0 + v;
     precise float less = u - 1.0;
@@ -18,7 +18,7 @@ float expm1_one(float v) {
     return u == 1.0 ? v : less == -1.0 || isinf(u) || v > 1.0 ? less : corrected;
 }
 
-// The sine, or the cosine as the sine a quarter ahead.
+// The sine, or the cosine, computed as the sine a quarter turn ahead.
 float sine(float v, bool is_cosine) {
     float a = abs(v);
     uint octant = uint(min(a * 1.27323954473516, 4e9));
@@ -54,7 +54,7 @@ float atan_one(float v) {
     return with_sign(result, v);
 }
 
-// For |v| <= 0.5, or of the root z of it.
+// asin(x) for 0 <= x <= 0.5; z is x * x.
 float asin_near(float x, float z) {
     precise float p = 4.2163199048e-2 * z + 2.4181311049e-2;
     p = p * z + 4.5470025998e-2;

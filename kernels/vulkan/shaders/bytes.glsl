@@ -1,6 +1,6 @@
-// Stored bytes q as floats: ((q - zero) >> shift & mask) * factor, which is a digit of the whole
-// number (factor 1), or the number that q stands for. QUANT_ROW is the place in the row of {is q
-// signed?, zero, shift, mask, factor}. Needs call.glsl.
+// Stored bytes q as floats: ((q - zero) >> shift & mask) * factor. That is a digit of the integer
+// (factor 1), or the number that q represents. QUANT_ROW is the index in the row of {is q signed?,
+// zero, shift, mask, factor}. Needs call.glsl.
 float float_of(int q) {
     int number_of_q = q - int(word(QUANT_ROW + 1));
     precise float value = float(number_of_q >> int(word(QUANT_ROW + 2)) & int(word(QUANT_ROW + 3)));

@@ -1,16 +1,16 @@
-// The calls of one dispatch: they differ in where their data begins and in a row of parameters.
-// gl_WorkGroupID.z counts what one call needs of z, then calls. BINDINGS is the number of the
-// shader's own bindings, ROW that of the words of a row behind the beginnings.
+// The calls of one dispatch: they differ in the offsets of their data and in a row of parameters.
+// gl_WorkGroupID.z runs over the z of one call, then over calls. BINDINGS is the number of the
+// shader's own bindings, ROW the number of parameters per row after the offsets.
 layout(binding = BINDINGS) readonly buffer Rows { uint rows[]; };
 
 uint row_at;
 
-// To be called first.
+// Must be called first.
 void find_call(uint call) {
     row_at = call * (BINDINGS + ROW);
 }
 
-// Where the call's block begins: in words, or in texels of the arena.
+// The offset of the call's block: in words, or in texels of the arena.
 uint begin_of(uint binding) {
     return rows[row_at + binding];
 }

@@ -1,9 +1,9 @@
-// Columns put back to images: an element is the sum, in the order of taps, of what each window that
-// covers it holds for it.
+// Combines columns to images: each element is the sum, in the order of taps, over the windows that
+// cover it.
 // Buffers: 0 x [planes][taps][places], 1 y [planes][image], 2 numbers: for each axis {length of the
-// image, of the window, step, dilation, padding before, places, 0, 0}. Constants: 0 lanes, 2 axes.
-// Push: elements of an image, taps, places. Tile: lanes * per_lane elements. Dispatched by
-// vk_image.c.
+// image, of the window, step, dilation, padding before, places, 0, 0}.
+// Constants: 0 lanes, 2 axes. Push: elements per image, taps, places.
+// Tile: lanes * per_lane elements. Dispatched by vk_image.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 3
@@ -17,7 +17,7 @@ layout(binding = 1) writeonly buffer Y { float y[]; };
 layout(binding = 2) readonly buffer Numbers { Axis axes[]; };
 layout(push_constant) uniform Push { uint n; uint per_lane; int area; int n_taps; int n_places; };
 
-// The place of the window whose tap stands at `at` of an image, or -1.
+// The index of the window whose tap covers position `at` of the image, or -1.
 int place_of(int at, int tap) {
     int place = 0, stride = 1;
     for (int a = N_AXES - 1; a >= 0; a--) {

@@ -1,9 +1,10 @@
-// Sums of products over named axes: y[o] = alpha * sum of a * b + beta * c, in order of the summed
-// axes: products of matrices in any form and type, and all that Einsum can say of two operands.
-// Buffers: 0 a, 1 b, 2 c, 3 y, 4 numbers: for each axis of y, then each summed one {length, stride
-// in a, in b, in c}. Constants: 0 lanes, 2 and 3 numbers of axes, 4 ... 7 types of a, b, c, y,
-// 8 over integers?, 9 operands there: 1 for b, 2 for c. Tile: lanes * per_lane outputs.
-// Dispatched by vk_contract.c.
+// Sums of products over named axes: y[o] = alpha * sum of a * b + beta * c, in the order of the
+// summed axes. Covers all forms and types of matrix products, and every Einsum of two operands.
+// Buffers: 0 a, 1 b, 2 c, 3 y, 4 numbers: for each axis of y, then for each summed one {length,
+// stride in a, in b, in c}.
+// Constants: 0 lanes, 2 and 3 numbers of axes, 4 ... 7 types of a, b, c, y, 8 are elements
+// integers?, 9 operands present: 1 for b, 2 for c.
+// Tile: lanes * per_lane outputs. Dispatched by vk_contract.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 5
@@ -31,7 +32,7 @@ READER(read_b, b)
 READER(read_c, c)
 WRITER(write_y, y_words, y_bytes)
 
-// Places in a, b and c of index i of the axes [first, end).
+// Offsets in a, b and c of index i of the axes [first, end).
 ivec3 places(int i, int first, int end) {
     ivec3 at = ivec3(0);
     for (int d = end - 1; d >= first; d--) {

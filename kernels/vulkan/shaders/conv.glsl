@@ -1,13 +1,15 @@
-// What the convolution shaders share: the parameters, where a tap of an output reads, and the way
+// Shared by the convolution shaders: the parameters, the input position of a tap, and the steps
 // from a sum to an output.
 //
 // A convolution is a product of rows (output positions: image, plane, row, column) and columns
-// (output channels), summed over taps (plane, row, column of the kernel) and, inside, channels. A
-// linear layer or matrix product is one of a single tap. z counts groups or products of a batch.
+// (output channels). It is summed over taps (plane, row, column of the kernel) and, for each tap,
+// over channels. A linear layer or matrix product has a single tap. z counts groups, or products of
+// a batch.
 //
-// Bindings: 0 x, 1 w, 2 y, 3 the tail, 4 geometry, 5 quantised forms of y. Row: flags, x_scale, what
-// bytes.glsl needs, forms.
-layout(constant_id = 2) const bool IS_POINTWISE = false; // row r of the output reads row r
+// Bindings: 0 x, 1 w, 2 y, 3 tail, 4 geometry, 5 quantised forms of y. Row: flags, x_scale, the
+// values for bytes.glsl, forms.
+layout(constant_id = 2) const bool IS_POINTWISE = false; // row r of the output reads only row r of
+                                                         // the input
 layout(constant_id = 3) const bool IS_TRANSPOSED = false;
 
 #define BINDINGS 6
@@ -22,7 +24,7 @@ layout(constant_id = 3) const bool IS_TRANSPOSED = false;
 uint flags;
 float x_scale;
 
-// To be called first.
+// Must be called first.
 void begin_call(uint call) {
     find_call(call);
     flags = word(0);
@@ -33,38 +35,39 @@ const uint HAS_SCALES = 1; // y = (x_scale * w_scales[c]) * sum
 const uint HAS_BIAS = 2;
 const uint HAS_LIMITS = 4;
 const uint HAS_ONE_SCALE = 8;     // y = x_scale * sum
-const uint HAS_Y = 16;            // y itself is written
-const uint HAS_INTEGER_BIAS = 32; // added to the sums, which are integers
+const uint HAS_Y = 16;            // y itself is written, not only its forms
+const uint HAS_INTEGER_BIAS = 32; // added to the integer sums
 
 layout(push_constant) uniform Push {
-    uint x_step, w_step, y_step;  // for each z; y in floats, the others in what is read
-    uint n_z;                     // of one call in this dispatch
+    uint x_step, w_step, y_step;  // from one z to the next; y in floats, the others in units of
+                                  // what is read
+    uint n_z;                     // z of one call in this dispatch
     uint n_rows, n_cols;          // of one z
-    uint y_row;                   // floats between rows of the output
-    uint w_row;                   // columns between rows of the weight
+    uint y_row;                   // floats from one row of the output to the next
+    uint w_row;                   // columns from one row of the weight to the next
     float low, high;
-    uint tail_step;               // channels for each z
-    uint n_channels;              // of all z
+    uint tail_step;               // channels from one z to the next
+    uint n_channels;              // of all z together
     uint per_lane;
-    uint first_x, first_y, first_z; // workgroup of the product that the dispatch begins with
+    uint first_x, first_y, first_z; // index of the workgroup at which this dispatch begins
 };
 
 layout(binding = 2) writeonly buffer Y { float y[]; };
 layout(binding = 2) writeonly buffer YQuads { vec4 y_quads[]; };
-// Rows of n_channels numbers: scales, biases, sums of the weights, biases among the sums; the last
-// two are integers.
+// Rows of n_channels numbers: scales, biases, sums of the weights, integer biases; the last two
+// rows are integers.
 layout(binding = 3) readonly buffer Tail { float tail[]; };
 layout(binding = 3) readonly buffer IntegerTail { int integer_tail[]; };
 layout(binding = 4) readonly buffer Geometry {
-    ivec4 kernel;    // w: channels of a row that are read
-    ivec4 size_in;   // w: the same, rounded up to whole quads; what the weight has
-    ivec4 size_out;  // w: elements between rows of the input
-    ivec4 stride;    // w: output channels of one input channel (depthwise)
+    ivec4 kernel;    // w: channels per row that are read
+    ivec4 size_in;   // w: the same, rounded up to whole quads, as in the weight
+    ivec4 size_out;  // w: elements from one row of the input to the next
+    ivec4 stride;    // w: output channels per input channel (depthwise)
     ivec4 dilation;
     ivec4 padding;
 };
 
-// The first position that output row `row` reads, and its image's first row.
+// The first input position that output row `row` reads, and the first row of its image.
 void locate(uint row, out ivec3 first, out int image) {
     int positions = size_out.x * size_out.y * size_out.z;
     int at = int(row) % positions;
@@ -73,7 +76,7 @@ void locate(uint row, out ivec3 first, out int image) {
     image = int(row) / positions * size_in.x * size_in.y * size_in.z;
 }
 
-// The input row under a tap, or -1 where there is none.
+// The input row under a tap, or -1 if it is outside.
 int source(ivec3 first, int image, ivec3 tap) {
     ivec3 at = first + (IS_TRANSPOSED ? -tap : tap) * dilation.xyz;
     bool is_there = true;
@@ -86,7 +89,7 @@ int source(ivec3 first, int image, ivec3 tap) {
     return is_there ? image + (at.x * size_in.y + at.y) * size_in.z + at.z : -1;
 }
 
-// What takes the sums of a channel to its outputs.
+// The parameters that turn a channel's sums into outputs.
 struct End {
     float scale, bias;
     int integer_bias;
@@ -102,8 +105,8 @@ End end_of(uint channel) {
                (flags & HAS_INTEGER_BIAS) != 0 ? integer_tail[3 * n_channels + at] : 0);
 }
 
-// Of sums that are floats. With such a bias they are whole and below 2^24, so exact, and fit an int
-// together with it (vk_conv_gemm.c).
+// Adds an integer bias to float sums. Such sums are integers below 2^24, so they are exact, and
+// with the bias they fit an int (vk_conv_gemm.c).
 float with_integer_bias(End end, float sum) {
     return (flags & HAS_INTEGER_BIAS) != 0 ? float(int(sum) + end.integer_bias) : sum;
 }
@@ -137,7 +140,7 @@ void finish(uint z, uint row, uint col, float sum) {
     write_forms(at, value);
 }
 
-// Writes columns col ... col + 3; all rows of y have whole quads of them.
+// Writes columns col ... col + 3; all rows of y have whole quads.
 void finish_quad(uint z, uint row, uint col, vec4 sums) {
     uint at = z * y_step + row * y_row + col;
     for (uint k = 0; k < 4; k++) {

@@ -1,13 +1,13 @@
-// Convolutions and matrix products, family G: y[r][c] = sum over taps and channels of x * w, by
-// tiles in shared memory: for GPUs. While a tile is multiplied, the next is on its way.
+// Convolutions and matrix products, family G (for GPUs): y[r][c] = sum over taps and channels of x
+// * w, by tiles in shared memory. While one tile is multiplied, the next is loaded.
 //
-// At compile time: nothing, x and w are floats; BYTES, x is stored bytes, taken as floats; INTEGER,
-// both are bytes, four channels to a word, and sums are int32 (DOT: by the device's instruction).
-// Steps of k are single channels, or words of four with INTEGER. w is [z][steps][w_row]. Float sums
-// run over k in order, each step one fused multiplication and addition.
+// Compile-time variants: by default x and w are floats; BYTES: x is stored bytes, converted to
+// floats; INTEGER: both are bytes, four channels per word, with int32 sums (DOT: by the device's
+// instruction). A step of k is one channel, or one word of four with INTEGER. w is
+// [z][steps][w_row]. Float sums run over k in order; each step is one fused multiply-add.
 // Constants: 0 lanes = (TILE_ROWS / ROWS) * (TILE_COLS / COLS), 1 repair, 2 pointwise, 3
 // transposed, 4 and 5 rows and columns of the tile, 6 its depth in steps, 7 and 8 rows and columns
-// of an invocation, 9 does x come in whole quads of channels?, 10 does y? All sizes but lanes are
+// per invocation, 9 does x have whole quads of channels?, 10 does y? All sizes except lanes are
 // multiples of 4. Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -52,7 +52,7 @@ void main() {
     QUAD next_w[W_LOADS];
     for (uint k0 = 0; k0 < n_steps + DEPTH; k0 += DEPTH) {
         if (k0 > 0) {
-            // What was fetched a round ago becomes the tile.
+            // The values fetched in the previous round become the tile.
             barrier();
             [[unroll]] for (uint j = 0; j < X_LOADS; j++) {
                 uint i = lane + j * LANES, k = i % X_ITEMS, row = i / X_ITEMS;
@@ -117,8 +117,8 @@ void main() {
             uint col = min(col0 + 4 * (my_col + c * col_lanes) + k, n_cols - 1);
             End end = end_of(z * tail_step + col);
 #if defined(INTEGER)
-            // Sums are of q; what counts is q - zero, and the bias. All that may wrap around on the
-            // way, as what it comes to fits an int.
+            // The sums are of q; subtracting zero * (sum of weights) gives sums of q - zero.
+            // Intermediate results may wrap around, because the final result fits an int.
             int zero = int(word(QUANT_ROW + 1)) - (word(QUANT_ROW) != 0 ? 0 : 128);
             int more = end.integer_bias -
                        zero * integer_tail[begin_of(3) + 2 * n_channels + z * tail_step + col];
@@ -135,7 +135,7 @@ void main() {
         }
     }
     uint n_written = (flags & HAS_Y) != 0 ? n_forms() + 1 : n_forms();
-    // The forms, then the values themselves.
+    // Writes the forms, then the values themselves.
     for (uint f = 0; f < n_written; f++) {
         bool is_form = f < n_forms();
         Form form = form_of(is_form ? f : 0);

@@ -1,6 +1,5 @@
-// What conv_g.comp multiplies, by compile-time choice: the buffers, the types of an item (four
-// channels of a row of x, or four columns of a step of w) and of sums, the tiles, how x is read and
-// y written.
+// The compile-time variants of conv_g.comp: the buffers, the types of an item (four channels of a
+// row of x, or four columns of a step of w) and of sums, the tiles, reading x and writing y.
 #if defined(BYTES) || defined(INTEGER)
 #include "bytes.glsl"
 layout(binding = 0) readonly buffer X { uint xs[]; };
@@ -26,15 +25,15 @@ layout(binding = 1) readonly buffer W { vec4 w_quads[]; };
 #endif
 
 const uint LANES = TILE_ROWS / ROWS * (TILE_COLS / COLS);
-const uint X_ITEMS = DEPTH * PER_STEP / 4u; // of one row
+const uint X_ITEMS = DEPTH * PER_STEP / 4u; // per row
 const uint X_LOADS = (TILE_ROWS * X_ITEMS + LANES - 1u) / LANES;
 const uint W_LOADS = (DEPTH * TILE_COLS / 4u + LANES - 1u) / LANES;
-const uint X_ROW = TILE_ROWS / 4u + 1u; // one more, so that writes go to other banks
+const uint X_ROW = TILE_ROWS / 4u + 1u; // one more, so that writes use different banks
 const uint W_ROW = TILE_COLS / 4u;
 shared QUAD x_tile[DEPTH * X_ROW];
 shared QUAD w_tile[DEPTH * W_ROW];
 
-// Four channels from c on of an input row; what lies outside of the image is zero.
+// Four channels from c on of an input row; zero outside of the image.
 X_ITEM load(uint z, int from, int c) {
     uint at = z * x_step + uint(from * size_out.w + c);
     bool is_there = from >= 0;
@@ -49,7 +48,7 @@ X_ITEM load(uint z, int from, int c) {
             bytes = bitfieldInsert(bytes, q, int(8 * k), 8);
         }
     }
-    // uint8 becomes int8, and its zero point with it.
+    // Converts uint8 to int8; the zero point is converted in the same way.
     return word(QUANT_ROW) != 0 ? bytes : bytes ^ 0x80808080u;
 #else
     vec4 value = vec4(0.0);
@@ -72,7 +71,7 @@ X_ITEM load(uint z, int from, int c) {
 #endif
 }
 
-// Columns col … col + 3 of a row, as a form or as they are.
+// Writes columns col … col + 3 of a row, as a quantised form or as floats.
 void write(bool is_form, Form form, uint at, uint col, vec4 value) {
     if (HAS_Y_QUADS && col < n_cols) {
         if (is_form) {

@@ -1,5 +1,5 @@
-// Convolutions, also transposed ones, of one to three spatial axes, in any layout and groups: an
-// element of the output is a sum over channels, then taps, in order; then the bias.
+// Convolutions of one to three spatial axes, also transposed, in any layout and with groups. An
+// output element is a sum over channels, then taps, in order, and then the bias.
 // Buffers: 0 x, 1 weight, 2 bias, 3 y, 4 numbers (window.glsl, taps.glsl).
 // Constants: 0 lanes, 2 is it transposed?, 3 is there a bias?, 4 type of elements.
 // Tile: lanes * per_lane outputs. Dispatched by vk_plain.c.

@@ -1,9 +1,10 @@
-// Convolutions and matrix products, family U: y[r][c] = sum over taps and channels of x * w, by
-// register tiles through uniform texels, without shared memory: for software drivers.
+// Convolutions and matrix products, family U (for software drivers): y[r][c] = sum over taps and
+// channels of x * w, by register tiles that read uniform texels, without shared memory. With QUADS
+// (compile-time), a texel holds four channels of x.
 // Texels: 0 x, 1 w [z][taps * channels][w_row].
-// Constants: 0 lanes, 2 pointwise, 3 transposed, 4 rows and 5 quads of columns to an invocation, 6
-// lanes along rows (the others go along columns). QUADS at compile time: channels of x come four
-// to a texel. Tile: (row_lanes * rows) x (lanes / row_lanes * quads * 4). Dispatched by vk_gemm.c.
+// Constants: 0 lanes, 2 pointwise, 3 transposed, 4 rows and 5 quads of columns per invocation, 6
+// lanes along rows (the others run along columns).
+// Tile: (row_lanes * rows) x (lanes / row_lanes * quads * 4). Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

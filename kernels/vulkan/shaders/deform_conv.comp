@@ -1,10 +1,11 @@
-// Deformable convolution of images: each tap reads where an offset moves it, between four
-// elements, perhaps times a mask.
-// Buffers: 0 x, 1 weight [out][in of a group][rows][columns], 2 offsets [batch][groups of offsets *
-// taps * 2][places], 3 bias, 4 mask [batch][groups of offsets * taps][places], 5 y, 6 numbers:
-// channels of x, its rows, columns, channels of y, its rows, columns, rows and columns of the
-// window, channels of a group in, out, channels of a group of offsets, groups of offsets, steps,
-// dilations, paddings (two each). Constants: 0 lanes, 2 is there a bias?, 3 a mask?
+// Deformable convolution of images: each tap reads at a position moved by an offset, interpolated
+// between four elements, and optionally multiplied by a mask.
+// Buffers: 0 x, 1 weight [out][in per group][rows][columns], 2 offsets [batch][offset groups * taps
+// * 2][places], 3 bias, 4 mask [batch][offset groups * taps][places], 5 y, 6 numbers: channels of
+// x, its rows, columns, channels of y, its rows, columns, rows and columns of the window, channels
+// per group in, out, channels per offset group, offset groups, steps, dilations, paddings (two
+// each).
+// Constants: 0 lanes, 2 is there a bias?, 3 is there a mask?
 // Tile: lanes * per_lane outputs. Dispatched by vk_image.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -28,7 +29,7 @@ layout(binding = 6) readonly buffer Numbers {
 };
 layout(push_constant) uniform Push { uint n; uint per_lane; };
 
-// Bilinear, zero outside.
+// Bilinear interpolation; elements outside are 0.
 float sample_at(int plane, float row, float column) {
     row = within_reach(row);
     column = within_reach(column);

@@ -1,9 +1,10 @@
-// Depthwise convolutions: y[r][c] = sum over taps of x[tap of r][c / multiple] * w[tap][c].
-// Lanes run along channels. At compile time: FAMILY_U reads x and w as texels, BYTES reads x as
-// stored bytes, else x and w are floats in buffers. QUADS takes four channels at a time: all rows
-// have whole quads of them, and `multiple` is 1.
+// Depthwise convolutions: y[r][c] = sum over taps of x[tap of r][c / multiple] * w[tap][c]. Lanes
+// run along channels.
+// Compile-time variants: FAMILY_U reads x and w as texels, BYTES reads x as stored bytes, otherwise
+// x and w are floats in buffers. QUADS computes four channels at a time: all rows have whole quads
+// of channels, and `multiple` is 1.
 // w is [taps][channels]. Constants: 0 lanes, 1 repair, 3 transposed (never).
-// Tile: lanes * per_lane outputs, or quads of them. Dispatched by vk_gemm.c.
+// Tile: lanes * per_lane outputs, or quads of outputs. Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_8bit_storage : require

@@ -1,8 +1,11 @@
-// Whole-number products of digits, added up: sums += int(product) << shift (STAGE 1; STAGE 0 the
-// same from 0), and the way out: sum += integer bias, y = t * float(sum), y += bias (STAGE 2).
-// t = x_scale * scales[c] (x_scale alone where there are none), each line rounded once; c = i mod
-// channels; the row is x_scale. Buffers: 0 product and y [n] float, 1 sums [n] int, 2 the tail of
-// conv.glsl, [4][channels]. Constants: 0 lanes, 2 stage, 3 the bias (enum msc_vk_bias).
+// Adds up the integer products of digits, and turns the sums into outputs:
+//   stage 0: sums = int(product) << shift
+//   stage 1: sums += int(product) << shift
+//   stage 2: sum += integer bias, y = t * float(sum), y += bias, each rounded once
+// with t = x_scale * scales[c] (or x_scale if there are no scales) and c = i mod channels. The row
+// holds x_scale.
+// Buffers: 0 product and y [n] float, 1 sums [n] int, 2 tail as in conv.glsl, [4][channels].
+// Constants: 0 lanes, 2 stage, 3 the bias (enum msc_vk_bias).
 // Tile: lanes * per_lane elements. Dispatched by vk_quantize.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -1,15 +1,16 @@
-// Correctly rounded quotients and square roots. Where the device's own may be some units off, what
-// is left over, which a fused step computes without rounding, mends them.
-// Constant 1 of every shader that includes this: is that so?
+// Correctly rounded quotients and square roots. The device's own may be a few units off; if so,
+// they are repaired by means of the residual, which a fused multiply-add computes exactly. Constant
+// 1 ("repair") of every shader that includes this file says whether the device needs it.
 #extension GL_EXT_control_flow_attributes : require
 layout(constant_id = 1) const bool REPAIRS = false;
 
-// Neither a step of what follows nor a residual of it leaves the range of floats: 2^-60 … 2^60.
+// In 2^-60 … 2^60, no intermediate result or residual below leaves the range of floats.
 bool is_moderate(float v) {
     return (floatBitsToUint(v) >> 23 & 255u) - 67u < 120u;
 }
 
-// By the reciprocal of b (Markstein 1990): each step leaves half a unit or less of the error.
+// Divides by means of the reciprocal of b (Markstein 1990): each step reduces the error to at most
+// half a unit.
 float refined_quotient(float a, float b) {
     precise float y = 1.0 / b;
     y = fma(fma(-b, y, 1.0), y, y);
@@ -19,7 +20,7 @@ float refined_quotient(float a, float b) {
     return q;
 }
 
-// The best of q and its neighbours, three times.
+// Moves q to its better neighbour, up to three times in each direction.
 float nearest_quotient(float q, float a, float b) {
     [[dont_unroll]] for (int i = 0; i < 6; i++) {
         float near = intBitsToFloat(floatBitsToInt(q) + (i % 2) * 2 - 1);
@@ -38,8 +39,8 @@ float divide(float a, float b) {
     return q;
 }
 
-// Of a positive finite number. Small ones are scaled, so that nothing below is: a denormal by way
-// of its bits, which a device may take for zero.
+// The square root of a positive finite number. Small numbers are scaled, so that no intermediate
+// result is denormal; denormals are read by their bits, since a device may treat them as zero.
 float refined_root(float v) {
     uint bits = floatBitsToUint(v);
     bool is_small = bits < 0x1f800000u; // 2^-64
@@ -59,6 +60,7 @@ float refined_root(float v) {
 }
 
 float root(float v) {
-    bool is_there = floatBitsToUint(v) - 1u < 0x7f7fffffu; // above zero, even where denormals are not
+    bool is_there = floatBitsToUint(v) - 1u < 0x7f7fffffu; // positive, even if the device has no
+                                                           // denormals
     return REPAIRS && is_there ? refined_root(v) : sqrt(v);
 }

@@ -1,6 +1,6 @@
-// Elements of any type but float64. An element is read as its bits (one word, or two for those of
-// 64), which are then taken as a float or as an integer; storing a float truncates towards zero
-// and saturates, storing an integer wraps. Types are those of vk_joint.h.
+// Elements of any type except float64. An element is read as its bits (one word, or two for types
+// of 64 bits), which are then converted to a float or an integer. Storing a float as an integer
+// truncates towards zero and saturates; storing an integer wraps. Types are those of vk_joint.h.
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 const uint F32 = 0, I32 = 1, U32 = 2, I64 = 3, I8 = 4, U8 = 5, I16 = 6, U16 = 7, F16 = 8, BF16 = 9,
@@ -14,7 +14,7 @@ uint bytes_of(uint type) {
     return type <= U32 ? 4 : type == I64 ? 8 : type == I8 || type == U8 || type == BOOL ? 1 : 2;
 }
 
-// A function that reads element i behind word `begin` of a buffer.
+// Defines a function that reads element i of a buffer, counted from word `begin`.
 #define READER(name, words)                                                                        \
     uvec2 name(uint type, uint begin, uint i) {                                                    \
         uint n = bytes_of(type);                                                                   \
@@ -25,7 +25,7 @@ uint bytes_of(uint type) {
         return uvec2(n == 4 ? value : bitfieldExtract(value, int(i * n % 4 * 8), int(8 * n)), 0);  \
     }
 
-// A function that writes it; `bytes` is the same buffer.
+// Defines a function that writes element i; `bytes` is the same buffer.
 #define WRITER(name, words, bytes)                                                                 \
     void name(uint type, uint begin, uint i, uvec2 bits) {                                         \
         uint n = bytes_of(type);                                                                   \
@@ -50,7 +50,7 @@ float half_to_float(uint h) {
     return uintBitsToFloat(sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13);
 }
 
-// To the nearest, ties to even.
+// Rounds to nearest, ties to even.
 uint float_to_half(float v) {
     uint bits = floatBitsToUint(v), sign = bits >> 16 & 0x8000u, size = bits & 0x7fffffffu;
     if (size > 0x7f800000u) {
@@ -59,7 +59,7 @@ uint float_to_half(float v) {
     if (size >= 0x47800000u) {
         return sign | 0x7c00u;
     }
-    if (size < 0x38800000u) { // the sum's last bit counts 2^-24
+    if (size < 0x38800000u) { // the last bit of the sum is 2^-24
         return sign | (floatBitsToUint(uintBitsToFloat(size) + 0.5) - 0x3f000000u);
     }
     return sign | (size + 0xfffu + (size >> 13 & 1u) - 0x38000000u) >> 13;
@@ -83,7 +83,7 @@ float real_of_bits(uint type, uvec2 bits) {
     return type == F16 ? half_to_float(bits.x) : uintBitsToFloat(type == BF16 ? bits.x << 16 : bits.x);
 }
 
-// Not int64_t(v): some versions of Mesa compare its result as if it were of 32 bits.
+// Replaces int64_t(v): some versions of Mesa compare its result as if it had 32 bits.
 int64_t widen(int v) {
     return packInt2x32(ivec2(v, v >> 31));
 }

@@ -1,11 +1,12 @@
-// Element-wise programs: y[i] = program(operands at i), the program given by specialisation, so
-// that the driver compiles each one into straight code.
-// Buffers: 0 y [n], 1 dims: {number, 8 lengths, then for each operand 8 strides}, 2 ... 9 operands,
-// 10 quantised forms of y. Row: is y itself written? Then its forms.
-// Constants: 0 lanes, 1 repair, 2 instructions, 3 operands, 4 … 19 instructions as bytes {op,
-// place of a, place of b, place of the result}, 20 … 51 their parameters, 52 … 59 how an operand is
-// read: 0 at i, 1 at i mod the innermost dim, 2 one number, 3 by strides. Places: operands, then
-// registers. Tile: lanes * per_lane elements. Dispatched by vk_ewise.c.
+// Element-wise programs: y[i] = program(operands at i). The program is given by specialisation, so
+// that the driver compiles each one to straight-line code.
+// Buffers: 0 y [n], 1 dims: {number, 8 lengths, then 8 strides per operand}, 2 ... 9 operands, 10
+// quantised forms of y. Row: is y itself written?, then its forms.
+// Constants: 0 lanes, 1 repair, 2 instructions, 3 operands, 4 … 19 instructions as bytes {op, place
+// of a, place of b, place of the result}, 20 … 51 their parameters, 52 … 59 how each operand is
+// read: 0 at i, 1 at i mod the innermost dim, 2 one number, 3 by strides. Places are numbered:
+// operands, then registers.
+// Tile: lanes * per_lane elements. Dispatched by vk_ewise.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_8bit_storage : require
@@ -92,7 +93,7 @@ layout(binding = 8) readonly buffer In6 { float x6[]; };
 layout(binding = 9) readonly buffer In7 { float x7[]; };
 layout(push_constant) uniform Push { uint n; uint per_lane; };
 
-float v[8 + 24]; // of each place
+float v[8 + 24]; // the value at each place
 
 int place(uint mode, int operand, int i) {
     if (mode == 0) {

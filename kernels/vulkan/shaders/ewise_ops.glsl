@@ -1,5 +1,5 @@
-// The instructions of element-wise programs, from kernels/lowering/ewise.def: each is the formula of
-// the reference kernel, every operation rounded. Needs divide.glsl, numeric.glsl and, where
+// The instructions of element-wise programs, from kernels/lowering/ewise.def: each is the formula
+// of the reference kernel, with every operation rounded. Needs divide.glsl, numeric.glsl and, if
 // HAS_POWER is defined, power.glsl.
 #define fabsf abs
 #define sqrtf root

@@ -1,6 +1,6 @@
-// From stored bytes to floats (bytes.glsl tells which).
-// Buffers: 0 q [n] bytes, 1 out [n] float. Constants: 0 lanes. Tile: lanes * per_lane words of
-// four. Dispatched by vk_quantize.c.
+// Converts stored bytes to floats (see bytes.glsl).
+// Buffers: 0 q [n] bytes, 1 out [n] float. Constants: 0 lanes.
+// Tile: lanes * per_lane words of four bytes. Dispatched by vk_quantize.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 2

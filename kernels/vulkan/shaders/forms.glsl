@@ -1,12 +1,13 @@
-// Quantised forms of a result, as quantize.comp makes them: q = clamp(rint(x / scale), low, high) +
-// zero as a byte, or (q - zero) * scale as float32, or float32 rounded to a type of 16 bits. FORMS
-// is their binding, FORM_ROW the place in the row: their number, then for each {first word, kind,
-// scale, zero, low, high}; limits are less the zero point. Needs call.glsl, divide.glsl and 8-bit
-// storage.
+// Quantised forms of a result, as quantize.comp writes them. With r = clamp(rint(x / scale), low,
+// high), a form is r + zero as a byte, r * scale as float32, or x rounded to float16 or bfloat16.
+// FORMS is the binding of the forms, FORM_ROW the index of their number in the row. After the
+// number, the row has {first word, kind, scale, zero, low, high} for each form. Needs call.glsl,
+// divide.glsl and 8-bit storage.
 layout(binding = FORMS) writeonly buffer FormBytes { uint8_t form_bytes[]; };
 layout(binding = FORMS) writeonly buffer FormWords { uint form_words[]; };
 
-const uint AS_BYTES = 0, AS_FLOATS = 1, AS_F16 = 2, AS_BF16 = 3; // float16 and bfloat16
+const uint AS_BYTES = 0, AS_FLOATS = 1, AS_F16 = 2, AS_BF16 = 3; // float16 and bfloat16, stored as
+                                                                 // float32
 
 uint n_forms() {
     return word(FORM_ROW);
@@ -25,7 +26,7 @@ Form form_of(uint f) {
                 number(at + 5), int(word(at + 3)));
 }
 
-// Less the zero point.
+// The rounded value without the zero point.
 float rounded(Form form, float value) {
     float r = roundEven(divide(value, form.scale));
     r = r > form.low ? r : form.low;
@@ -35,10 +36,10 @@ float rounded(Form form, float value) {
 uint restored(Form form, float r) {
     precise float back = r * form.scale;
     uint bits = floatBitsToUint(back);
-    return bits == 0x80000000u ? 0u : bits; // 0 has no sign
+    return bits == 0x80000000u ? 0u : bits; // -0 becomes 0
 }
 
-// As round_to_f16 and round_to_bf16 of graph/quant.c.
+// The same as round_to_f16 and round_to_bf16 of graph/quant.c.
 uint narrowed(Form form, float value) {
     uint bits = floatBitsToUint(value), sign = bits & 0x80000000u, size = bits & 0x7fffffffu;
     if (size > 0x7f800000u) {
@@ -55,7 +56,7 @@ uint narrowed(Form form, float value) {
     return sign | min((size + 0xfffu + (size >> 13 & 1u)) >> 13 << 13, 0x477fe000u);
 }
 
-// The float that a kind other than AS_BYTES stores.
+// The float stored by all kinds except AS_BYTES.
 uint stored(Form form, float value) {
     return form.kind == AS_FLOATS ? restored(form, rounded(form, value)) : narrowed(form, value);
 }
@@ -68,7 +69,7 @@ void write_form(Form form, uint i, float value) {
     }
 }
 
-// Elements i … i + 3; i is a multiple of 4.
+// Writes elements i … i + 3; i is a multiple of 4.
 void write_form_quad(Form form, uint i, vec4 values) {
     uint bytes = 0;
     for (uint k = 0; k < 4; k++) {
@@ -83,7 +84,7 @@ void write_form_quad(Form form, uint i, vec4 values) {
     }
 }
 
-// All forms of element i.
+// Writes all forms of element i.
 void write_forms(uint i, float value) {
     for (uint f = 0; f < n_forms(); f++) {
         write_form(form_of(f), i, value);

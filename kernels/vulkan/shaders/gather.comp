@@ -1,12 +1,13 @@
-// Elements of any type taken from where their place in the output says, and indices: gathers,
-// repeats, padding in all modes, blocks of depth as space. y[o] = x[sum over dims of stride *
-// coordinate + sum over indices of stride * index]; the coordinate is that of o plus a shift, and
-// outside of [0, length) of the input the mode says which: 0 none, `fill` is taken, 1 the nearest,
-// 2 its mirror image, 3 that of the next repeat. Indices outside are taken for the nearest inside.
+// Copies elements of any type from positions given by their output coordinates and by indices:
+// gathers, repeats, padding in all modes, depth to space. y[o] = x[sum over dims of stride *
+// coordinate + sum over indices of stride * index]. The coordinate is that of o plus a shift. If it
+// is outside of [0, length) of the input, the mode applies: 0 take `fill`, 1 take the nearest, 2
+// mirror, 3 wrap around. Indices outside are clamped to the nearest inside.
 // Buffers: 0 x, 1 indices or the fill, 2 y, 3 numbers: for each dim {length, x stride, stride of
 // indices, shift, length of the input (0: any)}, then for each index {x stride, axis length}.
-// Constants: 0 lanes, 2 type of elements, 3 type of indices, 4 dims, 5 indices for an element, 6
-// mode, 7 is the fill in a buffer? Tile: lanes * per_lane elements. Dispatched by vk_gather.c.
+// Constants: 0 lanes, 2 type of elements, 3 type of indices, 4 dims, 5 indices per element, 6 mode,
+// 7 is the fill in a buffer?
+// Tile: lanes * per_lane elements. Dispatched by vk_gather.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 4
@@ -36,13 +37,13 @@ Dim dim_of(int d) {
     return Dim(numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3], numbers[at + 4]);
 }
 
-// Where in [0, extent) a coordinate is taken from; -1: nowhere.
+// The position in [0, extent) from which a coordinate is read; -1: none.
 int source(int i, int extent) {
     if (extent == 0 || (i >= 0 && i < extent)) {
         return i;
     }
     int period = MODE == 2 ? max(2 * (extent - 1), 1) : extent;
-    int at = i >= 0 ? i % period : period - 1 - (-1 - i) % period; // % is of numbers from 0 on
+    int at = i >= 0 ? i % period : period - 1 - (-1 - i) % period; // avoids % of negative numbers
     return MODE == 0 ? -1 : MODE == 1 ? clamp(i, 0, extent - 1) : at < extent ? at : period - at;
 }
 

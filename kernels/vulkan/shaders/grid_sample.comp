@@ -1,9 +1,11 @@
-// x sampled at places that a grid says, over one to three spatial axes: the nearest element, or a
-// linear or cubic mean of neighbours.
+// Samples x at positions given by a grid, over one to three spatial axes: the nearest element, or
+// linear or cubic interpolation.
 // Buffers: 0 x [batch][channels][spatial], 1 grid [batch][points][axes] in [-1, 1], last axis
-// first, 2 y. Constants: 0 lanes, 1 repair, 2 axes, 3 method (0 nearest, 1 linear, 2 cubic),
-// 4 padding (0 zeros, 1 border, 2 reflection), 5 do corners align?, 6 type of elements.
-// Push: channels, points, lengths. Tile: lanes * per_lane outputs. Dispatched by vk_sample.c.
+// first, 2 y.
+// Constants: 0 lanes, 1 repair, 2 axes, 3 method (0 nearest, 1 linear, 2 cubic), 4 padding (0
+// zeros, 1 border, 2 reflection), 5 do corners align?, 6 type of elements. Push: channels, points,
+// lengths.
+// Tile: lanes * per_lane outputs. Dispatched by vk_sample.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 3
@@ -39,13 +41,13 @@ float mirror(float v, float low, float high) {
     precise float rest = d - turns * range;
     precise float up = low + rest, down = high - rest;
     v = floor(turns * 0.5) * 2.0 == turns ? up : down;
-    return v >= low ? v : low; // NaN, which comes of infinity too, is the first element
+    return v >= low ? v : low; // NaN (which infinity can also lead to) becomes the first element
 }
 
 float pad_coordinate(float v, int extent) {
     float low = ALIGNS ? 0.0 : -0.5, high = ALIGNS ? float(extent - 1) : float(extent) - 0.5;
     if (PADDING == 1) {
-        return v > 0.0 ? min(v, float(extent - 1)) : 0.0; // also for NaN
+        return v > 0.0 ? min(v, float(extent - 1)) : 0.0; // NaN becomes 0
     }
     return PADDING == 2 && !(v >= low && v <= high) ? mirror(v, low, high) : v;
 }
@@ -65,7 +67,7 @@ float element(int base, ivec3 at) {
     return real(TYPE, read_x(TYPE, begin_of(0), uint(base + place)));
 }
 
-// Of tap k from the first on, for a place t behind an element.
+// The weight of tap k for a position t after an element.
 float weight(int k, float t) {
     precise float r = k == 0 ? 1.0 - t : t;
     if (METHOD == 2) {
@@ -111,7 +113,7 @@ void main() {
             precise float aligned = (g + 1.0) * 0.5 * (extent - 1.0);
             precise float other = ((g + 1.0) * extent - 1.0) * 0.5;
             v[a] = ALIGNS ? aligned : other;
-            // Cubic taps are brought inside one by one.
+            // Cubic taps are padded one by one instead.
             v[a] = METHOD == 2 ? v[a] : pad_coordinate(v[a], lengths[a]);
             v[a] = within_reach(v[a]);
             area *= lengths[a];

@@ -1,12 +1,13 @@
-// Sums of products of bytes less their zero points, exact in 32 bits: convolutions (with CONV) and
-// products of matrices; as int32, or with scales, as bytes again:
+// Sums of products of bytes minus their zero points, exact in 32 bits: convolutions (with CONV) and
+// matrix products. The result is int32 or, with scales, bytes again:
 //   y = clamp(roundEven((sum + bias) * (scale a * scale b / scale y)) + zero y)
-// Buffers: 0 a, 1 its scale, 2 its zero point, 3 b, 4, 5 the same, 6 and 7 those of y, 8 bias, 9 y,
-// 10 numbers: with CONV of window.glsl and taps.glsl; else for each dim of the stacks {length,
-// stride in a, in b, 0}. Constants: 0 lanes, 1 repair, 2 ... 4 types of a, b, y, 5 type of scales,
-// 6 which of buffers 0 ... 8 are there, 7 which have a number for each row of a or column of b, 8
-// stack dims. Push: rows of a, columns of b, length of sums. Tile: lanes * per_lane outputs.
-// Dispatched by vk_integer.c.
+// Buffers: 0 a, 1 its scale, 2 its zero point, 3, 4, 5 the same for b, 6 and 7 scale and zero point
+// of y, 8 bias, 9 y, 10 numbers: with CONV as in window.glsl and taps.glsl; otherwise for each
+// stacked dim {length, stride in a, in b, 0}.
+// Constants: 0 lanes, 1 repair, 2 ... 4 types of a, b, y, 5 type of scales, 6 which of buffers 0
+// ... 8 are present, 7 which have a number per row of a or column of b, 8 stacked dims. Push: rows
+// of a, columns of b, length of sums.
+// Tile: lanes * per_lane outputs. Dispatched by vk_integer.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 11
@@ -53,7 +54,7 @@ bool is_there(uint operand) {
     return (THERE >> operand & 1u) != 0;
 }
 
-// Which number of an operand goes with a row or column.
+// Index of the number of an operand that belongs to row or column i.
 uint which(uint operand, int i) {
     return (MANY >> operand & 1u) != 0 ? uint(i) : 0;
 }

@@ -1,6 +1,7 @@
 // Normalisation over the last axes: (x - mean) / sqrt(variance + epsilon) * gamma + beta, summed in
-// order. Buffers: 0 x [n_rows][n], 1 y, 2 gamma [n] and beta [n]. Constants: 0 lanes, 1 repair. An
-// invocation takes per_lane rows. Dispatched by vk_reduce.c.
+// order.
+// Buffers: 0 x [n_rows][n], 1 y, 2 gamma [n] and beta [n]. Constants: 0 lanes, 1 repair.
+// Each invocation computes per_lane rows. Dispatched by vk_reduce.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 3

@@ -1,10 +1,11 @@
-// Floats as integers with a scale, and back, as QuantizeLinear and DequantizeLinear have it:
-//   0 to integers: y = clamp(roundEven(x / scale) + zero, low, high); NaN is low
+// Converts floats to integers with a scale, and back (QuantizeLinear and DequantizeLinear):
+//   0 to integers: y = clamp(roundEven(x / scale) + zero, low, high); NaN becomes low
 //   1 to floats:   y = (x - zero) * scale
-// x is seen as [outer, length, inner]; a scale goes with each place of the axis, or with `block` of
-// them and each inner place. Buffers: 0 x, 1 scales, 2 zero points, 3 y. Constants: 0 lanes,
-// 1 repair, 2 which, 3 ... 6 types of the buffers, 7 are there zero points? Push: length (0: one
-// scale), inner, block (0: none), blocks along the axis, low, high.
+// x is viewed as [outer, length, inner]. There is a scale per position of the axis or, with
+// `block`, per `block` positions and inner position.
+// Buffers: 0 x, 1 scales, 2 zero points, 3 y. Constants: 0 lanes, 1 repair, 2 direction (0 or 1, as
+// above), 3 ... 6 types of the buffers, 7 are there zero points? Push: length (0: one scale),
+// inner, block (0: none), blocks along the axis, low, high.
 // Tile: lanes * per_lane elements. Dispatched by vk_linear_quant.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -1,9 +1,10 @@
-// Copies elements of 4 bytes, or with BYTES single bytes, by strides: out[o] = in[i] for every index
-// of up to 9 dims, or a constant where an input coordinate lies outside of [0, length): transposes,
-// slices, joins, padding.
+// Copies elements of 4 bytes, or single bytes with BYTES, by strides: out[o] = in[i] for every
+// index of up to 9 dims, or a constant if an input coordinate is outside of [0, length). Used for
+// transposes, slices, joins and padding.
 // Buffers: 0 in, 1 out, 2 dims: for each {length, in stride, out stride, shift of the input
-// coordinate, its length (0: any)}. Constants: 0 lanes, 2 number of dims, 3 does anything lie
-// outside? Tile: lanes * per_lane elements. Dispatched by vk_movement.c.
+// coordinate, its length (0: any)}.
+// Constants: 0 lanes, 2 number of dims, 3 can a coordinate be outside?
+// Tile: lanes * per_lane elements. Dispatched by vk_movement.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 3

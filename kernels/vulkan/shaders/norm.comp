@@ -1,9 +1,10 @@
 // Normalisation over groups of channels: (x - mean) / sqrt(variance + epsilon) * gamma + beta, with
-// gamma and beta by channel or by group. A workgroup takes a group; its invocations add up every
-// lanes-th element each, then the first of them all sums in order.
+// gamma and beta by channel or by group. Each workgroup computes a group. Each invocation adds
+// every lanes-th element, and the invocations' sums are then added in order.
 // Buffers: 0 x, 1 gamma, 2 beta, 3 y. Constants: 0 lanes, 1 repair, 2 type of elements, 3 are gamma
-// and beta by channel? 4 channels last? Push: elements of a group, of a channel, groups of an
-// image, channels of a group. Tile: a group. Dispatched by vk_norm.c.
+// and beta by channel?, 4 are channels last? Push: elements per group, per channel, groups per
+// image, channels per group.
+// Tile: a group. Dispatched by vk_norm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 4
@@ -30,7 +31,7 @@ READER(read_beta, beta)
 WRITER(write_y, y_words, y_bytes)
 shared float sums[LANES];
 
-// The sum of every invocation's number, the same for all.
+// The sum of all invocations' numbers; every invocation gets it.
 float add_up(float mine) {
     uint lane = gl_LocalInvocationID.x;
     barrier();
@@ -43,7 +44,8 @@ float add_up(float mine) {
     return sum;
 }
 
-// Where element i of the group lies. With channels last it is one of a position's channels.
+// The offset of element i of the group. With channels last, the channels of a position are
+// neighbours.
 uint place_of(uint group, uint i) {
     uint position = group / n_groups * n_spatial + i / channels;
     return IS_LAST ? (position * n_groups + group % n_groups) * channels + i % channels
@@ -54,7 +56,7 @@ void main() {
     find_call(gl_WorkGroupID.z);
     uint group = gl_WorkGroupID.x;
     precise float sum = 0.0, squares = 0.0;
-    // Less the first element: the mean of equal numbers is exact, and their spread 0.
+    // Subtracts the first element, so that the mean of equal numbers is exact and their variance 0.
     float shift = real(TYPE, read_x(TYPE, begin_of(0), place_of(group, 0)));
     for (uint i = gl_LocalInvocationID.x; i < size; i += LANES) {
         precise float d = real(TYPE, read_x(TYPE, begin_of(0), place_of(group, i))) - shift;

@@ -1,14 +1,14 @@
-// exp, log, tanh, erf and the sigmoid as graph/reference/numeric.c has them, operation by operation,
-// so that every device that rounds + and * correctly gives the same bits. Needs divide.glsl.
+// exp, log, tanh, erf and the sigmoid, operation by operation as in graph/reference/numeric.c. So
+// every device that rounds + and * correctly gives the same bits. Needs divide.glsl.
 const float ROUNDER = 12582912.0; // 1.5 * 2^23
 const uint ROUNDER_BITS = 0x4b400000u;
 
-// Of what a device may take for zero, too, by the bits.
+// Tests the bits, because a device may treat denormals as zero.
 bool is_zero(float v) {
     return (floatBitsToUint(v) & 0x7fffffffu) == 0;
 }
 
-// 2^23 times a positive denormal.
+// A positive denormal times 2^23.
 float scaled_denormal(float v) {
     precise float result = float(floatBitsToUint(v)) * 1.17549435e-38;
     return result;

@@ -1,12 +1,13 @@
-// Elements that stay, are zero, or stand elsewhere, as their coordinates say:
-//   0 lower triangles of rows and columns, 1 upper ones; zero elsewhere. Numbers: columns, rows, k
-//   2 the first elements along the time axis turned round, as many as the batch's length says.
+// Elements that are kept, set to zero or moved, depending on their coordinates. Kinds:
+//   0 lower triangles of rows and columns, 1 upper triangles; zero elsewhere.
+//     Numbers: columns, rows, k
+//   2 reverses the first elements along the time axis, as many as the length of the batch item.
 //     Numbers: length of the time axis, its stride, length of the batch axis, its stride
-//   3 one hot: x[1] where the index is the coordinate along an axis, x[0] elsewhere. Numbers:
-//     length of the axis, elements behind it
-// Buffers: 0 x, 1 k (where it is an operand), lengths or indices, 2 y. Constants: 0 lanes, 2 kind,
-// 3 type of elements, 4 type of buffer 1, 5 is k there? Tile: lanes * per_lane elements.
-// Dispatched by vk_pick.c.
+//   3 one-hot: x[1] if the index equals the coordinate along an axis, otherwise x[0]. Numbers:
+//     length of the axis, elements per position of it
+// Buffers: 0 x, 1 k (if it is an operand), lengths or indices, 2 y.
+// Constants: 0 lanes, 2 kind, 3 type of elements, 4 type of buffer 1, 5 is k an operand?
+// Tile: lanes * per_lane elements. Dispatched by vk_pick.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 3
@@ -31,7 +32,7 @@ int64_t index_at(int i) {
     return whole(INDEX_TYPE, read_index(INDEX_TYPE, begin_of(1), uint(i)));
 }
 
-// Where in x element i comes from; -1: zero.
+// The index in x of output element i; -1: zero.
 int find_source(int i) {
     if (KIND < 2) {
         int column = i % numbers[0], row = i / numbers[0] % numbers[1];

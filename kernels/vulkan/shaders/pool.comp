@@ -1,8 +1,9 @@
-// Max and average pools with channels last: y[n][i][j][c] over windows of x[n][.][.][c], taps in
-// order of rows and columns; NaN stays. A mean divides by the taps on the image or, where padding
-// counts, by those on image or padding.
+// Max and average pools with channels last: y[n][i][j][c] over windows of x[n][.][.][c], with taps
+// in the order of rows and columns. NaN is kept. A mean divides by the number of taps inside the
+// image or, if padding counts, inside the image or the padding.
 // Buffers: 0 x, 1 y, 2 geometry (two axes). Constants: 0 lanes, 1 repair, 2 is it max?, 3 does
-// padding count? Tile: lanes * per_lane outputs. Dispatched by vk_window.c.
+// padding count?
+// Tile: lanes * per_lane outputs. Dispatched by vk_window.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 3
@@ -19,7 +20,7 @@ layout(binding = 2) readonly buffer Geometry {
 };
 layout(push_constant) uniform Push { uint n; uint per_lane; int channels; };
 
-// Taps of a window that begins at `first` and lie in [0, length): begin and end.
+// The taps [begin, end) of a window beginning at `first` that are in [0, length).
 ivec2 taps(ivec2 first, int a, int length) {
     int begin = first[a] < 0 ? (-first[a] + dilation[a] - 1) / dilation[a] : 0;
     int inside = first[a] >= length ? 0 : (length - 1 - first[a]) / dilation[a] + 1;

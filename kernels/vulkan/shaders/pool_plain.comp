@@ -1,9 +1,9 @@
-// Pools of one to three spatial axes in any layout: the maximum (and where it stands), the mean or
-// a norm over windows, taps in order; NaN stays. A mean divides as in pool.comp. Buffers: 0 x, 1 y,
-// with INDICES 2 places of the maxima as int64, then numbers (window.glsl). Constants: 0 lanes, 1
-// repair, 2 kind (0 maximum, 1 mean, 2 norm), 3 type of elements, 4 does padding count?, 5 do
-// places count the first axis fastest? Push: the norm's power. Tile: lanes * per_lane outputs.
-// Dispatched by vk_plain.c.
+// Pools over one to three spatial axes in any layout: the maximum (and its index), the mean or a
+// norm of each window, with taps in order. NaN is kept. A mean divides as in pool.comp.
+// Buffers: 0 x, 1 y, with INDICES 2 indices of the maxima as int64, then numbers (window.glsl).
+// Constants: 0 lanes, 1 repair, 2 kind (0 maximum, 1 mean, 2 norm), 3 type of elements, 4 does
+// padding count?, 5 do indices count the first axis fastest? Push: the norm's power.
+// Tile: lanes * per_lane outputs. Dispatched by vk_plain.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #ifdef INDICES
@@ -34,7 +34,7 @@ READER(read_x, x)
 WRITER(write_y, y_words, y_bytes)
 #include "window.glsl"
 
-// Taps of a window that begins at `first` and lie in [0, extent): begin and end.
+// The taps [begin, end) of a window beginning at `first` that are in [0, extent).
 ivec2 taps(int first, int a, int extent) {
     int dilation = at_axis(DILATION, a);
     int begin = first < 0 ? (-first + dilation - 1) / dilation : 0;

@@ -1,5 +1,5 @@
-// x to the power y as graph/reference/numeric.c has it, operation by operation. Numbers of more than
-// 24 bits are pairs: a float and what is missing. Needs divide.glsl, numeric.glsl.
+// x to the power y, operation by operation as in graph/reference/numeric.c. Numbers of more than 24
+// bits are pairs: a float and the remainder. Needs divide.glsl, numeric.glsl.
 vec2 pair_sum(float a, float b) {
     precise float s = a + b;
     precise float from_b = s - a;
@@ -7,7 +7,7 @@ vec2 pair_sum(float a, float b) {
     return vec2(s, rest);
 }
 
-// For |a| >= |b|.
+// Requires |a| >= |b|.
 vec2 pair_normal(float a, float b) {
     precise float s = a + b;
     precise float rest = b - (s - a);
@@ -58,7 +58,7 @@ vec2 log2_pair(float x) {
     return pair_normal(sum.x, low);
 }
 
-// For positive finite x and finite y.
+// Requires positive finite x and finite y.
 float power_positive(float x, float y) {
     y = y > 1e12 ? 1e12 : y;
     y = y < -1e12 ? -1e12 : y;

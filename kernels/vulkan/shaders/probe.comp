@@ -1,8 +1,7 @@
-// results[5 * i + ...] = pairs[i].x / pairs[i].y, the root of |pairs[i].x|, |pairs[i].x| within 0 ...
-// pairs[i].y, half of it, and it with half of it added, to see how the device rounds, and what becomes of
-// small numbers.
-// Buffers: 0 pairs [n] vec2, 1 results [n][5]. Constants: 0 lanes, 1 repair. Tile: lanes * per_lane
-// elements. Dispatched by vk_probe.c.
+// Shows how the device rounds, and how it treats small numbers. With p = pairs[i] and a = |p.x|,
+// results[5 * i + ...] = p.x / p.y, sqrt(a), a clamped to 0 ... p.y, a / 2, and fma(a, 0.5, a).
+// Buffers: 0 pairs [n] vec2, 1 results [n][5]. Constants: 0 lanes, 1 repair.
+// Tile: lanes * per_lane elements. Dispatched by vk_probe.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 2

@@ -1,7 +1,8 @@
-// Sums, means, maxima and minima: y[o] over the elements of x that share the indices of the dims
-// that stay, one after the other in the order of the reduced dims; NaN stays.
-// Buffers: 0 x, 1 y, 2 dims {length, stride}: N_KEPT that stay in the order of y, then N_REDUCED.
-// Constants: 0 lanes, 1 repair, 2 kind (0 sum, 1 max, 2 min), 3 and 4 numbers of dims.
+// Sums, means, maxima and minima: y[o] over the elements of x that share the indices of the kept
+// dims, in the order of the reduced dims. NaN is kept.
+// Buffers: 0 x, 1 y, 2 dims {length, stride}: N_KEPT kept ones in the order of y, then N_REDUCED.
+// Constants: 0 lanes, 1 repair, 2 kind (0 sum, 1 max, 2 min), 3 and 4 numbers of kept and reduced
+// dims.
 // Tile: lanes * per_lane outputs. Dispatched by vk_reduce.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

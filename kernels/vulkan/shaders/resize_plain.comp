@@ -1,10 +1,12 @@
-// Resizing over any axes with any number of taps: along each axis the weighted sum of what the
-// later ones give. One tap is the element itself; where a coordinate has none, the element is
-// `extrapolation`. Buffers: 0 x, 1 y, 2 numbers: for each axis {length of y, stride in x, where the
-// heads of its coordinates begin}, then heads {taps, where they begin}, then taps {place along the
-// axis, weight's bits}. Constants: 0 lanes, 2 type of elements, 3 axes. Push: products of taps of
-// an element at most, extrapolation. Tile: lanes * per_lane elements. Dispatched by
-// vk_resize_plain.c.
+// Resizes any axes with any number of taps: along each axis, the weighted sum of the results along
+// the later axes. With a single tap the output is the element itself; if a coordinate has no taps,
+// it is `extrapolation`.
+// Buffers: 0 x, 1 y, 2 numbers: for each axis {length of y, stride in x, index of its first head},
+// then per coordinate a head {number of taps, index of the first}, then taps {index along the axis,
+// bits of the weight}.
+// Constants: 0 lanes, 2 type of elements, 3 axes. Push: most taps of an element over all axes (a
+// product), extrapolation.
+// Tile: lanes * per_lane elements. Dispatched by vk_resize_plain.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 3
@@ -22,7 +24,7 @@ layout(push_constant) uniform Push { uint n; uint per_lane; int most; float extr
 READER(read_x, x)
 WRITER(write_y, y_words, y_bytes)
 
-// The number of taps of each axis for an element, and where they stand.
+// The number of taps of an element along each axis, and the index of the first.
 struct Taps { int count[N_AXES]; int first[N_AXES]; };
 
 bool find_taps(int i, out Taps taps) {
@@ -50,7 +52,7 @@ float interpolate(Taps taps) {
             place += numbers[taps.first[a] + 2 * at[a]] * numbers[3 * a + 1];
         }
         float value = real(TYPE, read_x(TYPE, begin_of(0), uint(place)));
-        bool is_done = true; // are all sums from this axis on?
+        bool is_done = true; // are the sums from this axis on complete?
         for (int a = N_AXES - 1; a >= 0 && is_done; a--) {
             if (taps.count[a] == 1) {
                 continue;

@@ -1,10 +1,11 @@
-// Regions of images pooled to grids of bins: a bin is the mean, or the greatest, of samples at
-// regular places in it, each a bilinear mean of four elements (for the greatest: the greatest of
-// their weighted values).
-// Buffers: 0 x [images][channels][rows][columns], 1 regions [n][x1, y1, x2, y2], 2 images of
-// regions, 3 y [n][channels][bins down][bins across]. Constants: 0 lanes, 1 repair, 2 type of
-// buffer 2, 3 the greatest?, 4 type of other elements. Push: channels, images, lengths {across,
-// down} of x and of y, samples of a bin along an axis (0: one for each element), scale, shift.
+// Pools regions of images to grids of bins. A bin is the mean, or the greatest, of samples at
+// regular positions in it. Each sample interpolates four elements (for the greatest: it is the
+// greatest of their weighted values).
+// Buffers: 0 x [images][channels][rows][columns], 1 regions [n][x1, y1, x2, y2], 2 image index of
+// each region, 3 y [n][channels][bins down][bins across].
+// Constants: 0 lanes, 1 repair, 2 type of buffer 2, 3 the greatest instead of the mean?, 4 type of
+// other elements. Push: channels, images, lengths {across, down} of x and of y, samples per bin
+// along an axis (0: one per element), scale, shift.
 // Tile: lanes * per_lane outputs. Dispatched by vk_sample.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -40,7 +41,7 @@ float corner(int i) {
     return real(TYPE, read_region(TYPE, begin_of(1), uint(i)));
 }
 
-// Along one axis: the elements around a place, and how far behind the first it lies.
+// The elements on both sides of a position along one axis, and its distance from the first.
 void neighbours(float v, int extent, out int low, out int high, out float t) {
     float at = max(v, 0.0);
     low = int(at);
@@ -56,7 +57,7 @@ void neighbours(float v, int extent, out int low, out int high, out float t) {
 
 float sample_at(int base, vec2 v) {
     if (!(v.x >= -1.0 && v.y >= -1.0 && v.x <= float(extent.x) && v.y <= float(extent.y))) {
-        return 0.0; // also where a region is no number
+        return 0.0; // also if a region is NaN
     }
     ivec2 low, high;
     vec2 t;
@@ -74,8 +75,8 @@ float sample_at(int base, vec2 v) {
     return IS_MAX ? most : sum;
 }
 
-// Of a bin along one axis: where it begins, its length, its samples (0: none), and which of them,
-// [first, end), may lie on the image. All others are 0.
+// A bin along one axis: its start, its length, its number of samples (0: none), and the samples
+// [first, end) that may be inside the image. All others are 0.
 struct Span { float edge; float size; float count; int first; int end; };
 
 Span span_of(int region, int a, int bin) {
@@ -92,7 +93,8 @@ Span span_of(int region, int a, int bin) {
     s.first = 0;
     s.end = int(s.count);
     float step = s.size / s.count;
-    if (step > 0.0) { // may be negative or NaN; two more than there must be, for rounding
+    if (step > 0.0) { // not if step is negative or NaN; the range is a little too wide, in case of
+                      // rounding
         float first = floor((-1.0 - s.edge) / step - 0.5) - 1.0;
         float last = ceil((float(extent[a]) - s.edge) / step - 0.5) + 2.0;
         s.first = first < s.count ? int(max(first, 0.0)) : s.end;

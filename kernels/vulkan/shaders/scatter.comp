@@ -1,16 +1,17 @@
-// Updates put where indices say, into a copy of x. Where several meet at one place they do so in
-// order, as if one after the other, whatever order invocations run in.
-// An update lies at y[sum over dims of stride * coordinate + sum over indices of stride * index].
-// Only updates that differ in the last N_LISTED dims can meet; these count as one list.
+// Writes updates into a copy of x at positions given by indices. If several updates have the same
+// position, they take effect in order, whatever the order of invocations. The position of an update
+// is y[sum over dims of stride * coordinate + sum over indices of stride * index]. Only updates
+// that differ in the last N_LISTED dims can have the same position; these form a list.
 //   stage 0, over y:       y = x (or zero), marks = 0
-//   stage 1, over updates: marks[place] = {one more than the last of the list there, how many}
-//   stage 2, over updates: the last of each place writes itself, or x and all updates there reduced
+//   stage 1, over updates: marks[position] = {index of the last update there + 1, their number}
+//   stage 2, over updates: the last update of each position writes itself, or x combined with all
+//                          updates there
 // Buffers: 0 x, 1 indices, 2 updates, 3 y, 4 marks, 5 numbers: for each dim {length, stride in y,
 // of indices, of updates}, then for each index {stride in y, length of its axis, divisor, step in
-// indices}. With a divisor an index is (number / divisor) % length, with none it counts from
-// either end; those outside are taken for the nearest inside.
-// Constants: 0 lanes, 2 type of elements, 3 type of indices, 4 dims, 5 indices of an update,
-// 6 reduction (0 none, 1 add, 2 multiply, 3 maximum, 4 minimum), 7 N_LISTED, 8 stage, 9 is there x?
+// indices}. With a divisor, the index is (number / divisor) % length; without one, negative indices
+// count from the end. Indices outside are clamped to the nearest inside.
+// Constants: 0 lanes, 2 type of elements, 3 type of indices, 4 dims, 5 indices per update, 6
+// reduction (0 none, 1 add, 2 multiply, 3 maximum, 4 minimum), 7 N_LISTED, 8 stage, 9 is there x?
 // Tile: lanes * per_lane elements or updates. Dispatched by vk_scatter.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -40,7 +41,7 @@ READER(read_index, indices)
 READER(read_update, updates)
 WRITER(write_y, y_words, y_bytes)
 
-// Places in y, indices and updates of number i of the dims [first, end).
+// Offsets in y, indices and updates of index i of the dims [first, end).
 ivec3 places(int i, int first, int end) {
     ivec3 at = ivec3(0);
     for (int d = end - 1; d >= first; d--) {
@@ -50,7 +51,7 @@ ivec3 places(int i, int first, int end) {
     return at;
 }
 
-// What the indices from `first` on add to the place in y.
+// The part of the offset in y that the indices from `first` on determine.
 int indexed(int first) {
     int at = 0;
     for (int k = 0; k < N_INDICES; k++) {
@@ -67,7 +68,7 @@ int indexed(int first) {
     return at;
 }
 
-// Update `listed` of the list that begins at `base`: its place in y, and its own.
+// Update `listed` of the list that begins at `base`: its offset in y, and its offset in updates.
 ivec2 find_update(ivec3 base, int listed) {
     ivec3 at = base + places(listed, N_DIMS - N_LISTED, N_DIMS);
     return ivec2(at.x + indexed(at.y), at.z);

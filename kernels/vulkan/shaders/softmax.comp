@@ -1,7 +1,8 @@
 // Softmax (or its logarithm) along one axis: e / sum(e) with e = exp(x - max), summed in order.
 // Buffers: 0 x [outer][n][inner], 1 y. Constants: 0 lanes, 1 repair, 2 the logarithm instead?
-// An invocation takes per_lane rows, lanes run along `inner`; with BY_GROUP a workgroup does, lanes run
-// along the row, whose `inner` is 1, and one of them adds up. Dispatched by vk_reduce.c.
+// Each invocation computes per_lane rows, and lanes run along `inner`. With BY_GROUP, each
+// workgroup computes a row whose `inner` is 1: lanes run along the row, and one lane adds up the
+// exponentials. Dispatched by vk_reduce.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 2
@@ -47,7 +48,7 @@ void main() {
     }
     precise float sum = 0.0;
     for (uint first = 0; first < n; first += LANES) {
-        barrier(); // what was there has been read
+        barrier(); // the previous values have been read
         if (first + lane < n) {
             float d = exponent(from + first + lane, top), e = exp_one(d);
             y[to + first + lane] = IS_LOG ? d : e;

@@ -1,6 +1,6 @@
-// Taps of convolutions, also transposed ones. Needs window.glsl and IS_TRANSPOSED; behind the
-// window's numbers stand channels of a group in and out, then strides of the weight to the next
-// output channel, input channel, group.
+// Taps of convolutions, also transposed. Needs window.glsl and IS_TRANSPOSED. The window's numbers
+// are followed by the channels per group in and out, and by the weight's strides to the next output
+// channel, input channel and group.
 
 // The input coordinate that tap k of output coordinate o reads, or -1.
 int source(int a, int o, int k) {
@@ -21,7 +21,7 @@ int count_taps() {
     return at_axis(KERNEL, 0) * at_axis(KERNEL, 1) * at_axis(KERNEL, 2);
 }
 
-// Where the first input channel of an output begins: in the input and in the weight.
+// The offsets of an output's first input channel: in the input and in the weight.
 ivec2 begin_taps(Place p) {
     int in_channels = numbers[OTHERS + 5], out_channels = numbers[OTHERS + 6];
     int group = p.channel / out_channels;
@@ -29,12 +29,12 @@ ivec2 begin_taps(Place p) {
                  group * numbers[OTHERS + 9] + p.channel % out_channels * numbers[OTHERS + 7]);
 }
 
-// From one input channel to the next.
+// The strides between input channels: in the input and in the weight.
 ivec2 channel_step() {
     return ivec2(numbers[OTHERS + 2], numbers[OTHERS + 8]);
 }
 
-// Tap t of a channel that begins at `at`, which is moved there. False: outside of the input.
+// Adds the offsets of tap t to `at`, which is a channel's start. False: outside of the input.
 bool find_tap(Place p, int t, inout ivec2 at) {
     bool is_inside = true;
     for (int a = 2; a >= 0; a--) {

@@ -1,6 +1,6 @@
-// The operators of typed.comp: instructions of ewise_ops.glsl, then those of typed.def. Needs the
-// former, elements.glsl, power.glsl, angles.glsl.
-const uint POWER = 6, CLIP = 10; // of ewise.def; as all of them here, vk_typed.c checks that
+// The operators of typed.comp: the instructions of ewise_ops.glsl, then those of typed.def. Needs
+// ewise_ops.glsl, elements.glsl, power.glsl, angles.glsl.
+const uint POWER = 6, CLIP = 10; // codes of ewise.def; vk_typed.c checks that they are the same
 #define TYPED(code, name, op, operands) const uint name = code;
 #define TYPED_REAL(code, name, op, operands, expression) const uint name = code;
 #define TYPED_ACTIVATION(code, name, op, key0, key1, expression) const uint name = code;
@@ -13,7 +13,7 @@ uint n_operands(uint op) {
     return op == WHERE ? 3 : is_binary ? 2 : 1;
 }
 
-// Is the result yes or no?
+// Is the result a boolean?
 bool answers(uint op) {
     return op >= EQUAL && op <= IS_INF;
 }
@@ -25,8 +25,8 @@ float softplus(float a) {
     return result;
 }
 
-// a - trunc(a / b) * b without rounding, over integers of 24 bits: digits of 8 bits of a's are
-// brought down one after the other.
+// a - trunc(a / b) * b without rounding, in integer arithmetic on 24-bit significands: a's digits
+// of 8 bits are brought down one after the other.
 float remainder_of(float a, float b) {
     uint x = floatBitsToUint(a) & 0x7fffffffu, y = floatBitsToUint(b) & 0x7fffffffu;
     if (x >= 0x7f800000u || y > 0x7f800000u || y == 0) {
@@ -71,7 +71,7 @@ float apply_real(uint op, float a, float b, float p, float q) {
 
 // ---- Integers ---------------------------------------------------------------------------------
 
-// Modulo 2^64; negative powers truncate.
+// Modulo 2^64; results of negative powers are truncated.
 int64_t power_integer(int64_t a, int64_t b) {
     int64_t result = int64_t(1), factor = a;
     if (b < int64_t(0)) {
@@ -86,7 +86,7 @@ int64_t power_integer(int64_t a, int64_t b) {
     return result;
 }
 
-// Truncated; by 0 it is 0.
+// Truncated; 0 if b is 0.
 int64_t quotient(int64_t a, int64_t b) {
     return b == int64_t(0) ? b : b == int64_t(-1) ? -a : a / b;
 }
@@ -111,7 +111,7 @@ bool compare_integers(uint op, int64_t a, int64_t b) {
     return false;
 }
 
-// Shifts are of unsigned numbers.
+// Operands of shifts are unsigned.
 int64_t shift_integer(bool is_left, int64_t a, int64_t b) {
     uint by = b < int64_t(0) || b > int64_t(63) ? 64 : uint(b);
     uint64_t bits = uint64_t(a);

@@ -1,5 +1,5 @@
-// Sliding windows over up to three spatial axes of tensors in any order of axes: the numbers of
-// vk_plain.c. Axes that are missing come first and have length 1. Needs `numbers`.
+// Sliding windows over up to three spatial axes of tensors in any order of axes, described by the
+// numbers of vk_plain.c. Missing axes come first and have length 1. Needs `numbers`.
 const int IN = 0, OUT = 3, KERNEL = 6, STEP = 9, DILATION = 12, PAD = 15, PAD_END = 18,
           IN_STRIDES = 21, OUT_STRIDES = 24, KERNEL_STRIDES = 27, OTHERS = 30;
 
@@ -7,11 +7,11 @@ int at_axis(int row, int axis) {
     return numbers[row + axis];
 }
 
-// Where an element of the output lies: batch, channel, place.
+// The position of an output element: batch, channel, spatial coordinates and offset in y.
 struct Place { int batch; int channel; ivec3 at; int to; };
 
-// Channels of the output, and strides {in batch, in channel, out batch, out channel} are the first
-// five of the others.
+// The first five of the other numbers: channels of the output, and strides {in batch, in channel,
+// out batch, out channel}.
 Place place_of(uint i) {
     Place p;
     int rest = int(i);

@@ -1,14 +1,54 @@
-# Every command and every option is in the manual page and in the completion of bash.
+# The manual page and the completions name every command and option, and bash completes.
+. "$(dirname "$0")/../lib.sh"
 root=$(dirname "$0")/../../..
-man=$root/man/mscgym.1
-completion=$root/cli/mscgym.bash
-for command in $(mscgym --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
-    grep -q "^\.B $command" "$man" || echo "$command is not in the manual"
-    grep -q "commands=.*\b$command\b" "$completion" || echo "$command is not completed"
-    for option in $(mscgym "$command" --help | sed -n 's/^  ....--\([a-z-]*\).*/\1/p'); do
-        escaped=$(printf '%s' "--$option" | sed 's/-/\\\\-/g')
-        grep -q -- "$escaped" "$man" || echo "$command --$option is not in the manual"
-        grep -q -- "--$option\b" "$completion" || echo "$command --$option is not completed"
+mscgym manual "$root/man/mscgym.1.in" | sed 's/\\-/-/g; s/\\f[BIR]//g' >manual
+for shell in bash zsh fish; do
+    mscgym completion $shell >$shell
+done
+commands=$(mscgym --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
+[ "$(echo "$commands" | wc -l)" -gt 20 ] || echo "few commands: $commands"
+for command in $commands; do
+    grep -q "^$command " manual || echo "$command is not in the manual"
+    # What each shell completes for the command.
+    sed -n "/^    $command)$/,/^        ;;$/p" bash >bash.command
+    sed -n "/^    $command)$/,/^        ;;$/p" zsh >zsh.command
+    sed -n "s/^.*seen_subcommand_from $command' -l \([a-z-]*\) .*/--\1/p" fish >fish.command
+    for option in $(mscgym "$command" --help | sed -n 's/^  ....\(--[a-z-]*\).*/\1/p'); do
+        grep -q -e "^$option\( \|\$\)" -e "^-., $option\( \|\$\)" manual || echo "$command $option is not in the manual"
+        for shell in bash zsh fish; do
+            grep -q -e "[^a-z-]$option\([^a-z-]\|\$\)" -e "^$option\$" $shell.command ||
+                echo "$command $option is not completed by $shell"
+        done
     done
 done
-bash -n "$completion"
+bash -n bash
+
+echo "- bash"
+. ./bash
+touch digits.json
+mkdir digits
+# complete WORD...: what bash offers for the last word.
+complete_words() {
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+    _mscgym
+    echo "$*: ${COMPREPLY[*]}"
+}
+complete_words mscgym sea
+complete_words mscgym search --ba
+complete_words mscgym search --color al
+complete_words mscgym search --color = al
+complete_words mscgym search --baseline ''
+complete_words mscgym search digits.j
+complete_words mscgym search --trials ''
+complete_words mscgym export --tensorboard dig
+complete_words mscgym export -o dig
+complete_words mscgym agents ev
+complete_words mscgym completion ''
+
+echo "- a template without a command or an option"
+printf '@COMMAND search\n' >template
+try mscgym manual template
+sed '/@OPTIONS --check/d' "$root/man/mscgym.1.in" >template
+try mscgym manual template
+echo '@OPTIONS --nothing' >template
+try mscgym manual template

@@ -46,5 +46,5 @@ done
 if [ "$lacking" ]; then
     mscgym search a.json --isa "$lacking" 2>&1 | sed 's/isa [^:]*:/isa …:/; s/sse41.*/sse41 …/'
 else
-    echo 'mscgym: isa …: this processor lacks it; below it there are sse41 …'
+    echo 'mscgym: isa …: this processor lacks it; it supports sse41 …'
 fi

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""The table of kernel cases (tests/kernels/kernel_cases.def) in ONNX Runtime.
+
+    check_kernels.py KERNEL_TOOL                     outputs
+    check_kernels.py KERNEL_TOOL --time [NAME ...]   times of the rows that bench_kernels measures
+
+Each row is exported as a model of one operator, with random inputs. Integer outputs must be those of
+ONNX Runtime, except where it rounds a quotient otherwise: one step in one element of a thousand. Float
+outputs must have NaN and infinities at the same places, and differ elsewhere by a squared error of at
+most LIMITS of the squared result. Times are processor times of one thread, so that other programs do not
+count: medians of five rounds in which both sides run in turn. A ratio above 1 means that mscgym is
+faster. NAME is the beginning of names.
+Exits with 77 if onnxruntime or numpy is missing.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+try:
+    import numpy
+    import onnxruntime
+except ImportError as error:
+    print(f"skipped: {error}; needs numpy and onnxruntime")
+    sys.exit(77)
+
+LIMITS = {numpy.dtype("float32"): 1e-9, numpy.dtype("float16"): 1e-5}
+ROUNDS = 5
+SECONDS = 0.2  # of one round
+
+
+def session(path):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def run_tool(tool, *arguments):
+    lines = subprocess.run([tool, *arguments], check=True, capture_output=True, text=True).stdout
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def describe(row):
+    return f"row {row['row']}: {row['name'] or row['op']}, {row['attributes']}, {row['operands']}"
+
+
+def open_row(folder, row):
+    """Session and feeds of a row."""
+    peer = session(os.path.join(folder, f"{row['row']}.onnx"))
+    feeds = {x.name: numpy.load(os.path.join(folder, f"{row['row']}.x{i}.npy"))
+             for i, x in enumerate(peer.get_inputs())}
+    return peer, feeds
+
+
+# ---- Outputs -------------------------------------------------------------------------------------
+
+def difference(ours, theirs):
+    """Why two outputs do not agree, or None."""
+    if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
+        return f"{ours.dtype} {ours.shape}, ONNX Runtime has {theirs.dtype} {theirs.shape}"
+    if ours.dtype not in LIMITS:
+        steps = numpy.abs(ours.astype(numpy.int64) - theirs.astype(numpy.int64))
+        n_wrong = numpy.count_nonzero(steps)
+        if n_wrong > ours.size / 1000 or (n_wrong and steps.max() > 1):
+            return f"{n_wrong} of {ours.size} elements differ, by up to {steps.max()}"
+        return None
+    a, b = ours.astype(numpy.float64), theirs.astype(numpy.float64)
+    finite = numpy.isfinite(b)
+    if not numpy.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return "other elements are NaN or infinite"
+    error, power = numpy.sum((a[finite] - b[finite]) ** 2), numpy.sum(b[finite] ** 2)
+    if not error <= LIMITS[ours.dtype] * power:
+        return f"squared error {error:.3g} of {power:.3g}"
+    return None
+
+
+def check_row(folder, row):
+    peer, feeds = open_row(folder, row)
+    for i, theirs in enumerate(peer.run(None, feeds)):
+        ours = numpy.load(os.path.join(folder, f"{row['row']}.y{i}.npy"))
+        why = difference(ours, numpy.asarray(theirs))
+        if why:
+            return f"output {i}: {why}"
+    return None
+
+
+def check(tool, folder):
+    """The exit code."""
+    n_wrong = 0
+    rows = run_tool(tool, folder)
+    for row in rows:
+        try:
+            why = check_row(folder, row)
+        except Exception as error:  # onnxruntime has errors of its own kinds
+            why = str(error).splitlines()[0]
+        if why:
+            n_wrong += 1
+            print(f"{describe(row)}: {why}")
+    print(f"{len(rows)} rows, {n_wrong} differ from onnxruntime {onnxruntime.__version__}")
+    return 1 if n_wrong else 0
+
+
+# ---- Times ---------------------------------------------------------------------------------------
+
+def peer_us(folder, row):
+    peer, feeds = open_row(folder, row)
+    peer.run(None, feeds)
+    times = []
+    end = time.process_time() + SECONDS
+    while time.process_time() < end:
+        start = time.process_time()
+        peer.run(None, feeds)
+        times.append(time.process_time() - start)
+    return statistics.median(times) * 1e6
+
+
+def measure(tool, folder, names):
+    print("| case | ours us | onnxruntime us | ratio |\n|---|---|---|---|")
+    for row in run_tool(tool, folder):
+        if not row["is_measured"] or not row["name"].startswith(tuple(names)):
+            continue
+        pairs = []
+        for _ in range(ROUNDS):
+            timed, = run_tool(tool, folder, "--time", str(row["row"]))
+            pairs.append((timed["us"], peer_us(folder, row)))
+        ours, theirs = (statistics.median(column) for column in zip(*pairs))
+        ratio = statistics.median(b / a for a, b in pairs)
+        print(f"| {row['name']} | {ours:.1f} | {theirs:.1f} | {ratio:.2f} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tool")
+    parser.add_argument("--time", nargs="*", metavar="NAME")
+    options = parser.parse_args()
+    tool = os.path.abspath(options.tool)
+    with tempfile.TemporaryDirectory() as folder:
+        if options.time is None:
+            return check(tool, folder)
+        measure(tool, folder, options.time or [""])
+    return 0
+
+
+sys.exit(main())
