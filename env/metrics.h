@@ -93,8 +93,8 @@ struct msc_metrics {
     struct msc_sample_metric sampled[MSC_MAX_METRICS];
 };
 
-// Of those that an environment with this list has, all that need no asking, and those that the
-// environment's JSON object names. MSC_E_INVALID: one that it names needs what is not there.
+// Chooses among the metrics of an environment with this list: all that need no asking, and those that the
+// environment's JSON object names. MSC_E_INVALID: a metric that it names needs what is missing.
 enum msc_status msc_metrics_choose(struct msc_metrics *out, const struct msc_env_metric list[],
                                    const struct msc_env_host *host, const struct cJSON *config);
 // Is the metric of this name among them?

@@ -11,7 +11,8 @@
 #include "tools/bias_edits.h"
 #include "tools/command.h"
 
-// What an environment keeps with scales that quantises and does more, such as combined: orders of channels.
+// What another environment prepares, and keeps in the same file as scales. The combined environment keeps its
+// orders of channels so.
 struct msc_quantize_more {
     enum msc_status (*prepare)(struct msc_env *env, void *payload); // after scales are found
     enum msc_status (*save)(const void *payload, struct msc_array_list *list);
