@@ -12,12 +12,6 @@ enum { MAX_NAMES = 4 }; // of tensors that a message proposes
 
 // ---- Tensors of the network -------------------------------------------------------------------
 
-void msc_distill__add_compared(struct msc_distill *d, int32_t tensor, double weight) {
-    const struct msc_tensor *t = msc_graph_tensor(d->host->graph, tensor);
-    d->compared[d->n_compared++] = (struct msc_distill_tensor){
-        .tensor = tensor, .weight = weight, .name = msc_tensor_label(t)};
-}
-
 static enum msc_status compare_named(struct msc_distill *d) {
     const struct msc_distill_options *o = &d->options;
     for (size_t i = 0; i < o->n_tensors; i++) {
@@ -35,25 +29,6 @@ static enum msc_status compare_named(struct msc_distill *d) {
         msc_distill__add_compared(d, tensor, o->weights ? o->weights[i] : 1);
     }
     return MSC_OK;
-}
-
-const char *msc_distill__reason_to_leave_out(const struct msc_graph *g, int32_t tensor) {
-    enum msc_dtype dtype = msc_graph_tensor(g, tensor)->dtype;
-    if (dtype != MSC_DTYPE_F32) {
-        return msc_dtype_name(dtype);
-    }
-    return msc_graph_weight_of(g, tensor) != MSC_NO_ID ? "constant" : NULL;
-}
-
-// What it loses shows in what comes later.
-bool msc_distill__is_state(const struct msc_distill *d, int32_t tensor) {
-    for (size_t i = 0; i < msc_dataset_n_inputs(d->dataset); i++) {
-        const char *state = msc_dataset_state(d->dataset, i);
-        if (state && msc_graph_find_tensor(d->host->graph, state) == tensor) {
-            return true;
-        }
-    }
-    return false;
 }
 
 // Compares the outputs that are states, or those that are none.

@@ -92,15 +92,17 @@ enum msc_status msc_distill__find_axes(struct msc_distill *d);
 // Has a compared tensor no axis for the samples of a batch that has several?
 bool msc_distill__lacks_samples(const struct msc_distill *d, size_t index);
 
-// distill_before.c: compares outputs, or what comes before them.
-enum msc_status msc_distill__compare_before(struct msc_distill *d);
-// distill_compared.c: what that needs. Why an output has no part in the loss, or NULL; does it feed an
-// input in the next chunk?
+// distill_outputs.c: adds a tensor to what is compared.
 void msc_distill__add_compared(struct msc_distill *d, int32_t tensor, double weight);
+// Why an output has no part in the loss, or NULL.
 const char *msc_distill__reason_to_leave_out(const struct msc_graph *g, int32_t tensor);
+// Does an output feed an input in the next chunk?
 bool msc_distill__is_state(const struct msc_distill *d, int32_t tensor);
 
-// Chooses what is compared and makes the evaluator of it; what `other` compares unless that is NULL.
+// distill_before.c: compares outputs, or what comes before them.
+enum msc_status msc_distill__compare_before(struct msc_distill *d);
+
+// distill_compared.c: chooses what is compared and makes the evaluator of it; what `other` compares unless that is NULL.
 enum msc_status msc_distill__compare(struct msc_distill *d, const struct msc_distill *other);
 
 #endif

@@ -1,27 +1,22 @@
 // The built-in environments.
 //
-// To add one: 1. write env/env_<name>.c ending in its definition, 2. declare it below and add it to
-// the list, in the order users see, and to env/CMakeLists.txt, 3. run `ctest -R conformance`.
+// To add one: 1. write env/env_<name>.c, or a folder env/<name>/, that ends in its definition, 2. add it to
+// env/CMakeLists.txt, 3. declare it below and add it to the list, in the order users see, 4. run
+// `ctest -R conformance`. Declarations, not headers: the folders of environments are built on env/.
 #include "env/env.h"
-
-#include "env/env_joint.h"
-#include "env/env_prune.h"
-#include "env/env_quantize.h"
 
 #include <string.h>
 
-extern const struct msc_env_def msc_env_process;
+extern const struct msc_env_def msc_env_quantize;
+extern const struct msc_env_def msc_env_prune;
+extern const struct msc_env_def msc_env_combined;
 extern const struct msc_env_def msc_env_table;
+extern const struct msc_env_def msc_env_process;
 extern const struct msc_env_def msc_env_toy;
 
 static const struct msc_env_def *const definitions[] = {
-    &msc_env_quantize,
-    &msc_env_prune,
-    &msc_env_joint,
-    &msc_env_table,
-    &msc_env_process,
-    &msc_env_toy,
-    NULL,
+    &msc_env_quantize, &msc_env_prune, &msc_env_combined, &msc_env_table, &msc_env_process,
+    &msc_env_toy,      NULL,
 };
 
 const struct msc_env_def *const *msc_env_list(void) {

@@ -5,7 +5,7 @@
 // elements_t elements. A point's size is sum of elements_t * w_t / 8 bytes, exactly. Its loss is
 // the sum over tasks of a seeded table that grows as the width falls, plus, with `interaction`
 // above 0, a seeded term for each pair of neighbouring tasks, of either sign, so that the best
-// joint plan is not made of the best single choices. A trial with a bound is evaluated in eight
+// plan is not made of the best single choices. A trial with a bound is evaluated in eight
 // batches of equal loss, and stops after the first where what they sum to exceeds it.
 #include "env/env_toy.h"
 
@@ -458,7 +458,7 @@ static enum msc_status toy_run_programme(struct programme *p, uint32_t choices[]
 
 enum msc_status msc_env_toy_optimum(const struct msc_env *env, double max_size_bytes,
                                     uint32_t choices[], double *distill_loss) {
-    assert(msc_env_definition(env) == msc_env_find("toy"));
+    assert(strcmp(msc_env_definition(env)->name, "toy") == 0);
     const struct toy *toy = msc_env_state(env);
     size_t n_choices = (size_t)toy->choices;
     double greatest = 0.0;

@@ -1,5 +1,5 @@
-// What is done with rows of metrics: choosing those of a search, building their costs, filling
-// outcomes and reports.
+// What is done with rows of metrics: choosing those of a search, building their costs, and filling outcomes
+// and reports.
 #include "base/alloc.h"
 #include "base/json.h"
 #include "data/dataset.h"
@@ -14,23 +14,31 @@ static bool is_of_run(const struct msc_metric_row *row) {
     return row->of_run || row->sample;
 }
 
-// ---- Rows that are shared ---------------------------------------------------------------------
+// ---- Which an environment has -----------------------------------------------------------------
 
-double msc_metric_loss(const struct msc_distill_run *run) {
-    return run->loss;
-}
-
-// 1 where the greatest class score is that of the label.
-double msc_metric_is_correct(const struct msc_sample *s) {
-    struct msc_sample_tensor scores = msc_sample_class_scores(s);
-    int64_t best = 0;
-    for (int64_t i = 1; i < scores.n; i++) {
-        best = scores.z[i] > scores.z[best] ? i : best;
+static const struct msc_env_metric *find_own(const struct msc_env_metric list[],
+                                             const struct msc_metric_row *row) {
+    while (list->name && strcmp(list->name, row->metric.name) != 0) {
+        list++;
     }
-    return best == msc_sample_label(s);
+    return list->name ? list : NULL;
 }
 
-// ---- Which ------------------------------------------------------------------------------------
+static bool has_metric(const struct msc_env_metric list[], const struct msc_metric_row *row) {
+    return is_of_run(row) || find_own(list, row);
+}
+
+const struct msc_metric *msc_metric_at(const struct msc_env_metric list[], size_t index) {
+    const struct msc_metric_row *row = msc_metric_table;
+    for (size_t n = 0; row->metric.name; row++) {
+        if (has_metric(list, row) && n++ == index) {
+            return &row->metric;
+        }
+    }
+    return NULL;
+}
+
+// ---- Which a search measures ------------------------------------------------------------------
 
 // Does the goal name the metric?
 static bool asks_for(const struct cJSON *config, const char *metric) {
@@ -45,9 +53,8 @@ static bool asks_for(const struct cJSON *config, const char *metric) {
 }
 
 // Does it name the ratio of the metric?
-static bool asks_for_ratio(const struct cJSON *config, const struct msc_metric_row table[],
-                           const char *metric) {
-    const struct msc_metric_row *row = table;
+static bool asks_for_ratio(const struct cJSON *config, const char *metric) {
+    const struct msc_metric_row *row = msc_metric_table;
     while (row->metric.name && (!row->ratio_of || strcmp(row->ratio_of, metric) != 0)) {
         row++;
     }
@@ -72,18 +79,18 @@ static enum msc_status fail_for(const struct msc_metric_row *row, unsigned lacki
                     row->metric.name, texts[i].text);
 }
 
-static void choose_metric(struct msc_metrics *m, const struct msc_metric_row *row, int index) {
-    m->rows[m->n] = row;
-    m->indices[m->n] = index;
+static void choose_metric(struct msc_metrics *m, const struct msc_metric_row *row,
+                          const struct msc_env_metric *own, int index) {
+    m->chosen[m->n] =
+        (struct msc_metric_chosen){.row = row, .own = own, .index = index, .in_run = m->n_sampled};
     if (row->sample) {
-        m->in_run[m->n] = m->n_sampled;
         m->sampled[m->n_sampled++] =
             (struct msc_sample_metric){row->sample, (row->needs & MSC_METRIC_NEEDS_LABELS) != 0};
     }
     m->n++;
 }
 
-enum msc_status msc_metrics_choose(struct msc_metrics *out, const struct msc_metric_row table[],
+enum msc_status msc_metrics_choose(struct msc_metrics *out, const struct msc_env_metric list[],
                                    const struct msc_env_host *host, const struct cJSON *config) {
     unsigned met = msc_dataset_has_labels(host->dataset) ? MSC_METRIC_NEEDS_LABELS : 0;
     const cJSON *command = cJSON_GetObjectItemCaseSensitive(config, "command");
@@ -91,15 +98,18 @@ enum msc_status msc_metrics_choose(struct msc_metrics *out, const struct msc_met
     *out = (struct msc_metrics){.command_is_maximised = cJSON_IsTrue(
                                     cJSON_GetObjectItemCaseSensitive(command, "maximise"))};
     met |= command && !cJSON_IsNull(command) ? MSC_METRIC_NEEDS_COMMAND : 0;
-    for (const struct msc_metric_row *row = table; row->metric.name; row++) {
+    for (const struct msc_metric_row *row = msc_metric_table; row->metric.name; row++) {
+        if (!has_metric(list, row)) {
+            continue;
+        }
         bool is_asked =
-            asks_for(config, row->metric.name) || asks_for_ratio(config, table, row->metric.name);
+            asks_for(config, row->metric.name) || asks_for_ratio(config, row->metric.name);
         unsigned lacking = row->needs & ~(is_asked ? met | MSC_METRIC_NEEDS_ASKING : met);
         if (is_asked && lacking != 0) {
             return fail_for(row, lacking);
         }
         if ((lacking & MSC_METRIC_NEEDS_ASKING) == 0) {
-            choose_metric(out, row, lacking == 0 ? n_indices++ : -1);
+            choose_metric(out, row, find_own(list, row), lacking == 0 ? n_indices++ : -1);
         }
     }
     return MSC_OK;
@@ -107,7 +117,7 @@ enum msc_status msc_metrics_choose(struct msc_metrics *out, const struct msc_met
 
 bool msc_metrics_has(const struct msc_metrics *m, const char *name) {
     size_t i = 0;
-    while (i < m->n && strcmp(m->rows[i]->metric.name, name) != 0) {
+    while (i < m->n && strcmp(m->chosen[i].row->metric.name, name) != 0) {
         i++;
     }
     return i < m->n;
@@ -169,7 +179,7 @@ static enum msc_status build_ratio(struct msc_metric_cost *out, const struct msc
 static const struct msc_metric_cost *find_cost(const struct msc_metric_cost built[],
                                                const struct msc_metrics *m, const char *name) {
     size_t i = 0;
-    while (strcmp(m->rows[i]->metric.name, name) != 0) {
+    while (strcmp(m->chosen[i].row->metric.name, name) != 0) {
         i++;
         assert(i < m->n);
     }
@@ -186,17 +196,18 @@ enum msc_status msc_metrics_build(struct msc_space *space, double references[],
         return no_metric_memory();
     }
     for (size_t i = 0; i < m->n; i++) {
-        const struct msc_metric_row *row = m->rows[i];
+        const struct msc_metric_row *row = m->chosen[i].row;
+        const struct msc_env_metric *own = m->chosen[i].own;
         struct msc_metric_cost *cost = &built[i];
-        int index = m->indices[i];
+        int index = m->chosen[i].index;
         if (index < 0) {
             continue;
         }
         cost->arena = arena;
         cost->reference = row->metric.is_exact || row->is_distance ? 0 : NAN;
-        MSC_TRY(row->cost       ? row->cost(cost, of)
-                : row->ratio_of ? build_ratio(cost, find_cost(built, m, row->ratio_of))
-                                : MSC_OK);
+        MSC_TRY(own && own->cost ? own->cost(cost, of)
+                : row->ratio_of  ? build_ratio(cost, find_cost(built, m, row->ratio_of))
+                                 : MSC_OK);
         if (row->metric.is_exact) {
             costs[space->n_costs++] =
                 (struct msc_cost){row->metric.name, cost->constant, cost->n_terms, cost->terms};
@@ -213,12 +224,17 @@ enum msc_status msc_metrics_build(struct msc_space *space, double references[],
 
 // ---- In outcomes and reports ------------------------------------------------------------------
 
+static bool is_before(const struct msc_metric_chosen *c) {
+    return c->own && c->own->measure && c->index >= 0;
+}
+
 enum msc_status msc_metrics_before(double metrics[], const struct msc_metrics *m,
                                    const struct msc_env *env, const uint32_t choices[],
                                    const struct msc_edit *const edits[]) {
     for (size_t i = 0; i < m->n; i++) {
-        if (m->rows[i]->measure && m->indices[i] >= 0) {
-            MSC_TRY(m->rows[i]->measure(&metrics[m->indices[i]], env, choices, edits));
+        const struct msc_metric_chosen *c = &m->chosen[i];
+        if (is_before(c)) {
+            MSC_TRY(c->own->measure(&metrics[c->index], env, choices, edits));
         }
     }
     return MSC_OK;
@@ -226,23 +242,23 @@ enum msc_status msc_metrics_before(double metrics[], const struct msc_metrics *m
 
 bool msc_metrics_has_before(const struct msc_metrics *m) {
     for (size_t i = 0; i < m->n; i++) {
-        if (m->rows[i]->measure && m->indices[i] >= 0) {
+        if (is_before(&m->chosen[i])) {
             return true;
         }
     }
     return false;
 }
 
-static double value_of_run(const struct msc_metrics *m, size_t i,
-                           const struct msc_distill_run *run) {
-    return m->rows[i]->of_run ? m->rows[i]->of_run(run) : run->metrics[m->in_run[i]];
+static double value_of_run(const struct msc_metric_chosen *c, const struct msc_distill_run *run) {
+    return c->row->of_run ? c->row->of_run(run) : run->metrics[c->in_run];
 }
 
 void msc_metrics_after(double metrics[], const struct msc_metrics *m,
                        const struct msc_distill_run *run) {
     for (size_t i = 0; i < m->n; i++) {
-        if (is_of_run(m->rows[i]) && m->indices[i] >= 0) {
-            metrics[m->indices[i]] = value_of_run(m, i, run);
+        const struct msc_metric_chosen *c = &m->chosen[i];
+        if (is_of_run(c->row) && c->index >= 0) {
+            metrics[c->index] = value_of_run(c, run);
         }
     }
 }
@@ -250,10 +266,10 @@ void msc_metrics_after(double metrics[], const struct msc_metrics *m,
 enum msc_status msc_metrics_add(struct cJSON *object, const struct msc_metrics *m,
                                 const struct msc_distill_run *run) {
     for (size_t i = 0; i < m->n; i++) {
-        const struct msc_metric_row *row = m->rows[i];
+        const struct msc_metric_chosen *c = &m->chosen[i];
         // A sample's metric is NaN where the samples lack what it needs.
-        if (row->of_run || (row->sample && !isnan(value_of_run(m, i, run)))) {
-            MSC_TRY(msc_json_add_number(object, row->metric.name, value_of_run(m, i, run)));
+        if (c->row->of_run || (c->row->sample && !isnan(value_of_run(c, run)))) {
+            MSC_TRY(msc_json_add_number(object, c->row->metric.name, value_of_run(c, run)));
         }
     }
     return MSC_OK;
@@ -262,8 +278,8 @@ enum msc_status msc_metrics_add(struct cJSON *object, const struct msc_metrics *
 enum msc_status msc_metrics_add_float(struct cJSON *object, const struct msc_metrics *m,
                                       const struct msc_distill_run *run) {
     for (size_t i = 0; i < m->n; i++) {
-        const struct msc_metric_row *row = m->rows[i];
-        double value = is_of_run(row) && !row->is_distance ? value_of_run(m, i, run) : NAN;
+        const struct msc_metric_row *row = m->chosen[i].row;
+        double value = is_of_run(row) && !row->is_distance ? value_of_run(&m->chosen[i], run) : NAN;
         char name[64];
         if (!isnan(value)) {
             snprintf(name, sizeof(name), "float_%s", row->metric.name);
@@ -275,7 +291,8 @@ enum msc_status msc_metrics_add_float(struct cJSON *object, const struct msc_met
 
 bool msc_metrics_need_float(const struct msc_metrics *m) {
     for (size_t i = 0; i < m->n; i++) {
-        if (is_of_run(m->rows[i]) && !m->rows[i]->is_distance && m->indices[i] >= 0) {
+        const struct msc_metric_chosen *c = &m->chosen[i];
+        if (is_of_run(c->row) && !c->row->is_distance && c->index >= 0) {
             return true;
         }
     }

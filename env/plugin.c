@@ -16,6 +16,7 @@ static const struct msc_library_function functions[] = {
     {"init", offsetof(struct msc_env_def, init), false},
     {"space", offsetof(struct msc_env_def, space), false},
     {"evaluate", offsetof(struct msc_env_def, evaluate), false},
+    {"runs", offsetof(struct msc_env_def, runs), true},
     {"batches", offsetof(struct msc_env_def, batches), true},
     {"evaluate_part", offsetof(struct msc_env_def, evaluate_part), true},
     {"partial_loss", offsetof(struct msc_env_def, partial_loss), true},

@@ -1,23 +1,11 @@
 // Reading a table by the ending of its name, and asking it.
 #include "env/table_internal.h"
 
-#include "base/file.h"
 #include "env/space_json.h"
 
 #include <math.h>
 #include <string.h>
 #include <strings.h>
-
-enum msc_status msc_table__read(char **text, size_t *n_bytes, struct msc_table_file *table,
-                                const char *path) {
-    MSC_TRY(msc_file_read(text, n_bytes, path));
-    table->hash = msc_hash_combine(table->hash, msc_hash_bytes(*text, *n_bytes));
-    return MSC_OK;
-}
-
-struct msc_hash msc_table__hash_point(const uint32_t choices[], size_t n_tasks) {
-    return msc_hash_bytes(choices, n_tasks * sizeof choices[0]);
-}
 
 enum msc_status msc_table_file_load(struct msc_table_file *table, const char *path,
                                     const struct cJSON *metrics, struct msc_arena *arena) {

@@ -2,37 +2,23 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "env/env.h"
-#include "env/env_joint.h"
-#include "env/env_prune.h"
-#include "env/env_quantize.h"
-#include "env/joint_internal.h"
-#include "env/prune_internal.h"
-#include "env/quantize_internal.h"
+#include "data/dataset.h"
 #include "env/whole.h"
+#include "graph/graph.h"
 
 #include <math.h>
 #include <string.h>
 #include <stdio.h>
 
-bool msc_trial_runs_has(const struct msc_env_def *def) {
-    return def == &msc_env_quantize || def == &msc_env_prune || def == &msc_env_joint;
-}
-
 struct msc_trial_runs *msc_trial_runs_of(const struct msc_env *env) {
-    return msc_env_definition(env) == &msc_env_quantize
-               ? &((struct msc_quantize *)msc_env_state(env))->runs
-           : msc_env_definition(env) == &msc_env_prune
-               ? &((struct msc_prune_env *)msc_env_state(env))->runs
-           : msc_env_definition(env) == &msc_env_joint
-               ? &((struct msc_joint_env *)msc_env_state(env))->bits.runs
-               : NULL;
+    const struct msc_env_def *def = msc_env_definition(env);
+    return def->runs ? def->runs(env) : NULL;
 }
 
 enum msc_status msc_trial_runs_choose(struct msc_trial_runs *r, struct msc_distill_options *o,
-                                      const struct msc_metric_row table[],
+                                      const struct msc_env_metric list[],
                                       const struct msc_env *env) {
-    MSC_TRY(msc_metrics_choose(&r->metrics, table, msc_env_host(env), msc_env_config(env)));
+    MSC_TRY(msc_metrics_choose(&r->metrics, list, msc_env_host(env), msc_env_config(env)));
     o->metrics = r->metrics.sampled;
     o->n_metrics = r->metrics.n_sampled;
     return MSC_OK;
@@ -71,6 +57,34 @@ enum msc_status msc_trial_runs_set(struct msc_trial_runs *r, size_t i, const uin
     const struct msc_edit **edits = r->edits + i * r->n_slots;
     r->runs[i] = (struct msc_distill_run){.edits = edits};
     return r->fill(r->payload, choices, edits);
+}
+
+// ---- What environments share --------------------------------------------------------------------
+
+const struct msc_space *msc_trial_runs_space(const struct msc_env *env) {
+    return msc_trial_runs_of(env)->space;
+}
+
+struct msc_hash msc_trial_runs_hash_inputs(const struct msc_env *env) {
+    const struct msc_env_host *host = msc_env_whole_host(env);
+    struct msc_hash h = msc_graph_hash(host->graph);
+    h = msc_hash_combine(h, msc_graph_weights_hash(host->graph));
+    return msc_hash_combine(h, msc_dataset_hash(host->dataset));
+}
+
+enum msc_status msc_trial_runs_describe_inputs(const struct msc_env *env, cJSON *object) {
+    const struct msc_env_host *host = msc_env_whole_host(env);
+    const struct {
+        const char *key;
+        struct msc_hash hash;
+    } inputs[] = {{"graph", msc_graph_hash(host->graph)},
+                  {"weights", msc_graph_weights_hash(host->graph)},
+                  {"dataset", msc_dataset_hash(host->dataset)}};
+    char text[MSC_HASH_TEXT_BYTES];
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+        MSC_TRY(msc_json_add_text(object, inputs[i].key, msc_hash_format(text, inputs[i].hash)));
+    }
+    return MSC_OK;
 }
 
 // ---- Trials -----------------------------------------------------------------------------------
@@ -219,8 +233,8 @@ enum msc_status msc_trial_runs_evaluate_part(struct msc_env *env, const struct m
     return part->kind == MSC_PART_FOLD ? fold_trials(r, env) : run_trials(r, env);
 }
 
-enum msc_status msc_trial_runs_reference(struct msc_trial_runs *r, struct msc_env *env,
-                                         double metrics[MSC_MAX_METRICS]) {
+enum msc_status msc_trial_runs_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]) {
+    struct msc_trial_runs *r = msc_trial_runs_of(env);
     struct msc_distill_run run;
     for (size_t i = 0; i < r->space->n_metrics; i++) {
         metrics[i] = r->references[i];

@@ -1,12 +1,18 @@
-// Trials as runs of the network: what environments share that make edits of choices, and measure what
-// these are worth by the distill loss.
+// Trials as runs of the network: the base of environments that turn choices into edits of the network
+// and measure these by the distill loss. Such an environment has a struct msc_trial_runs in its state,
+// which its definition's `runs` returns. Its init fills the first part of the struct.
 //
-//     struct msc_trial_runs *r = &state->runs;
+//     const struct msc_env_def msc_env_quantize = {
+//         MSC_TRIAL_RUNS_DEFINITION,            // the functions that need no more than the runs
+//         .name = "quantize", .init = quantize_init, .runs = quantize_runs, ...};
+//
+//     struct msc_trial_runs *r = &state->runs;  // in init
 //     r->fill = fill_edits, r->fill_alone = fill_one, r->payload = state;
-//     MSC_TRY(msc_trial_runs_choose(r, &options, rows, env));
+//     MSC_TRY(msc_trial_runs_choose(r, &options, metrics, env));
 //     MSC_TRY(msc_distill_create(&r->distill, host, host->dataset, &options));
 //     r->space = &state->space, r->references = state->references, r->n_slots = n_slots;
-//     msc_trial_runs_finish(r);
+//
+//     msc_trial_runs_finish(r);                 // in finish
 #ifndef MSC_ENV_TRIAL_RUNS_H
 #define MSC_ENV_TRIAL_RUNS_H
 
@@ -42,12 +48,11 @@ struct msc_trial_runs {
     size_t capacity;
 };
 
-bool msc_trial_runs_has(const struct msc_env_def *def);
 // The runs of an environment that has any, or NULL.
 struct msc_trial_runs *msc_trial_runs_of(const struct msc_env *env);
-// Chooses the metrics of a table, and has the loss measure them.
+// Chooses the metrics of an environment with this list, and has the loss measure them.
 enum msc_status msc_trial_runs_choose(struct msc_trial_runs *r, struct msc_distill_options *o,
-                                      const struct msc_metric_row table[],
+                                      const struct msc_env_metric list[],
                                       const struct msc_env *env);
 void msc_trial_runs_finish(struct msc_trial_runs *r); // accepts zeroed
 
@@ -56,18 +61,34 @@ enum msc_status msc_trial_runs_make_room(struct msc_trial_runs *r, size_t n);
 // Run i applies the choices, one per task.
 enum msc_status msc_trial_runs_set(struct msc_trial_runs *r, size_t i, const uint32_t choices[]);
 
-// These environments' `evaluate`, `batches`, `evaluate_part` and `partial_loss`.
+// The functions of the definition that all these environments have.
+const struct msc_space *msc_trial_runs_space(const struct msc_env *env);
 enum msc_status msc_trial_runs_evaluate(struct msc_env *env, const struct msc_evaluation *e);
 struct msc_env_batches msc_trial_runs_batches(const struct msc_env *env);
 enum msc_status msc_trial_runs_evaluate_part(struct msc_env *env, const struct msc_evaluation *e,
                                              const struct msc_env_part *part);
 double msc_trial_runs_partial_loss(const struct msc_env *env, const double terms[],
                                    size_t n_batches);
-// `reference` and `reevaluate`.
-enum msc_status msc_trial_runs_reference(struct msc_trial_runs *r, struct msc_env *env,
-                                         double metrics[MSC_MAX_METRICS]);
-enum msc_status msc_trial_runs_reevaluate(struct msc_trial_runs *r, struct msc_env *env,
-                                          const uint32_t choices[], unsigned what, cJSON **out);
+enum msc_status msc_trial_runs_reference(struct msc_env *env, double metrics[MSC_MAX_METRICS]);
+enum msc_status msc_trial_runs_reevaluate(struct msc_env *env, const uint32_t choices[],
+                                          unsigned what, cJSON **out);
+
+// clang-format off
+#define MSC_TRIAL_RUNS_DEFINITION                                                                  \
+    .abi = MSC_ENV_ABI,                                                                            \
+    .needs = MSC_ENV_NEEDS_GRAPH | MSC_ENV_NEEDS_DATASET | MSC_ENV_NEEDS_BACKEND,                  \
+    .space = msc_trial_runs_space,                                                                 \
+    .evaluate = msc_trial_runs_evaluate,                                                           \
+    .batches = msc_trial_runs_batches,                                                             \
+    .evaluate_part = msc_trial_runs_evaluate_part,                                                 \
+    .partial_loss = msc_trial_runs_partial_loss,                                                   \
+    .reference = msc_trial_runs_reference,                                                         \
+    .reevaluate = msc_trial_runs_reevaluate
+// clang-format on
+
+// For `identity` and `describe`: the whole model, its weights and the samples of the search.
+struct msc_hash msc_trial_runs_hash_inputs(const struct msc_env *env);
+enum msc_status msc_trial_runs_describe_inputs(const struct msc_env *env, cJSON *object);
 
 // The loss on the validation samples, made when first asked for. *out is NULL where there is none,
 // and a warning says why.

@@ -147,8 +147,9 @@ static enum msc_status reevaluate_effort(struct msc_env *env, const struct msc_t
     return msc_json_add_number(effort, "validation", 2.0 * n_validation / n_samples);
 }
 
-enum msc_status msc_trial_runs_reevaluate(struct msc_trial_runs *r, struct msc_env *env,
-                                          const uint32_t choices[], unsigned what, cJSON **out) {
+enum msc_status msc_trial_runs_reevaluate(struct msc_env *env, const uint32_t choices[],
+                                          unsigned what, cJSON **out) {
+    struct msc_trial_runs *r = msc_trial_runs_of(env);
     cJSON *object = cJSON_CreateObject();
     enum msc_status status =
         object ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for the report");

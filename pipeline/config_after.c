@@ -1,7 +1,7 @@
 // Reading and writing a configuration: what is done with what a search has found.
 #include "pipeline/config_internal.h"
 
-#include "env/quantize_distill.h"
+#include "env/quantize/distill.h"
 #include "tools/command.h"
 
 enum msc_status msc_config__read_runtime(struct msc_config *c, struct msc_config_runtime *out,

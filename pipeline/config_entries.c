@@ -98,7 +98,7 @@ static const char *prune_target(const struct msc_config_section *of) {
 static enum msc_status set_target(struct place *p) {
     struct msc_config_entry *e = p->entry;
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->env, "target");
-    if (p->section && msc_config__is_prune(e)) {
+    if (p->section && msc_config__decides_only_channels(e)) {
         e->target = prune_target(p->section);
         return MSC_OK;
     }
@@ -391,8 +391,7 @@ static enum msc_status read_rerank(struct place *p, const cJSON *object) {
 static enum msc_status read_distill(struct place *p, const cJSON *object) {
     MSC_TRY(msc_config__read_distill(p->config, &p->entry->distill, object,
                                      place_of_key(p, "distill")));
-    return !p->entry->distill || (p->section && !msc_config__is_prune(p->entry) &&
-                                  !msc_config__is_joint(p->entry))
+    return !p->entry->distill || (p->section && !msc_config__decides_channels(p->entry))
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
                           "%s: distill is for searches of quantize, and improves their weights",

@@ -113,12 +113,12 @@ struct msc_config_tool {
 #define MSC_CONFIG_TOOL_COUNT 3
 extern const struct msc_config_tool msc_config__tools[MSC_CONFIG_TOOL_COUNT];
 
-static inline bool msc_config__is_prune(const struct msc_config_entry *e) {
-    return strcmp(e->env_def->name, "prune") == 0;
+static inline bool msc_config__decides_channels(const struct msc_config_entry *e) {
+    return (e->env_def->decides & MSC_ENV_DECIDES_CHANNELS) != 0;
 }
 
-static inline bool msc_config__is_joint(const struct msc_config_entry *e) {
-    return strcmp(e->env_def->name, "joint") == 0;
+static inline bool msc_config__decides_only_channels(const struct msc_config_entry *e) {
+    return e->env_def->decides == MSC_ENV_DECIDES_CHANNELS;
 }
 
 // config_read.c

@@ -127,12 +127,12 @@ static enum msc_status check_prunes(const struct msc_config *c) {
     const struct msc_config_entry *before = NULL;
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct msc_config_entry *e = &c->entries[i];
-        if ((msc_config__is_prune(e) || msc_config__is_joint(e)) && before && !e->base) {
+        if (msc_config__decides_channels(e) && before && !e->base) {
             return MSC_FAIL(MSC_E_INVALID,
                             "%s: %s takes channels away, which has to come before %s", c->path,
                             e->name, before->name);
         }
-        before = e->strategy_file && !msc_config__is_prune(e) ? e : before;
+        before = e->strategy_file && !msc_config__decides_only_channels(e) ? e : before;
     }
     return MSC_OK;
 }

@@ -1,7 +1,7 @@
 // What is left float: those tensors that lose most by 8 bits, 1, 2, 4, ... of them.
 #include "pipeline/quick_internal.h"
 
-#include "env/quantize_losses.h"
+#include "env/quantize/losses.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef MSC_PIPELINE_QUICK_INTERNAL_H
 #define MSC_PIPELINE_QUICK_INTERNAL_H
 
-#include "env/quantize_predict.h"
+#include "env/quantize/predict.h"
 #include "pipeline/news.h"
 #include "pipeline/quick.h"
 #include "tools/strategy.h"

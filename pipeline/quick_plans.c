@@ -1,7 +1,7 @@
 // The list of plans: a new plan, the losses and times of plans, and their order.
 #include "pipeline/quick_internal.h"
 
-#include "env/quantize_losses.h"
+#include "env/quantize/losses.h"
 
 #include <math.h>
 #include <string.h>

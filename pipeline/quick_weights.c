@@ -1,7 +1,7 @@
-// Better weights for the best plan: the stage `distill` (env/quantize_distill.h), once.
+// Better weights for the best plan: the stage `distill` (env/quantize/distill.h), once.
 #include "pipeline/quick_internal.h"
 
-#include "env/quantize_distill.h"
+#include "env/quantize/distill.h"
 #include "pipeline/session_runtime.h"
 #include "pipeline/stage_distill.h"
 

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "env/quantize_distill.h"
+#include "env/quantize/distill.h"
 #include "pipeline/delivery.h"
 #include "pipeline/session_runtime.h"
 #include "records/record_query.h"

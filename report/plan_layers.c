@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "env/env.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -66,16 +67,17 @@ static bool ends_with(const char *text, const char *end) {
 static enum task_kind kind_of_task(const struct msc_record *record, const char *task) {
     const cJSON *env = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "env");
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(env, "type");
-    const char *name = cJSON_IsString(type) ? type->valuestring : "";
-    bool is_joint = strcmp(name, "joint") == 0, is_prune = strcmp(name, "prune") == 0;
-    if ((is_joint || is_prune) &&
-        (ends_with(task, " sparsity") || ends_with(task, " sparsity channels"))) {
+    const struct msc_env_def *def = msc_env_find(cJSON_IsString(type) ? type->valuestring : "");
+    bool has_channels = def && (def->decides & MSC_ENV_DECIDES_CHANNELS);
+    bool has_bits = def && (def->decides & MSC_ENV_DECIDES_BITS);
+    if (has_channels && (ends_with(task, " sparsity") || ends_with(task, " sparsity channels"))) {
         return TASK_SPARSITY;
     }
-    if (is_prune || (is_joint && ends_with(task, " channels"))) {
+    // With both in one space, the names of tasks of channels end so.
+    if (has_channels && (!has_bits || ends_with(task, " channels"))) {
         return TASK_CHANNELS;
     }
-    return is_joint || strcmp(name, "quantize") == 0 ? TASK_BITS : TASK_OTHER;
+    return has_bits ? TASK_BITS : TASK_OTHER;
 }
 
 int32_t msc_plan_find_tensor(int32_t *joint, const struct msc_graph *graph, const char *task) {

@@ -15,7 +15,8 @@ GRAPH = ["base", "data", "graph"]
 BACKEND = GRAPH + ["graph/reference", "kernels", "kernels/lowering"]
 BELOW_ENV = GRAPH + ["graph/passes", "graph/reference", "graph/onnx", "kernels", "kernels/vulkan",
                      "kernels/engine", "tools"]
-ABOVE_ENV = BELOW_ENV + ["env/api", "env", "agents", "records"]
+ENV = BELOW_ENV + ["env/api", "env"]
+ABOVE_ENV = ENV + ["env/quantize", "env/prune", "env/combined", "agents", "records"]
 ALLOWED = {
     "base": [],
     "data": ["base"],
@@ -33,6 +34,9 @@ ALLOWED = {
                       "kernels/engine"],
     "env/api": ["base"],
     "env": BELOW_ENV + ["env/api"],
+    "env/quantize": ENV,
+    "env/prune": ENV,
+    "env/combined": ENV + ["env/quantize", "env/prune"],
     "agents": ["base", "env/api"],
     "records": ["base", "env/api"],
     "search": ABOVE_ENV,

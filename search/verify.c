@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "env/env.h"
-#include "env/quantize_distill.h"
+#include "env/quantize/distill.h"
 #include "records/record_query.h"
 #include "search/distilled.h"
 #include "search/reranked.h"

@@ -43,6 +43,7 @@ struct msc_graph;
 struct msc_dataset;
 struct msc_backend;
 struct msc_strategy;
+struct msc_trial_runs;
 
 // What the program lends to an environment, valid until its finish. Members may be NULL where the
 // environment's definition does not ask for them (`needs`).
@@ -69,6 +70,13 @@ enum {
     MSC_ENV_NEEDS_GRAPH = 1 << 0,
     MSC_ENV_NEEDS_DATASET = 1 << 1,
     MSC_ENV_NEEDS_BACKEND = 1 << 2,
+};
+
+// What the choices of an environment decide. A task of channels or single weights has a density as its
+// label, one of bits a number of bits.
+enum {
+    MSC_ENV_DECIDES_CHANNELS = 1 << 0,
+    MSC_ENV_DECIDES_BITS = 1 << 1,
 };
 
 struct msc_env;
@@ -143,6 +151,7 @@ struct msc_env_def {
     const char *summary; // one line for `mscgym envs`
     unsigned version;    // changes when results change; part of the record's identity
     unsigned needs;      // MSC_ENV_NEEDS_*
+    unsigned decides;    // MSC_ENV_DECIDES_*; 0: something else
     size_t state_size;
     const struct msc_param *params; // ends with {0}; offsets are into the state
 
@@ -165,6 +174,9 @@ struct msc_env_def {
     // PRUNED (msc_outcome_prune), as the metric a lower bound of it that exceeds that entry, the
     // same every time for equal choices and bound. An environment may ignore bounds.
     enum msc_status (*evaluate)(struct msc_env *env, const struct msc_evaluation *e);
+    // Optional, only of built-in environments: the runs of the network that measure its trials
+    // (env/trial_runs.h), in its state.
+    struct msc_trial_runs *(*runs)(const struct msc_env *env);
     // Optional, all three or none: trials can be measured by batches, some of them first and others
     // later, or on another machine. A sum over the same batches is the same to the last bit, whoever
     // computed which.

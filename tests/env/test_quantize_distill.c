@@ -1,5 +1,5 @@
 // The stage `distill` by itself.
-#include "env/quantize_distill.h"
+#include "env/quantize/distill.h"
 
 #include "tests/env/quantize_bench.h"
 

@@ -1,5 +1,5 @@
 // Losses of points alone, beside those of trials and of a search's report.
-#include "env/quantize_losses.h"
+#include "env/quantize/losses.h"
 
 #include "tests/env/quantize_bench.h"
 

@@ -1,4 +1,4 @@
-#include "env/quantize_metrics.h"
+#include "env/combined/internal.h"
 
 #include "base/alloc.h"
 #include "kernels/engine/backends.h"
@@ -40,7 +40,7 @@ static enum msc_status build_on(struct bench *b, const struct msc_dataset *data)
                                                .fixed = b->fixed,
                                                .metrics = &metrics};
     fill_fixed(b);
-    MSC_TRY(msc_metrics_choose(&metrics, msc_quantize_metric_rows, &host, NULL));
+    MSC_TRY(msc_metrics_choose(&metrics, msc_quantize_metrics, &host, NULL));
     return msc_quantize_space_build(&b->space, &inputs, &b->arena);
 }
 
@@ -219,24 +219,54 @@ static void test_env_quantize_space__without_labels(void **state) {
     close_bench(&b);
 }
 
-// Each row of the table says how it is measured, once; ratios are of exact ones before them.
+static bool is_cost_before(const struct msc_env_metric list[], const struct msc_env_metric *end,
+                           const char *name) {
+    for (const struct msc_env_metric *m = list; m < end; m++) {
+        if (m->cost && strcmp(m->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct msc_metric_row *find_row(const char *name) {
+    const struct msc_metric_row *row = msc_metric_table;
+    while (row->metric.name && strcmp(row->metric.name, name) != 0) {
+        row++;
+    }
+    assert_non_null(row->metric.name);
+    return row;
+}
+
+// Each row has a name of its own, and at most one way in which it is measured.
 static void test_env_quantize_space__rows_of_metrics(void **state) {
-    const struct msc_metric_row *rows = msc_quantize_metric_rows;
+    const struct msc_metric_row *rows = msc_metric_table;
     (void)state;
     for (size_t i = 0; rows[i].metric.name; i++) {
-        int n_ways = (rows[i].cost != NULL) + (rows[i].ratio_of != NULL) +
-                     (rows[i].of_run != NULL) + (rows[i].sample != NULL) +
-                     (rows[i].measure != NULL);
-        bool is_found = !rows[i].ratio_of;
-        assert_int_equal(n_ways, 1);
-        assert_true(rows[i].metric.is_exact == (rows[i].cost || rows[i].ratio_of));
+        int n_ways =
+            (rows[i].ratio_of != NULL) + (rows[i].of_run != NULL) + (rows[i].sample != NULL);
+        assert_true(n_ways <= 1);
+        assert_true(!rows[i].metric.is_exact || (!rows[i].of_run && !rows[i].sample));
         assert_true(rows[i].metric.unit && rows[i].metric.help);
-        for (size_t k = 0; k < i; k++) {
-            assert_string_not_equal(rows[k].metric.name, rows[i].metric.name);
-            is_found =
-                is_found || (rows[k].cost && strcmp(rows[k].metric.name, rows[i].ratio_of) == 0);
+        assert_ptr_equal(find_row(rows[i].metric.name), &rows[i]);
+    }
+}
+
+// What an environment lists has a row that leaves it to environments, and one function. Ratios are of
+// exact metrics that come before.
+static void test_env_quantize_space__lists_of_metrics(void **state) {
+    const struct msc_env_metric *const lists[] = {msc_quantize_metrics, msc_prune_metrics,
+                                                  msc_combined_metrics};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        for (const struct msc_env_metric *m = lists[i]; m->name; m++) {
+            const struct msc_metric_row *row = find_row(m->name);
+            int n_ways = (row->ratio_of != NULL) + (m->cost != NULL) + (m->measure != NULL);
+            assert_true(!row->of_run && !row->sample);
+            assert_int_equal(n_ways, 1);
+            assert_true(row->metric.is_exact == (m->measure == NULL));
+            assert_true(!row->ratio_of || is_cost_before(lists[i], m, row->ratio_of));
         }
-        assert_true(is_found);
     }
 }
 
@@ -523,6 +553,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_quantize_space__features_of_choices),
         cmocka_unit_test(test_env_quantize_space__without_labels),
         cmocka_unit_test(test_env_quantize_space__rows_of_metrics),
+        cmocka_unit_test(test_env_quantize_space__lists_of_metrics),
         cmocka_unit_test(test_env_quantize_space__baselines),
         cmocka_unit_test(test_env_quantize_space__most_expensive_first),
         cmocka_unit_test(test_env_quantize_space__groups),

@@ -1,0 +1,11 @@
+// The `prune` environment: how many channels of each group stay, and by which criterion
+// (tools/pruner.h). Its tasks are groups of channels that go together, its metrics the distill loss,
+// accuracy where there are labels, and exact costs: size and multiply-accumulates.
+#ifndef MSC_ENV_PRUNE_DEFINITION_H
+#define MSC_ENV_PRUNE_DEFINITION_H
+
+#include "env/api/env.h"
+
+extern const struct msc_env_def msc_env_prune;
+
+#endif

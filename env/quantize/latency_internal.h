@@ -1,0 +1,45 @@
+// What env/quantize/latency_*.c share: the plans that are profiled.
+#ifndef MSC_ENV_QUANTIZE_LATENCY_INTERNAL_H
+#define MSC_ENV_QUANTIZE_LATENCY_INTERNAL_H
+
+#include "base/str.h"
+#include "env/quantize/latency.h"
+#include "tools/profile.h"
+
+#define MSC_LATENCY_ROUNDS 24
+#define MSC_LATENCY_THREADS 1
+
+enum msc_latency_plan {
+    MSC_LATENCY_FLOAT,
+    MSC_LATENCY_UNIFORM, // all that is open bytes, but for
+    MSC_LATENCY_EVEN,    // every other weight
+    MSC_LATENCY_ODD,     // and the others
+    MSC_LATENCY_JOINED,  // what joints over integers give that have no weight
+    MSC_LATENCY_PLANS,
+};
+
+struct msc_latency_plans {
+    const struct msc_latency_network *net;
+    const struct msc_edit **edits[MSC_LATENCY_PLANS]; // [n_slots]
+    bool *is_bytes[MSC_LATENCY_PLANS];                // [n_sites]
+};
+
+struct msc_latency_source {
+    const char *runtime, *version, *processor;
+};
+
+// The first sample, by the names of inputs, in the shapes that the model reads.
+enum msc_status msc_latency__sample(struct msc_array_list *list, const struct msc_env_host *host);
+// Profiles [MSC_LATENCY_PLANS] with the cpu kernels of mscgym.
+enum msc_status msc_latency__profile_own(struct msc_profile profiles[],
+                                         struct msc_latency_source *source,
+                                         const struct msc_latency_plans *p,
+                                         const struct msc_latency_job *job,
+                                         struct msc_arena *arena);
+// The table's text, of what the plans took.
+enum msc_status msc_latency__fit(struct msc_str *text, const struct msc_latency_source *source,
+                                 const struct msc_latency_plans *p,
+                                 const struct msc_profile_times times[],
+                                 const struct msc_latency_job *job, struct msc_arena *arena);
+
+#endif

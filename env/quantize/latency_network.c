@@ -1,0 +1,259 @@
+// Which joints stay together, what they need to run over integers, and what makes and reads sites.
+#include "env/quantize/latency.h"
+
+#include "base/alloc.h"
+
+struct finder {
+    struct msc_latency_network *net;
+    const struct msc_graph *g;
+    const struct msc_sites *sites;
+    const struct msc_target *target; // NULL: none has a say
+    struct msc_arena *arena;
+};
+
+static enum msc_status no_network_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the table of latencies");
+}
+
+// ---- Sets of sites ----------------------------------------------------------------------------
+
+// MSC_NO_ID: something that is no site is needed.
+static enum msc_status set_add(struct msc_site_set *set, int32_t site, struct msc_arena *arena) {
+    int32_t at = set->n;
+    set->is_never = set->is_never || site == MSC_NO_ID;
+    while (at > 0 && set->sites[at - 1] > site) {
+        at--;
+    }
+    if (site == MSC_NO_ID || (at > 0 && set->sites[at - 1] == site)) {
+        return MSC_OK;
+    }
+    int32_t *sites = msc_arena_array(arena, (size_t)set->n + 1, sizeof(sites[0]));
+    if (!sites) {
+        return no_network_memory();
+    }
+    for (int32_t i = 0; i <= set->n; i++) {
+        sites[i] = i < at ? set->sites[i] : i == at ? site : set->sites[i - 1];
+    }
+    set->sites = sites;
+    set->n++;
+    return MSC_OK;
+}
+
+static enum msc_status set_add_all(struct msc_site_set *set, const struct msc_site_set *other,
+                                   struct msc_arena *arena) {
+    set->is_never = set->is_never || other->is_never;
+    for (int32_t i = 0; i < other->n; i++) {
+        MSC_TRY(set_add(set, other->sites[i], arena));
+    }
+    return MSC_OK;
+}
+
+// ---- Groups -----------------------------------------------------------------------------------
+
+static enum msc_target_role role_of(const struct finder *f, const struct msc_joint *j) {
+    return f->target ? msc_target_role(f->target, f->g, j) : MSC_TARGET_READS;
+}
+
+// The site that a joint reads an operand through, or MSC_NO_ID.
+static int32_t operand_site(const struct finder *f, const struct msc_joint *j, int32_t operand) {
+    int32_t slot = msc_sites_find_slot(f->sites, j->id, operand);
+    return slot == MSC_NO_ID ? MSC_NO_ID : f->net->site_of_slot[slot];
+}
+
+static bool has_sites(const struct finder *f, const struct msc_joint *j) {
+    for (int32_t k = 0; k < j->n_operands; k++) {
+        if (operand_site(f, j, k) != MSC_NO_ID) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Has it nothing to say about integers? Then it goes with what it reads.
+static bool follows(const struct finder *f, const struct msc_joint *j) {
+    enum msc_target_role role = role_of(f, j);
+    bool is_limit = role == MSC_TARGET_FLOAT || role == MSC_TARGET_SATURATES;
+    return is_limit || !has_sites(f, j);
+}
+
+// What a joint goes with: what makes its first float operand, where nobody else reads that and no
+// choice is made for it; or itself.
+static int32_t find_group(const struct finder *f, const struct msc_joint *j) {
+    const int32_t *readers;
+    if (!follows(f, j)) {
+        return j->id;
+    }
+    for (int32_t k = 0; k < j->n_operands; k++) {
+        int32_t t = j->operands[k];
+        if (t == MSC_NO_ID || msc_graph_weight_of(f->g, t) != MSC_NO_ID ||
+            !msc_dtype_is_float(msc_graph_tensor(f->g, t)->dtype)) {
+            continue;
+        }
+        int32_t maker = msc_graph_producer(f->g, t);
+        bool is_inside =
+            f->net->site_of_tensor[t] == MSC_NO_ID && msc_graph_consumers(f->g, t, &readers) == 1 &&
+            !msc_graph_is_output(f->g, t) && msc_graph_joint(f->g, maker)->op != MSC_OP_INPUT;
+        return is_inside ? f->net->group_of[maker] : j->id;
+    }
+    return j->id;
+}
+
+// Adds the sites of its factors.
+static enum msc_status need_factors(struct finder *f, const struct msc_joint *j,
+                                    struct msc_site_set *set) {
+    for (int32_t k = 0; k < j->n_operands; k++) {
+        struct msc_op_role role;
+        bool is_factor = j->operands[k] != MSC_NO_ID && msc_op_role(j->op, k, &role) &&
+                         !role.is_attribute && !role.is_bias_slot;
+        int32_t site = operand_site(f, j, k);
+        // Without a target the operator table has said what counts.
+        if (is_factor && (f->target || site != MSC_NO_ID)) {
+            MSC_TRY(set_add(set, site, f->arena));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status need_joint(struct finder *f, const struct msc_joint *j) {
+    struct msc_site_set *set = &f->net->needed[f->net->group_of[j->id]];
+    enum msc_target_role role = role_of(f, j);
+    bool is_first = f->net->group_of[j->id] == j->id;
+    if (is_first && role == MSC_TARGET_MOVES) {
+        return set_add(set, operand_site(f, j, 0), f->arena);
+    }
+    if (is_first && msc_target_is_integer(role) && has_sites(f, j)) {
+        return need_factors(f, j, set);
+    }
+    set->is_never = set->is_never || is_first;
+    return MSC_OK;
+}
+
+// What writes integers needs them to be read as such, behind limits of its group, too.
+static enum msc_status need_outputs(struct finder *f, const struct msc_joint *j) {
+    int32_t group = f->net->group_of[j->id];
+    if (role_of(f, msc_graph_joint(f->g, group)) != MSC_TARGET_INTEGER) {
+        return MSC_OK;
+    }
+    for (int32_t o = 0; o < j->n_outputs; o++) {
+        int32_t site = f->net->site_of_tensor[j->outputs[o]];
+        if (site != MSC_NO_ID) {
+            MSC_TRY(set_add(&f->net->needed[group], site, f->arena));
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- What makes and reads sites ---------------------------------------------------------------
+
+// Does the joint only move elements within the site?
+static bool moves_within(const struct finder *f, int32_t joint, int32_t site) {
+    const struct msc_joint *j = msc_graph_joint(f->g, joint);
+    return role_of(f, j) == MSC_TARGET_MOVES && operand_site(f, j, 0) == site;
+}
+
+static enum msc_status add_maker(struct finder *f, int32_t site, int32_t tensor) {
+    struct msc_site_set *made = &f->net->made[site];
+    int32_t maker = msc_graph_producer(f->g, tensor);
+    if (moves_within(f, maker, site)) {
+        return MSC_OK;
+    }
+    int32_t group = f->net->group_of[maker];
+    if (f->net->maker[site] == MSC_NO_ID) {
+        f->net->maker[site] = group;
+    }
+    // Without a target nothing is requantised by what makes it.
+    made->is_never = made->is_never || !f->target;
+    return set_add_all(made, &f->net->needed[group], f->arena);
+}
+
+static enum msc_status add_reader(struct finder *f, int32_t site, int32_t joint) {
+    if (joint == MSC_NO_ID) { // an output of the model
+        f->net->read[site].is_never = true;
+        return MSC_OK;
+    }
+    if (moves_within(f, joint, site)) {
+        return MSC_OK;
+    }
+    int32_t group = f->net->group_of[joint];
+    if (f->net->reader[site] == MSC_NO_ID) {
+        f->net->reader[site] = group;
+    }
+    return set_add_all(&f->net->read[site], &f->net->needed[group], f->arena);
+}
+
+static enum msc_status find_neighbours(struct finder *f, int32_t site) {
+    const struct msc_site *s = &f->sites->sites[site];
+    f->net->maker[site] = MSC_NO_ID;
+    f->net->reader[site] = MSC_NO_ID;
+    for (int32_t i = 0; s->kind == MSC_SITE_ACTIVATION && i < s->n_slots; i++) {
+        const struct msc_slot *slot = &f->sites->slots[s->slots[i]];
+        if (msc_graph_weight_of(f->g, slot->tensor) == MSC_NO_ID) {
+            MSC_TRY(add_maker(f, site, slot->tensor));
+            MSC_TRY(add_reader(f, site, slot->joint));
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- All of it --------------------------------------------------------------------------------
+
+static enum msc_status allocate(struct finder *f) {
+    struct msc_latency_network *net = f->net;
+    size_t n_joints = (size_t)msc_graph_n_joints(f->g) + 1;
+    size_t n_tensors = (size_t)msc_graph_n_tensors(f->g) + 1;
+    size_t n_slots = (size_t)f->sites->n_slots + 1, n_sites = (size_t)f->sites->n_sites + 1;
+    net->group_of = msc_arena_array(f->arena, n_joints, sizeof(net->group_of[0]));
+    net->needed = msc_arena_array(f->arena, n_joints, sizeof(net->needed[0]));
+    net->site_of_slot = msc_arena_array(f->arena, n_slots, sizeof(int32_t));
+    net->site_of_tensor = msc_arena_array(f->arena, n_tensors, sizeof(int32_t));
+    net->made = msc_arena_array(f->arena, n_sites, sizeof(net->made[0]));
+    net->read = msc_arena_array(f->arena, n_sites, sizeof(net->read[0]));
+    net->maker = msc_arena_array(f->arena, n_sites, sizeof(int32_t));
+    net->reader = msc_arena_array(f->arena, n_sites, sizeof(int32_t));
+    bool has_room = net->group_of && net->needed && net->site_of_slot && net->site_of_tensor &&
+                    net->made && net->read && net->maker && net->reader;
+    for (size_t i = 0; has_room && i < n_slots; i++) {
+        net->site_of_slot[i] = MSC_NO_ID;
+    }
+    for (size_t i = 0; has_room && i < n_tensors; i++) {
+        net->site_of_tensor[i] = MSC_NO_ID;
+    }
+    return has_room ? MSC_OK : no_network_memory();
+}
+
+static void map_sites(struct finder *f) {
+    for (int32_t i = 0; i < f->sites->n_sites; i++) {
+        const struct msc_site *s = &f->sites->sites[i];
+        for (int32_t k = 0; k < s->n_slots; k++) {
+            int32_t slot = s->slots[k];
+            f->net->site_of_slot[slot] = i;
+            if (s->kind == MSC_SITE_ACTIVATION) {
+                f->net->site_of_tensor[f->sites->slots[slot].tensor] = i;
+            }
+        }
+    }
+}
+
+enum msc_status msc_latency_network_find(struct msc_latency_network *out, const struct msc_graph *g,
+                                         const struct msc_quantizer *q, struct msc_arena *arena) {
+    const struct msc_sites *sites = msc_quantizer_sites(q);
+    *out = (struct msc_latency_network){.graph = g, .sites = sites};
+    struct finder f = {.net = out,
+                       .g = out->graph,
+                       .sites = sites,
+                       .target = sites->scheme.target,
+                       .arena = arena};
+    MSC_TRY(allocate(&f));
+    map_sites(&f);
+    for (int32_t i = 0; i < msc_graph_n_joints(f.g); i++) {
+        out->group_of[i] = find_group(&f, msc_graph_joint(f.g, i));
+        MSC_TRY(need_joint(&f, msc_graph_joint(f.g, i)));
+    }
+    for (int32_t i = 0; i < msc_graph_n_joints(f.g); i++) {
+        MSC_TRY(need_outputs(&f, msc_graph_joint(f.g, i)));
+    }
+    for (int32_t i = 0; i < sites->n_sites; i++) {
+        MSC_TRY(find_neighbours(&f, i));
+    }
+    return MSC_OK;
+}

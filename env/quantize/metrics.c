@@ -1,0 +1,272 @@
+// The metrics that quantising computes from choices: their functions, then the list of them.
+#include "env/quantize/metrics.h"
+
+#include "base/alloc.h"
+#include "env/metric_command.h"
+#include "env/quantize/internal.h"
+#include "env/quantize/latency.h"
+#include "env/whole.h"
+#include "graph/cost.h"
+#include "graph/onnx/onnx.h"
+#include "graph/packing.h"
+#include "kernels/engine/planner.h"
+
+#include <math.h>
+
+static enum msc_status no_cost_memory(void) {
+    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the costs of a search");
+}
+
+// ---- size_bytes: packed bits, scales, zero points, and what stays float -----------------------
+
+// For each weight ceil(n * bits / 8), 4 bytes a scale and 4 a zero point that is not always 0.
+static double packed_size(double elements, int32_t bits, double n_scales, bool is_symmetric) {
+    return ceil(elements * bits / 8) + n_scales * (is_symmetric ? 4 : 8);
+}
+
+// For a target that requantises what its file takes: zero points are of the integers' type. Weights in
+// groups become floats at load, by zero points of 4 bytes where they have any.
+static double quant_size(const struct msc_quantize_inputs *in, int64_t elements,
+                         const struct msc_quant *quant) {
+    const struct msc_target *target = msc_quantizer_sites(in->quantizer)->scheme.target;
+    if (quant->type != MSC_DTYPE_NONE) {
+        return (double)elements * (double)msc_dtype_bytes(quant->type);
+    }
+    if (!target) {
+        return packed_size((double)elements, quant->bits, quant->n, quant->low < 0);
+    }
+    int32_t zero_point = quant->group_size == 0 ? quant->bits <= 8 ? 1 : 2 : quant->low < 0 ? 0 : 4;
+    return (double)msc_packed_bytes(elements, quant->bits) + (4.0 + zero_point) * quant->n;
+}
+
+static enum msc_status add_weight_size(struct msc_metric_cost *out,
+                                       const struct msc_quantize_inputs *in,
+                                       const struct msc_quantize_space *s, int32_t site,
+                                       int64_t n) {
+    uint32_t task = (uint32_t)s->task_of_site[site];
+    uint32_t n_choices = s->space.tasks[task].n_choices;
+    double *bytes = msc_arena_array(out->arena, n_choices, sizeof(bytes[0]));
+    if (!bytes) {
+        return no_cost_memory();
+    }
+    for (uint32_t c = 0; c < n_choices; c++) {
+        int32_t choice = (int32_t)s->choices_of_task[task][c];
+        const struct msc_quant *quant = msc_quantizer_quant(in->quantizer, site, choice);
+        bytes[c] = quant ? quant_size(in, n, quant) : 4.0 * (double)n;
+    }
+    const double *by_choice = bytes;
+    return msc_metric_add_term(out, 1, 1, &task, &by_choice);
+}
+
+// Weights of sites, each once, by the slots that read them.
+static enum msc_status add_site_sizes(struct msc_metric_cost *out,
+                                      const struct msc_quantize_inputs *in,
+                                      const struct msc_quantize_space *s, bool counted[]) {
+    const struct msc_sites *sites = msc_quantizer_sites(in->quantizer);
+    for (int32_t slot = 0; slot < sites->n_site_slots; slot++) {
+        int32_t tensor = sites->slots[slot].tensor;
+        if (sites->slots[slot].kind != MSC_SITE_WEIGHT || counted[tensor]) {
+            continue;
+        }
+        int64_t n = msc_tensor_n_elements(msc_graph_tensor(in->host->graph, tensor));
+        int32_t site = s->site_of_slot[slot];
+        counted[tensor] = true;
+        out->reference += 4.0 * (double)n;
+        if (s->task_of_site[site] != MSC_NO_ID) {
+            MSC_TRY(add_weight_size(out, in, s, site, n));
+        } else {
+            const struct msc_quant *quant = msc_edit_quant(in->fixed[slot]);
+            out->constant += quant ? quant_size(in, n, quant) : 4.0 * (double)n;
+        }
+    }
+    return MSC_OK;
+}
+
+// Biases that are rounded have a step for each output channel.
+static double bias_steps_size(const struct msc_quantize_inputs *in) {
+    const struct msc_sites *sites = msc_quantizer_sites(in->quantizer);
+    const struct msc_graph *g = in->host->graph;
+    double n_bytes = 0;
+    bool rounds = sites->scheme.target && sites->scheme.target->rounds_biases;
+    for (int32_t i = sites->n_site_slots; rounds && i < sites->n_slots; i++) {
+        const struct msc_joint *j = msc_graph_joint(g, sites->slots[i].joint);
+        if (msc_target_is_integer(msc_target_role(sites->scheme.target, g, j))) {
+            n_bytes +=
+                4.0 * (double)msc_tensor_n_elements(msc_graph_tensor(g, sites->slots[i].tensor));
+        }
+    }
+    return n_bytes;
+}
+
+// Of the model as it is written: what lengths make constant in a plan is no weight.
+static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
+    const struct msc_quantize_costing *c = of;
+    const struct msc_graph *g = c->in->host->graph;
+    bool *counted = msc_arena_array(out->arena, (size_t)msc_graph_n_tensors(g) + 1, sizeof(bool));
+    if (!counted) {
+        return no_cost_memory();
+    }
+    MSC_TRY(add_site_sizes(out, c->in, c->s, counted));
+    out->constant += bias_steps_size(c->in);
+    for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, i);
+        if (t->data && !counted[i]) {
+            double bytes = (double)msc_array_n_bytes(t->data);
+            out->reference += bytes;
+            out->constant += bytes;
+        }
+    }
+    out->reference = c->in->whole ? c->in->whole->n_bytes : out->reference;
+    return MSC_OK;
+}
+
+// ---- bit_ops: over joints, MACs * bits of the activation * bits of the weight, for one sample --
+
+int32_t msc_quantize_operand_task(double *bits, const struct msc_quantize_inputs *in,
+                                  const struct msc_quantize_space *s, int32_t slot) {
+    *bits = MSC_QUANTIZE_FLOAT_BITS;
+    if (slot == MSC_NO_ID) {
+        return MSC_NO_ID;
+    }
+    int32_t task = msc_quantize_task_of_slot(s, slot);
+    const struct msc_quant *fixed = msc_edit_quant(in->fixed[slot]);
+    if (task == MSC_NO_ID && fixed) {
+        *bits = fixed->bits;
+    }
+    return task;
+}
+
+// A task that decides both operands.
+static enum msc_status add_square(struct msc_metric_cost *out, const struct msc_quantize_space *s,
+                                  double scale, uint32_t task, const double *const bits[2]) {
+    uint32_t n_choices = s->space.tasks[task].n_choices;
+    double *squares = msc_arena_array(out->arena, n_choices, sizeof(squares[0]));
+    if (!squares) {
+        return no_cost_memory();
+    }
+    for (uint32_t c = 0; c < n_choices; c++) {
+        squares[c] = bits[0][c] * bits[1][c];
+    }
+    const double *by_choice = squares;
+    return msc_metric_add_term(out, scale, 1, &task, &by_choice);
+}
+
+static enum msc_status add_product(struct msc_metric_cost *out,
+                                   const struct msc_quantize_inputs *in,
+                                   const struct msc_quantize_space *s, int32_t joint,
+                                   const struct msc_product *product) {
+    double bits[2];
+    uint32_t tasks[2];
+    const double *by_choice[2];
+    size_t n = 0;
+    double scale = product->macs * in->plan->n_parts / in->n_samples;
+    for (int i = 0; i < 2; i++) {
+        int32_t slot = msc_plan_find_slot(in->plan, joint, product->operands[i]);
+        int32_t task = msc_quantize_operand_task(&bits[i], in, s, slot);
+        if (task == MSC_NO_ID) {
+            scale *= bits[i];
+        } else {
+            by_choice[n] =
+                s->bits_of_task[task][msc_quantizer_sites(in->quantizer)->slots[slot].kind];
+            tasks[n++] = (uint32_t)task;
+        }
+    }
+    if (n == 0) {
+        out->constant += scale;
+        return MSC_OK;
+    }
+    return n == 2 && tasks[0] == tasks[1] ? add_square(out, s, scale, tasks[0], by_choice)
+                                          : msc_metric_add_term(out, scale, n, tasks, by_choice);
+}
+
+static double whole_macs(const struct msc_quantize_costing *c) {
+    return c->in->whole ? c->in->whole->macs : c->s->macs;
+}
+
+static enum msc_status cost_bit_ops(struct msc_metric_cost *out, const void *of) {
+    const struct msc_quantize_costing *c = of;
+    const struct msc_graph *g = c->in->plan->graph;
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+        struct msc_product products[2];
+        if (c->in->plan->parts[i] > 0) {
+            continue; // chunks of a sequence are alike: counted with the first
+        }
+        int n = msc_joint_products(products, g, msc_graph_joint(g, i));
+        for (int k = 0; k < n; k++) {
+            if (products[k].macs > 0) {
+                MSC_TRY(add_product(out, c->in, c->s, i, &products[k]));
+            }
+        }
+    }
+    out->reference = whole_macs(c) * MSC_QUANTIZE_FLOAT_BITS * MSC_QUANTIZE_FLOAT_BITS;
+    return MSC_OK;
+}
+
+// ---- The others -------------------------------------------------------------------------------
+
+// Quantising changes none of them.
+static enum msc_status cost_macs(struct msc_metric_cost *out, const void *of) {
+    const struct msc_quantize_costing *c = of;
+    out->constant = c->s->macs;
+    out->reference = whole_macs(c);
+    return MSC_OK;
+}
+
+static enum msc_status measure_file(double *out, const struct msc_env *env,
+                                    const uint32_t choices[],
+                                    const struct msc_edit *const edits[]) {
+    const struct msc_quantize *z = msc_env_state(env);
+    const struct msc_onnx_export_options o = {.sites = msc_quantizer_sites(z->quantizer),
+                                              .slot_edits = edits};
+    uint64_t n_bytes;
+    (void)choices;
+    MSC_TRY(msc_onnx_measure(&n_bytes, msc_env_host(env)->graph, &o));
+    *out = (double)n_bytes;
+    return MSC_OK;
+}
+
+struct model {
+    const struct msc_env *env;
+    const struct msc_edit *const *edits;
+};
+
+static enum msc_status save_model(const char *path, void *payload) {
+    const struct model *m = payload;
+    const struct msc_quantize *z = msc_env_state(m->env);
+    const struct msc_onnx_export_options o = {.sites = msc_quantizer_sites(z->quantizer),
+                                              .slot_edits = m->edits};
+    return msc_onnx_save(msc_env_host(m->env)->graph, path, &o);
+}
+
+static enum msc_status measure_command(double *out, const struct msc_env *env,
+                                       const uint32_t choices[],
+                                       const struct msc_edit *const edits[]) {
+    const struct msc_quantize *z = msc_env_state(env);
+    struct model model = {env, edits};
+    const struct msc_metric_command c = {.command = &z->command,
+                                         .distill = z->runs.distill,
+                                         .edits = edits,
+                                         .save = save_model,
+                                         .payload = &model};
+    (void)choices;
+    return msc_metric_command_run(out, &c, msc_env_host(env));
+}
+
+// ---- The list ---------------------------------------------------------------------------------
+
+const struct msc_env_metric msc_quantize_metrics[] = {
+    {.name = "size_bytes", .cost = cost_size},
+    {.name = "size_ratio"},
+    {.name = "bit_ops", .cost = cost_bit_ops},
+    {.name = "bit_ops_ratio"},
+    {.name = "macs", .cost = cost_macs},
+    {.name = MSC_METRIC_LATENCY, .cost = msc_quantize_cost_latency},
+    {.name = "latency_ratio"},
+    {.name = "file_bytes", .measure = measure_file},
+    {.name = "command", .measure = measure_command},
+    {.name = NULL},
+};
+
+const struct msc_metric *msc_quantize_metric(size_t index) {
+    return msc_metric_at(msc_quantize_metrics, index);
+}

@@ -1,0 +1,226 @@
+// What trials rest on: scales, reference outputs and latencies, which are computed once and
+// afterwards read from RECORD.params.
+#include "env/quantize/kept.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "data/safetensors.h"
+#include "env/whole.h"
+
+#include <string.h>
+
+enum { MOST_NAMES = 4 }; // of tensors in a line
+
+// ---- What is told of it -----------------------------------------------------------------------
+
+struct progress {
+    const struct msc_log *log;
+    const struct msc_cancel *cancel;
+    enum msc_quantizer_stage stage; // MSC_N_STAGES: none yet
+    double stage_s[MSC_N_STAGES];   // that each has taken
+    double now_s, told_s;
+};
+
+#define SECONDS_BETWEEN_LINES 5.0
+
+static void tell_stage(void *payload, enum msc_quantizer_stage stage, size_t done, size_t all) {
+    static const char *const names[MSC_N_STAGES] = {
+        [MSC_STAGE_PASSES] = "calibrating: %zu of %zu tensors of batches seen",
+        [MSC_STAGE_RANGES] = "ranges: of %zu of %zu sites",
+        [MSC_STAGE_MOMENTS] = "second moments: of the inputs of %zu of %zu weights",
+        [MSC_STAGE_INTEGERS] = "integers: of %zu of %zu weights"};
+    struct progress *p = payload;
+    double now_s = msc_clock_seconds();
+    p->stage_s[stage] += stage == p->stage ? now_s - p->now_s : 0;
+    p->stage = stage;
+    p->now_s = now_s;
+    msc_cancel_beat(p->cancel); // great weights take long
+    if (now_s - p->told_s < SECONDS_BETWEEN_LINES || done == 0) {
+        return;
+    }
+    struct msc_str line = {0};
+    p->told_s = now_s;
+    msc_str_printf(&line, names[stage], done, all);
+    if (done < all) {
+        msc_str_append(&line, ", left about ");
+        msc_str_append_duration(&line, p->stage_s[stage] / (double)done * (double)(all - done));
+    }
+    if (msc_str_status(&line) == MSC_OK) {
+        msc_log(p->log, MSC_LOG_INFO, "%s", msc_str_text(&line));
+    }
+    msc_str_finish(&line);
+}
+
+// ---- Latencies --------------------------------------------------------------------------------
+
+#define LATENCY_NAME "latency" // of the array that holds their table, as text
+
+static enum msc_status save_latency(const struct msc_quantize *z, struct msc_array_list *list) {
+    const char *text = z->latency.table.text;
+    int64_t length = (int64_t)strlen(text);
+    struct msc_array *bytes;
+    MSC_TRY(msc_array_create_from(&bytes, MSC_DTYPE_U8, 1, &length, text));
+    enum msc_status status = msc_array_list_add(list, LATENCY_NAME, bytes);
+    msc_array_release(bytes);
+    return status;
+}
+
+static enum msc_status measure_latency(struct msc_env *env, struct msc_quantize *z) {
+    const struct msc_latency_job job = {
+        .host = msc_env_host(env),
+        .quantizer = z->quantizer,
+        .target = z->quantizer_options.target,
+        .fixed = z->fixed,
+        .bias_edits = z->bias_edits,
+        .plan = msc_evaluator_plan(msc_distill_evaluator(z->runs.distill), 0),
+    };
+    return msc_latency_table_measure(&z->latency.table, &z->latency.network, &job,
+                                     msc_env_arena(env));
+}
+
+// From what the file had, or, where there was none (NULL), by measuring.
+static enum msc_status get_latency(struct msc_env *env, struct msc_quantize *z,
+                                   const struct msc_array_list *found) {
+    struct msc_arena *arena = msc_env_arena(env);
+    const struct msc_array *text = found ? msc_array_list_find(found, LATENCY_NAME) : NULL;
+    if (!z->asks_for_latency) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_latency_network_find(&z->latency.network, msc_env_host(env)->graph, z->quantizer,
+                                     arena));
+    if (!found) {
+        return measure_latency(env, z);
+    }
+    if (!text || msc_array_dtype(text) != MSC_DTYPE_U8) {
+        return MSC_FAIL(MSC_E_STATE, "it has no latencies");
+    }
+    return msc_latency_table_read(&z->latency.table, &z->latency.network, msc_array_data(text),
+                                  (size_t)msc_array_n_elements(text), arena);
+}
+
+// ---- All of it --------------------------------------------------------------------------------
+
+static enum msc_status list_parameters(const struct msc_quantize *z, struct msc_array_list *list) {
+    MSC_TRY(msc_quantize_kept_list(z, list));
+    return z->asks_for_latency ? save_latency(z, list) : MSC_OK;
+}
+
+// What rests on scales alone.
+static enum msc_status build_edits(struct msc_env *env, struct msc_quantize *z) {
+    MSC_TRY(msc_quantize__build_fixed(env, z));
+    return msc_quantize__make_bias_edits(env, z);
+}
+
+static enum msc_status observe(struct msc_env *env, struct msc_quantize *z,
+                               struct msc_array_log **kept, struct progress *progress) {
+    bool is_there;
+    MSC_TRY(msc_quantize_kept_take(&is_there, *kept, env, z));
+    if (is_there) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_whole_compute_reference(z->runs.distill, env));
+    MSC_TRY(msc_quantizer_observe(z->quantizer, msc_distill_evaluator(z->runs.distill), tell_stage,
+                                  progress));
+    return msc_quantize_kept_add(kept, env, z);
+}
+
+// A quarter of the memory is for second moments, beside what the evaluator needs.
+static enum msc_status calibrate(struct msc_env *env, struct msc_quantize *z) {
+    const struct msc_env_host *host = msc_env_host(env);
+    struct msc_array_log *kept = NULL;
+    double now_s = msc_clock_seconds();
+    struct progress progress = {
+        .log = host->log, .cancel = host->cancel, .stage = MSC_N_STAGES, .told_s = now_s};
+    MSC_TRY(msc_quantize_kept_open(&kept, env, z));
+    enum msc_status status = observe(env, z, &kept, &progress);
+    const struct msc_quantizer_rounding rounding = {.memory_bytes = host->memory_bytes / 4,
+                                                    .kept = kept,
+                                                    .log = host->log,
+                                                    .cancel = host->cancel,
+                                                    .progress = tell_stage,
+                                                    .payload = &progress};
+    if (status == MSC_OK) {
+        status =
+            msc_quantizer_round(z->quantizer, msc_distill_evaluator(z->runs.distill), &rounding);
+    }
+    msc_array_log_close(kept);
+    return status;
+}
+
+static enum msc_status compute_parameters(struct msc_env *env, struct msc_quantize *z,
+                                          struct msc_array_list *list) {
+    const struct msc_env_host *host = msc_env_host(env);
+    if (host->parameters_required) {
+        return MSC_FAIL(MSC_E_STATE, "%s is missing: it holds the %s; put it back",
+                        host->parameters_path,
+                        z->asks_for_latency ? "latencies that this record was made with, which "
+                                              "measured again would be others"
+                                            : "scales that this record was made with, which cannot "
+                                              "be computed again under other numerics");
+    }
+    bool is_there;
+    MSC_TRY(msc_quantize_kept_take_prepared(&is_there, env, z));
+    MSC_TRY(is_there ? MSC_OK : calibrate(env, z));
+    MSC_TRY(!is_there && z->more ? z->more->prepare(env, z->more->payload) : MSC_OK);
+    MSC_TRY(build_edits(env, z));
+    MSC_TRY(get_latency(env, z, NULL));
+    MSC_TRY(list_parameters(z, list));
+    return host->parameters_path ? msc_quantize_kept_save(list, env, z) : MSC_OK;
+}
+
+static enum msc_status take_parameters(struct msc_env *env, struct msc_quantize *z,
+                                       const struct msc_array_list *found) {
+    MSC_TRY(msc_quantize_kept_load(z, found));
+    MSC_TRY(build_edits(env, z));
+    return get_latency(env, z, found);
+}
+
+static enum msc_status load_parameters(struct msc_env *env, struct msc_quantize *z,
+                                       const char *path, struct msc_array_list *list) {
+    MSC_TRY(msc_safetensors_load(list, path));
+    enum msc_status status = take_parameters(env, z, list);
+    return status == MSC_OK
+               ? MSC_OK
+               : msc_status_prefix(status, "%s does not belong to this configuration", path);
+}
+
+static void tell_left(const struct msc_quantize *z, const struct msc_log *log) {
+    const struct msc_sites *sites = msc_quantizer_sites(z->quantizer);
+    struct msc_str names = {0};
+    int n_left = 0;
+    for (int32_t i = 0; i < sites->n_sites; i++) {
+        if (msc_quantizer_is_left(z->quantizer, i) && n_left++ < MOST_NAMES) {
+            msc_str_item(&names, sites->sites[i].name);
+        }
+    }
+    if (n_left > 0) {
+        msc_log(log, MSC_LOG_WARNING,
+                "tensors that hold NaN or infinity in the float model, and stay float: %d (%s%s)",
+                n_left, msc_str_text(&names), n_left > MOST_NAMES ? ", …" : "");
+    }
+    msc_str_finish(&names);
+}
+
+enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_quantize *z) {
+    const struct msc_env_host *host = msc_env_host(env);
+    struct msc_array_list found = {0};
+    struct msc_array_list own = {0};
+    enum msc_status status;
+    if (host->parameters_path && msc_file_exists(host->parameters_path)) {
+        MSC_TRY_OUT(load_parameters(env, z, host->parameters_path, &found));
+        // Hashed in our order, whatever else is in the file.
+        MSC_TRY_OUT(list_parameters(z, &own));
+    } else {
+        MSC_TRY_OUT(compute_parameters(env, z, &own));
+    }
+    tell_left(z, host->log);
+    msc_preparation_remove(env);
+    z->parameters = msc_preparation_hash(&own);
+    status = MSC_OK;
+out:
+    msc_array_list_finish(&found);
+    msc_array_list_finish(&own);
+    return status;
+}
