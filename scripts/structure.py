@@ -5,9 +5,9 @@ usage: structure.py REPOSITORY [BUILD]
 
 BUILD is a folder that the repository was built in (build/release unless given). Printed for each folder:
 files, lines, calls from file to file (arrows), and circles: groups of files that call one another, by the
-symbols that their object files define and need. A name of more than one file of the same circle is listed
-below the table. Then: circles between folders; members of struct msc_processor; and the files that a reader
-goes through who follows the argument of msc_processor_run from call to call.
+symbols that their object files define and need. The files of each circle are listed
+below the table. Then: circles between folders; members of struct msc_processor; and the files of pipeline/ that
+a reader visits who follows the argument of msc_processor_run, or a member of it, from call to call.
 """
 
 import re
@@ -35,22 +35,22 @@ def folder_of(path):
 # ---- Calls between files, by symbols ----------------------------------------------------------------
 
 
-def object_files(build):
-    """Source path -> object file, of the folders above."""
+def object_files(root, build):
+    """Source path -> object file, of the folders above; those of sources that are gone are left out."""
     found = {}
     for path in build.rglob("*.c.o"):
         text = path.relative_to(build).as_posix()
         match = re.match(r"(.*?)CMakeFiles/[^/]+\.dir/(.*)\.o$", text)
         source = (match[1] + match[2]).replace("//", "/") if match else ""
-        if folder_of(source) in FOLDERS:
+        if folder_of(source) in FOLDERS and (root / source).is_file():
             found.setdefault(source, path)
     return found
 
 
-def find_calls(build):
+def find_calls(root, build):
     """For each source file, the source files that define what it needs."""
     defined, needed = {}, {}
-    for source, path in object_files(build).items():
+    for source, path in object_files(root, build).items():
         listing = subprocess.run(["nm", str(path)], capture_output=True, text=True, check=True).stdout
         for line in listing.splitlines():
             kind, name = line.split()[-2:]
@@ -132,7 +132,7 @@ def read_functions(root):
 
 
 def follow(functions):
-    """Files in which functions get what msc_processor_run gets, handed on as it is."""
+    """Files of pipeline/ in which functions get what msc_processor_run gets, or a member of it."""
     seen, waiting = set(), [(functions[START[0]][0], START[1])]
     while waiting:
         (file, names, body), which = waiting.pop()
@@ -144,8 +144,8 @@ def follow(functions):
             targets = functions.get(match[1], [])
             targets = [t for t in targets if t[0] == file] or targets
             for i, argument in enumerate(arguments):
-                if argument.strip() == names[which]:
-                    waiting += [(target, i) for target in targets]
+                if re.fullmatch(rf"&?{names[which]}(->\w+)*", argument.strip()):
+                    waiting += [(t, i) for t in targets if folder_of(t[0]) == "pipeline"]
     return sorted({file for file, *_ in seen}), len({(s[0], s[2]) for s in seen})
 
 
@@ -179,7 +179,7 @@ def main():
         print(__doc__.strip(), file=sys.stderr)
         return 2
     root = Path(sys.argv[1])
-    calls = find_calls(Path(sys.argv[2]) if len(sys.argv) == 3 else root / "build/release")
+    calls = find_calls(root, Path(sys.argv[2]) if len(sys.argv) == 3 else root / "build/release")
     circles = print_folders(root, calls)
     print(f"\n{len(circles)} circles between files, of {sum(map(len, circles))} files, by "
           f"{sum(len(t) for c in circles for t in between(c, calls).values())} arrows")
@@ -193,7 +193,7 @@ def main():
           + " ".join("/".join(c) for c in find_circles(by_folder)))
     files, n_functions = follow(read_functions(root))
     print(f"{count_members(root)} members of struct msc_processor")
-    print(f"{len(files)} files and {n_functions} functions get the argument of msc_processor_run")
+    print(f"{len(files)} files and {n_functions} functions of pipeline/ get the argument of msc_processor_run")
     return 0
 
 
