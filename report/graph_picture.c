@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-// More joints than anybody finds a way through.
+// Larger graphs are not drawn: nobody could read them.
 #define MOST_JOINTS 5000
 
 static void write_shape(struct msc_str *out, const struct msc_graph *g, const struct msc_joint *j) {

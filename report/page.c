@@ -6,7 +6,7 @@
 
 // ---- Head -------------------------------------------------------------------------------------
 
-// The rest of the policy, whose beginning the page begins with.
+// Completes the security policy that MSC_OUTPUT_PAGE_BEGINNING opens.
 static void write_policy(struct msc_str *out, bool is_live) {
     msc_str_printf(out, "'sha256-%s'", msc_asset_script.sha256);
     if (msc_asset_charts.n_bytes > 0) {
