@@ -16,7 +16,7 @@ const struct cJSON *msc_distilled_plan(const struct cJSON *distilled) {
     return cJSON_GetObjectItemCaseSensitive(distilled, "plan");
 }
 
-// A report says all of these; a number that is none stands as null.
+// A report needs all of these numbers; a missing measurement is null.
 static bool is_complete(const cJSON *distilled) {
     static const char *const numbers[] = {"improved", "held_back", "loss_before", "loss_after"};
     const cJSON *objection = cJSON_GetObjectItemCaseSensitive(distilled, "objection");
