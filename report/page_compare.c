@@ -87,7 +87,7 @@ static enum msc_status write_differences(struct msc_str *out, const cJSON *const
     }
     msc_page__end_table(out);
     if (!differences->child) {
-        msc_str_append(out, "<p class=\"note\">They do not differ.</p>\n");
+        msc_str_append(out, "<p class=\"note\">The configurations are the same.</p>\n");
     }
     cJSON_Delete(differences);
     return MSC_OK;
@@ -137,9 +137,9 @@ static void write_winners(struct msc_str *out, const cJSON *records, const cJSON
     }
     msc_page__end_table(out);
     if (n == 0) {
-        msc_str_append(out, "<p class=\"note\">Nowhere.</p>\n");
+        msc_str_append(out, "<p class=\"note\">The plans are the same.</p>\n");
     } else if (n > MOST) {
-        msc_str_printf(out, "<p class=\"note\">And at %d more tasks.</p>\n", n - MOST);
+        msc_str_printf(out, "<p class=\"note\">The plans differ in %d more tasks.</p>\n", n - MOST);
     }
 }
 

@@ -107,7 +107,7 @@ static void write_progress(struct msc_str *out, const cJSON *record, int index) 
     int n = cJSON_GetArraySize(value), first = n > ROWS ? n - ROWS : 0;
     msc_page__begin(out, index, "progress", "Best so far");
     if (n == 0) {
-        msc_str_append(out, "<p>No trial has met the bounds yet.</p>\n");
+        msc_str_append(out, "<p>No trial meets the bounds yet.</p>\n");
         msc_page__end(out);
         return;
     }
@@ -192,8 +192,8 @@ static void write_tradeoff(struct msc_str *out, const cJSON *record, int index) 
     msc_page__chart(out, "tradeoff", "The objective of every trial over its cost, with the front");
     if (cJSON_IsTrue(msc_page__get(trials, "is_thinned"))) {
         msc_str_printf(out,
-                       "<p class=\"note\">Of %.0f trials those are drawn that can be told apart, "
-                       "among them the best, the extremes and the front.</p>\n",
+                       "<p class=\"note\">There are %.0f trials. Points too close to be told apart "
+                       "are drawn once; the best, the extremes and the front are all drawn.</p>\n",
                        msc_page__number(trials, "n"));
     }
     if (cJSON_GetArraySize(msc_page__get(trials, "front")) > 0) {
@@ -210,9 +210,8 @@ static void write_speed(struct msc_str *out, const cJSON *record, int index) {
         return;
     }
     msc_page__begin(out, index, "speed", "Speed and reuse");
-    msc_str_append(out,
-                   "<p class=\"note\">Reuse is the part of the work that was answered from other "
-                   "trials.</p>\n<div class=\"charts\">\n");
+    msc_str_append(out, "<p class=\"note\">Reuse is the share of the work taken from other "
+                        "trials.</p>\n<div class=\"charts\">\n");
     msc_page__chart(out, "speed", "Trials a second over the time of search");
     msc_page__chart(out, "reuse", "The part of the work that was reused over the time of search");
     msc_str_append(out, "</div>\n");
@@ -338,7 +337,7 @@ static void write_effects(struct msc_str *out, const cJSON *record, int index) {
     msc_page__begin(out, index, "effects", "Sensitivity");
     if (cJSON_GetArraySize(alone) == 0) {
         msc_str_append(out,
-                       "<p>No two trials differ in one task alone: <code>mscgym sensitivity</code> "
+                       "<p>No two trials differ in only one task. <code>mscgym sensitivity</code> "
                        "measures each choice.</p>\n");
         msc_page__end(out);
         return;
@@ -354,8 +353,8 @@ static void write_effects(struct msc_str *out, const cJSON *record, int index) {
             "alone.",
             msc_page__number(fitted, "trials"), 100.0 * msc_page__number(fitted, "explained"));
         bool is_hint = msc_page__number(fitted, "trials") < msc_page__number(effects, "n_choices");
-        msc_str_append(out, is_hint ? " There are fewer trials than choices, so it is a hint at "
-                                      "most.</p>\n"
+        msc_str_append(out, is_hint ? " There are fewer trials than choices, so this is only a "
+                                      "hint.</p>\n"
                                     : "</p>\n");
     } else {
         msc_str_printf(out,

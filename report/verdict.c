@@ -17,9 +17,8 @@ static enum msc_status add_end(struct msc_verdict__state *v) {
             return msc_verdict__end_reason(v);
         }
     }
-    msc_str_append(&v->text,
-                   "The search has not come to its end: what is best may still change, and "
-                   "nothing was measured once more.");
+    msc_str_append(&v->text, "The search has not ended: the best plan may still change, and it was "
+                             "not measured again.");
     return msc_verdict__end_reason(v);
 }
 
@@ -89,7 +88,7 @@ static void write_headline(struct msc_verdict__state *v, const char *kind) {
     } else if (strcmp(kind, "far") == 0) {
         msc_str_append(&v->text, "The best that was found, ");
         msc_verdict__write_plan(&v->text, v->plan);
-        msc_str_append(&v->text, ", is far from the model: do not deploy it untried.");
+        msc_str_append(&v->text, ", is far from the model: do not deploy it without testing it.");
     } else if (strcmp(kind, "caution") == 0) {
         msc_str_printf(&v->text, "Trial %.0f%s is not better than ",
                        msc_verdict__number(v->plan, "id"),

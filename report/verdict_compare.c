@@ -147,7 +147,7 @@ static enum msc_status add_others(struct comparison *c) {
     if (n <= MOST_TOLD) {
         return MSC_OK;
     }
-    msc_str_printf(&c->text, "And %d more, in the table.", n - MOST_TOLD);
+    msc_str_printf(&c->text, "The table has %d more.", n - MOST_TOLD);
     return end_reason(c);
 }
 

@@ -41,7 +41,7 @@ static enum msc_status add_standing(struct msc_verdict__state *v) {
     double n = msc_verdict__number(msc_verdict__get(v->report, "counts"), "complete");
     bool has_bounds = cJSON_GetArraySize(msc_verdict__get(v->report, "bounds")) > 0;
     bool is_same = v->plan_of_search == v->plan;
-    msc_str_printf(&v->text, is_same ? "It has the %s " : "The search found it as that of the %s ",
+    msc_str_printf(&v->text, is_same ? "It has the %s " : "In the search it had the %s ",
                    v->is_maximised ? "greatest" : "least");
     msc_shown_append(&v->text, v->objective);
     msc_str_append(&v->text, ", ");
@@ -94,8 +94,8 @@ static enum msc_status add_size_of_loss(struct msc_verdict__state *v) {
                    100.0 * sqrt(loss));
     if (msc_verdict__is_far(v)) {
         msc_str_append(&v->text,
-                       ": try it on what the model is for before it goes anywhere, or allow "
-                       "more bits");
+                       ": test it on the model's task before you deploy it, or allow more "
+                       "bits");
     }
     msc_str_char(&v->text, '.');
     return msc_verdict__end_reason(v);
@@ -230,8 +230,8 @@ static enum msc_status add_validation(struct msc_verdict__state *v) {
     }
     if (loss > VALIDATION_TO_MENTION * own) {
         msc_str_printf(&v->text,
-                       ": %.3g times that of the search, so more samples to calibrate with "
-                       "may help",
+                       ": %.3g times that of the search, so more calibration samples may "
+                       "help",
                        loss / own);
     }
     msc_str_char(&v->text, '.');
@@ -310,8 +310,8 @@ static enum msc_status add_noise(struct msc_verdict__state *v) {
         return MSC_OK;
     }
     msc_str_printf(&v->text,
-                   "Rounding alone may move its distill_loss by %.2g %%: plans nearer than that "
-                   "are equals.",
+                   "Rounding can change its distill_loss by %.2g %%: plans that differ by less "
+                   "are equal.",
                    100.0 * noise);
     return msc_verdict__end_reason(v);
 }
