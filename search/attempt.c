@@ -245,7 +245,7 @@ static enum msc_status open_page(struct msc_attempt *attempt, const char *record
             snprintf(reason, sizeof reason, "error %d", errno);
         }
         msc_log(attempt->log, MSC_LOG_WARNING,
-                "%s: cannot be made (%s): a trial that crashes would crash again after resuming",
+                "%s: cannot be created (%s): a trial that crashes will crash again after a resume",
                 attempt->path, reason);
         attempt->page = msc_alloc_zero(1, sizeof *attempt->page);
     }

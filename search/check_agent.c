@@ -218,7 +218,7 @@ static enum msc_status check_proposals(const void *subject) {
         trace_finish(&trace);
         MSC_TRY(status);
         if (n == 0 && envs[i / 2] != single_toy) {
-            return MSC_FAIL(MSC_E_INVALID, "asked for the first time it proposes nothing");
+            return MSC_FAIL(MSC_E_INVALID, "the first ask proposes nothing");
         }
     }
     return MSC_OK;
@@ -226,8 +226,8 @@ static enum msc_status check_proposals(const void *subject) {
 
 static enum msc_status compare_traces(const struct check_trace *a, const struct check_trace *b) {
     if (a->n != b->n) {
-        return MSC_FAIL(MSC_E_INVALID, "one run has %zu trials, another of the same seed %zu", a->n,
-                        b->n);
+        return MSC_FAIL(MSC_E_INVALID, "one run has %zu trials, another with the same seed %zu",
+                        a->n, b->n);
     }
     for (size_t i = 0; i < a->n; i++) {
         if (!is_same(&a->entries[i].trial.proposal, &b->entries[i].trial.proposal, a->n_tasks)) {
@@ -338,7 +338,7 @@ static enum msc_status check_bounds(const void *subject) {
     if (status == MSC_OK && !trace.is_feasible) {
         status = MSC_FAIL(
             MSC_E_INVALID,
-            "of %zu trials none meets a bound that a quarter of the choices' range meets", trace.n);
+            "none of %zu trials meets a bound that a quarter of the choices' range meets", trace.n);
     }
     trace_finish(&trace);
     return status;

@@ -125,7 +125,8 @@ static enum msc_status rule_identity(struct check_set *a, struct check_set *b) {
     bool is_same_space = msc_hash_equal(msc_space_hash(msc_env_space(a->env)),
                                         msc_space_hash(msc_env_space(b->env)));
     if (!is_same_space || !msc_hash_equal(x, y)) {
-        return MSC_FAIL(MSC_E_INVALID, "made twice from one configuration, it has another %s",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "a second environment from the same configuration has another %s",
                         is_same_space ? "identity" : "space");
     }
     return MSC_OK;
@@ -192,7 +193,7 @@ static enum msc_status rule_outcomes(struct check_set *a, struct check_set *b) {
         MSC_TRY(check_costs(space, a->trials[i]));
     }
     if (n_complete == 0) {
-        return MSC_FAIL(MSC_E_INVALID, "of %zu points none can be evaluated: %s", a->n, reason);
+        return MSC_FAIL(MSC_E_INVALID, "none of %zu points can be evaluated: %s", a->n, reason);
     }
     return MSC_OK;
 }

@@ -43,11 +43,11 @@ enum msc_status msc_distilled_load(struct cJSON **out, const struct msc_record *
     const cJSON *id = cJSON_GetObjectItemCaseSensitive(winner, "id");
     if (status == MSC_OK && (!fits || id->valuedouble != (double)trial)) {
         fits = false;
-        msc_log(log, MSC_LOG_INFO, "%s%s: passed over: it is not of the winner",
+        msc_log(log, MSC_LOG_INFO, "%s%s: ignored: it is not about the winner",
                 msc_record_path(record), kind.ending);
     } else if (status == MSC_OK && !is_complete(distilled)) {
         fits = false;
-        msc_log(log, MSC_LOG_INFO, "%s%s: passed over: it is not complete", msc_record_path(record),
+        msc_log(log, MSC_LOG_INFO, "%s%s: ignored: it is incomplete", msc_record_path(record),
                 kind.ending);
     }
     if (!fits) {

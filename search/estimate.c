@@ -246,7 +246,7 @@ enum msc_status msc_estimate_check(const struct msc_estimate *estimate, const ch
     write_bytes(&need_text, need + SPARE_BYTES);
     write_bytes(&free_text, (double)estimate->free_bytes);
     enum msc_status status =
-        MSC_FAIL(MSC_E_IO, "%s: the record will need about %s, and its disk has %s free",
+        MSC_FAIL(MSC_E_IO, "%s: the record will need about %s, but its disk has only %s free",
                  record_path, msc_str_text(&need_text), msc_str_text(&free_text));
     msc_str_finish(&need_text);
     msc_str_finish(&free_text);
@@ -329,7 +329,7 @@ void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate)
     if (!isnan(estimate->reevaluate_s)) {
         msc_str_append(out, "then: about ");
         msc_str_append_duration(out, estimate->reevaluate_s);
-        msc_str_append(out, " to measure the winner and the uniform plans once more\n");
+        msc_str_append(out, " to measure the winner and the uniform plans again\n");
     }
     msc_str_append(out, "record: about ");
     write_bytes(out, (double)estimate->line_bytes);

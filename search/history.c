@@ -92,7 +92,7 @@ enum msc_status msc_history_read(struct msc_history *history, const struct msc_r
     for (size_t i = 0; i < msc_record_n_trials(record) && status == MSC_OK; i++) {
         status = msc_record_scan_next(&line, scan);
         if (status == MSC_OK && !line) {
-            status = MSC_FAIL(MSC_E_IO, "%s: it changed while it was read", path);
+            status = MSC_FAIL(MSC_E_IO, "%s: the file changed while it was read; try again", path);
         }
         if (status == MSC_OK) {
             struct msc_record_line noted = *line;

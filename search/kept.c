@@ -103,8 +103,7 @@ static enum msc_status kept_check(cJSON *kept, struct msc_record *record,
     MSC_TRY(check_rows(&fits, kept, record));
     if (!fits) {
         msc_log(log, MSC_LOG_INFO,
-                "%s%s: passed over: the search has gone on since, and measures once more at its "
-                "end",
+                "%s%s: ignored: the search has continued since, and will measure again at its end",
                 msc_record_path(record), kind.ending);
         for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
             cJSON_DeleteItemFromObjectCaseSensitive(kept, measured[i]);

@@ -161,8 +161,8 @@ static enum msc_status check_protocol(const cJSON *request) {
     return protocol == MSC_NODE_PROTOCOL
                ? MSC_OK
                : MSC_FAIL(MSC_E_UNSUPPORTED,
-                          "init asks for protocol %lld, this worker speaks %d: the same mscgym "
-                          "must be on all machines",
+                          "init requests protocol %lld, this worker has %d: install the same "
+                          "mscgym on all machines",
                           (long long)protocol, MSC_NODE_PROTOCOL);
 }
 
@@ -198,7 +198,8 @@ static enum msc_status read_trial(struct msc_node *node, size_t i, const cJSON *
     cJSON_ArrayForEach(choice, choices) {
         if (n == space->n_tasks || !cJSON_IsNumber(choice) || choice->valuedouble < 0.0 ||
             choice->valuedouble > (double)UINT32_MAX) {
-            return MSC_FAIL(MSC_E_FORMAT, "trial: choices are not those of %zu tasks",
+            return MSC_FAIL(MSC_E_FORMAT,
+                            "trial: choices must be %zu non-negative integers, one for each task",
                             space->n_tasks);
         }
         trial->proposal.choices[n++] = (uint32_t)choice->valuedouble;
@@ -209,7 +210,7 @@ static enum msc_status read_trial(struct msc_node *node, size_t i, const cJSON *
     node->bounds[i] = INFINITY;
     if (bound && (!cJSON_IsString(bound) ||
                   !msc_node_read_doubles(&node->bounds[i], 1, bound->valuestring))) {
-        return MSC_FAIL(MSC_E_FORMAT, "trial: bound is no number of 16 hexadecimal digits");
+        return MSC_FAIL(MSC_E_FORMAT, "trial: bound must be a string of 16 hexadecimal digits");
     }
     trial->proposal.bound = node->bounds[i];
     node->trials[i] = trial;
@@ -352,8 +353,8 @@ static enum msc_status evaluate_part(struct msc_node *node, const cJSON *object)
     const struct msc_node_range range = {.first = (size_t)first, .n = (size_t)n};
     if (first < 0 || n < 0 || range.first > b.n || range.n > b.n - range.first ||
         (n > 0 && b.n_sums == 0)) {
-        return MSC_FAIL(MSC_E_FORMAT, "part: batches %lld and %lld more, of %zu", (long long)first,
-                        (long long)n, b.n);
+        return MSC_FAIL(MSC_E_FORMAT, "part: %lld batches first, then %lld, of only %zu",
+                        (long long)first, (long long)n, b.n);
     }
     enum msc_status status = measure_range(node, id, &range);
     if (status == MSC_E_NOMEM || status == MSC_E_DEVICE) {

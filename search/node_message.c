@@ -115,7 +115,7 @@ enum msc_status msc_node_read_outcome(struct msc_node_outcome *out, int64_t *id,
     MSC_TRY(msc_json_get_double(&out->reuse_ratio, object, "reuse", where));
     MSC_TRY(msc_json_get_i64(&time_us, object, "time_us", where));
     if (n < 0 || time_us < 0) {
-        return MSC_FAIL(MSC_E_FORMAT, "outcome: a number below zero");
+        return MSC_FAIL(MSC_E_FORMAT, "outcome: batches and time must not be negative");
     }
     out->n_batches = (size_t)n;
     out->time_us = (uint64_t)time_us;

@@ -136,7 +136,8 @@ static enum msc_status replay_asked(struct replay *r) {
         n = 0; // its proposal is another point
     }
     if (n == 0) {
-        return MSC_FAIL(MSC_E_STATE, "%s: trial %zu does not replay: its agent proposes otherwise",
+        return MSC_FAIL(MSC_E_STATE,
+                        "%s: trial %zu does not replay: the agent proposes another point",
                         msc_record_path(r->options->record), r->at);
     }
     for (size_t i = begin; i < r->at; i++) {

@@ -105,8 +105,8 @@ enum msc_status msc_pool__open_job(struct msc_pool_job *job, const struct msc_en
     } else if (part) {
         return MSC_FAIL(
             MSC_E_UNSUPPORTED,
-            "the sums of this record are of samples, not of batches: its race goes on on "
-            "one machine alone");
+            "this record has sums by sample, not by batch: its race can only continue on one "
+            "machine");
     }
     job->order = msc_arena_array(&job->arena, n, sizeof *job->order);
     job->trials = msc_arena_array(&job->arena, n, sizeof *job->trials);

@@ -98,7 +98,7 @@ static enum msc_status settle(struct msc_pool *pool, size_t i) {
 // ---- Answers ----------------------------------------------------------------------------------
 
 static enum msc_status fail_answer(const struct msc_pool_worker *worker) {
-    return MSC_FAIL(MSC_E_FORMAT, "worker %s: its answer is not one to what was asked: %s",
+    return MSC_FAIL(MSC_E_FORMAT, "worker %s: its answer does not fit the request: %s",
                     worker->name, msc_status_message());
 }
 
@@ -146,14 +146,15 @@ static enum msc_status take_batches(int32_t *other, struct msc_pool_job *job, si
     size_t n_sums = job->batches.n_sums, nb = job->batches.n;
     struct msc_pool_trial *t = &job->trials[i];
     if (o->n_batches > shard->range.n) {
-        return MSC_FAIL(MSC_E_FORMAT, "outcome: %zu batches of %zu", o->n_batches, shard->range.n);
+        return MSC_FAIL(MSC_E_FORMAT, "outcome: %zu batches, expected at most %zu", o->n_batches,
+                        shard->range.n);
     }
     double *values = msc_arena_array(&job->arena, o->n_batches * n_sums + 1, sizeof *values);
     if (!values) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an answer");
     }
     if (!msc_node_read_doubles(values, o->n_batches * n_sums, o->values)) {
-        return MSC_FAIL(MSC_E_FORMAT, "outcome: values");
+        return MSC_FAIL(MSC_E_FORMAT, "outcome: values have the wrong length or format");
     }
     for (size_t k = 0; k < o->n_batches; k++) {
         size_t batch = shard->range.first + k;
@@ -200,7 +201,7 @@ static enum msc_status take_whole(int32_t *other, struct msc_pool *pool, size_t 
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an answer");
     }
     if (!msc_node_read_doubles(values, n, o->values)) {
-        return MSC_FAIL(MSC_E_FORMAT, "outcome: values");
+        return MSC_FAIL(MSC_E_FORMAT, "outcome: values have the wrong length or format");
     }
     if (job->trials[i].is_done) {
         bool is_one = o->state == MSC_TRIAL_COMPLETE;
@@ -257,8 +258,8 @@ static enum msc_status take_outcomes(struct msc_pool *pool, const struct msc_poo
     struct msc_pool_job *job = pool->job;
     const cJSON *object = list->child;
     if ((size_t)cJSON_GetArraySize(list) != shard->n_trials) {
-        return MSC_FAIL(MSC_E_FORMAT, "outcomes: %d for %zu trials", cJSON_GetArraySize(list),
-                        shard->n_trials);
+        return MSC_FAIL(MSC_E_FORMAT, "outcomes: %d, expected one for each of %zu trials",
+                        cJSON_GetArraySize(list), shard->n_trials);
     }
     for (size_t k = 0; k < shard->n_trials; k++, object = object->next) {
         MSC_TRY(take_outcome(pool, worker, shard, job->order[shard->first_trial + k], object));

@@ -89,7 +89,7 @@ static void forget_worker(struct msc_pool *pool, struct msc_pool_worker *worker)
 static void note_absence(struct msc_pool *pool, const char *why) {
     if (strcmp(pool->absence, why) != 0) {
         snprintf(pool->absence, sizeof pool->absence, "%s", why);
-        msc_log(pool->options.log, MSC_LOG_WARNING, "a worker did not come: %s", pool->absence);
+        msc_log(pool->options.log, MSC_LOG_WARNING, "a worker failed to start: %s", pool->absence);
     }
 }
 
@@ -341,8 +341,8 @@ void msc_pool__say_who_joined(struct msc_pool *pool) {
 static void say_that_nobody_is_there(struct msc_pool *pool) {
     pool->said_s = msc_pool__n_ready(pool) > 0 ? pool->now_s : pool->said_s;
     if (pool->now_s - pool->said_s > SAY_EVERY_S) {
-        msc_log(pool->options.log, MSC_LOG_WARNING,
-                "no worker is ready, %zu are on their way; waiting", pool->n_workers);
+        msc_log(pool->options.log, MSC_LOG_WARNING, "no worker is ready, %zu are starting; waiting",
+                pool->n_workers);
         pool->said_s = pool->now_s;
     }
 }
@@ -372,7 +372,7 @@ static enum msc_status look_after_workers(struct msc_pool *pool) {
     for (size_t i = 0; i < pool->n_workers; i++) {
         const struct msc_pool_worker *worker = &pool->workers[i];
         if (pool->now_s - worker->heard_s > GONE_S) {
-            return drop_worker(pool, worker->number, "nothing was heard of it for 20 s");
+            return drop_worker(pool, worker->number, "it sent nothing for 20 s");
         }
         if (is_mute(pool, worker)) {
             return drop_worker(pool, worker->number, "it does not answer");

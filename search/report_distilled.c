@@ -124,7 +124,7 @@ void msc_report_distilled_text(struct msc_str *out, const struct cJSON *distille
         distilled_get(distilled, "loss_after")->valuedouble);
     if (objection) {
         msc_shown_append(out, objection->valuestring);
-        msc_str_append(out, ": the plan of the search is delivered");
+        msc_str_append(out, ": the search's plan is delivered");
     } else {
         msc_str_append(out, "this plan is delivered");
     }

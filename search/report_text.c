@@ -208,7 +208,7 @@ static void write_verdict(struct msc_str *out, const cJSON *report) {
         msc_str_printf(out, "nothing found is better than %s",
                        is_uniform ? "the uniform plan " : "");
         msc_shown_append(out, label);
-        msc_str_append(out, is_uniform ? "\n" : " of its plans, which it began with\n");
+        msc_str_append(out, is_uniform ? "\n" : " of its first plans\n");
     }
 }
 

@@ -244,8 +244,10 @@ static enum msc_status ask_agent_for_round(struct msc_search *s, size_t *n) {
     assert(*n <= s->options->parallel);
     for (size_t i = 0; i < *n; i++) {
         if (s->proposals[i].parent >= s->next_id) {
-            return MSC_FAIL(MSC_E_INVALID, "the agent names trial %lld as a parent, there are %lld",
-                            (long long)s->proposals[i].parent, (long long)s->next_id);
+            return MSC_FAIL(
+                MSC_E_INVALID,
+                "the agent names trial %lld as a parent, but there are only %lld trials",
+                (long long)s->proposals[i].parent, (long long)s->next_id);
         }
     }
     if (*n == 0 && is_replaying(s)) {

@@ -44,8 +44,8 @@ static enum msc_status evaluate_plan(struct msc_search *s) {
     MSC_TRY(msc_agent_assemble(s->agent, &plan));
     MSC_TRY(msc_search__add_assembled(s, &plan));
     msc_log(s->options->log, MSC_LOG_INFO,
-            "%s: the budget ends before %s has its plan; trial %lld is the one that it makes of "
-            "what it has",
+            "%s: the budget ends before %s has observed enough for its plan; trial %lld is a plan "
+            "from its observations so far",
             s->options->record_path, msc_agent_definition(s->agent)->name,
             (long long)s->round_first);
     return msc_search__evaluate(s, NULL);

@@ -21,8 +21,9 @@ enum msc_status msc_search__open_race(struct msc_search *s) {
     size_t n_batches = msc_env_n_batches(o->env);
     if (o->race->rungs[o->race->n_rungs - 1] >= n_batches ||
         !msc_goal_takes_bound(o->goal, s->space)) {
-        return MSC_FAIL(MSC_E_INVALID, "a race needs batches after its last rung, and distill_loss "
-                                       "as the only objective");
+        return MSC_FAIL(MSC_E_INVALID,
+                        "a race needs batches after its last rung, and distill_loss as "
+                        "the only objective");
     }
     s->race = *o->race;
     s->n_terms = msc_env_n_terms(o->env);

@@ -349,7 +349,7 @@ static enum msc_status check_started(const struct supervisor *s, int state) {
 static void describe_death(char *out, size_t n_bytes, const struct supervisor *s,
                            enum msc_worker_death death, int state) {
     if (death == MSC_WORKER_DEATH_LIMIT) {
-        snprintf(out, n_bytes, "ran over a trial's time limit");
+        snprintf(out, n_bytes, "exceeded a trial's time limit");
     } else if (death == MSC_WORKER_DEATH_QUIET) {
         snprintf(out, n_bytes, "showed no sign of life for %.3g s",
                  (double)msc_watchdog_limit_ns(s->page) * 1e-9);

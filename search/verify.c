@@ -77,7 +77,7 @@ enum msc_status msc_verify_parse_ids(int64_t **ids, size_t *n, const char *text)
         if (parse_range(at, length, &first, &last)) {
             status = msc_grow(ids, &capacity, *n + (size_t)(last - first) + 1, sizeof **ids);
         } else {
-            status = MSC_FAIL(MSC_E_INVALID, "\"%s\" is no list of trials such as 3,7-9", text);
+            status = MSC_FAIL(MSC_E_INVALID, "\"%s\" is not a list of trials such as 3,7-9", text);
         }
         if (status != MSC_OK) {
             msc_free(*ids);

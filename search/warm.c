@@ -117,7 +117,7 @@ static enum msc_status tell_source(const struct msc_warm_taking *w,
         msc_str_printf(&text, "%zu %s %s", n, n == 1 ? "point is" : "points are",
                        source->n_told > 0 ? "told with what was measured" : "tried first");
     } else {
-        msc_str_append(&text, "none of its points is new here and within the bounds");
+        msc_str_append(&text, "no point is both new and within the bounds");
     }
     if (source->why.length > 0) {
         msc_str_printf(&text, ", without values: %s", msc_str_text(&source->why));

@@ -231,8 +231,9 @@ static enum msc_status find_surety(struct beside *b, const int64_t ids[], size_t
             return MSC_OK;
         }
     }
-    msc_str_append(&b->source->why, "no other trial has all that is measured here, by the same "
-                                    "choices and numerics");
+    msc_str_append(&b->source->why,
+                   "no other trial has all of this search's metrics, with the same "
+                   "choices and numerics");
     return MSC_OK;
 }
 

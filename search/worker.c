@@ -43,7 +43,7 @@ static enum msc_status listen_to_signals(struct msc_cancel *cancel) {
         bool is_hangup_ignored = heard[i] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 &&
                                  before.sa_handler == SIG_IGN; // nohup
         if (!is_hangup_ignored && sigaction(heard[i], &action, NULL) != 0) {
-            return MSC_FAIL(MSC_E_IO, "cannot listen to signal %d", heard[i]);
+            return MSC_FAIL(MSC_E_IO, "cannot handle signal %d", heard[i]);
         }
         sigaddset(&waiting, heard[i]);
     }
@@ -67,7 +67,7 @@ static enum msc_status take_page(struct msc_worker *worker, const char *variable
                     (int)descriptor, 0);
     }
     if (page == MAP_FAILED || memcmp(page, MSC_WORKER_MAGIC, sizeof worker->page->magic) != 0) {
-        return MSC_FAIL(MSC_E_STATE, "%s=%s is no page of a parent process", MSC_WORKER_VARIABLE,
+        return MSC_FAIL(MSC_E_STATE, "%s=%s is not a page of a parent process", MSC_WORKER_VARIABLE,
                         variable);
     }
     close((int)descriptor);
