@@ -419,7 +419,7 @@ static enum msc_status write_config(struct msc_str *out, const cJSON *record, in
     return status;
 }
 
-// ---- The whole --------------------------------------------------------------------------------
+// ---- One record --------------------------------------------------------------------------------
 
 static void write_head(struct msc_str *out, const cJSON *record, int index) {
     const cJSON *numbers = msc_page__get(record, "numbers");

@@ -42,8 +42,7 @@ struct page {
 struct msc_server {
     const char *const *paths;
     size_t n;
-    bool is_of_one; // one record was given, even if its file is missing for a while; else pages
-                    // have a list
+    bool is_of_one; // one record was given; else pages have a list
     char token[2 * TOKEN_BYTES + 1];
     char url[96];
     unsigned port;
@@ -316,8 +315,7 @@ static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, 
     (void)upload_size;
     (void)of_request;
     enum MHD_Result result = answer_request(s, connection, url, method);
-    msc_patience_renew(&s->patience, wait_of(connection)); // the time to make the page does not
-                                                           // count
+    msc_patience_renew(&s->patience, wait_of(connection)); // making the page does not count
     return result;
 }
 

@@ -239,7 +239,7 @@ static enum msc_status add_ends(struct comparison *c) {
     return end_reason(c);
 }
 
-// ---- The whole --------------------------------------------------------------------------------
+// ---- The verdict -------------------------------------------------------------------------------
 
 static enum msc_status add_kind(struct comparison *c, const char *kind) {
     MSC_TRY(msc_str_status(&c->text));
