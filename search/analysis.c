@@ -7,7 +7,7 @@
 
 // The reference is a baseline or one of this many trials after them.
 #define CANDIDATES 256
-// Of longer records, only about this many trials are counted as neighbours.
+// Longer records are sampled: about this many trials are compared to count neighbours.
 #define COUNTED 20000
 
 static enum msc_status no_analysis_memory(void) {

@@ -6,7 +6,7 @@
 //     MSC_TRY(msc_bridge_open_local(&bridge, &options));
 //     MSC_TRY(msc_bridge_next(bridge, &event, 0.1)); // MSC_BRIDGE_UP, worker 0
 //     MSC_TRY(msc_bridge_send(bridge, event.worker, line, length));
-// MSC_BRIDGE_LINE: the expected worker
+//     MSC_TRY(msc_bridge_next(bridge, &event, 0.1)); // MSC_BRIDGE_LINE: is it the right worker?
 //     msc_bridge_ready(bridge, event.worker);
 //     ...
 //     msc_bridge_close(bridge);
@@ -26,10 +26,9 @@ struct msc_bridge;
 enum msc_bridge_event_kind {
     MSC_BRIDGE_NOTHING, // no event within the timeout
     MSC_BRIDGE_UP,      // a worker is there and lines can be sent to it
-    MSC_BRIDGE_DOWN, // it is gone or could not be started; `text` says why. Its number is not used
-                     // again
-    MSC_BRIDGE_LINE, // `text` is a line from the worker
-    MSC_BRIDGE_NOTE, // about no worker: `text` is for people
+    MSC_BRIDGE_DOWN,    // gone, or not started; `text` says why. Its number is not reused
+    MSC_BRIDGE_LINE,    // `text` is a line from the worker
+    MSC_BRIDGE_NOTE,    // about no worker: `text` is for people
 };
 
 struct msc_bridge_event {
@@ -62,7 +61,7 @@ static inline enum msc_status msc_bridge_send(struct msc_bridge *bridge, int32_t
                                               const char *line, size_t length) {
     return bridge->def->send(bridge, worker, line, length);
 }
-// Tells the bridge that a worker works. If several in a row end before that, no more are started.
+// Tells the bridge that a worker is ready. If several in a row end before that, no more are started.
 static inline void msc_bridge_ready(struct msc_bridge *bridge, int32_t worker) {
     if (bridge->def->ready) {
         bridge->def->ready(bridge, worker);
@@ -109,9 +108,7 @@ struct msc_bridge_local_options {
     // It is used for jobs of an earlier coordinator and for a worker's job whose program did not
     // end by itself.
     const char *const *end_jobs;
-    const char *
-        hint; // added to the error message if no worker starts because the program is not found; or
-              // NULL
+    const char *hint; // for the error if the program is not found; or NULL
 };
 enum msc_status msc_bridge_open_local(struct msc_bridge **out,
                                       const struct msc_bridge_local_options *options);

@@ -95,7 +95,7 @@ out:
     return status;
 }
 
-// ---- What cannot be compared ------------------------------------------------------------------
+// ---- Notes on comparability --------------------------------------------------------------------
 
 static bool have_equal(const struct comparison *c,
                        const cJSON *(*find)(const struct subject *, const char *),
@@ -129,7 +129,7 @@ static const cJSON *of_objectives(const struct subject *s, const char *key) {
     return get(cJSON_GetArrayItem(of_header(s, "objectives"), 0), key);
 }
 
-// What the meaning of a loss depends on.
+// Members that must be equal for losses to be comparable.
 static const struct {
     const cJSON *(*find)(const struct subject *s, const char *key);
     const char *key, *what;
@@ -306,7 +306,7 @@ out:
     return status;
 }
 
-// ---- All of it --------------------------------------------------------------------------------
+// ---- The comparison ----------------------------------------------------------------------------
 
 static enum msc_status add_differences(const struct comparison *c) {
     struct msc_arena arena = {0};

@@ -4,7 +4,7 @@
 //
 //     struct msc_follow *follow;
 //     MSC_TRY(msc_follow_open(&follow, "a.jsonl", log));
-// repeatedly
+//     MSC_TRY_OUT(msc_follow_read(follow));                // repeatedly
 //     ... msc_follow_now(&now, follow), msc_follow_history(follow) ...
 //     out: msc_follow_close(follow);
 #ifndef MSC_SEARCH_FOLLOW_H
@@ -34,8 +34,7 @@ struct msc_follow_state {
     double max_s;        // NaN: none
     double target;       // NaN: none
     double trials_per_s; // recent speed; NaN: unknown
-    double left_s;       // until the first limit is reached; NaN: unknown, or the search does not
-                         // run
+    double left_s;       // until the first limit; NaN: unknown, or not running
     double since_s;      // since the file was last written
     size_t n_front;      // 0 if there is one objective
     int64_t best_id;     // -1: none yet

@@ -3,7 +3,7 @@
 // describes its members.
 //
 //     MSC_TRY(msc_kept_save(record, report));          // after a search
-// NULL: nothing that fits
+//     MSC_TRY(msc_kept_load(&kept, record, log));      // later; NULL: nothing that fits
 //     MSC_TRY(msc_report_create(&report, &options));   // without an environment
 //     MSC_TRY(msc_kept_add(report, kept));
 //

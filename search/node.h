@@ -2,7 +2,7 @@
 // (search/pool.h), which sends requests and reads answers as lines (docs/cluster.md).
 //
 //     < {"method":"init",…}                 > {"hello":{…}} or {"error":"…"}
-// for each part, when it is done
+//     < {"method":"evaluate","parts":…}     > {"id":7,"outcomes":[…]} for each part, when it is done
 //
 // It is supervised like a search (search/supervise.h). If it dies during trials, its successor
 // sends the part with {"crashed":7,…} and waits for another init: earlier requests were for its
@@ -15,7 +15,7 @@
 #include "env/env.h"
 #include "search/supervise.h"
 
-// What an init request set up.
+// The environment and settings that an init request asked for.
 struct msc_node_subject {
     struct msc_env *env; // owned by whoever made it
     const char *program; // "mscgym 0.1.0"

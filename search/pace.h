@@ -5,7 +5,7 @@
 // not affect results.
 //
 //     struct msc_pace pace = MSC_PACE_INIT;
-// 1 at first, then more
+//     size_t n = msc_pace_part(&pace, 60.0);           // 1 at first, then more
 //     ... evaluate n trials ...
 //     msc_pace_note(&pace, n, seconds);
 #ifndef MSC_SEARCH_PACE_H
@@ -37,8 +37,8 @@ struct msc_pace {
     { .n_beside = 1 }
 
 void msc_pace_note(struct msc_pace *pace, size_t n, double seconds); // n trials, evaluated together
-// How many trials take about `seconds`: at least 1, and few while little is known. More than that
-// where they run beside one another.
+// The number of trials to evaluate in about `seconds`: at least 1, and few as long as little is
+// known. It is larger if trials run in parallel.
 size_t msc_pace_part(const struct msc_pace *pace, double seconds);
 // The number of trials that end within `seconds`; at least 1.
 size_t msc_pace_fit(const struct msc_pace *pace, double seconds);

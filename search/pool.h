@@ -2,7 +2,7 @@
 // combines their answers. Agent, record, exact costs, bounds and judging stay in this process. Sums
 // are added in the same order as on one machine, so the record is the same.
 //
-// the pool now owns options.bridge
+//     MSC_TRY(msc_pool_open(&pool, &options));       // the pool now owns options.bridge
 //     msc_env_set_elsewhere(env, msc_pool_elsewhere(pool));
 //     MSC_TRY(msc_env_evaluate(env, &goal, &evaluation));
 //     n = msc_pool_take_deaths(pool, deaths, MSC_POOL_MAX_DEATHS);

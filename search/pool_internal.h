@@ -63,8 +63,7 @@ struct msc_pool_stop {
 struct msc_pool_trial {
     bool is_done;
     int32_t by;       // the worker that measured a whole trial
-    bool has_rest;    // another worker measures on without the bound, so a stop at the bound is no
-                      // contradiction
+    bool has_rest;    // another worker measures the rest without the bound
     double reuse_sum; // sum over batches
     uint64_t time_us;
 };
@@ -97,8 +96,7 @@ struct msc_pool {
     struct msc_pool_worker *workers;
     size_t n_workers, workers_capacity;
     struct msc_pool_job *job; // NULL: no evaluation runs
-    bool has_news;            // there is an unassigned or unsent part, or a worker that may take
-                              // one
+    bool has_news;            // parts or workers have changed: parts may have to be sent
     uint64_t next_shard;
     uint64_t secret;   // keeps workers from knowing which parts are checked
     double unit_s[64]; // seconds for one trial and one batch, of the latest parts

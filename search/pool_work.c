@@ -41,7 +41,7 @@ size_t msc_pool__n_ready(const struct msc_pool *pool) {
     return n;
 }
 
-// ---- What happens to workers ------------------------------------------------------------------
+// ---- Changes of workers ------------------------------------------------------------------------
 
 // Removes a worker from a part; a copy's holder takes its place. True: the worker owed its answer.
 static bool leave_part(struct msc_pool_shard *shard, int32_t number) {
@@ -149,7 +149,7 @@ static enum msc_status add_worker(struct msc_pool *pool, int32_t number, const c
     return msc_pool__send_init(pool, worker);
 }
 
-// ---- What they say ----------------------------------------------------------------------------
+// ---- Workers' lines ----------------------------------------------------------------------------
 
 static const char *text_of(const cJSON *object, const char *key) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);

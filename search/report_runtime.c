@@ -218,8 +218,7 @@ static void write_beside_8(struct msc_str *out, const struct measured *winner,
 // The delivered plan's numbers, as msc_report__write_runtime uses them.
 static struct measured measured_winner(const cJSON *report) {
     struct measured winner = measured_of(msc_report__find_delivered(report));
-    winner.noise = measured_of(words_get(report, "winner")).noise; // the winner's noise is the only
-                                                                   // one that is measured
+    winner.noise = measured_of(words_get(report, "winner")).noise; // only the winner's is measured
     return winner;
 }
 

@@ -12,13 +12,13 @@ struct cJSON;
 struct msc_str;
 
 // Appends a line on the runtime, and a warning for each of these that holds for the winner:
-//   its loss there differs from the search's by more than 2 %, three times the noise, and a thousandth of the
-//   loss of uniform 8;
-//   it is not better than the uniform plan of 8 bits: its file is no smaller, its loss is not lower by more
-//   than the noise, and its latency is not lower by the quartiles of the rounds;
-//   or, if only the first of these holds: its file is no smaller;
-//   the float model's outputs there differ from those that the search used, by the same margins;
-//   it is slower than the float model, by the quartiles of the rounds and at least 1 %.
+//  - its loss there differs from the search's by more than 2 %, three times the noise, and a
+//    thousandth of the loss of uniform 8;
+//  - it is not better than the uniform plan of 8 bits: its file is no smaller, its loss is not lower
+//    by more than the noise, and its latency is not lower by the quartiles of the rounds;
+//  - or, if only the first of these holds: its file is no smaller;
+//  - the float model's outputs there differ from those that the search used, by the same margins;
+//  - it is slower than the float model, by the quartiles of the rounds and at least 1 %.
 // Appends nothing if the report has no `runtime`.
 enum msc_status msc_report__write_runtime(struct msc_str *out, const struct cJSON *report);
 // The difference from which a loss in a runtime counts as different from the search's. NaN:

@@ -170,8 +170,7 @@ static void write_counts(struct msc_str *out, const cJSON *report) {
     }
     msc_str_append(out, before[0] == ',' ? ")" : "");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        const cJSON *n = report_get(counts, kinds[i]); // other records are only mentioned if they
-                                                       // were used
+        const cJSON *n = report_get(counts, kinds[i]); // only listed if there are any
         if (n && n->valuedouble > 0.0) {
             msc_str_printf(out, ", %.0f %s", n->valuedouble, kinds[i]);
         }

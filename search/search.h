@@ -55,8 +55,7 @@ struct msc_search_progress {
     size_t n_repeats;
     const struct msc_record_line *best; // NULL: none yet; valid during the call
     const struct msc_record *record;    // has all these trials
-    struct msc_record_front *front;     // of these trials (msc_search_front_size); NULL with one
-                                        // objective
+    struct msc_record_front *front;     // see msc_search_front_size; NULL with one objective
     double reuse_ratio;                 // mean over the trials evaluated in this launch
     double trials_per_s;                // recent speed in this launch; NaN: unknown
     double elapsed_s;                   // over all launches

@@ -55,8 +55,7 @@ struct msc_search {
     size_t n_written; // items whose line is in the record or its buffer
     size_t n_told;    // items that the agent has observed
     int64_t round_first;
-    size_t n_extra; // items at the end that only take part in the race, because the budget ends
-                    // before them
+    size_t n_extra; // last items, beyond the budget: they only race
 
     // The race. `part` is the range of batches on which open items are evaluated.
     struct msc_race race;
@@ -81,14 +80,13 @@ struct msc_search {
     int n_environment_failures; // in a row
     bool is_commit_failed;      // the record accepts no more lines
 
-    // What was found.
+    // Results so far.
     int64_t best_id;               // -1: none
     int64_t announced_id;          // the last best trial that the callback received
     struct msc_record_front front; // with several objectives; settled when it is read
     int64_t n_repeats_in_row;
     size_t n_budgeted;
-    bool ends_assembled; // the record's last line is a plan that the agent assembled early; not
-                         // counted in n_budgeted
+    bool ends_assembled; // the last line is an early plan, not in n_budgeted
     size_t n_repeats;
 
     // This launch.
@@ -100,8 +98,7 @@ struct msc_search {
 };
 
 // search_open.c
-enum msc_status msc_search__open(struct msc_search *s); // after a failure too, call
-                                                        // msc_search__close
+enum msc_status msc_search__open(struct msc_search *s); // on failure, too, close it
 void msc_search__close(struct msc_search *s);
 
 // search.c

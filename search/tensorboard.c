@@ -29,7 +29,7 @@ static enum msc_status board_no_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for TensorBoard's files");
 }
 
-// ---- What is there already --------------------------------------------------------------------
+// ---- Earlier runs ------------------------------------------------------------------------------
 
 struct past_runs {
     const char *identity; // of the record being written

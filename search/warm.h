@@ -3,7 +3,7 @@
 //
 //     MSC_TRY(msc_warm_collect(&warm, &(struct msc_warm_options){.env = env, .goal = &goal,
 //         .numerics = numerics, .paths = paths, .n_paths = n}));
-// for msc_search_run; stored in the record's header
+//     options.warm = warm;                            // for msc_search_run; kept in the record
 //
 // Losses are comparable only for the same network, samples and arithmetic. If a record has the same
 // numerics id and the same environment, except for the list of choices, the agent observes its

@@ -15,9 +15,8 @@ struct beside {
     struct msc_warm_source *source;
     struct msc_record *record;
     const struct msc_space *theirs;
-    int64_t *tasks;    // [n_tasks], index of our task for each of theirs, or -1
-    int64_t **choices; // [n_tasks][n_choices of theirs], index of our choice for each of theirs, or
-                       // -1
+    int64_t *tasks;    // [n_tasks], our task for theirs, or -1
+    int64_t **choices; // [n_tasks][their n_choices], our choice for theirs, or -1
 };
 
 static enum msc_status no_beside_memory(void) {

@@ -18,8 +18,7 @@
 struct msc_worker_page {
     char magic[8];
     // Written by the worker:
-    _Atomic uint64_t deadline_ns;             // kill the worker after this time (msc_clock_ns); 0:
-                                              // never
+    _Atomic uint64_t deadline_ns;             // kill it after this time (msc_clock_ns); 0: never
     _Atomic uint64_t progress;                // summed over all workers (msc_worker_add_progress)
     _Atomic uint32_t is_busy;                 // trials are in flight
     _Atomic uint32_t is_open;                 // the worker has taken over the page
