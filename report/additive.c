@@ -6,12 +6,12 @@
 #include <math.h>
 
 #define SWEEPS 200
-#define ENOUGH 1e-9 // change of an effect beside the greatest
-#define RIDGE 1e-6  // of all weights, for the mean choice
+#define ENOUGH 1e-9 // converged: greatest change of an effect, relative to the greatest effect
+#define RIDGE 1e-6  // strength of the penalty, as a share of the mean weight of a choice
 
-// A trial as the fit wants it.
+// A trial prepared for the fit.
 struct fitted {
-    double value; // the smaller the better
+    double value; // smaller is better
     int64_t id;
     const uint32_t *choices;
 };
@@ -20,7 +20,7 @@ struct fit {
     const struct msc_record *record;
     size_t n_tasks, n_entries, n;
     size_t *offsets, *counts;
-    struct fitted *trials;           // [n], the best first
+    struct fitted *trials;           // [n], best first
     double *y, *weights, *residuals; // [n]
     double *effects, *sums, *masses; // [n_entries]
     double constant, ridge;
@@ -81,7 +81,7 @@ static void weigh(struct fit *f) {
     f->ridge = RIDGE * (double)f->n_tasks / (double)f->n_entries;
 }
 
-// The residuals lose their mean to the constant.
+// Moves the mean of the residuals into the constant.
 static void centre(struct fit *f) {
     double mean = 0.0;
     for (size_t i = 0; i < f->n; i++) {
@@ -93,7 +93,7 @@ static void centre(struct fit *f) {
     f->constant += mean;
 }
 
-// The effects of one task anew, all others as they are. Returns the greatest change.
+// Refits the effects of one task and holds all others. Returns the greatest change.
 static double fit_task(struct fit *f, size_t task) {
     size_t first = f->offsets[task];
     size_t n_choices = msc_record_space(f->record)->tasks[task].n_choices;
@@ -108,7 +108,7 @@ static double fit_task(struct fit *f, size_t task) {
     }
     for (size_t k = first; k < first + n_choices; k++) {
         double effect = f->masses[k] > 0.0 ? f->sums[k] / (f->masses[k] + f->ridge) : 0.0;
-        f->sums[k] = effect - f->effects[k]; // the change from here on
+        f->sums[k] = effect - f->effects[k]; // the change in this pass
         f->effects[k] = effect;
         greatest = fmax(greatest, fabs(f->sums[k]));
     }

@@ -1,12 +1,12 @@
-// What every page holds beside its data: a style, a script, the library of charts. Bytes of files of this
-// folder and of the system, put in at build time (cmake/msc_embed.cmake).
+// Parts that are the same in every page: a style sheet, a script and the chart library. They are
+// files of this folder and of the system, embedded at build time (cmake/msc_embed.cmake).
 #ifndef MSC_REPORT_ASSETS_H
 #define MSC_REPORT_ASSETS_H
 
 #include <stddef.h>
 
 struct msc_asset {
-    const char *text;   // not ended by a NUL
+    const char *text;   // not NUL-terminated
     size_t n_bytes;     // 0: this build does not have it
     const char *sha256; // base64
 };

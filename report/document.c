@@ -24,10 +24,10 @@ struct subject {
     const struct msc_log *log;
     struct msc_arena arena;
     struct msc_record *record;
-    bool has_delivered; // else nothing was found
+    bool has_delivered; // false: nothing was found
     struct msc_record_line delivered;
-    struct msc_graph *graph; // NULL: none
-    const char *missing;     // why
+    struct msc_graph *graph; // NULL: not available
+    const char *missing;     // why `graph` is NULL
 };
 
 static enum msc_status no_document_memory(void) {
@@ -55,7 +55,8 @@ static enum msc_status make_numbers(cJSON **out, const struct subject *s) {
 
 // ---- The delivered plan -----------------------------------------------------------------------
 
-// The row of a plan that was reranked has what was measured for that: the rest stands where the search ended.
+// A reranked plan's row holds only what was measured for the ranking. The rest is copied from its
+// row of the search.
 static enum msc_status add_delivered(cJSON *object, const cJSON *numbers) {
     cJSON *row = cJSON_Duplicate(msc_report__find_delivered(numbers), true);
     MSC_TRY(msc_json_add(object, "delivered", row));
@@ -63,7 +64,7 @@ static enum msc_status add_delivered(cJSON *object, const cJSON *numbers) {
     return is_whole ? MSC_OK : msc_report_complete_delivered(row, numbers);
 }
 
-// Weights that the stage `distill` has improved are rounded by its method, whatever the choice said.
+// Weights improved by the stage `distill` are rounded by its method, which overrides the choice's.
 static enum msc_status mark_improved(cJSON *plan, const cJSON *numbers) {
     const cJSON *distilled = cJSON_GetObjectItemCaseSensitive(numbers, "distilled");
     const cJSON *weight = NULL;
@@ -101,7 +102,7 @@ static size_t read_bindings(struct msc_binding bindings[], size_t max, const cJS
     return n;
 }
 
-// The picture does without a model that is gone, and says so.
+// If the model file is missing, the page has no graph and says why.
 static enum msc_status load_graph(struct subject *s) {
     enum { MOST_BINDINGS = 32 };
     struct msc_binding bindings[MOST_BINDINGS];

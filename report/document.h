@@ -1,23 +1,23 @@
-// All that a page shows of records, as one JSON document: what its tables are written from, and what its
-// charts are drawn from.
+// Collects everything that a page shows of one or more records into one JSON document, from which
+// the page's tables and charts are made.
 //
 //     cJSON *document;
 //     MSC_TRY(msc_document_create(&document, &(struct msc_document_options){.paths = paths, .n = n}));
 //
-// {"schema": "mscgym.page.1", "program", "records": [...]}, each record with
+// {"schema": "mscgym.page.1", "program", "records": [...]}. Each record has
 //
 //     name, path    of the file
-//     numbers       what a report says (search/report.h), without lists
-//     delivered     the row of the plan that is delivered: the first of those that were reranked, else the
-//                   winner; with all that was measured of its trial. null: nothing was found
+//     numbers       the report (search/report.h) without its lists
+//     delivered     the row of the plan that is delivered: the best reranked trial, or else the winner,
+//                   with everything measured for that trial; null: nothing was found
 //     plan          its choices over the network (report/plan_layers.h)
-//     effects       what choices do alone and in pairs (report/effects.h)
+//     effects       effects of single choices and of pairs (report/effects.h)
 //     trials        figures over the trials (report/trial_figures.h)
-//     graph         the network with the places of its joints; or `missing`, why there is none
-//     env, config   as the header has them
-//     verdict       in words, from all of these (report/verdict.h)
+//     graph         the network with the positions of its joints, or `missing`: why there is none
+//     env, config   copied from the record's header
+//     verdict       a summary in words (report/verdict.h)
 //
-// and, of several, `verdict`, what they mean together (report/verdict_compare.h).
+// If there are several records, `verdict` compares them (report/verdict_compare.h).
 #ifndef MSC_REPORT_DOCUMENT_H
 #define MSC_REPORT_DOCUMENT_H
 
@@ -31,7 +31,7 @@ struct cJSON;
 struct msc_document_options {
     const char *const *paths; // of records
     size_t n;
-    const struct msc_log *log; // is told what was passed over
+    const struct msc_log *log; // receives a warning for whatever is skipped
 };
 
 // *out is owned by the caller. Errors are those of msc_record_open.

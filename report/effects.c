@@ -7,10 +7,10 @@
 
 #include <math.h>
 
-// Choices alone and pairs that anybody reads.
+// Most single choices and pairs to list.
 #define MOST_ALONE 200
 #define MOST_PAIRS 30
-// Trials that a model is worth fitting to, and that a choice is in.
+// Least number of trials to fit a model to, and of trials that contain a listed choice.
 #define LEAST_TRIALS 30
 #define LEAST_USES 3
 
@@ -29,7 +29,7 @@ static bool does_more(const void *context, const void *x, const void *y) {
                                 : a->choice < b->choice;
 }
 
-// Effects of choices other than the plan's, those that do most first; returns how many.
+// Lists effects of choices other than the plan's, greatest first. Returns their number.
 static size_t list_effects(struct effect out[], const struct msc_additive *fit,
                            const struct msc_space *space, const uint32_t plan[]) {
     struct effect spare;

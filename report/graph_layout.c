@@ -7,9 +7,9 @@
 struct layout {
     const struct msc_graph *g;
     struct msc_graph_place *nodes;
-    int32_t *order;   // joints, layer by layer
+    int32_t *order;   // joints, sorted by layer
     int32_t *offsets; // [n_layers + 1] into `order`
-    double *wanted;   // [n_joints], where a joint would like to be
+    double *wanted;   // [n_joints], the preferred column
     int32_t n_layers;
 };
 
@@ -28,7 +28,7 @@ static int32_t find_layers(const struct layout *l) {
     return n_layers;
 }
 
-// What feeds a deep joint alone stands just above it, not at the top.
+// Moves a source that only feeds deep joints down to the layer just above them.
 static void sink_sources(const struct layout *l) {
     for (int32_t i = 0; i < msc_graph_n_joints(l->g); i++) {
         const struct msc_joint *j = msc_graph_joint(l->g, i);
@@ -49,7 +49,7 @@ static void fill_order(const struct layout *l) {
     for (int32_t k = 0; k < l->n_layers; k++) {
         l->offsets[k + 1] += l->offsets[k];
     }
-    for (int32_t i = n - 1; i >= 0; i--) { // the ends move down to the beginnings
+    for (int32_t i = n - 1; i >= 0; i--) { // turns each layer's end into its beginning
         int32_t layer = l->nodes[i].layer;
         l->order[--l->offsets[layer + 1]] = i;
     }
@@ -74,13 +74,13 @@ static bool is_left(const void *context, const void *x, const void *y) {
     return l->wanted[a] != l->wanted[b] ? l->wanted[a] < l->wanted[b] : a < b;
 }
 
-// Columns as near to those wanted as the order lets them be: those that would overlap stand side by
-// side around the mean of what they want (pool adjacent violators).
+// Places a layer's joints as close to their preferred columns as their order permits. Joints that
+// would overlap form a block around the mean of their preferences (pool adjacent violators).
 static void place_layer(const struct layout *l, int32_t first, int32_t n, double starts[],
                         int32_t sizes[]) {
     int32_t n_blocks = 0;
     for (int32_t i = 0; i < n; i++) {
-        double start = l->wanted[l->order[first + i]]; // of the block's first joint
+        double start = l->wanted[l->order[first + i]]; // column of the block's first joint
         int32_t size = 1;
         while (n_blocks > 0 && starts[n_blocks - 1] + sizes[n_blocks - 1] > start) {
             n_blocks--;

@@ -1,14 +1,15 @@
-// Where the joints of a graph go on a page: in layers, each below all that it reads, those of a layer
-// near what they are connected to.
+// Positions of a graph's joints on a page. Joints are in layers, each below all of its inputs;
+// within a layer, each is close to its neighbours in the graph.
 //
 //     struct msc_graph_layout layout;
 //     MSC_TRY(msc_graph_layout_make(&layout, graph));
 //     ... layout.nodes[joint].column, layout.nodes[joint].layer ...
 //     msc_graph_layout_finish(&layout);
 //
-// Layers are longest paths from the inputs; within a layer joints are ordered by the mean place of
-// their neighbours, sweep by sweep (Sugiyama, Tagawa and Toda, 1981, "Methods for visual understanding of
-// hierarchical system structures"), then moved towards it as far as there is room.
+// A joint's layer is the length of the longest path from an input. Within a layer, sweeps order
+// joints by the mean position of their neighbours (Sugiyama, Tagawa and Toda, 1981, "Methods for
+// visual understanding of hierarchical system structures"). Then each moves towards that mean as
+// far as there is room.
 #ifndef MSC_REPORT_GRAPH_LAYOUT_H
 #define MSC_REPORT_GRAPH_LAYOUT_H
 
@@ -17,8 +18,7 @@
 
 struct msc_graph_place {
     int32_t layer; // from 0
-    double
-        column; // of its middle, in widths of a joint; from 0. No two of a layer are nearer than 1
+    double column; // of its centre, in joint widths, from 0; at least 1 apart within a layer
 };
 
 struct msc_graph_layout {
@@ -28,7 +28,7 @@ struct msc_graph_layout {
     struct msc_arena arena;
 };
 
-// Of a finalized graph. MSC_E_NOMEM.
+// The graph must be finalized. MSC_E_NOMEM.
 enum msc_status msc_graph_layout_make(struct msc_graph_layout *out, const struct msc_graph *g);
 void msc_graph_layout_finish(struct msc_graph_layout *layout); // accepts a zeroed one
 

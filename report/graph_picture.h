@@ -1,4 +1,4 @@
-// A network as a picture of it needs it: joints with their places and what a plan does at each.
+// The data for a picture of a network: joints, their positions, and a plan's choices at each.
 #ifndef MSC_REPORT_GRAPH_PICTURE_H
 #define MSC_REPORT_GRAPH_PICTURE_H
 
@@ -6,9 +6,9 @@
 
 struct cJSON;
 
-// {"columns", "layers", "joints": [{"name", "op", "column", "layer", "shape", "tasks"}], "edges": [[from,
-// to], ...]}: `tasks` are places in `plan` (report/plan_layers.h) of what the joint reads as a weight,
-// makes as an activation, or is itself. *out is owned by the caller.
+// {"columns", "layers", "joints": [{"name", "op", "column", "layer", "shape", "tasks"}], "edges":
+// [[from, to], ...]}. `tasks` are indices into `plan` (report/plan_layers.h): tasks of the joint's
+// weights, of the activations it computes, and of the joint itself. *out is owned by the caller.
 enum msc_status msc_graph_picture(struct cJSON **out, const struct msc_graph *g,
                                   const struct cJSON *plan);
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// Characters of a name, and those that it begins with when it is cut.
+// Most characters of a name, and how many of its first ones remain if it is cut.
 #define NAME_CHARACTERS 120
 #define NAME_HEAD 80
 

@@ -1,4 +1,4 @@
-// Text on its way into a page. Whatever comes from models, records and configurations passes here.
+// Escapes text for a page. All text from models, records and configurations must pass through here.
 //
 //     msc_html_text(&out, task->name);        // between tags, or in an attribute's quotes
 //     msc_html_json(&out, document);          // inside <script type="application/json">
@@ -9,11 +9,11 @@
 
 struct cJSON;
 
-// As one line that is safe to show (base/shown.h), with references for what HTML takes for its own.
+// Appends text as one safe line (base/shown.h), with HTML's special characters as references.
 void msc_html_text(struct msc_str *out, const char *text);
-// The same of a name, which loses its middle where it is very long.
+// Appends a name likewise; the middle of a very long name is left out.
 void msc_html_name(struct msc_str *out, const char *name);
-// JSON without any character that could end the element around it, or be taken for a comment.
+// Appends JSON with escapes, so that it cannot close the element around it or open a comment.
 enum msc_status msc_html_json(struct msc_str *out, const struct cJSON *value);
 
 #endif

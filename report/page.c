@@ -6,7 +6,7 @@
 
 // ---- Head -------------------------------------------------------------------------------------
 
-// The rest of the policy, whose beginning the page begins with.
+// Completes the security policy that MSC_OUTPUT_PAGE_BEGINNING opens.
 static void write_policy(struct msc_str *out, bool is_live) {
     msc_str_printf(out, "'sha256-%s'", msc_asset_script.sha256);
     if (msc_asset_charts.n_bytes > 0) {
@@ -93,9 +93,9 @@ static enum msc_status write_body(struct msc_str *out, const cJSON *document,
     write_links(out, records, o->back);
     msc_str_append(out, "</div>\n<main id=\"main\">\n");
     if (msc_asset_charts.n_bytes == 0) {
-        msc_str_append(
-            out, "<p class=\"note\">This mscgym was built without Chart.js: there are tables, "
-                 "but no charts.</p>\n");
+        msc_str_append(out,
+                       "<p class=\"note\">This mscgym was built without Chart.js, so this page has "
+                       "tables but no charts.</p>\n");
     }
     if (cJSON_GetArraySize(records) > 1) {
         MSC_TRY(msc_page__compare(out, records, msc_page__get(document, "verdict")));
@@ -106,7 +106,7 @@ static enum msc_status write_body(struct msc_str *out, const cJSON *document,
     msc_str_append(out, "</main>\n<footer><p>Made by ");
     msc_html_text(out, msc_page__text(document, "program"));
     msc_str_append(
-        out, ". Everything on this page is in the record and the files beside it.</p></footer>\n"
+        out, ". All data of this page is in the record and the files next to it.</p></footer>\n"
              "<script type=\"application/json\" id=\"data\">");
     MSC_TRY(msc_html_json(out, document));
     msc_str_append(out, "</script>\n");
@@ -136,7 +136,7 @@ enum msc_status msc_page_write_list(struct msc_str *out, const struct cJSON *rec
     write_top(out, true);
     msc_str_append(
         out, "</div>\n<main id=\"main\">\n<article class=\"record\" id=\"list\"><header><h1>"
-             "Records</h1></header>\n<section class=\"part\">\n<h2>Running ones first</h2>\n");
+             "Records</h1></header>\n<section class=\"part\">\n<h2>Running searches first</h2>\n");
     msc_page__table(out, "Records", columns, "  nn ");
     cJSON_ArrayForEach(record, records) {
         msc_page__row(out, NULL);

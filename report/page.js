@@ -1,4 +1,4 @@
-// The page: its figures, its tables, what it is on paper.
+// Draws a page: its figures and tables, and how it prints.
 
 function drawFigure(figure, record) {
   const drawers = {
@@ -16,7 +16,7 @@ function drawFigure(figure, record) {
   drawers[figure.dataset.chart]();
 }
 
-// Figures that are drawn already stay, unless all are to be drawn anew.
+// Draws the figures that are not drawn yet, or all of them again if `isAnew`.
 function drawAll(isAnew) {
   if (isAnew) {
     charts.forEach((chart) => chart.destroy());
@@ -35,7 +35,7 @@ function drawAll(isAnew) {
   });
 }
 
-// A table that a chart stands for is closed; without one it stays open.
+// Closes tables that repeat a chart. Without charts they stay open.
 function closeTables(root) {
   if (typeof Chart === "undefined") {
     return;

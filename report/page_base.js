@@ -1,6 +1,6 @@
-// What the scripts of a page share. They draw the charts and the network of a report from the document in it,
-// and keep a served page up to date. Everything of the document becomes text or numbers, never markup. The
-// build puts them one behind the other (report/CMakeLists.txt).
+// Shared by the scripts of a page. They draw a report's charts and network from the document in the
+// page, and keep a served page up to date. Data of the document becomes text or numbers, never
+// markup. The build joins the scripts (report/CMakeLists.txt).
 "use strict";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -31,7 +31,7 @@ function color(name) {
   return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
 
-function faded(text, share) { // of "#rrggbb"
+function faded(text, share) { // the color "#rrggbb" with opacity `share`
   return text + Math.round(share * 255).toString(16).padStart(2, "0");
 }
 
@@ -57,7 +57,7 @@ function scale(title, more) {
   }, more);
 }
 
-// Logarithmic where values are above 0 and far apart.
+// The scale is logarithmic if all values are positive and span more than a factor of ten.
 function scaleOf(title, values) {
   const real = values.filter((v) => v !== null && isFinite(v));
   const least = Math.min(...real), greatest = Math.max(...real);
@@ -105,7 +105,7 @@ function objective(record) {
   return record.numbers.objectives[0];
 }
 
-function clock(seconds) { // a unit for an axis that goes so far
+function clock(seconds) { // the unit for a time axis of this length
   return seconds > 5400 ? ["hours", 3600] : seconds > 180 ? ["minutes", 60] : ["seconds", 1];
 }
 

@@ -1,13 +1,13 @@
-// Several records beside each other: their results, what their configurations differ in, their plans.
+// Several records side by side: their results, and the differences of configurations and plans.
 #include "report/page_internal.h"
 
 #include "base/alloc.h"
 #include "search/differences.h"
 
-// Differences that anybody reads.
+// Most differences to list.
 #define MOST_DIFFERENCES 60
 
-// A cell of words, which stay whole on a narrow page.
+// A cell of text, whose words are not broken on a narrow page.
 static void write_words(struct msc_str *out, const char *text) {
     msc_str_append(out, "<td class=\"words\">");
     msc_html_text(out, text);
@@ -87,7 +87,7 @@ static enum msc_status write_differences(struct msc_str *out, const cJSON *const
     }
     msc_page__end_table(out);
     if (!differences->child) {
-        msc_str_append(out, "<p class=\"note\">They do not differ.</p>\n");
+        msc_str_append(out, "<p class=\"note\">The configurations are the same.</p>\n");
     }
     cJSON_Delete(differences);
     return MSC_OK;
@@ -104,7 +104,7 @@ static enum msc_status fill_choices(cJSON *choices, const cJSON *plan) {
     return MSC_OK;
 }
 
-// The plans of records as {task: choice}, NULL where there is none, in a list of its own.
+// The plans of records as {task: choice}, or NULL if a record has none. `list` owns them.
 static enum msc_status list_plans(const cJSON *plans[], cJSON *list, const cJSON *records) {
     const cJSON *record = NULL;
     size_t i = 0;
@@ -137,13 +137,13 @@ static void write_winners(struct msc_str *out, const cJSON *records, const cJSON
     }
     msc_page__end_table(out);
     if (n == 0) {
-        msc_str_append(out, "<p class=\"note\">Nowhere.</p>\n");
+        msc_str_append(out, "<p class=\"note\">The plans are the same.</p>\n");
     } else if (n > MOST) {
-        msc_str_printf(out, "<p class=\"note\">And at %d more tasks.</p>\n", n - MOST);
+        msc_str_printf(out, "<p class=\"note\">The plans differ in %d more tasks.</p>\n", n - MOST);
     }
 }
 
-// `of` has room for something of each record.
+// `of` is scratch memory with an entry for each record.
 static enum msc_status write_plans(struct msc_str *out, const cJSON *of[], const cJSON *records) {
     cJSON *list = cJSON_CreateArray(), *beside = NULL;
     enum msc_status status = list_plans(of, list, records);

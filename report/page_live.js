@@ -1,8 +1,8 @@
-// A page that is served follows its records, and leaves the reader where they are.
+// Updates a served page when its records change, without disturbing the reader.
 
-// What the reader uses in a part of the page, in its order.
+// Elements of a page that the reader can use, in document order.
 const USABLE = "a, button, input, select, summary, pre, [tabindex]";
-// A list or a word that the reader is at is not taken away within so many milliseconds.
+// A field in use is not replaced for this many milliseconds after the last input.
 const PATIENCE = 10000;
 let usedAt = 0;
 
@@ -25,15 +25,15 @@ function focusAt([id, index]) {
 
 function searchAgain(inputs, words) {
   inputs.forEach((input, i) => {
-    if (words[i] && input.value !== words[i]) { // the network was drawn anew
+    if (words[i] && input.value !== words[i]) { // the network was drawn again
       input.value = words[i];
       input.dispatchEvent(new Event("input"));
     }
   });
 }
 
-// The sections of a newer page in place of these, opened and scrolled as they are; a network whose plan is
-// the same stays.
+// Replaces the page's sections by those of a newer page, keeps what is open and scrolled, and keeps
+// a network whose plan is unchanged.
 function replaceArticles(newer, isSamePlan) {
   document.querySelectorAll("main > article").forEach((article) => {
     const other = newer.getElementById(article.id);
@@ -61,7 +61,7 @@ function replaceArticles(newer, isSamePlan) {
   });
 }
 
-// Takes a newer page; what the reader has opened, scrolled, moved, chosen and searched stays.
+// Takes a newer page and keeps what the reader has opened, scrolled, moved, chosen or searched for.
 function take(newer) {
   const plans = () => data && JSON.stringify(data.records.map((r) => r.plan));
   const before = plans(), place = placeOfFocus();
@@ -79,7 +79,7 @@ function take(newer) {
   }
 }
 
-// What is said aloud is the state, when it changes; the time stands beside it.
+// Screen readers announce the state when it changes; the time is shown next to it.
 function tell(trouble) {
   const live = document.getElementById("live"), state = trouble || "live";
   live.parentElement.classList.toggle("lost", trouble !== "");
@@ -89,7 +89,7 @@ function tell(trouble) {
   document.getElementById("live-at").textContent = trouble ? "" : new Date().toLocaleTimeString();
 }
 
-// The page as it is now, or why there is none.
+// Fetches the current page, or says why that failed.
 async function ask() {
   try {
     const answer = await fetch(location.href.split("#")[0], { cache: "no-store" });

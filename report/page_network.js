@@ -1,4 +1,4 @@
-// The network with what the plan does there.
+// Draws the network and a plan's choices in it.
 
 const NODE = { width: 136, height: 40, x: 152, y: 72 };
 
@@ -35,14 +35,14 @@ function edgeOf(from, to) {
   const x1 = from.column * NODE.x + 8 + NODE.width / 2, y1 = from.layer * NODE.y + 8 + NODE.height;
   const x2 = to.column * NODE.x + 8 + NODE.width / 2, y2 = to.layer * NODE.y + 8;
   const isLong = to.layer - from.layer > 1 && Math.abs(from.column - to.column) < .6;
-  const side = isLong ? NODE.width * .62 : 0; // around what lies between
+  const side = isLong ? NODE.width * .62 : 0; // passes the joints in between
   const middle = (y2 - y1) / 2;
   return makeSvg("path", { class: "edge", d: isLong
     ? "M" + x1 + " " + y1 + "C" + (x1 + side) + " " + (y1 + 30) + " " + (x2 + side) + " " + (y2 - 30) + " " + x2 + " " + y2
     : "M" + x1 + " " + y1 + "C" + x1 + " " + (y1 + middle) + " " + x2 + " " + (y2 - middle) + " " + x2 + " " + y2 });
 }
 
-// What is seen of the drawing: `view` is its middle top, and how many pixels a unit has.
+// The visible part of the drawing: `view` has its top centre and the pixels per unit.
 function makeView(frame, drawing, graph) {
   const view = { x: 0, y: 0, zoom: 1 };
   const width = graph.columns * NODE.x, height = graph.layers * NODE.y;
@@ -100,7 +100,7 @@ function listen(frame, view) {
     frame.classList.remove("held");
   }));
   frame.addEventListener("wheel", (e) => {
-    if (e.ctrlKey || e.metaKey) { // the wheel alone scrolls the page
+    if (e.ctrlKey || e.metaKey) { // the wheel without Ctrl scrolls the page
       e.preventDefault();
       const box = frame.getBoundingClientRect();
       view.zoomBy(Math.exp(-e.deltaY / 300), e.clientX - box.left, e.clientY - box.top);

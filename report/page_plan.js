@@ -1,6 +1,6 @@
-// Charts of a plan: each task of it, and what choices do.
+// Charts of a plan: its tasks, and the effects of choices.
 
-// More tasks than bars have room for: means over stretches of them.
+// Longer plans are drawn as means over groups of consecutive tasks.
 const MOST_BARS = 160, STRETCHES = 80;
 
 function stretchesOf(rows, each) {

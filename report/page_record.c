@@ -1,4 +1,4 @@
-// One record on a page: what to deploy and why, then the figures behind it.
+// One record on a page: a summary box with the plan to deploy and the reasons, then the figures.
 #include "report/page_internal.h"
 
 #include "base/shown.h"
@@ -9,7 +9,8 @@
 
 // ---- The box ----------------------------------------------------------------------------------
 
-// A number of the delivered plan, large, with those of the uncompressed model and the first baseline.
+// A large number for the delivered plan, with the values of the uncompressed model and the first
+// baseline.
 static void write_tile(struct msc_str *out, const cJSON *record, const char *metric) {
     const cJSON *numbers = msc_page__get(record, "numbers");
     const cJSON *baseline = cJSON_GetArrayItem(msc_page__get(numbers, "baselines"), 0);
@@ -42,7 +43,7 @@ static void write_tile(struct msc_str *out, const cJSON *record, const char *met
     msc_str_append(out, "</dd></div>\n");
 }
 
-// Objectives, bounds and the accuracy, each once.
+// One tile for each objective, each bounded metric and the accuracy, without repeats.
 static void write_tiles(struct msc_str *out, const cJSON *record) {
     enum { MOST = 6 };
     static const char *const lists[] = {"objectives", "bounds"};
@@ -93,7 +94,7 @@ static const char *objective_of(const cJSON *record) {
     return msc_page__text(cJSON_GetArrayItem(objectives, 0), "metric");
 }
 
-// A table that a chart stands for: open, until the script has drawn that.
+// Begins a table that repeats a chart's data. It is open until the script has drawn the chart.
 static void begin_details(struct msc_str *out, const char *what) {
     msc_str_printf(out, "<details class=\"table\" open><summary>%s</summary>\n", what);
 }
@@ -106,7 +107,7 @@ static void write_progress(struct msc_str *out, const cJSON *record, int index) 
     int n = cJSON_GetArraySize(value), first = n > ROWS ? n - ROWS : 0;
     msc_page__begin(out, index, "progress", "Best so far");
     if (n == 0) {
-        msc_str_append(out, "<p>No trial has met the bounds yet.</p>\n");
+        msc_str_append(out, "<p>No trial meets the bounds yet.</p>\n");
         msc_page__end(out);
         return;
     }
@@ -147,13 +148,13 @@ static size_t add_column(const char *columns[], size_t n, const char *name) {
     return n;
 }
 
-// The metrics that points of the front differ in, and how their plans look.
+// The points of the front: metrics that differ between them, and a summary of each plan.
 static void write_front(struct msc_str *out, const cJSON *record) {
     const cJSON *trials = msc_page__get(record, "trials");
     const cJSON *front = msc_page__get(trials, "front"), *row = NULL, *item = NULL;
     const cJSON *numbers = msc_page__get(record, "numbers");
     const char *columns[FRONT_COLUMNS + 2] = {"trial"};
-    char kinds[] = " nnnnnnnn"; // as many as FRONT_COLUMNS
+    char kinds[] = " nnnnnnnn"; // FRONT_COLUMNS letters
     size_t n = 1;
     cJSON_ArrayForEach(item, msc_page__get(numbers, "objectives")) {
         n = add_column(columns, n, msc_page__text(item, "metric"));
@@ -191,8 +192,8 @@ static void write_tradeoff(struct msc_str *out, const cJSON *record, int index) 
     msc_page__chart(out, "tradeoff", "The objective of every trial over its cost, with the front");
     if (cJSON_IsTrue(msc_page__get(trials, "is_thinned"))) {
         msc_str_printf(out,
-                       "<p class=\"note\">Of %.0f trials those are drawn that can be told apart, "
-                       "among them the best, the extremes and the front.</p>\n",
+                       "<p class=\"note\">There are %.0f trials. Points too close to be told apart "
+                       "are drawn once; the best, the extremes and the front are all drawn.</p>\n",
                        msc_page__number(trials, "n"));
     }
     if (cJSON_GetArraySize(msc_page__get(trials, "front")) > 0) {
@@ -209,9 +210,8 @@ static void write_speed(struct msc_str *out, const cJSON *record, int index) {
         return;
     }
     msc_page__begin(out, index, "speed", "Speed and reuse");
-    msc_str_append(out,
-                   "<p class=\"note\">Reuse is the part of the work that was answered from other "
-                   "trials.</p>\n<div class=\"charts\">\n");
+    msc_str_append(out, "<p class=\"note\">Reuse is the share of the work taken from other "
+                        "trials.</p>\n<div class=\"charts\">\n");
     msc_page__chart(out, "speed", "Trials a second over the time of search");
     msc_page__chart(out, "reuse", "The part of the work that was reused over the time of search");
     msc_str_append(out, "</div>\n");
@@ -280,7 +280,7 @@ static void write_signed_bar(struct msc_str *out, double value, double greatest)
 
 static void write_alone(struct msc_str *out, const cJSON *alone, const char *metric) {
     bool has_values =
-        msc_page__get(alone->child, "value") != NULL; // a model knows differences alone
+        msc_page__get(alone->child, "value") != NULL; // a model gives only differences
     const char *const columns[] = {"task", "choice", "difference", has_values ? metric : NULL,
                                    NULL};
     double greatest = greatest_of(alone, "difference");
@@ -337,7 +337,7 @@ static void write_effects(struct msc_str *out, const cJSON *record, int index) {
     msc_page__begin(out, index, "effects", "Sensitivity");
     if (cJSON_GetArraySize(alone) == 0) {
         msc_str_append(out,
-                       "<p>No two trials differ in one task alone: <code>mscgym sensitivity</code> "
+                       "<p>No two trials differ in only one task. <code>mscgym sensitivity</code> "
                        "measures each choice.</p>\n");
         msc_page__end(out);
         return;
@@ -353,8 +353,8 @@ static void write_effects(struct msc_str *out, const cJSON *record, int index) {
             "alone.",
             msc_page__number(fitted, "trials"), 100.0 * msc_page__number(fitted, "explained"));
         bool is_hint = msc_page__number(fitted, "trials") < msc_page__number(effects, "n_choices");
-        msc_str_append(out, is_hint ? " There are fewer trials than choices, so it is a hint at "
-                                      "most.</p>\n"
+        msc_str_append(out, is_hint ? " There are fewer trials than choices, so this is only a "
+                                      "hint.</p>\n"
                                     : "</p>\n");
     } else {
         msc_str_printf(out,
@@ -400,7 +400,7 @@ static enum msc_status write_config(struct msc_str *out, const cJSON *record, in
         msc_shown_append_json(&safe, msc_str_text(&json));
         begin_details(out, "As resolved");
         msc_str_append(out, "<pre tabindex=\"0\">");
-        for (const char *line = msc_str_text(&safe); *line;) { // line breaks stay
+        for (const char *line = msc_str_text(&safe); *line;) { // keeps line breaks
             size_t length = strcspn(line, "\n");
             struct msc_str one = {0};
             msc_str_append_n(&one, line, length);
@@ -419,7 +419,7 @@ static enum msc_status write_config(struct msc_str *out, const cJSON *record, in
     return status;
 }
 
-// ---- The whole --------------------------------------------------------------------------------
+// ---- One record --------------------------------------------------------------------------------
 
 static void write_head(struct msc_str *out, const cJSON *record, int index) {
     const cJSON *numbers = msc_page__get(record, "numbers");

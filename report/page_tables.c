@@ -111,7 +111,7 @@ void msc_page__reasons(struct msc_str *out, const cJSON *verdict) {
 
 // ---- Plans ------------------------------------------------------------------------------------
 
-// A plan that has won, and what is not compressed.
+// CSS class of a plan's row: the winner, the uncompressed model or an infeasible plan.
 static const char *class_of_plan(const char *name) {
     bool is_best = strncmp(name, "winner: ", 8) == 0 || strncmp(name, "distilled: ", 11) == 0;
     return is_best                              ? "best"
@@ -120,7 +120,7 @@ static const char *class_of_plan(const char *name) {
                                                 : NULL;
 }
 
-// "validation.distill_loss" may break behind its dots and underscores.
+// Lets a long name such as "validation.distill_loss" break after its dots and underscores.
 static void write_metric(struct msc_str *out, const char *column) {
     const char *label = msc_report_label(column);
     size_t begin = 0, n = strlen(label);
@@ -138,7 +138,7 @@ static void write_metric(struct msc_str *out, const char *column) {
     msc_html_text(out, label + begin);
 }
 
-// A row for each metric, a column for each plan.
+// A row for each metric and a column for each plan.
 static void write_across(struct msc_str *out, const struct msc_report_table *t) {
     size_t width = t->n_columns + 1;
     msc_str_append(

@@ -1,6 +1,6 @@
-// Charts of trials: the best so far, loss against cost, speed; of one record and of several.
+// Charts of trials, for one record or several: the best so far, loss against cost, speed.
 
-// Labels that begin so are of plans that are not uniform: "the quickest".
+// Labels such as "the quickest" belong to plans that are not uniform.
 function isUniform(label) {
   return !label.startsWith("the ");
 }
@@ -9,7 +9,7 @@ function planName(label) {
   return (isUniform(label) ? "uniform " : "") + label;
 }
 
-// The best uniform plan that keeps the bounds.
+// The best uniform plan within the bounds.
 function uniform(record) {
   const goal = objective(record);
   const rows = record.numbers.baselines.filter((row) => row.state === "complete" && !row.left_out &&
@@ -23,7 +23,7 @@ function drawBest(figure, record, axis) {
   const unit = clock(record.trials.elapsed_s);
   const points = steps(record, axis, unit[1]);
   const end = points.length > 0 ? points[points.length - 1].x : 0;
-  if (!(end > 0)) { // nothing yet, or within no time that was noted
+  if (!(end > 0)) { // no trial, or no time was recorded
     figure.hidden = true;
     return;
   }
@@ -40,7 +40,7 @@ function drawBest(figure, record, axis) {
       : "trial " + item.raw.trial + ": " + shown(item.raw.y) });
 }
 
-// Records are told apart by color and dashes: no pair of them comes twice in 30.
+// Records have combinations of color and dashes; 30 of them are distinct.
 const COLORS = ["accent", "second", "third", "bits-4", "good", "bad"];
 const DASHES = [[], [8, 3], [2, 2], [8, 3, 2, 3], [4, 4]];
 
@@ -48,7 +48,8 @@ function recordLine(record, points, i) {
   return Object.assign(line(record.name, points, COLORS[i % COLORS.length]), { borderDash: DASHES[i % DASHES.length] });
 }
 
-// Of records those that an axis can hold: the first one's objective is theirs. The others are named.
+// Takes the records with the first one's objective, which fit on one axis. The others are named in
+// a note.
 function takeAlike(figure, records) {
   const first = records.length > 0 ? objective(records[0]) : null;
   const isAlike = (r) => objective(r).metric === first.metric && objective(r).maximise === first.maximise;
@@ -108,7 +109,7 @@ function tradeoffSets(record, cost) {
     const group = id === delivered && !record.delivered.distilled ? "delivered" : isOfUniform(point.baseline) ? "uniform" : points.state[i] === 0 ? "kept" : "out";
     groups[group].push(point);
   });
-  if (record.delivered && record.delivered.distilled) { // what it is with better weights
+  if (record.delivered && record.delivered.distilled) { // the plan with improved weights
     groups.delivered.push({ x: record.delivered.metrics[cost], y: record.delivered.metrics[name], trial: delivered });
   }
   const many = groups.kept.length > 800 ? 1.6 : 2.6;
@@ -140,7 +141,7 @@ function limitSet(record, cost, values) {
   return set;
 }
 
-// What the reader has chosen, by the id of the article: it stays when the chart is drawn anew.
+// The reader's choices by the article's id; they are kept when a chart is drawn again.
 const chosenCosts = new Map();
 
 function drawTradeoff(figure, record) {

@@ -45,7 +45,7 @@ void msc_patience_close(struct msc_patience *p, struct msc_patience_wait *wait) 
     set_wait(p, wait, -1);
 }
 
-// The server closes the socket itself once it finds that nothing can come any more.
+// Only shuts the socket down: the server then finds the connection dead and closes it.
 void msc_patience_end_late(struct msc_patience *p, double limit_s) {
     pthread_mutex_lock(&p->lock);
     double now_s = msc_clock_seconds();

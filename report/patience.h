@@ -1,8 +1,9 @@
-// How long connections may take: who sends a request byte by byte would hold one for ever, as each byte
-// counts as a sign of life.
+// Ends HTTP connections that take too long. The server's own timeout restarts with each byte, so a
+// client that sends a request byte by byte could hold a connection for ever.
 //
-// The server's thread notes a connection when it opens, when a request is there, when its answer is sent
-// and when it closes. Another thread ends those that take too long from one of these to the next.
+// The server's thread notes when a connection opens, when its request is complete, when its answer
+// is sent and when it closes. Another thread ends connections that take too long between two of
+// these events.
 #ifndef MSC_REPORT_PATIENCE_H
 #define MSC_REPORT_PATIENCE_H
 
@@ -10,24 +11,24 @@
 #include <stddef.h>
 
 struct msc_patience_wait {
-    int socket; // -1: nobody has the place
+    int socket; // -1: the slot is free
     double since_s;
 };
 
 struct msc_patience {
     pthread_mutex_t lock;
     size_t n;
-    struct msc_patience_wait *waits; // [n]; the memory is the caller's
+    struct msc_patience_wait *waits; // [n], owned by the caller
 };
 
 void msc_patience_init(struct msc_patience *p, struct msc_patience_wait waits[], size_t n);
 void msc_patience_finish(struct msc_patience *p);
-// NULL where all places are taken: that one is not watched.
+// NULL if all slots are taken: this connection is not watched.
 struct msc_patience_wait *msc_patience_open(struct msc_patience *p, int socket);
-// Accept NULL. Its request is there, or answered: the next part has all the time.
+// The request is complete, or its answer was sent: the time limit starts again. `wait` may be NULL.
 void msc_patience_renew(struct msc_patience *p, struct msc_patience_wait *wait);
 void msc_patience_close(struct msc_patience *p, struct msc_patience_wait *wait);
-// Ends connections of which nothing was noted for `limit_s`.
+// Ends connections without an event for `limit_s` seconds.
 void msc_patience_end_late(struct msc_patience *p, double limit_s);
 
 #endif

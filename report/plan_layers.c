@@ -98,7 +98,7 @@ int32_t msc_plan_find_tensor(int32_t *joint, const struct msc_graph *graph, cons
         *joint = found == MSC_NO_ID ? msc_graph_find_joint(graph, text) : MSC_NO_ID;
     }
     const char *use = found == MSC_NO_ID && *joint == MSC_NO_ID ? strstr(text, "-c-") : NULL;
-    if (use) { // one use of an activation
+    if (use) { // the task is about one use of an activation
         name.data[use - text] = '\0';
         found = msc_graph_find_tensor(graph, name.data);
     }

@@ -19,36 +19,37 @@
 #include <sys/stat.h>
 
 #define TOKEN_BYTES 16
-// Browsers that come back, and those who hold a connection for nothing: in silence, or with a request that
-// takes longer than TIMEOUT_S until it is there, or its answer until it is taken.
+// Most connections, and the time limit for a silent connection, for sending a request and for
+// receiving the answer.
 #define MOST_CONNECTIONS 256
 #define TIMEOUT_S 15
-#define HTTP_PORT 80 // which a Host leaves out
-// A page is made anew at most so often, and takes at most this part of the time.
+#define HTTP_PORT 80 // a Host header may leave out this port
+// A page is made at most once in LEAST_REST_S seconds, and pauses take REST_TIMES as long as the
+// work.
 #define LEAST_REST_S 1.0
 #define REST_TIMES 20.0
 #define MOST_BESIDE 8
 
-// A page as it was last made.
+// The last version of a page.
 struct page {
-    char *key; // what it shows: an address of the list, "", "all"
+    char *key; // its address: an address in the list, "" or "all"
     struct MHD_Response *response;
-    struct msc_workspace_stamp stamp; // of its files then
-    char failure[256]; // why it could not be made when that was last tried; "": it could
+    struct msc_workspace_stamp stamp; // of its files at that time
+    char failure[256];                // why the last attempt failed; "": it did not
     double tried_s, rest_s;
 };
 
 struct msc_server {
     const char *const *paths;
     size_t n;
-    bool is_of_one; // a record, which may go and come again; else there is a list
+    bool is_of_one; // one record was given; else pages have a list
     char token[2 * TOKEN_BYTES + 1];
     char url[96];
     unsigned port;
     struct MHD_Daemon *daemon;
     struct msc_patience patience;
     struct msc_patience_wait waits[MOST_CONNECTIONS];
-    // Of the daemon's thread alone:
+    // Used only by the daemon's thread:
     struct page *pages;
     size_t n_pages, pages_capacity;
     cJSON *list;
@@ -65,7 +66,7 @@ static struct MHD_Response *make_response(const char *text, size_t length, const
         {"Cross-Origin-Resource-Policy", "same-origin"},
         {"Cross-Origin-Opener-Policy", "same-origin"},
     };
-    union { // what is copied is not written to
+    union { // `copied` is not written to
         const char *read;
         void *copied;
     } bytes = {.read = text};
@@ -148,7 +149,7 @@ static enum msc_status make_page(struct page *page, const struct msc_server *s,
     return status;
 }
 
-// How the files of a page are now.
+// A stamp of all files that a page is made from. It changes when one of them does.
 static struct msc_workspace_stamp stamp_of_files(const char *const paths[], size_t n) {
     static const char *const beside[] = {"", ".result.json", ".rerank.json", ".distill.json"};
     struct msc_workspace_stamp sum = {0};
@@ -172,7 +173,7 @@ static bool is_as_made(const struct page *page, const struct msc_workspace_stamp
            now->time_ns == page->stamp.time_ns;
 }
 
-// Makes a page anew where its files have changed; the list always.
+// Makes a page if its files have changed. The list is made each time.
 static void refresh_page(struct page *page, struct msc_server *s, const char *const paths[],
                          size_t n) {
     const struct msc_workspace_stamp now = stamp_of_files(paths, n);
@@ -224,9 +225,9 @@ static enum MHD_Result answer_address(struct msc_server *s, struct MHD_Connectio
                 : answer_text(connection, MHD_HTTP_NOT_FOUND, "not found\n");
 }
 
-// ---- Who may ask ------------------------------------------------------------------------------
+// ---- Access control --------------------------------------------------------------------------
 
-// Takes as long wherever they differ.
+// Compares in constant time.
 static bool is_token(const struct msc_server *s, const char *url) {
     unsigned difference = 0;
     size_t n = sizeof s->token - 1;
@@ -239,7 +240,7 @@ static bool is_token(const struct msc_server *s, const char *url) {
     return difference == 0;
 }
 
-// "127.0.0.1:PORT" or "localhost:PORT"; without a port that of HTTP is meant.
+// True for "127.0.0.1:PORT" and "localhost:PORT". A missing port means HTTP's.
 static bool is_own_host(const struct msc_server *s, const char *value) {
     static const char *const names[] = {"127.0.0.1", "localhost"};
     char port[16];
@@ -271,14 +272,14 @@ static enum MHD_Result count_host(void *payload, enum MHD_ValueKind kind, const 
     return MHD_YES;
 }
 
-// A request names one host, and that is the server's.
+// True if the request has exactly one Host header and it names this server.
 static bool is_to_host(const struct msc_server *s, struct MHD_Connection *connection) {
     struct hosts hosts = {.server = s};
     MHD_get_connection_values(connection, MHD_HEADER_KIND, count_host, &hosts);
     return hosts.n == 1 && hosts.n_good == 1;
 }
 
-// Addresses have no escapes: "%2e" and "%00" stay what they are, and lead nowhere.
+// Keeps percent escapes as they are: valid addresses have none, so "%2e" and "%00" match nothing.
 static size_t keep_escapes(void *payload, struct MHD_Connection *connection, char *text) {
     (void)payload;
     (void)connection;
@@ -314,11 +315,11 @@ static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, 
     (void)upload_size;
     (void)of_request;
     enum MHD_Result result = answer_request(s, connection, url, method);
-    msc_patience_renew(&s->patience, wait_of(connection)); // making a page is not its delay
+    msc_patience_renew(&s->patience, wait_of(connection)); // making the page does not count
     return result;
 }
 
-// ---- Who takes too long -----------------------------------------------------------------------
+// ---- Slow connections ------------------------------------------------------------------------
 
 static void note_connection(void *payload, struct MHD_Connection *connection, void **context,
                             enum MHD_ConnectionNotificationCode code) {
@@ -371,14 +372,14 @@ static enum msc_status listen_at(struct msc_server *s, uint16_t port) {
         return MSC_FAIL(MSC_E_IO, "cannot listen at 127.0.0.1:%u: %s", (unsigned)port,
                         strerror(errno));
     }
-    // Requests that come before the port is known are refused.
+    // Requests that arrive before the port is known are refused.
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
     s->port = info && info->port != 0 ? info->port : port;
     snprintf(s->url, sizeof s->url, "http://127.0.0.1:%u/%s/", s->port, s->token);
     return MSC_OK;
 }
 
-// What is not there yet may become a folder.
+// A missing path may become a folder later, so it does not count as one record.
 static bool is_one_record(const struct msc_server_options *o) {
     struct stat info;
     return o->n == 1 && stat(o->paths[0], &info) == 0 && !S_ISDIR(info.st_mode);

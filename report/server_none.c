@@ -1,4 +1,4 @@
-// The server of a build without libmicrohttpd.
+// The server's functions in a build without libmicrohttpd: they report that it is unsupported.
 #include "report/server.h"
 
 enum msc_status msc_server_start(struct msc_server **out,

@@ -15,7 +15,7 @@
 struct figures {
     const struct msc_record *record;
     const struct msc_space *space;
-    int objective, cost; // metrics; cost < 0: none
+    int objective, cost; // indices of metrics; cost < 0: none
     int64_t *front;      // [n_front], by cost
     size_t n_front;
     struct msc_arena arena;
@@ -50,12 +50,12 @@ static enum msc_status add_list(cJSON **out, cJSON *object, const char *key) {
     return msc_json_add(object, key, *out);
 }
 
-// NaN is null.
+// Appends a number; NaN and infinities become null.
 static enum msc_status push_number(cJSON *list, double value) {
     return msc_json_push(list, isfinite(value) ? cJSON_CreateNumber(value) : cJSON_CreateNull());
 }
 
-// To four digits more than anybody sees.
+// Rounds to more digits than a chart can show.
 static double rounded(double value) {
     if (!isfinite(value) || value == 0.0) {
         return value;
@@ -93,9 +93,9 @@ static enum msc_status add_best(cJSON *figures, const struct figures *f) {
     return status;
 }
 
-// ---- Loss beside cost -------------------------------------------------------------------------
+// ---- Loss against cost -----------------------------------------------------------------------
 
-// What a range of values is divided by: their logarithms where all are above 0 and far apart.
+// A range of values. The scale is logarithmic if all values are positive and span a wide range.
 struct scale {
     double low, high;
     bool is_log;
@@ -122,7 +122,7 @@ static bool is_point(const struct figures *f, const struct msc_record_line *line
            isfinite(metric_of(line, f->cost));
 }
 
-// Marks the first trial of each cell, and those at the ends of both ranges.
+// Marks the first trial in each cell and the trials at the ends of both ranges.
 static enum msc_status mark_cells(bool is_kept[], struct figures *f) {
     enum { N = MSC_FIGURE_COLUMNS * MSC_FIGURE_ROWS };
     struct scale x = {NAN, NAN, false}, y = {NAN, NAN, false};
@@ -161,13 +161,13 @@ static enum msc_status mark_cells(bool is_kept[], struct figures *f) {
 
 // ---- Front ------------------------------------------------------------------------------------
 
-// A trial by objective and cost, both the smaller the better.
+// A trial with objective and cost, signed so that smaller is better.
 struct candidate {
     double cost, loss;
     int64_t id;
 };
 
-// The front so far, by cost, and behind it trials that may belong to it.
+// The front so far, sorted by cost, followed by trials that may belong to it.
 struct candidates {
     struct candidate *items;
     size_t n, n_front, capacity;
@@ -189,7 +189,8 @@ static bool is_cheaper(const void *context, const void *x, const void *y) {
                                 : a->id < b->id;
 }
 
-// Does one of the front, which are all earlier, cost no more and lose no more?
+// Is the trial dominated by, or equal to, a point of the front? Points of the front are earlier
+// trials.
 static bool is_covered(const struct candidates *c, const struct candidate *trial) {
     size_t low = 0, high = c->n_front;
     while (low < high) {
@@ -203,7 +204,7 @@ static bool is_covered(const struct candidates *c, const struct candidate *trial
     return low > 0 && c->items[low - 1].loss <= trial->loss;
 }
 
-// Leaves the front alone.
+// Removes all candidates that are not on the front.
 static void settle_front(struct candidates *c) {
     struct candidate spare;
     const struct msc_heap heap = {.elements = c->items,
@@ -222,8 +223,8 @@ static void settle_front(struct candidates *c) {
     c->n = c->n_front;
 }
 
-// Trials within the bounds of which none costs less and loses no more. Memory is for a few fronts, however
-// long the record.
+// Finds the feasible trials that no other trial beats in both cost and loss. Memory is bounded by a
+// few times the size of the front, however long the record.
 static enum msc_status find_front(struct candidates *c, const struct figures *f) {
     enum { MOST_BEHIND = 1024 };
     for (size_t i = 0; i < msc_record_n_trials(f->record); i++) {
@@ -274,7 +275,7 @@ static enum msc_status take_front(struct figures *f) {
     return status;
 }
 
-// Every n-th, and both ends.
+// Lists every n-th point and both ends.
 static enum msc_status add_front(cJSON *figures, struct figures *f) {
     size_t each = 1 + f->n_front / MSC_FIGURE_FRONT;
     cJSON *front;
@@ -375,7 +376,7 @@ static enum msc_status add_points(cJSON *figures, struct figures *f) {
 
 // ---- Speed and reuse --------------------------------------------------------------------------
 
-// Trials since the last end of a stretch.
+// The trials since the end of the previous interval.
 struct stretch {
     double begin_s, reuse;
     size_t n, n_evaluated;
@@ -389,7 +390,7 @@ static enum msc_status end_stretch(struct stretch *s, double end_s, cJSON *const
     return MSC_OK;
 }
 
-// Lines of one commit have one time: a stretch ends where a commit does.
+// Trials of one commit share a time, so an interval ends only between commits.
 static enum msc_status fill_speed(const struct figures *f, cJSON *const lists[3]) {
     size_t n = msc_record_n_trials(f->record);
     double least_s = n > 0 ? msc_record_trial(f->record, n - 1).elapsed_s / STRETCHES : 0.0;

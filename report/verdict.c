@@ -17,9 +17,8 @@ static enum msc_status add_end(struct msc_verdict__state *v) {
             return msc_verdict__end_reason(v);
         }
     }
-    msc_str_append(&v->text,
-                   "The search has not come to its end: what is best may still change, and "
-                   "nothing was measured once more.");
+    msc_str_append(&v->text, "The search has not ended: the best plan may still change, and it was "
+                             "not measured again.");
     return msc_verdict__end_reason(v);
 }
 
@@ -42,7 +41,7 @@ static enum msc_status add_infeasible(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
-// Nothing speaks for it beside the uniform plan of 8 bits.
+// True if the plan has no advantage over the uniform plan of 8 bits.
 static bool is_idle(const struct msc_verdict__state *v) {
     return msc_report__is_not_better(v->report) && !msc_verdict__get(v->eight, "left_out");
 }
@@ -61,7 +60,7 @@ static const char *kind_of(const struct msc_verdict__state *v) {
                                                                                 : "deploy";
 }
 
-// Where it stands among all that was found: behind its name.
+// Ends the headline with the plan's rank among all that was found.
 static void write_standing(struct msc_verdict__state *v, const char *kind) {
     if (msc_verdict__get(v->report, "reranked")) {
         msc_str_char(&v->text, '.');
@@ -89,7 +88,7 @@ static void write_headline(struct msc_verdict__state *v, const char *kind) {
     } else if (strcmp(kind, "far") == 0) {
         msc_str_append(&v->text, "The best that was found, ");
         msc_verdict__write_plan(&v->text, v->plan);
-        msc_str_append(&v->text, ", is far from the model: do not deploy it untried.");
+        msc_str_append(&v->text, ", is far from the model: do not deploy it without testing it.");
     } else if (strcmp(kind, "caution") == 0) {
         msc_str_printf(&v->text, "Trial %.0f%s is not better than ",
                        msc_verdict__number(v->plan, "id"),
@@ -104,7 +103,7 @@ static void write_headline(struct msc_verdict__state *v, const char *kind) {
     }
 }
 
-// What exports the plan that the headline says to deploy.
+// Writes the command that exports the plan of the headline.
 static void write_command(struct msc_verdict__state *v, const char *kind) {
     msc_str_append(&v->text, "mscgym export ");
     msc_shown_append_path(&v->text, msc_verdict__get(v->report, "record")->valuestring);
@@ -145,7 +144,7 @@ static bool is_relative(const cJSON *record) {
     return strcmp(msc_report__text(params, "loss"), "mse") == 0;
 }
 
-// As the search, or the measuring after it, has the plan whose weights were improved.
+// The row of a plan with improved weights as the search, or the reranking, measured it.
 static const cJSON *find_plan_of_search(const struct msc_verdict__state *v) {
     const cJSON *first = msc_verdict__get(msc_verdict__get(v->report, "reranked"), "plans");
     return !msc_verdict__get(v->plan, "distilled") ? v->plan

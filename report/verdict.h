@@ -1,17 +1,21 @@
-// What a report means, in words: what to deploy, and why.
+// A summary of a report in words: which plan to deploy, and why.
 //
 //     cJSON *verdict;
 //     MSC_TRY(msc_verdict_make(&verdict, record));
 //
-// An object with
+// The result is an object with
 //
-//     kind      "deploy": a trial; "uniform": a uniform plan, which is as good as all that was found, or comes
-//               first in the runtime; "caution": the plan meets the bounds, but is not worth more than
-//               uniform 8 in its runtime; "far": it does, but its outputs have little to do with the
-//               model's; "blind": it does, but samples or outputs are all the same; "infeasible": nothing meets the bounds; "none": no trial has a result
+//     kind      "deploy": deploy a trial
+//               "uniform": deploy a uniform plan: it is as good as the best trial, or is first in the
+//               runtime
+//               "caution": the plan meets the bounds, but in its runtime is no better than uniform 8
+//               "far": the plan meets the bounds, but its outputs hardly resemble the model's
+//               "blind": the plan meets the bounds, but all samples or all outputs are the same
+//               "infeasible": no trial meets the bounds
+//               "none": no trial has a result
 //     headline  one sentence
 //     reasons   a list of sentences, the most important first
-//     command   what exports the plan, for a shell; absent where there is none, or no model to export
+//     command   a shell command that exports the plan; absent without a plan or a model
 #ifndef MSC_REPORT_VERDICT_H
 #define MSC_REPORT_VERDICT_H
 
@@ -19,8 +23,8 @@
 
 struct cJSON;
 
-// `record` as of a document (report/document.h): numbers, delivered, trials, env, config. *out is owned by the
-// caller.
+// `record` is a record of a document (report/document.h): numbers, delivered, trials, env, config.
+// *out is owned by the caller.
 enum msc_status msc_verdict_make(struct cJSON **out, const struct cJSON *record);
 
 #endif

@@ -9,15 +9,15 @@
 #include <math.h>
 #include <string.h>
 
-// Records and keys that are told one by one.
+// Most records and keys that are listed by name.
 #define MOST_TOLD 6
-// Keys that are looked at for what makes values another thing.
+// Most keys of the configurations that are compared.
 #define MOST_KEYS 60
 
 struct comparison {
     const cJSON *records;
-    const cJSON *best;  // record; NULL: no plan of any may be deployed
-    const char *metric; // the first objective of all
+    const cJSON *best;  // record; NULL: no record has a plan to deploy
+    const char *metric; // first objective of all records
     bool is_maximised;
     cJSON *verdict, *reasons;
     struct msc_str text; // the sentence being written
@@ -41,7 +41,7 @@ static const cJSON *objective_of(const cJSON *record) {
     return cJSON_GetArrayItem(get(get(record, "numbers"), "objectives"), 0);
 }
 
-// Of the plan that is delivered; NaN where none meets the bounds.
+// The objective of the delivered plan; NaN if none meets the bounds.
 static double value_of(const struct comparison *c, const cJSON *record) {
     const cJSON *plan = get(record, "delivered");
     bool may = strcmp(text_of(plan, "state"), msc_trial_state_name(MSC_TRIAL_COMPLETE)) == 0;
@@ -55,7 +55,7 @@ static enum msc_status end_reason(struct comparison *c) {
     return MSC_OK;
 }
 
-// Its name; its path, where another has the same name.
+// Writes the record's name, or its path if another record has the same name.
 static void write_name(struct comparison *c, const cJSON *record) {
     const cJSON *other = NULL;
     size_t n = 0;
@@ -85,7 +85,7 @@ static bool is_better(const struct comparison *c, double value, double than) {
     return !isnan(value) && (isnan(than) || (c->is_maximised ? value > than : value < than));
 }
 
-// Of equals the first.
+// The first record wins a tie.
 static void find_best(struct comparison *c) {
     const cJSON *record = NULL;
     double best = NAN;
@@ -104,7 +104,7 @@ static bool have_one_plan(const cJSON *a, const cJSON *b) {
     return get(a, "plan") && cJSON_Compare(get(a, "plan"), get(b, "plan"), true);
 }
 
-// "random: 2.01 times as much, 0.0001151."
+// Writes a comparison such as "random: 2.01 times as much, 0.0001151."
 static enum msc_status add_other(struct comparison *c, const cJSON *record) {
     double ours = value_of(c, c->best), theirs = value_of(c, record);
     double times = theirs / ours;
@@ -147,11 +147,12 @@ static enum msc_status add_others(struct comparison *c) {
     if (n <= MOST_TOLD) {
         return MSC_OK;
     }
-    msc_str_printf(&c->text, "And %d more, in the table.", n - MOST_TOLD);
+    msc_str_printf(&c->text, "The table has %d more.", n - MOST_TOLD);
     return end_reason(c);
 }
 
-// May records that differ in this be told by one number? `key` is "quantize.gym[0].agent.type".
+// Does the key only affect how the search runs, so that its results remain comparable? `key` is
+// like "quantize.gym[0].agent.type".
 static bool is_of_the_search(const char *key) {
     static const char *const parts[] = {"agent", "budget",        "parallel",  "race",   "record",
                                         "seed",  "strategy_file", "workspace", "verbose"};
@@ -169,7 +170,7 @@ static bool is_of_the_search(const char *key) {
     return false;
 }
 
-// What their configurations differ in beside the way of searching.
+// Warns of configuration keys that differ and make the results less comparable.
 static enum msc_status add_caution(struct comparison *c, const cJSON *differences) {
     const cJSON *row = NULL;
     int n = 0;
@@ -208,7 +209,8 @@ static enum msc_status add_differences(struct comparison *c) {
     return status;
 }
 
-// What its own box says beside its standing there, which is first, and whether the search has ended, last.
+// Copies the record's own reasons, except the first (its rank) and the last (whether the search has
+// ended).
 static enum msc_status add_own_reasons(struct comparison *c) {
     const cJSON *own = get(get(c->best, "verdict"), "reasons");
     int n = cJSON_GetArraySize(own);
@@ -237,7 +239,7 @@ static enum msc_status add_ends(struct comparison *c) {
     return end_reason(c);
 }
 
-// ---- The whole --------------------------------------------------------------------------------
+// ---- The verdict -------------------------------------------------------------------------------
 
 static enum msc_status add_kind(struct comparison *c, const char *kind) {
     MSC_TRY(msc_str_status(&c->text));

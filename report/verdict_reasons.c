@@ -1,4 +1,4 @@
-// Why a plan that meets the bounds is to be deployed, or not.
+// Reasons for or against a plan that meets the bounds.
 #include "report/verdict_internal.h"
 
 #include "base/shown.h"
@@ -10,13 +10,15 @@
 #include <math.h>
 #include <string.h>
 
-// A noise that makes the order of near plans a matter of luck.
+// Relative noise above which the order of similar plans is a matter of luck.
 #define NOISE_TO_MENTION 0.02
-// A loss on validation samples that is so many times the search's own: it does not carry over.
+// If the loss on validation samples is this many times the search's loss, the plan does not
+// generalise.
 #define VALIDATION_TO_MENTION 1.5
-// Latencies nearer than that are one.
+// Latencies with a smaller relative difference count as equal.
 #define SAME_LATENCY 0.02
-// A mean square of errors over that of the outputs: a third of their size.
+// Relative mean squared error above which outputs are far off: errors of a third of the outputs'
+// size.
 #define FAR_LOSS 0.1
 
 // "Of the best trials, measured once more as exported models, it is the first by latency_us."
@@ -39,7 +41,7 @@ static enum msc_status add_standing(struct msc_verdict__state *v) {
     double n = msc_verdict__number(msc_verdict__get(v->report, "counts"), "complete");
     bool has_bounds = cJSON_GetArraySize(msc_verdict__get(v->report, "bounds")) > 0;
     bool is_same = v->plan_of_search == v->plan;
-    msc_str_printf(&v->text, is_same ? "It has the %s " : "The search found it as that of the %s ",
+    msc_str_printf(&v->text, is_same ? "It has the %s " : "In the search it had the %s ",
                    v->is_maximised ? "greatest" : "least");
     msc_shown_append(&v->text, v->objective);
     msc_str_append(&v->text, ", ");
@@ -61,7 +63,7 @@ static enum msc_status add_standing(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
-// Of several objectives: "The front has 5 plans, which trade distill_loss for size_ratio."
+// For several objectives: "The front has 5 plans, which trade distill_loss for size_ratio."
 static enum msc_status add_front(struct msc_verdict__state *v) {
     const cJSON *objectives = msc_verdict__get(v->report, "objectives");
     if (v->n_objectives < 2 || !(v->n_front > 1.0)) {
@@ -82,7 +84,7 @@ bool msc_verdict__is_far(const struct msc_verdict__state *v) {
     return v->is_relative && msc_verdict__metric(v->plan, "distill_loss") >= FAR_LOSS;
 }
 
-// What a loss is, for those who have not seen one.
+// Explains the size of a loss to a reader who does not know the scale.
 static enum msc_status add_size_of_loss(struct msc_verdict__state *v) {
     double loss = msc_verdict__metric(v->plan, "distill_loss");
     if (!v->is_relative || isnan(loss) || msc_report__is_blind(v->report)) {
@@ -92,8 +94,8 @@ static enum msc_status add_size_of_loss(struct msc_verdict__state *v) {
                    100.0 * sqrt(loss));
     if (msc_verdict__is_far(v)) {
         msc_str_append(&v->text,
-                       ": try it on what the model is for before it goes anywhere, or allow "
-                       "more bits");
+                       ": test it on the model's task before you deploy it, or allow more "
+                       "bits");
     }
     msc_str_char(&v->text, '.');
     return msc_verdict__end_reason(v);
@@ -162,7 +164,7 @@ static enum msc_status add_uniform_plans(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
-// What is left of the uncompressed model: a metric, and how it is called here.
+// Metrics relative to the uncompressed model, with the words for each.
 static const struct {
     const char *metric, *words;
 } ratios[] = {
@@ -197,7 +199,7 @@ static enum msc_status add_savings(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
-// Could samples that nothing was chosen by have been given, and were not?
+// True if validation samples, which the search does not use, are possible but were not given.
 static bool lacks_validation(const struct msc_verdict__state *v) {
     const cJSON *dataset = msc_verdict__get(v->config, "dataset");
     return msc_verdict__get(v->report, "end") && dataset &&
@@ -228,8 +230,8 @@ static enum msc_status add_validation(struct msc_verdict__state *v) {
     }
     if (loss > VALIDATION_TO_MENTION * own) {
         msc_str_printf(&v->text,
-                       ": %.3g times that of the search, so more samples to calibrate with "
-                       "may help",
+                       ": %.3g times that of the search, so more calibration samples may "
+                       "help",
                        loss / own);
     }
     msc_str_char(&v->text, '.');
@@ -265,7 +267,7 @@ static enum msc_status add_runtime_numbers(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
-// Each line of a text as a reason.
+// Adds each line of a text as a reason.
 static enum msc_status add_lines(struct msc_verdict__state *v, const char *line) {
     for (const char *end = strchr(line, '\n'); end; line = end + 1, end = strchr(line, '\n')) {
         bool is_lower = *line >= 'a' && *line <= 'z';
@@ -277,7 +279,7 @@ static enum msc_status add_lines(struct msc_verdict__state *v, const char *line)
     return MSC_OK;
 }
 
-// The lines of the text report on the runtime, but for the first, which names it.
+// Adds the text report's lines about the runtime, except the first, which only names it.
 static enum msc_status add_runtime_words(struct msc_verdict__state *v) {
     struct msc_str lines = {0};
     enum msc_status status = MSC_OK;
@@ -308,8 +310,8 @@ static enum msc_status add_noise(struct msc_verdict__state *v) {
         return MSC_OK;
     }
     msc_str_printf(&v->text,
-                   "Rounding alone may move its distill_loss by %.2g %%: plans nearer than that "
-                   "are equals.",
+                   "Rounding can change its distill_loss by %.2g %%: plans that differ by less "
+                   "are equal.",
                    100.0 * noise);
     return msc_verdict__end_reason(v);
 }

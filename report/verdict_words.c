@@ -1,4 +1,4 @@
-// Plans, numbers and bounds as a verdict says them.
+// Writes plans, numbers and bounds for a verdict.
 #include "report/verdict_internal.h"
 
 #include "base/shown.h"
@@ -80,7 +80,7 @@ static bool breaks(double value, const cJSON *bound) {
     return value > msc_verdict__number(bound, "max") || value < msc_verdict__number(bound, "min");
 }
 
-// The row's value of what is bounded.
+// The row's value of the bounded metric.
 static double bounded_of(const cJSON *row, const cJSON *bound) {
     return msc_verdict__metric(row, msc_verdict__get(bound, "metric")->valuestring);
 }
@@ -95,7 +95,7 @@ bool msc_verdict__is_broken(const cJSON *report, const cJSON *row) {
     return false;
 }
 
-// With as many digits as it takes to see that it breaks the bound.
+// Writes enough digits to show that the value breaks the bound.
 static void write_breaking(struct msc_str *out, double value, const cJSON *bound) {
     struct msc_str text = {0};
     double read = NAN;

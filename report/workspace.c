@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// Folders in folders that are looked at.
+// Depth of subfolders that are searched.
 #define DEEPEST 2
 #define MOST_RECORDS 2000
 
@@ -110,7 +110,7 @@ static enum msc_status fill_row(cJSON *row, struct listing *l, const char *path,
     return msc_json_add_text(row, "stamp", stamp);
 }
 
-// Running ones first, then by path.
+// Running records first, then by path.
 static bool comes_before(const cJSON *a, const cJSON *b) {
     bool runs_a = strcmp(row_text(a, "state"), "running") == 0;
     bool runs_b = strcmp(row_text(b, "state"), "running") == 0;
@@ -160,7 +160,7 @@ static bool is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// "a.jsonl", "a.jsonl.1", "a.jsonl.saved.1"; not "a.jsonl.params".
+// True for "a.jsonl", "a.jsonl.1", "a.jsonl.saved.1", but not for "a.jsonl.params".
 static bool may_be_record(const char *name) {
     const char *end = strstr(name, ".jsonl");
     if (!end || name[0] == '.') {

@@ -1,9 +1,9 @@
-// The records that files and folders hold, in a line each, those that a search is writing first.
+// Lists the records in files and folders, one line each; records of running searches come first.
 //
 //     MSC_TRY(msc_workspace_list(&list, cache, paths, n));
 //
-// Rows: `name`, `path`, `address` (16 hexadecimal digits that name it in an address), `state` ("running",
-// "at rest"), `trials`, `best`: texts all.
+// Rows have `name`, `path`, `address` (16 hexadecimal digits, used in URLs), `state` ("running",
+// "at rest"), `trials` and `best`, all strings.
 #ifndef MSC_REPORT_WORKSPACE_H
 #define MSC_REPORT_WORKSPACE_H
 
@@ -15,15 +15,16 @@
 
 struct cJSON;
 
-// Records of a folder and of the folders in it, and files as they are. What is no record is passed over;
-// so is a row's text where the record cannot be read, which stands in `state` then. `known` (may be NULL),
-// what this gave before, spares reading records that have not changed. *out is owned by the caller.
+// Lists the records in each folder and its subfolders, and each given file. Files that are not
+// records are skipped. If a record cannot be read, `state` holds the error and the other texts are
+// empty. `known` is the previous result or NULL: unchanged records are not read again. *out is
+// owned by the caller.
 enum msc_status msc_workspace_list(struct cJSON **out, const struct cJSON *known,
                                    const char *const paths[], size_t n);
-// The path of the record with that address; NULL: there is none. Borrowed from the list.
+// The path of the record with that address, borrowed from the list; NULL: not found.
 const char *msc_workspace_find(const struct cJSON *list, const char *address);
 
-// What tells whether a file has changed.
+// Identifies the state of a file: it differs after a change.
 struct msc_workspace_stamp {
     uint64_t n_bytes, time_ns;
 };

@@ -5,16 +5,16 @@
 #include <math.h>
 #include <string.h>
 
-// The reference is one of the baselines or of so many trials after them.
+// The reference is a baseline or one of this many trials after them.
 #define CANDIDATES 256
-// Of more trials than that some stand for all when neighbours are counted.
+// Longer records are sampled: about this many trials are compared to count neighbours.
 #define COUNTED 20000
 
 static enum msc_status no_analysis_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for an analysis");
 }
 
-// The objective's metric, as far as the trial has it; else NaN.
+// The first objective's metric, or NaN if the trial does not have it.
 static double value_of(const struct msc_analysis *a, const struct msc_record_line *line) {
     const struct msc_outcome *outcome = &line->trial.outcome;
     enum msc_trial_state state = outcome->state;
@@ -23,7 +23,7 @@ static double value_of(const struct msc_analysis *a, const struct msc_record_lin
     return is_result && line->repeat_of < 0 && isfinite(value) ? value : NAN;
 }
 
-// In how many tasks two trials differ, at most `most` + 1; those tasks are in `tasks` [most].
+// Counts the tasks in which two trials differ, up to `most` + 1, and lists them in `tasks` [most].
 static size_t count_changes(const struct msc_record *record, const struct msc_record_line *a,
                             const struct msc_record_line *b, size_t tasks[], size_t most) {
     const uint32_t *left = a->trial.proposal.choices, *right = b->trial.proposal.choices;
@@ -39,7 +39,7 @@ static size_t count_changes(const struct msc_record *record, const struct msc_re
     return n;
 }
 
-// In how many trials, out of those that are counted, one task alone differs from a candidate.
+// Counts the trials that differ from a candidate in one task.
 static size_t count_neighbours(const struct msc_analysis *a, const struct msc_record_line *of) {
     size_t n = 0, task, each = 1 + msc_record_n_trials(a->record) / COUNTED;
     for (size_t i = 0; i < msc_record_n_trials(a->record); i += each) {
@@ -114,7 +114,8 @@ static enum msc_status list_alone(struct msc_analysis *a) {
     return MSC_OK;
 }
 
-// The place of a choice among those alone; `offsets` [n_tasks] into `places`, SIZE_MAX: it is not known.
+// Index of each choice's effect in `alone`, at offsets[task] + choice in `places`. SIZE_MAX:
+// unknown.
 struct alone_places {
     size_t *offsets, *places;
 };

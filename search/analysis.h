@@ -1,13 +1,15 @@
-// What choices do to the objective alone and in pairs, by the trials of a record: whoever searched.
+// Measures the effect of single choices and of pairs on the objective, from the trials of any
+// record.
 //
-// The reference is a trial that many others differ from in one task alone: of the baselines and the trials
-// after them the first that has half as many such neighbours as the one with most. A choice is known alone when
-// a trial differs from the reference in that choice only; a pair of them, when both are, and a trial
-// differs in just these two. Its interaction is
+// The reference is a trial with many neighbours: trials that differ from it in one task. It is the
+// first of the baselines and the trials after them with at least half as many neighbours as the
+// best of these. The effect of a choice is known if a trial differs from the reference in that
+// choice only. The interaction of a pair is known if both effects are, and a trial differs in just
+// these two choices:
 //
-//     (loss of both - loss of the reference) - sum over the two of (loss alone - loss of the reference)
+//     (loss of both - loss of the reference) - sum over the two of (loss of one - loss of the reference)
 //
-// 0 where losses add up. Losses are those of the first objective, in its own direction.
+// It is 0 if losses add up. Losses are values of the first objective, in its own direction.
 //
 //     struct msc_analysis analysis;
 //     MSC_TRY(msc_analysis_make(&analysis, record));
@@ -29,39 +31,40 @@ struct msc_analysis_alone {
     uint32_t choice;
     int64_t id;        // of the trial
     double value;      // of the objective
-    double difference; // from the reference's
+    double difference; // from the reference's value
 };
 
 struct msc_analysis_pair {
-    size_t alone[2]; // places in the list of those alone
+    size_t alone[2]; // indices in `alone`
     int64_t id;
     double value;
-    double difference;  // from the reference's
-    double sum;         // of the two differences alone
+    double difference;  // from the reference's value
+    double sum;         // of the two single differences
     double interaction; // difference - sum
 };
 
 struct msc_analysis {
     const struct msc_record *record; // borrowed
     const char *metric;
-    bool has_reference; // else no trial has a result yet
+    bool has_reference; // false: no trial has a result yet
     struct msc_record_line reference;
     double reference_value;
-    size_t n_choices; // of all tasks, but those of the reference
+    size_t n_choices; // of all tasks, without those of the reference
     size_t n_alone, alone_capacity;
-    struct msc_analysis_alone *alone; // the greatest differences first
+    struct msc_analysis_alone *alone; // greatest differences first
     size_t n_pairs, pairs_capacity;
-    struct msc_analysis_pair *pairs; // the greatest interactions, whatever their sign, first
-    struct msc_arena arena;          // of what it is made by
+    struct msc_analysis_pair *pairs; // greatest interactions first, by absolute value
+    struct msc_arena arena;          // owns the memory of the analysis
 };
 
 enum msc_status msc_analysis_make(struct msc_analysis *out, const struct msc_record *record);
 void msc_analysis_finish(struct msc_analysis *analysis); // accepts a zeroed one
 
-// For people: at most `most_pairs` pairs, in tables folded to `n_columns` (0: however wide).
+// Text for people, with at most `most_pairs` pairs, in tables folded to `n_columns` (0: not
+// folded).
 enum msc_status msc_analysis_text(struct msc_str *out, const struct msc_analysis *analysis,
                                   size_t most_pairs, size_t n_columns);
-// One line for each choice and pair, as RFC 4180 has it, with a line of names before.
+// CSV as in RFC 4180: a line of names, then a line for each choice and each pair.
 void msc_analysis_csv(struct msc_str *out, const struct msc_analysis *analysis, size_t most_pairs);
 // *out is owned by the caller.
 enum msc_status msc_analysis_describe(struct cJSON **out, const struct msc_analysis *analysis,

@@ -1,4 +1,4 @@
-// An analysis for people, as CSV and as JSON.
+// Writes an analysis as text, CSV and JSON.
 #include "search/analysis.h"
 
 #include "base/json.h"
@@ -30,7 +30,7 @@ static void add_number_cell(struct msc_table *table, double value, const char *f
     msc_table_add(table, text);
 }
 
-// Choices and numbers of a reference; a record that knows no costs has no better name for it.
+// Writes the reference trial: its id, its label if it is a baseline, and its value.
 static void write_reference(struct msc_str *out, const struct msc_analysis *a) {
     const struct msc_space *space = msc_record_space(a->record);
     const struct msc_record_line *line = &a->reference;

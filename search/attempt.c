@@ -15,24 +15,26 @@
 #include <unistd.h>
 
 #define MAGIC "mscatt1"
-// Vanished so often, a round runs one by one and a trial alone has failed.
+// After vanishing this often, a round runs its trials one by one, and a trial alone has failed.
 #define ROUND_VANISHED_LIMIT 2
 #define TRIAL_VANISHED_LIMIT 3
-// Killed from outside so often while alone, a trial has failed: once may be anybody's whim.
+// A trial that was killed from outside this often while alone has failed. One kill may be
+// unrelated.
 #define TRIAL_KILLED_LIMIT 2
-// Over a time limit, or without a sign of life: twice the machine may be to blame.
+// Exceeding a limit, or no sign of life, this often while alone: fewer times may be the machine's
+// fault.
 #define TRIAL_STALLED_LIMIT 3
 
 enum fate {
-    FATE_ALONE,     // run it alone
-    FATE_CRASHED,   // failed: crashed alone
-    FATE_KILLED,    // failed: killed from outside alone
-    FATE_TIMED_OUT, // failed: over its limit alone
-    FATE_VANISHED,  // failed: vanished alone too often
-    FATE_QUIET,     // failed: without a sign of life alone
+    FATE_ALONE,     // run it alone next
+    FATE_CRASHED,   // failed: crashed while alone
+    FATE_KILLED,    // failed: killed from outside while alone
+    FATE_TIMED_OUT, // failed: exceeded its limit while alone
+    FATE_VANISHED,  // failed: vanished too often while alone
+    FATE_QUIET,     // failed: no sign of life while alone
 };
 
-// How the trials in flight are measured.
+// Flags of an evaluation.
 #define FLIGHT_ALONE 1u
 #define FLIGHT_ELSEWHERE 2u
 
@@ -46,7 +48,7 @@ struct suspect {
     uint8_t padding[3];
 };
 
-// The file, in this machine's byte order: it never leaves the machine.
+// The file's content, in native byte order: it is never moved to another machine.
 struct page {
     char magic[8];
     struct msc_hash record_hash;
@@ -62,7 +64,7 @@ struct page {
 
 struct msc_attempt {
     char *path;
-    struct page *page; // mapped, or own memory when there is no file
+    struct page *page; // mapped, or private memory if there is no file
     bool is_mapped;
     double trial_seconds;
     bool is_elsewhere;
@@ -76,7 +78,7 @@ static bool is_sound(const struct page *page) {
            page->n_suspects <= MSC_ATTEMPT_MAX_TRIALS;
 }
 
-// What a link leads to, by whatever kind of link, is somebody else's and not written over.
+// Does not follow or overwrite links, which belong to somebody else.
 static int open_own(const char *path) {
     struct stat info;
     int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -93,7 +95,7 @@ static struct page *map_page(const char *path) {
     if (descriptor < 0) {
         return NULL;
     }
-    // Room is taken now: a store into a hole of a full disk would end the process.
+    // Allocates the blocks now: a store into a hole of a full disk would kill the process.
     void *page = MAP_FAILED;
     int error = posix_fallocate(descriptor, 0, sizeof(struct page));
     if (error == 0) {
@@ -127,7 +129,7 @@ static struct suspect *add_suspect(struct page *page, int64_t id) {
     return suspect;
 }
 
-// How often a trial may end the process in this way while it is alone.
+// Counts a death of the process while the trial was alone. False: too many, the trial has failed.
 static bool is_forgiven(struct suspect *suspect, enum msc_worker_death death) {
     switch (death) {
     case MSC_WORKER_DEATH_KILLED:
@@ -136,15 +138,15 @@ static bool is_forgiven(struct suspect *suspect, enum msc_worker_death death) {
     case MSC_WORKER_DEATH_QUIET:
         return ++suspect->n_stalled < TRIAL_STALLED_LIMIT;
     case MSC_WORKER_DEATH_CRASH:
-    case MSC_WORKER_DEATH_LOST: // is never blamed on trials (msc_worker_take_death)
+    case MSC_WORKER_DEATH_LOST: // never blamed on trials (msc_worker_take_death)
     case MSC_WORKER_DEATH_NONE:
         break;
     }
     return false;
 }
 
-// An end that the parent saw. A trial that has failed is progress: its line may have to wait for those
-// before it, in a race for all of the round.
+// Handles a death that the parent saw. A failed trial counts as progress, because its line may have
+// to wait for earlier ones, or in a race for the whole round.
 static void blame_trials(struct msc_attempt *attempt, const int64_t ids[], size_t n, bool was_alone,
                          enum msc_worker_death death, int signal_number) {
     struct page *page = attempt->page;
@@ -171,7 +173,7 @@ static void note_vanished(struct page *page, int64_t id) {
     }
 }
 
-// Nobody saw the end.
+// Handles a death that nobody saw.
 static void mark_round(struct page *page, size_t n) {
     if ((page->flight & FLIGHT_ALONE) && n == 1) {
         note_vanished(page, page->ids[0]);
@@ -243,7 +245,7 @@ static enum msc_status open_page(struct msc_attempt *attempt, const char *record
             snprintf(reason, sizeof reason, "error %d", errno);
         }
         msc_log(attempt->log, MSC_LOG_WARNING,
-                "%s: cannot be made (%s): a trial that crashes would crash again after resuming",
+                "%s: cannot be created (%s): a trial that crashes will crash again after a resume",
                 attempt->path, reason);
         attempt->page = msc_alloc_zero(1, sizeof *attempt->page);
     }

@@ -1,4 +1,4 @@
-// Workers as children of this process.
+// A bridge to workers that are children of this process.
 #include "search/bridge.h"
 
 #include "base/alloc.h"
@@ -16,33 +16,33 @@
 #define GRACE_S 0.5  // for a worker whose input was closed
 #define END_JOBS_S 10.0
 #define MAX_WORDS 32
-#define OTHER_FILES 64 // that this process may have open, beside workers' pipes
+#define OTHER_FILES 64 // files that this process may have open in addition to workers' pipes
 
-// A place for a worker: one after another is in it.
+// A slot, which holds one worker at a time.
 struct place {
     struct msc_process *process; // NULL: none
     int32_t worker;
-    bool is_told; // that it is up
+    bool is_told; // its MSC_BRIDGE_UP event was reported
     bool is_given_up;
     bool is_ready;
     int n_failed;       // in a row
-    double start_s;     // not before
-    struct msc_str out; // not yet written
+    double start_s;     // earliest next start
+    struct msc_str out; // output that is not yet written
     size_t n_written;
 };
 
 struct local {
     struct msc_bridge bridge;
     struct msc_bridge_local_options options;
-    bool is_begun; // nothing is left of one before
+    bool is_begun; // jobs of an earlier coordinator were ended
     size_t n;
     struct place *places;         // [n]
     struct pollfd *polled;        // [2 * n]
     struct msc_process **stopped; // [n]
-    int32_t n_workers;            // there ever were
-    size_t turn;                  // whose line is next
-    char why[384];                // the last end
-    bool is_missing;              // it was that the program was not found
+    int32_t n_workers;            // started so far
+    size_t turn;                  // the slot to read from next
+    char why[384];                // reason of the last end
+    bool is_missing;              // that reason was that the program was not found
 };
 
 static void free_local(struct local *l) {
@@ -63,7 +63,7 @@ static struct place *find_place(struct local *l, int32_t worker) {
 
 // ---- Jobs -------------------------------------------------------------------------------------
 
-// `words` with another one at `at`, or behind them where that is their number.
+// Copies `words` with `word` at index `at`, which may be one past the end.
 static bool replace_word(const char **out, const char *const words[], size_t at, const char *word) {
     size_t n = 0;
     for (; words[n] && n < MAX_WORDS - 2; n++) {
@@ -76,7 +76,7 @@ static bool replace_word(const char **out, const char *const words[], size_t at,
     return at <= n && !words[n];
 }
 
-// Jobs whose names begin so. What cannot be ended here ends by itself, later.
+// Ends jobs whose names begin with `name`. Jobs that cannot be ended now end later by themselves.
 static void end_jobs(const struct local *l, const char *name) {
     static const char *const nothing_more[] = {NULL};
     const char *argv[MAX_WORDS];
@@ -84,7 +84,7 @@ static void end_jobs(const struct local *l, const char *name) {
     while (l->options.end_jobs[n]) {
         n++;
     }
-    char message[512]; // that something else has failed is still to be told
+    char message[512]; // keeps the current error message
     snprintf(message, sizeof message, "%s", msc_status_message());
     if (replace_word(argv, l->options.end_jobs, n, name) &&
         msc_process_call(argv, nothing_more, END_JOBS_S, NULL, 1) != MSC_OK) {
@@ -132,7 +132,7 @@ static void empty_place(struct place *place) {
     place->start_s = msc_clock_seconds() + PAUSE_S;
 }
 
-// One after another that was never ready, and no more are started.
+// Gives up a slot after MAX_FAILED workers in a row that were never ready.
 static void count_end(struct place *place) {
     place->n_failed = place->is_ready ? 0 : place->n_failed + 1;
     place->is_given_up = place->is_given_up || place->n_failed >= MAX_FAILED;
@@ -162,7 +162,7 @@ static enum msc_status start_worker(struct local *l, struct place *place) {
                                : msc_process_start(&place->process, l->options.argv, NULL);
 }
 
-// True: one could not be started.
+// Starts workers that are due. True: one could not be started.
 static bool start_due(struct local *l, struct msc_bridge_event *event, double *until_s) {
     for (size_t i = 0; i < l->n; i++) {
         struct place *place = &l->places[i];
@@ -187,7 +187,7 @@ static void flush(struct place *place) {
         if (msc_process_send_some(place->process, place->out.data + place->n_written,
                                   place->out.length - place->n_written, &n) != MSC_OK ||
             n == 0) {
-            break; // that it is gone, its output tells
+            break; // if it is gone, reading its output will show it
         }
         place->n_written += n;
     }
@@ -233,7 +233,7 @@ static bool tell_up(struct place *place, struct msc_bridge_event *event) {
     return true;
 }
 
-// One event of what is there already. Places take turns.
+// Takes one event from what has already arrived. Slots take turns.
 static bool take_event(struct local *l, struct msc_bridge_event *event) {
     for (size_t k = 0; k < l->n; k++) {
         struct place *place = &l->places[(l->turn + k) % l->n];
@@ -250,7 +250,7 @@ static bool take_event(struct local *l, struct msc_bridge_event *event) {
             return true;
         }
         if (event->text) {
-            // Its first word is a beat, which says no more than that, and not who it is.
+            // Its first line is a beat, which does not identify it.
             if (!place->is_told) {
                 event->text = NULL;
                 event->length = 0;
@@ -311,7 +311,7 @@ static enum msc_status local_next(struct msc_bridge *bridge, struct msc_bridge_e
     }
 }
 
-// All at once: who has asked twice for an end does not wait for long.
+// Stops all workers at once: a user who asked twice should not wait for each in turn.
 static void stop_workers(struct local *l) {
     for (size_t i = 0; i < l->n; i++) {
         l->stopped[i] = l->places[i].process;
@@ -340,7 +340,7 @@ static const struct msc_bridge_def bridge_local = {
     .close = local_close,
 };
 
-// Two for each worker's pipes.
+// Raises the limit on open files: two for each worker's pipes.
 static enum msc_status allow_files(size_t n_workers) {
     struct rlimit limit;
     rlim_t wanted = 2 * (rlim_t)n_workers + OTHER_FILES;

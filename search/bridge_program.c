@@ -1,4 +1,5 @@
-// Workers that a program starts somewhere, and reaches: it is spoken to in lines of JSON (docs/cluster.md).
+// A bridge to workers that another program starts and reaches. It exchanges lines of JSON with that
+// program (docs/cluster.md).
 #include "search/bridge.h"
 
 #include "base/alloc.h"
@@ -10,18 +11,18 @@
 #include <poll.h>
 #include <string.h>
 
-#define GRACE_S 5.0 // to end its workers
+#define GRACE_S 5.0 // for the program to end its workers
 
 struct program {
     struct msc_bridge bridge;
     struct msc_process *process;
     const char *name; // for messages
-    const char *hint; // for when it ends without a word
+    const char *hint; // for the message if it ends without output
     bool has_spoken;
-    int32_t n_workers;  // there ever were
-    struct msc_str out; // not yet written
+    int32_t n_workers;  // started so far
+    struct msc_str out; // output that is not yet written
     size_t n_written;
-    cJSON *message; // that the last event is of
+    cJSON *message; // source of the last event
 };
 
 static enum msc_status flush(struct program *p) {
@@ -41,7 +42,7 @@ static enum msc_status flush(struct program *p) {
 
 static enum msc_status send_out(struct program *p) {
     MSC_TRY(msc_str_status(&p->out));
-    flush(p); // that it is gone, its output tells
+    flush(p); // if it is gone, reading its output will show it
     return MSC_OK;
 }
 
@@ -92,7 +93,7 @@ static bool read_event(struct program *p, struct msc_bridge_event *event, const 
                           key) != MSC_OK) {
         return false;
     }
-    // A number is of one worker alone: they count up.
+    // Numbers are never reused: they count up.
     bool is_new = worker >= p->n_workers && worker < INT32_MAX;
     if (strcmp(key, "up") == 0 ? !is_new : worker < 0 || worker >= p->n_workers) {
         return false;

@@ -1,43 +1,43 @@
-// What every agent must do, tried in the environment `toy` as a search does it, in rounds.
+// Rules for every agent. They run it in the environment `toy`, in rounds as a search does.
 #include "base/json.h"
 #include "search/check.h"
 
 #include <math.h>
 #include <string.h>
 
-// How an agent is run.
+// How to run the agent.
 struct check_run {
     const struct msc_check_agent *subject;
-    const char *env; // parameters, objectives and bounds of the toy
+    const char *env; // parameters, objectives and bounds of the toy environment
     uint64_t seed;
     size_t round, max_trials;
     bool tell_baselines, tell_twice;
-    // Optional: changes an outcome before it is told.
+    // Optional: changes an outcome before the agent observes it.
     void (*disturb)(int64_t id, const struct msc_space *space, struct msc_outcome *outcome);
-    // Optional: the first n_replayed outcomes come from here, and proposals must equal those.
+    // Optional: the first n_replayed outcomes are taken from here, and proposals must be equal.
     const struct check_trace *replayed;
     size_t n_replayed;
 };
 
-// What came of it.
+// The recorded run.
 struct check_trace {
     struct msc_arena arena;
     struct check_entry *entries; // [n], trials after the baselines
     size_t n, capacity, n_baselines, n_tasks;
-    bool is_over;     // the agent had nothing left to ask
+    bool is_over;     // the agent had nothing left to propose
     bool is_feasible; // some trial was complete
 };
 
 struct check_entry {
     struct msc_trial trial;
-    bool is_first; // of an ask, before which `left` was said to be left
+    bool is_first; // the first trial of an ask; `left` is the agent's answer before that ask
     struct msc_agent_left left;
 };
 
 struct check_runner {
     const struct check_run *run;
     struct check_trace *trace;
-    cJSON *config; // of the toy
+    cJSON *config; // of the toy environment
     struct msc_env *env;
     struct msc_goal goal;
     struct msc_agent *agent;
@@ -203,7 +203,7 @@ static enum msc_status check_init(const void *subject) {
     return MSC_OK;
 }
 
-// That choices are in range is msc_agent_ask's to say.
+// msc_agent_ask itself checks that choices are in range.
 static enum msc_status check_proposals(const void *subject) {
     static const char *const envs[] = {small_toy, bounded_toy, pareto_toy, single_toy};
     for (size_t i = 0; i < 8; i++) {
@@ -218,7 +218,7 @@ static enum msc_status check_proposals(const void *subject) {
         trace_finish(&trace);
         MSC_TRY(status);
         if (n == 0 && envs[i / 2] != single_toy) {
-            return MSC_FAIL(MSC_E_INVALID, "asked for the first time it proposes nothing");
+            return MSC_FAIL(MSC_E_INVALID, "the first ask proposes nothing");
         }
     }
     return MSC_OK;
@@ -226,8 +226,8 @@ static enum msc_status check_proposals(const void *subject) {
 
 static enum msc_status compare_traces(const struct check_trace *a, const struct check_trace *b) {
     if (a->n != b->n) {
-        return MSC_FAIL(MSC_E_INVALID, "one run has %zu trials, another of the same seed %zu", a->n,
-                        b->n);
+        return MSC_FAIL(MSC_E_INVALID, "one run has %zu trials, another with the same seed %zu",
+                        a->n, b->n);
     }
     for (size_t i = 0; i < a->n; i++) {
         if (!is_same(&a->entries[i].trial.proposal, &b->entries[i].trial.proposal, a->n_tasks)) {
@@ -258,7 +258,7 @@ static enum msc_status check_seed(const void *subject) {
     return status;
 }
 
-// A search goes on by asking anew, while its record answers, up to the middle of a round.
+// A resumed search asks a new agent again and answers from its record, up to the middle of a round.
 static enum msc_status check_replay(const void *subject) {
     static const size_t rounds[] = {1, 3, 8, 64};
     for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; i++) {
@@ -338,7 +338,7 @@ static enum msc_status check_bounds(const void *subject) {
     if (status == MSC_OK && !trace.is_feasible) {
         status = MSC_FAIL(
             MSC_E_INVALID,
-            "of %zu trials none meets a bound that a quarter of the choices' range meets", trace.n);
+            "none of %zu trials meets a bound that a quarter of the choices' range meets", trace.n);
     }
     trace_finish(&trace);
     return status;

@@ -1,4 +1,4 @@
-// What every environment must do, tried on points drawn at random and its baselines.
+// Rules for every environment. They evaluate random points and the baselines.
 #include "base/json.h"
 #include "base/rng.h"
 #include "search/check.h"
@@ -8,7 +8,7 @@
 
 enum { N_DRAWN = 16, CHECK_STREAM = 0x636865 };
 
-// Environments of one configuration, and trials of the same points.
+// An environment with a set of trials. All sets of one check have the same points.
 struct check_set {
     const struct msc_check_env *subject;
     struct msc_env *env;
@@ -57,7 +57,7 @@ static enum msc_status draw_trials(struct check_set *set) {
     return MSC_OK;
 }
 
-// The caller closes the set, also after a failure. The goal is the first metric.
+// The goal is the first metric. The caller closes the set, also after a failure.
 static enum msc_status set_open(struct check_set *set, const struct msc_check_env *subject) {
     memset(set, 0, sizeof *set);
     set->subject = subject;
@@ -88,7 +88,7 @@ static enum msc_status try_rule(enum msc_status (*rule)(struct check_set *a, str
 
 // ---- Rules ------------------------------------------------------------------------------------
 
-// That the space is sound is msc_env_create's to say.
+// msc_env_create itself checks that the space is valid.
 static enum msc_status rule_space(struct check_set *a, struct check_set *b) {
     const struct msc_space *space = msc_env_space(a->env);
     double reference[MSC_MAX_METRICS];
@@ -125,7 +125,8 @@ static enum msc_status rule_identity(struct check_set *a, struct check_set *b) {
     bool is_same_space = msc_hash_equal(msc_space_hash(msc_env_space(a->env)),
                                         msc_space_hash(msc_env_space(b->env)));
     if (!is_same_space || !msc_hash_equal(x, y)) {
-        return MSC_FAIL(MSC_E_INVALID, "made twice from one configuration, it has another %s",
+        return MSC_FAIL(MSC_E_INVALID,
+                        "a second environment from the same configuration has another %s",
                         is_same_space ? "identity" : "space");
     }
     return MSC_OK;
@@ -150,7 +151,8 @@ static enum msc_status compare_outcomes(const struct check_set *set, const struc
     return MSC_OK;
 }
 
-// Not on the company, the order, or what ran before: resume and verify rest on it.
+// Results depend only on choices, not on the other trials, their order or earlier trials. Resume
+// and verify rely on this.
 static enum msc_status rule_choices(struct check_set *together, struct check_set *alone) {
     MSC_TRY(evaluate(together, 0, together->n));
     for (size_t i = alone->n; i-- > 0;) {
@@ -191,7 +193,7 @@ static enum msc_status rule_outcomes(struct check_set *a, struct check_set *b) {
         MSC_TRY(check_costs(space, a->trials[i]));
     }
     if (n_complete == 0) {
-        return MSC_FAIL(MSC_E_INVALID, "of %zu points none can be evaluated: %s", a->n, reason);
+        return MSC_FAIL(MSC_E_INVALID, "none of %zu points can be evaluated: %s", a->n, reason);
     }
     return MSC_OK;
 }
@@ -215,7 +217,8 @@ static enum msc_status check_bounded(const struct msc_trial *bounded, double los
     return MSC_OK;
 }
 
-// What is stopped had to be: bounds of half the loss, just below it, and the loss itself.
+// A trial may only be stopped if its loss exceeds the bound. Tries half the loss, just below it,
+// and the loss.
 static enum msc_status rule_bounds(struct check_set *a, struct check_set *b) {
     static const double parts[] = {0.5, 0.999, 1.0};
     if (!msc_goal_takes_bound(&a->goal, msc_env_space(a->env))) {
@@ -266,7 +269,7 @@ static enum msc_status rule_edits(struct check_set *a, struct check_set *b) {
 static enum msc_status rule_init(struct check_set *a, struct check_set *b) {
     (void)a;
     (void)b;
-    return MSC_OK; // both were made
+    return MSC_OK; // opening both environments was the test
 }
 
 static enum msc_status check_init(const void *subject) {

@@ -12,13 +12,13 @@
 #include <stdint.h>
 #include <string.h>
 
-// More improvements than any search has had; beyond, every other one is forgotten.
+// Most improvements that are kept; beyond that, every other one is dropped.
 #define MOST_STEPS 16384
 
 struct subject {
     struct msc_record *record;
-    cJSON *report;   // of the comparison
-    cJSON *compared; // its configuration
+    cJSON *report;   // its part of the comparison
+    cJSON *compared; // the configuration that is compared
     struct msc_history history;
 };
 
@@ -54,7 +54,7 @@ static enum msc_status make_report(cJSON **out, const struct subject *s, const c
     return MSC_OK;
 }
 
-// The configuration that the record was made with, or else what its header tells of it.
+// The record's configuration, or if it has none, the same members of its header.
 static enum msc_status find_compared(cJSON **out, const struct msc_record *record) {
     static const char *const members[] = {"env",  "agent",  "seed",       "parallel",
                                           "race", "budget", "objectives", "bounds"};
@@ -95,7 +95,7 @@ out:
     return status;
 }
 
-// ---- What cannot be compared ------------------------------------------------------------------
+// ---- Notes on comparability --------------------------------------------------------------------
 
 static bool have_equal(const struct comparison *c,
                        const cJSON *(*find)(const struct subject *, const char *),
@@ -129,7 +129,7 @@ static const cJSON *of_objectives(const struct subject *s, const char *key) {
     return get(cJSON_GetArrayItem(of_header(s, "objectives"), 0), key);
 }
 
-// What a loss is of.
+// Members that must be equal for losses to be comparable.
 static const struct {
     const cJSON *(*find)(const struct subject *s, const char *key);
     const char *key, *what;
@@ -155,7 +155,7 @@ static enum msc_status add_notes(const struct comparison *c) {
             msc_str_item(&what, rests[i].what);
         }
     }
-    // Of other environments all that is known is that they differ.
+    // For other environments, only the hash can be compared.
     if (what.length == 0 && !has_graph(c) && !have_equal(c, of_hashes, "env")) {
         msc_str_item(&what, "environment");
     }
@@ -220,7 +220,7 @@ static enum msc_status add_best_over_trials(const struct comparison *c) {
     return add_end(list, c);
 }
 
-// At times that all of them have come to.
+// Compares at times that every search has reached.
 static enum msc_status add_best_over_time(const struct comparison *c) {
     static const double parts[] = {0.01, 0.03, 0.1, 0.3, 1.0};
     cJSON *list = cJSON_CreateArray(), *values = NULL;
@@ -241,7 +241,7 @@ static enum msc_status add_best_over_time(const struct comparison *c) {
 
 // ---- Fronts -----------------------------------------------------------------------------------
 
-// Of the place in a front by the first objective from which on it is not below.
+// The first index of a front, sorted by the first objective, that is not below `first`.
 static size_t find_place(const struct msc_record_front *front, double first) {
     size_t low = 0, high = front->n;
     while (low < high) {
@@ -255,7 +255,7 @@ static size_t find_place(const struct msc_record_front *front, double first) {
     return low;
 }
 
-// Is a point on the joint front, or as good as one that is?
+// Is a point on the joint front, or equal to one that is?
 static bool is_on_front(const struct msc_record_front *front, const struct msc_outcome *outcome) {
     size_t bytes = front->n_objectives * sizeof outcome->objectives[0];
     for (size_t i = find_place(front, outcome->objectives[0]);
@@ -306,7 +306,7 @@ out:
     return status;
 }
 
-// ---- All of it --------------------------------------------------------------------------------
+// ---- The comparison ----------------------------------------------------------------------------
 
 static enum msc_status add_differences(const struct comparison *c) {
     struct msc_arena arena = {0};

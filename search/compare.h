@@ -1,6 +1,6 @@
-// Several records beside each other: what their configurations differ in, what each has found after so many
-// trials and after so long, what their winners choose, and how their fronts lie. As JSON, which
-// compare_text.c prints.
+// Compares several records: differences of their configurations, the best value after equal numbers
+// of trials and equal times, the choices of their winners, and their Pareto fronts. The result is
+// JSON, which compare_text.c prints.
 //
 //     cJSON *comparison;
 //     MSC_TRY(msc_compare_create(&comparison, &(struct msc_compare_options){.paths = paths, .n = n}));
@@ -24,31 +24,32 @@ struct msc_compare_options {
 };
 
 // {
-//   "records"            what msc_report_create says of each, and what stands beside it; of several
-//                        objectives with its front, each point with `on_joint_front`
-//   "notes"              texts: what of them cannot be compared, and why
-//   "differences"        of their configurations (search/differences.h), or where a record has none, of what
-//                        its header says of environment, agent and seed
-//   "best_over_trials"   list of {"trials", "values"}: the best after 10, 30, 100, … trials, baselines
-//                        among them, and in the end; null: none yet, or the record has not so many
-//   "best_over_time"     list of {"seconds", "values"}: the same after parts of the time of the quickest
-//                        search, and in the end (no "seconds")
-//   "winners"            their choices (search/differences.h), without records that have none
-//   "joint_front"        of several objectives, the same of all: points on the front of all fronts
+//   "records"            each record's report (msc_report_create) with the data of the files next to it;
+//                        with several objectives also its front, each point with `on_joint_front`
+//   "notes"              texts: what cannot be compared, and why
+//   "differences"        of the configurations (search/differences.h); a record without one is compared by
+//                        its header's environment, agent and seed
+//   "best_over_trials"   list of {"trials", "values"}: the best after 10, 30, 100, … trials (with baselines)
+//                        and at the end; null: none yet, or the record is shorter
+//   "best_over_time"     list of {"seconds", "values"}: the best after fractions of the shortest search's
+//                        time, and at the end (no "seconds")
+//   "winners"            their choices (search/differences.h), without records that have no winner
+//   "joint_front"        with several objectives: the Pareto front of all records' fronts together
 // }
-// Lists of values have one for each record. Of a long record no more is held than of a short one. *out is
-// owned by the caller (cJSON_Delete). Errors are those of msc_record_open_best.
+// Lists of values have one entry for each record. Memory does not grow with the length of a record.
+// *out is owned by the caller (cJSON_Delete). Errors are those of msc_record_open_best.
 enum msc_status msc_compare_create(struct cJSON **out, const struct msc_compare_options *options);
 
 struct msc_compare_text_options {
     bool has_front;   // list the joint front
-    bool has_all;     // all tasks, also where the winners agree
-    size_t n_columns; // that tables are folded to; 0: however wide
+    bool has_all;     // list all tasks, including those whose choices agree
+    size_t n_columns; // width that tables are folded to; 0: not folded
 };
-// For people; records are A, B, …
+// Text for people; records are called A, B, …
 enum msc_status msc_compare_text(struct msc_str *out, const struct cJSON *comparison,
                                  const struct msc_compare_text_options *options);
-// "part,key" and a column for each record, named by its file; a cell is empty where it has no such value.
+// CSV with the columns "part", "key" and one for each record, named by its file. Missing values are
+// empty.
 void msc_compare_csv(struct msc_str *out, const struct cJSON *comparison);
 
 #endif

@@ -1,4 +1,4 @@
-// A comparison for people, and as CSV.
+// Writes a comparison as text and CSV.
 #include "search/compare.h"
 
 #include "base/alloc.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Values of configurations are cut to so many bytes.
+// Longer values of configurations are cut to this many bytes.
 #define MOST_VALUE_BYTES 60
 
 static const cJSON *get(const cJSON *object, const char *key) {
@@ -32,7 +32,7 @@ struct page {
     size_t n, n_columns;
 };
 
-// A, B, … Z, R27, …
+// A, B, ... Z, R27, ...
 static void name_record(char name[24], size_t i) {
     if (i < 26) {
         snprintf(name, 24, "%c", (char)('A' + (int)i));
@@ -81,7 +81,7 @@ static void write_names(const struct page *p) {
     }
 }
 
-// A row of counts, unless all are 0.
+// Adds a row of counts unless all are 0.
 static void add_counts(struct msc_table *table, const struct page *p, const char *key,
                        const char *label, const char *format) {
     const cJSON *record = NULL;
@@ -100,7 +100,7 @@ static void add_counts(struct msc_table *table, const struct page *p, const char
     }
 }
 
-// A row of texts of the header, where they differ.
+// Adds a row of a header's text member if it differs between records.
 static void add_texts(struct msc_table *table, const struct page *p, const char *key) {
     const cJSON *record = NULL;
     bool is_equal = true;
@@ -115,7 +115,7 @@ static void add_texts(struct msc_table *table, const struct page *p, const char 
     }
 }
 
-// The first row of a record's table is its winner.
+// The winner is the first row of a record's table.
 static const char *winner_cell(const struct msc_report_table *of, const char *column) {
     for (size_t i = 0; i < of->n_columns && of->n_rows > 0; i++) {
         if (strcmp(of->columns[i], column) == 0) {
@@ -139,7 +139,7 @@ static void add_winner_row(struct msc_table *table, const struct msc_report_tabl
     }
 }
 
-// Winners, then every number that one of them has.
+// Adds the winners' names, then every number that any of them has.
 static enum msc_status add_winners(struct msc_table *table, const struct page *p,
                                    struct msc_report_table of[]) {
     const cJSON *record = NULL;
@@ -325,7 +325,7 @@ static const cJSON *next_on_joint(const cJSON *row) {
     return row;
 }
 
-// Of fronts in the order of the first objective, the next point of all: its record, or n.
+// Merges fronts sorted by the first objective: the record with the next point, or n at the end.
 static size_t find_next(const struct page *p, const cJSON *const at[]) {
     size_t best = p->n, i = 0;
     double least = 0.0;
@@ -448,13 +448,13 @@ static void write_values(struct msc_str *out, const cJSON *values) {
     msc_str_char(out, '\n');
 }
 
-// What a record has at a path of one or two keys.
+// The member of a record at a path of one or two keys.
 static const cJSON *object_at(const cJSON *record, const char *const path[2]) {
     const cJSON *object = get(record, path[0]);
     return path[1] ? get(object, path[1]) : object;
 }
 
-// A row of what each record has in the object at a path by a key, which the row calls `name`.
+// Writes a row with `key` of the object at `path` in each record, under `name`.
 static void write_member(struct msc_str *out, const cJSON *records, const char *part,
                          const char *const path[2], const char *key, const char *name) {
     const cJSON *record = NULL;
@@ -465,7 +465,7 @@ static void write_member(struct msc_str *out, const cJSON *records, const char *
     msc_str_char(out, '\n');
 }
 
-// Do records before this one have that member of the object at a path?
+// Does an earlier record have that member in the object at `path`?
 static bool is_known(const cJSON *records, const cJSON *record, const char *const path[2],
                      const char *key) {
     for (const cJSON *earlier = records->child; earlier != record; earlier = earlier->next) {
@@ -476,7 +476,7 @@ static bool is_known(const cJSON *records, const cJSON *record, const char *cons
     return false;
 }
 
-// A row for each member of an object, whichever records have it.
+// Writes a row for each member that any record has in the object at `path`.
 static void write_members(struct msc_str *out, const cJSON *records, const char *part,
                           const char *const path[2]) {
     const cJSON *record = NULL, *item = NULL;
@@ -537,7 +537,7 @@ static void write_csv_best(struct msc_str *out, const cJSON *list, const char *k
     }
 }
 
-// The points of one record's front have their numbers in its column.
+// Writes the points of all fronts; a point's numbers are in its record's column.
 static void write_csv_front(struct msc_str *out, const cJSON *records) {
     const cJSON *record = NULL, *row = NULL, *objective = NULL;
     cJSON_ArrayForEach(record, records) {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// Deeper than any configuration goes.
+// Deepest level that is compared; configurations are less deep.
 #define DEEPEST 12
 
 static enum msc_status no_memory(void) {
@@ -68,7 +68,7 @@ static enum msc_status add_difference(struct walk *w, const char *key,
 static enum msc_status find_below(struct walk *w, const char *key, const cJSON *const values[],
                                   size_t depth);
 
-// Keys that an earlier one has were looked at with it.
+// True if an earlier object has the key, which has then been compared already.
 static bool was_seen(const cJSON *const values[], size_t i, const char *key) {
     bool was = false;
     for (size_t k = 0; k < i && !was; k++) {
@@ -154,7 +154,7 @@ enum msc_status msc_differences_of_configs(struct cJSON **out, const struct cJSO
 
 // ---- Plans ------------------------------------------------------------------------------------
 
-// Plans have their tasks in about the same order: where the last one was found, the next one is.
+// Plans have nearly the same order of tasks, so the search begins after the last one found.
 static const char *find_choice(const cJSON *plan, const cJSON **next, const char *task) {
     const cJSON *item = *next && strcmp((*next)->string, task) == 0
                             ? *next
@@ -192,7 +192,7 @@ static enum msc_status add_task(struct beside *b, const char *task) {
     return msc_json_add_bool(row, "differ", is_partial || !is_equal);
 }
 
-// The tasks of plan i that none before it has.
+// Adds the tasks of plan i that no earlier plan has.
 static enum msc_status add_tasks_of(struct beside *b, size_t i) {
     const cJSON *item = NULL;
     for (size_t k = 0; k < b->n; k++) {

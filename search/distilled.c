@@ -16,7 +16,7 @@ const struct cJSON *msc_distilled_plan(const struct cJSON *distilled) {
     return cJSON_GetObjectItemCaseSensitive(distilled, "plan");
 }
 
-// A report says all of these; a number that is none stands as null.
+// A report needs all of these numbers; a missing measurement is null.
 static bool is_complete(const cJSON *distilled) {
     static const char *const numbers[] = {"improved", "held_back", "loss_before", "loss_after"};
     const cJSON *objection = cJSON_GetObjectItemCaseSensitive(distilled, "objection");
@@ -43,11 +43,11 @@ enum msc_status msc_distilled_load(struct cJSON **out, const struct msc_record *
     const cJSON *id = cJSON_GetObjectItemCaseSensitive(winner, "id");
     if (status == MSC_OK && (!fits || id->valuedouble != (double)trial)) {
         fits = false;
-        msc_log(log, MSC_LOG_INFO, "%s%s: passed over: it is not of the winner",
+        msc_log(log, MSC_LOG_INFO, "%s%s: ignored: it is not about the winner",
                 msc_record_path(record), kind.ending);
     } else if (status == MSC_OK && !is_complete(distilled)) {
         fits = false;
-        msc_log(log, MSC_LOG_INFO, "%s%s: passed over: it is not complete", msc_record_path(record),
+        msc_log(log, MSC_LOG_INFO, "%s%s: ignored: it is incomplete", msc_record_path(record),
                 kind.ending);
     }
     if (!fits) {

@@ -1,10 +1,10 @@
-// RECORD.distill.json: what the stage `distill` has made of the plan that a record has come to, with
-// the improved plan itself. docs/record.md has its members.
+// RECORD.distill.json: the results of the stage `distill` for a record's best plan, with the
+// improved plan. docs/record.md describes its members.
 //
 //     MSC_TRY(msc_distilled_load(&distilled, record, &line->trial, log));     // NULL: none that fits
 //     MSC_TRY(msc_report_add_distilled(report, distilled));
 //
-// It is written once, when all is known.
+// It is written once, when all results are known.
 #ifndef MSC_SEARCH_DISTILLED_H
 #define MSC_SEARCH_DISTILLED_H
 
@@ -13,18 +13,19 @@
 
 struct cJSON;
 
-// Binds `distilled` to the trial's line and keeps it. Complete or as it was.
+// Binds `distilled` to the trial's line and writes it atomically.
 enum msc_status msc_distilled_save(const struct msc_record *record, struct cJSON *distilled,
                                    int64_t trial);
-// *out is owned by the caller (cJSON_Delete); NULL when there is none of this trial's line as it is
-// now. A file that is damaged, incomplete or of another record or trial is told of in `log`.
+// *out is owned by the caller (cJSON_Delete). It is NULL if there is no file for the current line
+// of this trial. `log` gets a warning if the file is damaged, incomplete, or of another record or
+// trial.
 enum msc_status msc_distilled_load(struct cJSON **out, const struct msc_record *record,
                                    int64_t trial, const struct msc_log *log);
-// The improved plan in it, a strategy's JSON, borrowed; NULL: the trial's own is delivered.
+// The improved plan in it as strategy JSON, borrowed. NULL: the trial's own plan is delivered.
 const struct cJSON *msc_distilled_plan(const struct cJSON *distilled);
 
-// What is delivered of a record (msc_reranked_winner): the improved plan of its winner, a strategy's
-// JSON that is owned by the caller, or NULL: that of its choices.
+// The improved plan that is delivered for a record's winner (msc_reranked_winner), as strategy JSON
+// owned by the caller. NULL: the plan of the trial's choices is delivered.
 enum msc_status msc_distilled_delivered(struct cJSON **out, const struct msc_record *record,
                                         int64_t trial, const struct msc_log *log);
 

@@ -12,18 +12,18 @@
 #include <math.h>
 #include <string.h>
 
-// Parts of a trial line's length: what every line has, one choice, one metric.
+// Estimated parts of a trial line's length: fixed part, one choice, one metric.
 #define LINE_BYTES 240
 #define CHOICE_BYTES 2.1
 #define METRIC_BYTES 36
-// For the header and what the file system needs around it.
+// For the header and the file system's overhead.
 #define SPARE_BYTES 65536
-// A round's lines are written and synced: about so long where the disk is an SSD.
+// Time to write and sync a round's lines on an SSD.
 #define COMMIT_S 2e-3
-// So many of a record's last trials say how long one takes, at least.
+// Trial time is averaged over at least this many recent trials, if recorded.
 #define RECENT_TRIALS 64
 
-// Of the time of trials that a record tells the agent's is a part.
+// Recorded trial times already include the agent's time.
 static const struct msc_estimate_agent counted_already = {.is_known = true};
 
 static double agent_seconds(const struct msc_estimate_agent *agent, double n) {
@@ -33,7 +33,7 @@ static double agent_seconds(const struct msc_estimate_agent *agent, double n) {
                            : agent->plan_s + agent->seconds + more;
 }
 
-// `live`: what is to come, by agent, space and budget of trials.
+// `live`: trials to come, by agent, space and trial budget.
 static void fill_rest(struct msc_estimate *e, const struct msc_search_options *o,
                       const struct msc_estimate_live *live, const struct msc_estimate_agent *agent,
                       double elapsed_s) {
@@ -58,8 +58,8 @@ static void fill_rest(struct msc_estimate *e, const struct msc_search_options *o
     e->record_bytes = e->n_trials * (double)e->line_bytes;
 }
 
-// Time of a trial by the last lines of the record; without those that its first commit wrote, in
-// which memory was touched for the first time, as far as there are others.
+// Trial time from the last lines of the record. Lines of its first commit, which include the first
+// touch of memory, are only used if there are no others.
 static double recorded_trial_s(const struct msc_record *record) {
     size_t n_lines = msc_record_n_trials(record);
     double end_s = NAN;
@@ -89,7 +89,7 @@ static double number_member(const cJSON *object, const char *key) {
     return cJSON_IsNumber(item) ? item->valuedouble : 0.0;
 }
 
-// `whole_s`: of a trial that shares nothing with others.
+// `whole_s`: time of a trial that shares no work with others.
 static enum msc_status reevaluate_seconds(double *out, struct msc_env *env, double whole_s) {
     const struct msc_space *space = msc_env_space(env);
     uint32_t *point = msc_alloc_zero(space->n_tasks + 1, sizeof *point);
@@ -103,7 +103,7 @@ static enum msc_status reevaluate_seconds(double *out, struct msc_env *env, doub
     if (status == MSC_OK && effort) {
         double n = number_member(effort, "noise") + number_member(effort, "alone") +
                    number_member(effort, "validation") * (1.0 + (double)space->n_baselines);
-        *out = (n + 1.0) * whole_s; // and the uncompressed model
+        *out = (n + 1.0) * whole_s; // 1 for the uncompressed model
     }
     cJSON_Delete(object);
     msc_free(point);
@@ -122,7 +122,7 @@ enum msc_status msc_estimate_reevaluate(double *out, struct msc_env *env,
     return reevaluate_seconds(out, env, whole_seconds(trial_s, counts.reuse_ratio));
 }
 
-// What a trial of a round takes that are raced, by what one takes that is measured in full.
+// Time of a trial in a raced round, given the time of a full measurement.
 static double raced_seconds(const struct msc_estimate *e, const struct msc_search_options *o,
                             double trial_s) {
     return e->race.n_rungs > 0 ? trial_s * msc_race_effort(&e->race, o->parallel, e->n_batches)
@@ -167,8 +167,8 @@ enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct 
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
 
-// Time for the baselines, or for one point when there are none. The first one is left out where
-// there are others: it touches memory and packs weights for all.
+// Measures the baselines, or one point if there are none. The first is excluded if there are
+// others, because it touches memory and packs weights for all.
 static enum msc_status measure_baselines(struct msc_estimate *e, const struct msc_search_options *o,
                                          const struct msc_space *space) {
     size_t n = space->n_baselines > 0 ? space->n_baselines : 1;
@@ -220,7 +220,7 @@ enum msc_status msc_estimate_make(struct msc_estimate *out,
     MSC_TRY(msc_estimate__ask(&asked, options, 0));
     struct msc_estimate_agent agent;
     MSC_TRY(msc_estimate__probe(&agent, options, asked.left.n));
-    // Baselines are written and take their time, too.
+    // Baselines are written and take time, too.
     fill_rest(out, options, &asked, &agent, 0.0);
     return msc_file_free_bytes(&out->free_bytes, options->record_path);
 }
@@ -236,7 +236,7 @@ static void write_bytes(struct msc_str *out, double n_bytes) {
 }
 
 enum msc_status msc_estimate_check(const struct msc_estimate *estimate, const char *record_path) {
-    // Without a number of trials to go by, an agent may end long before time or space do.
+    // Without a trial budget, the agent may end long before the limits of time or space.
     double need = estimate->is_counted ? estimate->record_bytes : 0.0;
     if ((double)estimate->free_bytes >= need + SPARE_BYTES) {
         return MSC_OK;
@@ -246,7 +246,7 @@ enum msc_status msc_estimate_check(const struct msc_estimate *estimate, const ch
     write_bytes(&need_text, need + SPARE_BYTES);
     write_bytes(&free_text, (double)estimate->free_bytes);
     enum msc_status status =
-        MSC_FAIL(MSC_E_IO, "%s: the record will need about %s, and its disk has %s free",
+        MSC_FAIL(MSC_E_IO, "%s: the record will need about %s, but its disk has only %s free",
                  record_path, msc_str_text(&need_text), msc_str_text(&free_text));
     msc_str_finish(&need_text);
     msc_str_finish(&free_text);
@@ -275,7 +275,7 @@ static void write_budget(struct msc_str *out, const struct msc_estimate *e) {
     msc_str_char(out, '\n');
 }
 
-// Where the budget may end before the agent has made the plan that its trials are for.
+// Warns if the budget may end before the agent has made its final plan.
 static void write_plan(struct msc_str *out, const struct msc_estimate *e) {
     if (e->n_plan <= e->n_trials) {
         return;
@@ -329,7 +329,7 @@ void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate)
     if (!isnan(estimate->reevaluate_s)) {
         msc_str_append(out, "then: about ");
         msc_str_append_duration(out, estimate->reevaluate_s);
-        msc_str_append(out, " to measure the winner and the uniform plans once more\n");
+        msc_str_append(out, " to measure the winner and the uniform plans again\n");
     }
     msc_str_append(out, "record: about ");
     write_bytes(out, (double)estimate->line_bytes);

@@ -1,5 +1,5 @@
-// What an agent says of the trials to come, and the time that it takes over them itself. What is no agent
-// of this program is not run only to be asked.
+// The number of trials that an agent still needs, and the time that it takes itself. External
+// agents are not run for that.
 #include "search/estimate_internal.h"
 
 #include "base/cancel.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-// What is to come when so many were asked for already.
+// Limits the agent's trials by the space and the budget, after `n_done` proposals.
 static void limit_left(struct msc_estimate_live *out, const struct msc_search_options *o,
                        const struct msc_agent *agent, double n_done) {
     double n_points = msc_space_n_points(msc_env_space(o->env));
@@ -22,7 +22,7 @@ static void limit_left(struct msc_estimate_live *out, const struct msc_search_op
     if (o->budget.trials >= 0) {
         out->left.n = fmin(out->left.n, (double)o->budget.trials - n_done);
     }
-    if (n_points < out->left.n) { // an agent may leave points out all the same
+    if (n_points < out->left.n) { // an agent may leave out points even so
         out->left.n = n_points;
         out->left.is_exact = false;
     }
@@ -48,7 +48,7 @@ static const struct msc_agent_def *find_agent(const struct msc_search_options *o
     return cJSON_IsString(type) ? msc_agent_find(type->valuestring) : NULL;
 }
 
-// One that hears a request to stop, as that of the search does.
+// Opens an agent that reacts to requests to stop the search.
 static enum msc_status open_agent(struct msc_agent **out, const struct msc_search_options *o) {
     const struct msc_agent_host host = {.cancel = o->cancel};
     return msc_agent_open(out, o->agent_config, msc_env_space(o->env), o->goal, o->seed, &host);
@@ -67,7 +67,7 @@ enum msc_status msc_estimate__ask(struct msc_estimate_live *out, const struct ms
         return MSC_OK;
     }
     MSC_TRY(open_agent(&agent, o));
-    // Baselines are told before the first ask; what came of them makes no difference here.
+    // The agent observes baselines before the first ask; their results do not matter here.
     for (size_t i = 0; i < space->n_baselines; i++) {
         struct msc_trial trial;
         MSC_TRY_OUT(msc_estimate__baseline(&trial, &arena, space, i));
@@ -82,21 +82,21 @@ out:
     return status;
 }
 
-// ---- What the agent takes itself --------------------------------------------------------------
+// ---- The agent's own time ----------------------------------------------------------------------
 
-// It is tried for so long at most.
+// Longest time for the measurement.
 #define PROBE_S 0.2
 
 struct probe {
     const struct msc_search_options *options;
     const struct msc_space *space;
     struct msc_agent *agent;
-    struct msc_arena arena; // of the proposals
-    struct msc_arena round; // of the outcomes
+    struct msc_arena arena; // memory of the proposals
+    struct msc_arena round; // memory of the outcomes
     struct msc_proposal *proposals;
     double begin_s;    // when it began
-    double n, seconds; // trials that it was asked for, and what it took over them
-    double later_s;    // of one of the last round
+    double n, seconds; // proposals so far, and the agent's time for them
+    double later_s;    // for one proposal of the last round
     int64_t next_id;
 };
 
@@ -104,8 +104,8 @@ static bool is_probed(const struct probe *p) {
     return msc_clock_seconds() - p->begin_s > PROBE_S;
 }
 
-// Costs rise with the place of a choice, losses too, each task's by another factor, and faster than the sum
-// of what they are alone.
+// Made-up results: costs and losses increase with the index of a choice, with another factor for
+// each task, and losses grow faster than the sum of their parts.
 static void make_up(struct msc_trial *trial, const struct probe *p) {
     const struct msc_space *space = p->space;
     double sum = 0.0;
@@ -162,7 +162,7 @@ static enum msc_status make_probe(struct probe *p) {
     return MSC_OK;
 }
 
-// One round; *n: how many it proposed.
+// Runs one round; *n: number of proposals.
 static enum msc_status probe_round(struct probe *p, size_t *n) {
     double before_s = p->seconds;
     double begin_s = msc_clock_seconds();

@@ -57,7 +57,7 @@ static void append_frame(struct msc_str *out, const uint8_t *data, size_t n_byte
     msc_str_append_n(out, (const char *)tail, sizeof tail);
 }
 
-// The data of the frame at the beginning; NULL: there is none, or it is damaged.
+// The data of the frame at the beginning of `bytes`; NULL if there is none or it is damaged.
 static const uint8_t *read_frame(size_t *n_data, const uint8_t *bytes, size_t n_bytes) {
     if (n_bytes < HEAD_BYTES + TAIL_BYTES ||
         get_little_endian(bytes + 8, 4) != masked_crc(bytes, 8)) {
@@ -124,7 +124,7 @@ static void finish_list(struct event_files *files) {
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-// Later than the newest file there by its name, whatever the clock says.
+// A time later than the newest file's name, even if the clock says otherwise.
 static int64_t second_of_name(const struct event_files *files) {
     int64_t second = (int64_t)msc_clock_wall_seconds();
     for (size_t i = 0; i < files->n; i++) {

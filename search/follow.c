@@ -21,7 +21,7 @@ struct msc_follow {
     struct msc_record_counts counts;
     struct msc_record_front front;
     struct msc_rate rate;
-    size_t n_since;   // lines since the time last moved on
+    size_t n_since;   // lines since the search time last changed
     double elapsed_s; // of the last line
 };
 
@@ -36,7 +36,7 @@ static void forget_read(struct msc_follow *f) {
     f->elapsed_s = 0.0;
 }
 
-// Takes a scan over, whose lines are read from the first on.
+// Takes ownership of a scan and reads its lines from the first.
 static enum msc_status begin_scan(struct msc_follow *f, struct msc_record_scan *scan) {
     const struct msc_goal *goal = msc_record_goal(msc_record_scan_record(scan));
     forget_read(f);
@@ -98,7 +98,7 @@ enum msc_status msc_follow_read(struct msc_follow *follow) {
     }
     status = msc_record_scan_open(&scan, follow->path, follow->log);
     if (status == MSC_E_NOT_FOUND) {
-        return MSC_OK; // gone, or not yet there again: what was read stays
+        return MSC_OK; // the file is missing, perhaps for a moment: keep what was read
     }
     MSC_TRY(status);
     MSC_TRY(begin_scan(follow, scan));
@@ -112,16 +112,16 @@ static double number_of(const cJSON *object, const char *key) {
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
-// Until so much of a budget is used; NaN: there is no such budget.
+// The part of a budget that is left; NaN: no such budget.
 static double left_of(double budget, double used) {
     return isnan(budget) ? NAN : fmax(0.0, budget - used);
 }
 
-// Of a search that was resumed, the time before its process began is not search.
+// In a resumed search, time before the process began is not search time.
 static double seconds_left(const struct msc_follow_state *s, double run_s) {
     double by_trials = left_of(s->max_trials, (double)s->counts.n_budgeted) / s->trials_per_s;
     double by_time = left_of(s->max_s, s->counts.elapsed_s + fmin(s->since_s, run_s));
-    // fmin passes over what is not known; what would never end is not known either.
+    // fmin ignores unknown values (NaN); an infinite time counts as unknown.
     double left_s = fmin(isfinite(by_trials) ? by_trials : NAN, by_time);
     return s->is_running == MSC_RECORD_WRITTEN_NO ? NAN : left_s;
 }

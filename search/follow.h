@@ -1,10 +1,10 @@
-// What can be seen of a search by its record, from another process: how far it is, what it has found, how
-// quick it is of late, how long it takes still. The file is read once; what is appended is read on. The
-// memory is the same however long the record. Nothing is locked or written.
+// Follows a running search from another process by reading its record: progress, best results,
+// recent speed, remaining time. Only appended lines are read again. Memory does not grow with the
+// record. Nothing is locked or written.
 //
 //     struct msc_follow *follow;
 //     MSC_TRY(msc_follow_open(&follow, "a.jsonl", log));
-//     MSC_TRY_OUT(msc_follow_read(follow));                // again and again
+//     MSC_TRY_OUT(msc_follow_read(follow));                // repeatedly
 //     ... msc_follow_now(&now, follow), msc_follow_history(follow) ...
 //     out: msc_follow_close(follow);
 #ifndef MSC_SEARCH_FOLLOW_H
@@ -17,7 +17,7 @@
 struct cJSON;
 struct msc_follow;
 
-// One that evaluates trials for the search.
+// A process that evaluates trials for the search.
 struct msc_follow_worker {
     long process;
     size_t n_threads;
@@ -29,28 +29,29 @@ struct msc_follow_state {
     struct msc_follow_worker workers[MSC_FOLLOW_MOST_WORKERS];
     size_t n_workers;
     struct msc_record_counts counts;
-    // The budget that the record began with; resume may have another.
+    // The budget at the start of the record; a resumed search may have another.
     double max_trials;   // NaN: none
     double max_s;        // NaN: none
     double target;       // NaN: none
-    double trials_per_s; // of late; NaN: not known
-    double left_s;       // until the first of them ends it; NaN: not known, or it does not run
+    double trials_per_s; // recent speed; NaN: unknown
+    double left_s;       // until the first limit; NaN: unknown, or not running
     double since_s;      // since the file was last written
-    size_t n_front;      // 0 with one objective
+    size_t n_front;      // 0 if there is one objective
     int64_t best_id;     // -1: none yet
     double best;         // the first objective of the best feasible trial; NaN: none
 };
 
 enum msc_status msc_follow_open(struct msc_follow **out, const char *path,
                                 const struct msc_log *log);
-// Reads on. Where the record was set aside and another has its name, that one from its beginning.
+// Reads what was appended. If the record was replaced by a new file, reads that from its beginning.
 enum msc_status msc_follow_read(struct msc_follow *follow);
 enum msc_status msc_follow_now(struct msc_follow_state *out, struct msc_follow *follow);
 const struct msc_history *msc_follow_history(const struct msc_follow *follow);
-const struct msc_record *msc_follow_record(const struct msc_follow *follow); // its header
-// All of it as JSON, with the best over so many equal parts of the trials. *out is owned by the caller.
+const struct msc_record *msc_follow_record(const struct msc_follow *follow); // has its header
+// All state as JSON, with the best at the ends of `n_parts` equal parts of the trials. *out is
+// owned by the caller.
 enum msc_status msc_follow_describe(struct cJSON **out, struct msc_follow *follow, size_t n_parts);
-// The bytes that it holds.
+// The bytes of memory that it uses.
 size_t msc_follow_memory(const struct msc_follow *follow);
 void msc_follow_close(struct msc_follow *follow); // accepts NULL
 

@@ -31,7 +31,7 @@ void msc_history_finish(struct msc_history *history) {
     *history = (struct msc_history){0};
 }
 
-// Leaves out every other step but the first and the last.
+// Drops every other step except the first and the last.
 static void thin_steps(struct msc_history *history) {
     const struct msc_history_step last = history->steps[history->n_steps - 1];
     size_t n = 0;
@@ -88,15 +88,15 @@ enum msc_status msc_history_read(struct msc_history *history, const struct msc_r
     enum msc_status status = MSC_OK;
     MSC_TRY(msc_history_init(history, msc_record_goal(record), max_steps));
     MSC_TRY(msc_record_scan_open(&scan, path, NULL));
-    // What was appended since the record was read is another time's.
+    // Lines that were appended since the record was read are not included.
     for (size_t i = 0; i < msc_record_n_trials(record) && status == MSC_OK; i++) {
         status = msc_record_scan_next(&line, scan);
         if (status == MSC_OK && !line) {
-            status = MSC_FAIL(MSC_E_IO, "%s: it changed while it was read", path);
+            status = MSC_FAIL(MSC_E_IO, "%s: the file changed while it was read; try again", path);
         }
         if (status == MSC_OK) {
             struct msc_record_line noted = *line;
-            // What might be the best is held.
+            // Trials that may be the best are held by the record.
             if (msc_record_holds(record, line->trial.id)) {
                 noted.is_left_out = msc_record_trial(record, (size_t)line->trial.id).is_left_out;
             }
@@ -114,7 +114,7 @@ static double step_place(const struct msc_history_step *step, enum msc_history_a
 double msc_history_at(const struct msc_history *history, enum msc_history_axis axis, double x) {
     size_t low = 0;
     size_t high = history->n_steps;
-    while (low < high) { // the first step behind x
+    while (low < high) { // finds the first step after x
         size_t middle = low + (high - low) / 2;
         if (step_place(&history->steps[middle], axis) <= x) {
             low = middle + 1;
@@ -150,7 +150,7 @@ void msc_series_finish(struct msc_series *series) {
     *series = (struct msc_series){0};
 }
 
-// Adds the points of `b` to those of `a`.
+// Merges the points of `b` into `a`.
 static void merge_parts(struct msc_series_part *a, const struct msc_series_part *b) {
     if (b->n == 0) {
         return;

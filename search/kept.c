@@ -14,7 +14,7 @@ static const cJSON *kept_get(const cJSON *object, const char *key) {
 
 // ---- Saving -----------------------------------------------------------------------------------
 
-// A row of the report: which line it is about, and what was measured once more.
+// Adds the line that a row of the report is about, and its new measurements.
 static enum msc_status fill_row(cJSON *row, const struct msc_record *record, const cJSON *from) {
     int64_t id = 0;
     MSC_TRY(msc_json_get_i64(&id, from, "id", "report"));
@@ -58,7 +58,7 @@ enum msc_status msc_kept_save(const struct msc_record *record, const struct cJSO
 
 // ---- Loading ----------------------------------------------------------------------------------
 
-// Leaves out what was left out before; rows that do not fit are dropped.
+// Leaves out the lines that the file names; drops rows that do not fit.
 static enum msc_status kept_leave_out(cJSON *kept, struct msc_record *record) {
     cJSON *next = NULL;
     cJSON *list = cJSON_GetObjectItemCaseSensitive(kept, "left_out");
@@ -75,7 +75,7 @@ static enum msc_status kept_leave_out(cJSON *kept, struct msc_record *record) {
     return MSC_OK;
 }
 
-// *fits: all that was measured once more is about the record as it is.
+// *fits: all new measurements are about the record's current state.
 static enum msc_status check_rows(bool *fits, const cJSON *kept, const struct msc_record *record) {
     struct msc_record_line best;
     bool has_best = msc_record_best(&best, record);
@@ -94,7 +94,7 @@ static enum msc_status check_rows(bool *fits, const cJSON *kept, const struct ms
     return MSC_OK;
 }
 
-// Takes away what is not true any more, and says so.
+// Removes what is no longer valid, and logs it.
 static enum msc_status kept_check(cJSON *kept, struct msc_record *record,
                                   const struct msc_log *log) {
     static const char *const measured[] = {"end", "winner", "reference", "runtime", "baselines"};
@@ -103,8 +103,7 @@ static enum msc_status kept_check(cJSON *kept, struct msc_record *record,
     MSC_TRY(check_rows(&fits, kept, record));
     if (!fits) {
         msc_log(log, MSC_LOG_INFO,
-                "%s%s: passed over: the search has gone on since, and measures once more at its "
-                "end",
+                "%s%s: ignored: the search has continued since, and will measure again at its end",
                 msc_record_path(record), kind.ending);
         for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
             cJSON_DeleteItemFromObjectCaseSensitive(kept, measured[i]);

@@ -137,7 +137,7 @@ static enum msc_status check_record(const cJSON *kept, const char *path,
                : MSC_FAIL(MSC_E_STATE, "%s: passed over: it is of another record", path);
 }
 
-// Without what is of no use a search goes on; only want of memory ends it.
+// A search can do without an unusable file: logs it and succeeds. Only MSC_E_NOMEM is passed on.
 static enum msc_status pass_over(enum msc_status why, const struct msc_log *log) {
     if (why == MSC_E_STATE) {
         msc_log(log, MSC_LOG_INFO, "%s", msc_status_message());

@@ -15,17 +15,17 @@
 
 #define POLL_MS 500
 #define READ_BYTES 65536
-#define MAX_TRIALS 65536 // of one request
+#define MAX_TRIALS 65536 // in one request
 
 struct msc_node {
     struct msc_node_options options;
-    struct msc_str held; // of the input, not yet taken
-    size_t begin;        // of the next line in it
+    struct msc_str held; // input not yet handled
+    size_t begin;        // of the next line in `held`
     struct msc_node_subject subject;
     bool is_open;
     bool is_unheard;        // nobody reads the answers
-    struct msc_arena arena; // of one request
-    // Of one request.
+    struct msc_arena arena; // memory of one request
+    // Of the current request:
     struct msc_trial **trials;
     double *bounds;
     double **terms;
@@ -40,7 +40,7 @@ static bool lock_output(int descriptor, short type, bool waits) {
     do {
         result = fcntl(descriptor, waits ? F_SETLKW : F_SETLK, &lock);
     } while (result != 0 && errno == EINTR);
-    // What knows no locks has one writer.
+    // A pipe without lock support has only one writer.
     return result == 0 || (errno != EAGAIN && errno != EACCES);
 }
 
@@ -79,7 +79,7 @@ static enum msc_status answer(struct msc_node *node, struct msc_str *line) {
     return status;
 }
 
-// What went wrong with a request.
+// Sends the error of a request.
 static enum msc_status answer_error(struct msc_node *node) {
     struct msc_str line = {0};
     msc_str_append(&line, "{\"error\":");
@@ -88,7 +88,7 @@ static enum msc_status answer_error(struct msc_node *node) {
     return answer(node, &line);
 }
 
-// The next line, in place; NULL: the input has ended, or somebody wants us to stop.
+// The next line, in place; NULL: the input has ended, or a stop was requested.
 static enum msc_status next_line(struct msc_node *node, int input, char **line, size_t *length) {
     for (;;) {
         char *start = node->held.data ? node->held.data + node->begin : NULL;
@@ -161,8 +161,8 @@ static enum msc_status check_protocol(const cJSON *request) {
     return protocol == MSC_NODE_PROTOCOL
                ? MSC_OK
                : MSC_FAIL(MSC_E_UNSUPPORTED,
-                          "init asks for protocol %lld, this worker speaks %d: the same mscgym "
-                          "must be on all machines",
+                          "init requests protocol %lld, this worker has %d: install the same "
+                          "mscgym on all machines",
                           (long long)protocol, MSC_NODE_PROTOCOL);
 }
 
@@ -198,7 +198,8 @@ static enum msc_status read_trial(struct msc_node *node, size_t i, const cJSON *
     cJSON_ArrayForEach(choice, choices) {
         if (n == space->n_tasks || !cJSON_IsNumber(choice) || choice->valuedouble < 0.0 ||
             choice->valuedouble > (double)UINT32_MAX) {
-            return MSC_FAIL(MSC_E_FORMAT, "trial: choices are not those of %zu tasks",
+            return MSC_FAIL(MSC_E_FORMAT,
+                            "trial: choices must be %zu non-negative integers, one for each task",
                             space->n_tasks);
         }
         trial->proposal.choices[n++] = (uint32_t)choice->valuedouble;
@@ -209,7 +210,7 @@ static enum msc_status read_trial(struct msc_node *node, size_t i, const cJSON *
     node->bounds[i] = INFINITY;
     if (bound && (!cJSON_IsString(bound) ||
                   !msc_node_read_doubles(&node->bounds[i], 1, bound->valuestring))) {
-        return MSC_FAIL(MSC_E_FORMAT, "trial: bound is no number of 16 hexadecimal digits");
+        return MSC_FAIL(MSC_E_FORMAT, "trial: bound must be a string of 16 hexadecimal digits");
     }
     trial->proposal.bound = node->bounds[i];
     node->trials[i] = trial;
@@ -237,7 +238,7 @@ static enum msc_status read_trials(struct msc_node *node, const cJSON *request) 
     return MSC_OK;
 }
 
-// What no sum of batches is: a term that was not computed keeps these bits.
+// A NaN payload that no sum of batches has: it marks terms that were not computed.
 static double unmeasured(void) {
     static const uint64_t bits = 0x7ff8006d73636779;
     double value;
@@ -291,7 +292,7 @@ static enum msc_status write_outcomes(struct msc_str *out, const struct msc_node
         msc_str_clear(&values);
         if (range->n > 0) {
             write_part(&values, &sent.n_batches, node, i, range);
-            // It has reached the end of the part; more is not asked of it.
+            // The trial reached the end of the part.
             sent.state = sent.n_batches == range->n ? MSC_TRIAL_COMPLETE : sent.state;
         } else {
             msc_node_write_doubles(&values, o->metrics, space->n_metrics);
@@ -333,8 +334,8 @@ static enum msc_status measure_range(struct msc_node *node, int64_t id,
     return status;
 }
 
-// What memory or the device did not suffice for as a whole is each trial's. A device that is lost is
-// nobody's (msc_node_take).
+// Marks each trial as failed when all together lacked memory or a device. A lost device is handled
+// by msc_node_take.
 static void fail_all(struct msc_node *node) {
     for (size_t i = 0; i < node->n; i++) {
         msc_outcome_fail(&node->trials[i]->outcome, MSC_CAUSE_ENVIRONMENT, "%s",
@@ -352,8 +353,8 @@ static enum msc_status evaluate_part(struct msc_node *node, const cJSON *object)
     const struct msc_node_range range = {.first = (size_t)first, .n = (size_t)n};
     if (first < 0 || n < 0 || range.first > b.n || range.n > b.n - range.first ||
         (n > 0 && b.n_sums == 0)) {
-        return MSC_FAIL(MSC_E_FORMAT, "part: batches %lld and %lld more, of %zu", (long long)first,
-                        (long long)n, b.n);
+        return MSC_FAIL(MSC_E_FORMAT, "part: %lld batches first, then %lld, of only %zu",
+                        (long long)first, (long long)n, b.n);
     }
     enum msc_status status = measure_range(node, id, &range);
     if (status == MSC_E_NOMEM || status == MSC_E_DEVICE) {
@@ -397,7 +398,7 @@ enum msc_status msc_node_tell_crash(struct msc_node *node) {
     if (death == MSC_WORKER_DEATH_NONE) {
         return MSC_OK;
     }
-    // What the one before had begun to write ends here.
+    // The newline ends a line that the previous worker may have begun.
     msc_str_printf(&line, "\n{\"crashed\":%lld,\"how\":\"%s\",\"signal\":%d}", (long long)part,
                    names[death], signal_number);
     return answer(node, &line);
@@ -409,7 +410,7 @@ static enum msc_status take_request(struct msc_node *node, const cJSON *request)
     if (strcmp(name, "init") == 0) {
         return begin(node, request);
     }
-    // Before init a request may be one that was meant for a worker before this one.
+    // Before init, a request may be meant for the previous worker.
     if (!node->is_open) {
         return MSC_OK;
     }
@@ -425,7 +426,7 @@ enum msc_status msc_node_take(struct msc_node *node, const char *line, size_t le
     if (status == MSC_OK) {
         status = take_request(node, request);
     } else if (!node->is_open) {
-        status = MSC_OK; // the rest of a line that one before has begun to read
+        status = MSC_OK; // the rest of a line that the previous worker had begun to read
     }
     cJSON_Delete(request);
     msc_arena_finish(&node->arena);
@@ -434,7 +435,7 @@ enum msc_status msc_node_take(struct msc_node *node, const char *line, size_t le
     if (!is_over && msc_worker_leave(node->options.worker, status)) {
         return msc_status_restore(MSC_E_LOST, msc_status_message());
     }
-    return is_over ? status : answer_error(node); // who asked is told
+    return is_over ? status : answer_error(node); // the error is sent as the answer
 }
 
 enum msc_status msc_node_create(struct msc_node **out, const struct msc_node_options *options) {

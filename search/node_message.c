@@ -115,7 +115,7 @@ enum msc_status msc_node_read_outcome(struct msc_node_outcome *out, int64_t *id,
     MSC_TRY(msc_json_get_double(&out->reuse_ratio, object, "reuse", where));
     MSC_TRY(msc_json_get_i64(&time_us, object, "time_us", where));
     if (n < 0 || time_us < 0) {
-        return MSC_FAIL(MSC_E_FORMAT, "outcome: a number below zero");
+        return MSC_FAIL(MSC_E_FORMAT, "outcome: batches and time must not be negative");
     }
     out->n_batches = (size_t)n;
     out->time_us = (uint64_t)time_us;
@@ -124,7 +124,7 @@ enum msc_status msc_node_read_outcome(struct msc_node_outcome *out, int64_t *id,
 
 // ---- The canary -------------------------------------------------------------------------------
 
-// What is measured is another number every time.
+// Leaves out measured metrics, which differ each time.
 static void write_computed(struct msc_str *out, const struct msc_space *space,
                            const double metrics[]) {
     for (size_t i = 0; i < space->n_metrics; i++) {
@@ -143,7 +143,7 @@ static enum msc_status measure_canary(struct msc_str *out, struct msc_env *env,
     struct msc_trial *trials = &trial;
     double *terms = msc_arena_array(arena, batches.n_terms + 1, sizeof *terms);
     MSC_TRY(msc_trial_init(&trial, arena, space));
-    trial.id = INT64_MAX; // none that a search has
+    trial.id = INT64_MAX; // no trial of a search has this id
     if (!terms) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a trial");
     }

@@ -1,4 +1,4 @@
-// What coordinator and workers say to one another, as lines of JSON (docs/cluster.md).
+// Messages between coordinator and workers, as lines of JSON (docs/cluster.md).
 #ifndef MSC_SEARCH_NODE_MESSAGE_H
 #define MSC_SEARCH_NODE_MESSAGE_H
 
@@ -9,30 +9,30 @@ struct msc_str;
 
 #define MSC_NODE_PROTOCOL 1
 
-// Doubles by their bits: 16 hexadecimal digits each, the first the most significant.
+// Writes each double's bits as 16 hexadecimal digits, most significant first.
 void msc_node_write_doubles(struct msc_str *out, const double values[], size_t n);
-// False: the text is no [n] of them.
+// False: the text is not n such doubles.
 bool msc_node_read_doubles(double values[], size_t n, const char *text);
 
-// Batches of a request, or 0 and all there are.
+// Batches of a request; n 0: the whole trial at once.
 struct msc_node_range {
     size_t first, n;
 };
 
 // {"method":"evaluate","parts":[{"id":7,"first":0,"n":4},…],"trials":[{"id":3,"choices":[…],"bound":0.5},…]}
-// Parts have ids [n_parts] from the caller; n 0: the trial as a whole.
+// `ids` [n_parts] are chosen by the caller. n 0: the whole trial.
 void msc_node_write_evaluate(struct msc_str *out, const struct msc_space *space,
                              const uint64_t ids[], const struct msc_node_range parts[],
                              size_t n_parts, struct msc_trial *const trials[],
                              const double bounds[], size_t n);
 
-// What a trial came to over a part: `state` COMPLETE, or why it did not get to its end.
+// The outcome of a trial on a part: `state` is COMPLETE, or why the trial stopped early.
 struct msc_node_outcome {
     enum msc_trial_state state;
     enum msc_trial_cause cause;
-    const char *reason; // borrowed; "" where there is none
-    size_t n_batches;   // of the part, from its first on, that `values` has
-    const char *values; // [n_batches][n_sums] by batch, or the metrics of a trial as a whole
+    const char *reason; // borrowed; "" if there is none
+    size_t n_batches;   // batches of the part that `values` covers, from the first
+    const char *values; // [n_batches][n_sums], or the metrics of a whole trial
     double reuse_ratio;
     uint64_t time_us;
 };
@@ -40,8 +40,8 @@ void msc_node_write_outcome(struct msc_str *out, int64_t id, const struct msc_no
 enum msc_status msc_node_read_outcome(struct msc_node_outcome *out, int64_t *id,
                                       const cJSON *object);
 
-// Hash of what the first uniform plan (else the first choices) gives on the first batch: machines
-// that do not agree on it do not compute the same. `text` [MSC_HASH_TEXT_BYTES].
+// Hash of the first uniform plan's (else the first choices') results on the first batch. Machines
+// whose hashes differ do not compute the same. `text` [MSC_HASH_TEXT_BYTES].
 enum msc_status msc_node_canary(char *text, struct msc_env *env);
 
 #endif

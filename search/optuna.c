@@ -32,7 +32,7 @@ struct journal {
     const struct msc_space *space;
     const struct msc_goal *goal;
     struct msc_str distributions; // the same for every trial: {"task": "{\"name\": ...}", ...}
-    struct msc_str text;          // lines that are not written yet
+    struct msc_str text;          // lines not written yet
 };
 
 static void begin_operation(struct journal *j, enum operation operation) {
@@ -94,7 +94,7 @@ static enum msc_status write_study(struct journal *j) {
     return MSC_OK;
 }
 
-// Optuna keeps a distribution as JSON text within JSON.
+// Optuna stores a distribution as JSON text in a JSON string.
 static void write_distributions(struct journal *j) {
     struct msc_str inner = {0};
     msc_str_char(&j->distributions, '{');
@@ -120,7 +120,7 @@ static void write_distributions(struct journal *j) {
 
 // ---- Trials -----------------------------------------------------------------------------------
 
-// As datetime.isoformat has it, in UTC. null where the record does not say when it was begun.
+// The format of datetime.isoformat, in UTC. null if the record has no start time.
 static void write_time(struct journal *j, const char *key, double elapsed_s) {
     char text[MSC_CLOCK_TEXT_BYTES];
     double seconds = msc_record_begun_s(j->record) + elapsed_s;
@@ -221,8 +221,8 @@ static void write_user_attributes(struct journal *j, const struct msc_record_lin
     msc_str_char(&j->text, '}');
 }
 
-// How far a limit is exceeded, > 0, or kept. Optuna takes a trial's constraints whole: none where one
-// of them is not known.
+// Violations of the bounds (> 0: exceeded). Optuna needs all constraints of a trial: if one is
+// unknown, none is written.
 static void write_constraints(struct journal *j, const struct msc_outcome *outcome) {
     msc_str_append(&j->text, ",\"system_attrs\":{");
     size_t begin = j->text.length;

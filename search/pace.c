@@ -2,15 +2,16 @@
 
 #include <math.h>
 
-// So many later ones, and what was noted counts half.
+// Past notes lose half of their weight after this many later units.
 #define HALF_LIFE 16.0
-// Sooner at the beginning, when memory is still being touched: after this part of all that were
-// seen.
+// At the beginning the half-life is shorter, because memory is still being touched: this fraction
+// of all units seen.
 #define HALF_LIFE_PART 0.25
-// An evaluation has at most so many times as many trials as were seen before it: one that is known
-// too little of, or happened to cost nothing, must not decide on a whole round.
+// An evaluation has at most this many times the trials seen so far. A single fast measurement must
+// not decide on a whole round.
 #define GROWTH 4
-// More trials run beside those before when they cost less than this part of what these did.
+// Additional trials run in parallel if they take less than this fraction of their proportional
+// time.
 #define FREE_PART 0.5
 #define MOST ((size_t)1 << 20)
 

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Trials of the first phase; the second has as many, each one after it twice as many.
+// Trials of the first phase. The second has as many; each later one has twice as many as the one
+// before.
 #define FIRST_PHASE 32
 #define GIVEN "given"
 #define OTHER "other"
@@ -35,7 +36,7 @@ static struct msc_record_line line_at(const struct replay *r, size_t i) {
     return msc_record_trial(r->options->record, i);
 }
 
-// Tells what the search told, its round being noted.
+// The agent observes the same as during the search: after the lines of the round are noted.
 static enum msc_status tell_line(const struct replay *r, size_t i) {
     const struct msc_record_line line = line_at(r, i);
     if (line.is_assembled) {
@@ -94,7 +95,7 @@ static bool is_given(struct msc_record_line line) {
            line.warm != MSC_RECORD_WARM_NONE;
 }
 
-// What the agent was told without having been asked: all before the last warm start, too.
+// The agent observes the trials that it did not propose, including all before the last warm start.
 static enum msc_status tell_given(struct replay *r) {
     int64_t first = 0;
     for (size_t i = 0; i < msc_record_n_segments(r->options->record); i++) {
@@ -115,7 +116,7 @@ static bool is_same_proposal(const struct replay *r, const struct msc_proposal *
                   r->options->space->n_tasks * sizeof *proposal->choices) == 0;
 }
 
-// A round whose end the record does not have is not told.
+// The agent does not observe a round that the record does not complete.
 static enum msc_status replay_asked(struct replay *r) {
     size_t n = 0, n_taken = 0, begin = r->at;
     MSC_TRY(msc_agent_ask(r->agent, r->proposals, msc_record_parallel(r->options->record), &n));
@@ -132,10 +133,11 @@ static enum msc_status replay_asked(struct replay *r) {
         r->origins[r->at++] = origin ? origin : OTHER;
     }
     if (r->at < r->n_trials && n_taken < n) {
-        n = 0; // it proposes another point
+        n = 0; // its proposal is another point
     }
     if (n == 0) {
-        return MSC_FAIL(MSC_E_STATE, "%s: trial %zu does not replay: its agent proposes otherwise",
+        return MSC_FAIL(MSC_E_STATE,
+                        "%s: trial %zu does not replay: the agent proposes another point",
                         msc_record_path(r->options->record), r->at);
     }
     for (size_t i = begin; i < r->at; i++) {
@@ -227,7 +229,7 @@ enum msc_status msc_phases_describe(struct cJSON **out, const struct msc_phases_
 
 #define MAX_ORIGINS 16
 
-// The words of all phases, in the order in which they come.
+// Collects the words of all phases, in order of appearance.
 static size_t gather_origins(const char *words[MAX_ORIGINS], const cJSON *phases) {
     size_t n = 0;
     const cJSON *phase = NULL, *item = NULL;

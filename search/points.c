@@ -6,7 +6,7 @@
 
 struct msc_point {
     struct msc_hash hash;
-    int64_t id_and_settled; // 2 * id, and 1 where it is settled: there may be millions
+    int64_t id_and_settled; // 2 * id, plus 1 if settled; packed because there may be millions
 };
 
 struct msc_hash msc_point_hash(const uint32_t choices[], size_t n_tasks) {

@@ -1,5 +1,5 @@
-// Which points of the space were tried, and by which trial: from choices to trial ids.
-// A point is settled once a trial of it was told that no bound stopped: no other will tell more.
+// Maps each point that was tried to the trial that tried it. A point is settled once a trial of it
+// was told that no bound had stopped: further trials of it would tell nothing new.
 #ifndef MSC_SEARCH_POINTS_H
 #define MSC_SEARCH_POINTS_H
 
@@ -7,17 +7,17 @@
 
 struct msc_point;
 
-struct msc_points { // zero-initialise
+struct msc_points { // initialise with zeros
     struct msc_point *items;
     size_t n, capacity;
     struct msc_hash_index index; // of `items`
     size_t n_settled;
 };
 
-// 128 bits name a point: no choices are compared.
+// Points are identified by 128-bit hashes; choices are not compared.
 struct msc_hash msc_point_hash(const uint32_t choices[], size_t n_tasks);
 int64_t msc_points_find(const struct msc_points *points, struct msc_hash hash); // -1: none
-// Adds a point or gives it another trial. MSC_E_NOMEM leaves the table as it was.
+// Adds a point or replaces its trial. After MSC_E_NOMEM the table is unchanged.
 enum msc_status msc_points_set(struct msc_points *points, struct msc_hash hash, int64_t id);
 // The point must be in the table.
 void msc_points_settle(struct msc_points *points, struct msc_hash hash);

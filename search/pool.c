@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #define POLL_S 0.1
-// For workers that are on their way when the first is there.
+// Waits this long for other workers that are starting, once the first is ready.
 #define GATHER_S 20.0
 
 static enum msc_status pool_measure(void *payload, const struct msc_evaluation *e,
@@ -73,7 +73,7 @@ struct msc_pool_figures msc_pool_figures(const struct msc_pool *pool) {
 
 // ---- One evaluation ---------------------------------------------------------------------------
 
-// What is being measured is finished first, unless it is to stop at once.
+// Measurements in flight are finished first, unless the stop is immediate.
 static enum msc_status check_stop(const struct msc_pool *pool, bool is_measuring) {
     return msc_cancel_reached(pool->options.cancel, is_measuring ? 2 : 1)
                ? MSC_FAIL(MSC_E_CANCELLED, "stopped on request")
@@ -105,8 +105,8 @@ enum msc_status msc_pool__open_job(struct msc_pool_job *job, const struct msc_en
     } else if (part) {
         return MSC_FAIL(
             MSC_E_UNSUPPORTED,
-            "the sums of this record are of samples, not of batches: its race goes on on "
-            "one machine alone");
+            "this record has sums by sample, not by batch: its race can only continue on one "
+            "machine");
     }
     job->order = msc_arena_array(&job->arena, n, sizeof *job->order);
     job->trials = msc_arena_array(&job->arena, n, sizeof *job->trials);
@@ -124,10 +124,10 @@ static size_t n_asked(const struct msc_pool *pool) {
     return pool->n_workers - msc_pool__n_ready(pool);
 }
 
-// At the start those are waited for that are on their way; later one is enough.
+// Waits for workers: before the first evaluation for all that are starting, later for one.
 static enum msc_status gather(struct msc_pool *pool) {
-    MSC_TRY(msc_pool__pump(pool, 0.0)); // what was said since the last evaluation
-    double nobody_s = pool->now_s;      // when nobody was ready yet
+    MSC_TRY(msc_pool__pump(pool, 0.0)); // lines that arrived since the last evaluation
+    double nobody_s = pool->now_s;      // last time without a ready worker
     for (;;) {
         size_t n_ready = msc_pool__n_ready(pool);
         nobody_s = n_ready > 0 ? nobody_s : pool->now_s;
@@ -142,7 +142,7 @@ static enum msc_status gather(struct msc_pool *pool) {
     }
 }
 
-// Nobody is to answer any more, checks included.
+// True if no answer is needed any more, including checks.
 static bool is_over(const struct msc_pool *pool) {
     const struct msc_pool_job *job = pool->job;
     for (size_t i = 0; job->n_open == 0 && i < job->n_shards; i++) {

@@ -1,22 +1,24 @@
-// The coordinator's side of a search on several machines: splits what is to be measured among workers,
-// and puts together what they answer. Agent, record, exact costs, bounds and judging stay where they
-// are; so does the order in which sums are added up: the record is the one that a single machine writes.
+// The coordinator's side of a search on several machines: splits measurements among workers and
+// combines their answers. Agent, record, exact costs, bounds and judging stay in this process. Sums
+// are added in the same order as on one machine, so the record is the same.
 //
-//     MSC_TRY(msc_pool_open(&pool, &options));       // options.bridge is the pool's from now on
+//     MSC_TRY(msc_pool_open(&pool, &options));       // the pool now owns options.bridge
 //     msc_env_set_elsewhere(env, msc_pool_elsewhere(pool));
 //     MSC_TRY(msc_env_evaluate(env, &goal, &evaluation));
 //     n = msc_pool_take_deaths(pool, deaths, MSC_POOL_MAX_DEATHS);
 //     msc_pool_close(pool);
 //
-// Environments with batches (msc_env_batches) are split by these first: work that trials share is of one
-// batch, so nothing is computed twice. A batch stays with its worker as long as that lives (rendezvous
-// hashing: Thaler and Ravishankar, 1998). Where there are more workers than batches, and in races, trials
-// are split, too: in the order of their choices, so that neighbours share work, cut where it is equal.
+// If the environment has batches (msc_env_batches), work is split by batches first: trials share
+// work only within a batch, so nothing is computed twice. A batch stays with its worker while that
+// lives (rendezvous hashing: Thaler and Ravishankar, 1998). Trials are split as well if there are
+// more workers than batches, and in races: they are sorted by choices, so that neighbours share
+// work, and cut into pieces of equal cost.
 //
-// Workers come and go. What a lost one had is sent to another, what takes three times as long as it
-// should is sent to a second one, and the first answer counts. Pieces of parts are measured twice
-// on purpose, of a worker that is new of each: where two workers differ in a bit, the search stops. Only a crash that a worker's own
-// parent saw, or a third loss, is told of a trial (msc_pool_take_deaths); who asked has it run alone next.
+// Workers come and go. The parts of a lost worker are sent to another. A part that takes three
+// times as long as expected is also sent to a second worker, and the first answer counts. Samples
+// of parts, more of a new worker's, are measured twice: if two workers differ in any bit, the
+// search stops. A trial is only reported (msc_pool_take_deaths) after a crash that the worker's
+// parent saw, or after the third loss; the caller then runs it alone.
 #ifndef MSC_SEARCH_POOL_H
 #define MSC_SEARCH_POOL_H
 
@@ -29,59 +31,61 @@ struct msc_pool;
 struct msc_pool_options {
     struct msc_env *env;       // borrowed
     struct msc_bridge *bridge; // owned by the pool, also on failure
-    const char *init; // members of the request init, after method and protocol: "\"threads\":2"
-    const char *program, *build; // of this program, which must be that of all workers
-    const char *numerics;        // of all workers
-    // Nothing that is measured here is as under these: what a trial that is known comes to is what the first
-    // worker says.
+    const char *init; // members of the init request after method and protocol: "\"threads\":2"
+    const char *program, *build; // of this program; all workers must have the same
+    const char *numerics;        // required of all workers
+    // This process does not measure under `numerics`: the reference results for a known trial come
+    // from the first worker.
     bool is_foreign;
     const struct msc_log *log;
     const struct msc_cancel *cancel;
-    // Optional: names the files that workers read (msc_bridge_file). Called once, when they are there.
+    // Optional: names the files that workers read (msc_bridge_file). Called once, when the files
+    // exist.
     enum msc_status (*name_files)(void *payload, struct msc_bridge *bridge);
-    double (*now_s)(void *payload); // seconds that pass; NULL: msc_clock_seconds
+    double (*now_s)(void *payload); // elapsed time; NULL: msc_clock_seconds
     void *payload;
 };
 
-// Workers are started by the first evaluation. *out is owned by the caller.
+// The first evaluation starts the workers. *out is owned by the caller.
 enum msc_status msc_pool_open(struct msc_pool **out, const struct msc_pool_options *options);
 void msc_pool_close(struct msc_pool *pool); // accepts NULL
 
 const struct msc_env_elsewhere *msc_pool_elsewhere(struct msc_pool *pool);
 
-// A trial that was in flight where a worker died, in the last evaluation: its outcome is FAILED, cause
-// environment, and says no more.
+// A trial of the last evaluation that was in flight when a worker died. Its outcome is FAILED with
+// cause environment, without details.
 struct msc_pool_death {
     int64_t id;
     bool was_alone;
     enum msc_worker_death death; // MSC_WORKER_DEATH_NONE: nobody saw how
     int signal_number;
 };
-// Copies at most `capacity` and forgets all. Returns how many.
+// Copies at most `capacity` deaths and forgets all. Returns their number.
 size_t msc_pool_take_deaths(struct msc_pool *pool, struct msc_pool_death deaths[], size_t capacity);
 
-// For people.
+// Figures for people.
 struct msc_pool_figures {
-    size_t n_up;      // workers that measure
-    size_t n_joined;  // that ever did
-    size_t n_lost;    // that were, so far
-    size_t n_refused; // that computed something else, or could not
+    size_t n_up;      // workers that measure now
+    size_t n_joined;  // workers that were ever ready
+    size_t n_lost;    // workers lost so far
+    size_t n_refused; // workers that computed other results, or could not compute
     size_t n_retried; // parts that were sent again
 };
 struct msc_pool_figures msc_pool_figures(const struct msc_pool *pool);
 
-// What a round costs beside what workers measure.
+// The cost of a round in addition to the workers' measuring.
 struct msc_pool_costs {
-    double trial_s, worker_s; // of the coordinator, for each trial, and for each worker
-    double message_s;         // to carry what is asked there, and the answers back
+    double trial_s, worker_s; // time of the coordinator for each trial and for each worker
+    double message_s;         // to carry requests and answers
     double start_s;           // until workers are ready, once
-    size_t most;              // workers; 0: any number
+    size_t most;              // most workers; 0: any number
 };
-// How many workers are worth having, each as fast as this machine: as many as measure for 70 % of their time and
-// more, by a model of a round that takes `round_s` on one: T(N) = d * round_s / N + h(N), h being these costs, d
-// what sharing of work is lost by splitting trials (nothing as long as there are as many batches). 0: none, two
-// would not, or what is left (`left_s`, +inf: no end is known) would be there no sooner. *worth_s: such a round;
-// where there are none, that of two. The figures are in docs/cluster.md.
+// The number of workers, each as fast as this machine, that are worthwhile: the most that measure
+// for at least 70 % of their time. The model of a round that takes `round_s` on one machine is T(N)
+// = d * round_s / N + h(N). h are these costs; d is the work that is no longer shared if trials are
+// split (d = 1 while N <= n_batches). Returns 0 if two workers would not be worthwhile, or if what
+// is left (`left_s`, +inf: no known end) would end no sooner. *worth_s is the time of such a round,
+// or of one with two workers if none are worthwhile. docs/cluster.md has the measurements.
 size_t msc_pool_worth(double *worth_s, const struct msc_pool_costs *costs, double round_s,
                       double left_s, size_t n_trials, size_t n_batches);
 

@@ -1,4 +1,4 @@
-// What workers answer, and what comes of it.
+// Handles workers' answers: adds batches to trials and detects contradictions.
 #include "base/shown.h"
 #include "search/pool_internal.h"
 
@@ -27,7 +27,7 @@ static void close_trial(struct msc_pool_job *job, size_t i) {
     job->n_open--;
 }
 
-// `stop` NULL: all batches are there.
+// Computes a trial's outcome from its first `n_there` batches. `stop` NULL: all batches are there.
 static enum msc_status fold_trial(struct msc_pool *pool, size_t i, size_t n_there,
                                   const struct msc_pool_stop *stop) {
     struct msc_pool_job *job = pool->job;
@@ -54,14 +54,14 @@ static enum msc_status fold_trial(struct msc_pool *pool, size_t i, size_t n_ther
     return msc_env_fold(pool->options.env, &e, &part);
 }
 
-// Is the trial's bound exceeded before this batch?
+// Does the sum of the batches before this one exceed the trial's bound?
 static bool is_over(const struct msc_pool *pool, size_t i, size_t batch) {
     const struct msc_pool_job *job = pool->job;
     return msc_env_partial_loss(pool->options.env, job->terms[i], batch) > job->e->bounds[i];
 }
 
-// A worker has stopped at a bound that the sum of all does not exceed (losses below zero): the rest is
-// to be measured, whatever the bound.
+// A worker stopped at a bound that the sum of all batches does not exceed (losses below zero):
+// measures the rest without a bound.
 static enum msc_status ask_for_rest(struct msc_pool *pool, size_t i, size_t batch) {
     struct msc_pool_job *job = pool->job;
     struct msc_pool_shard shard = {.range = {batch, job->end - batch},
@@ -76,7 +76,7 @@ static enum msc_status ask_for_rest(struct msc_pool *pool, size_t i, size_t batc
     return msc_pool__add_shard(pool, &shard);
 }
 
-// Ends a trial of which enough is there.
+// Ends a trial if its batches suffice.
 static enum msc_status settle(struct msc_pool *pool, size_t i) {
     struct msc_pool_job *job = pool->job;
     const uint8_t *is_there = job->is_there + i * job->batches.n;
@@ -98,11 +98,11 @@ static enum msc_status settle(struct msc_pool *pool, size_t i) {
 // ---- Answers ----------------------------------------------------------------------------------
 
 static enum msc_status fail_answer(const struct msc_pool_worker *worker) {
-    return MSC_FAIL(MSC_E_FORMAT, "worker %s: its answer is not one to what was asked: %s",
+    return MSC_FAIL(MSC_E_FORMAT, "worker %s: its answer does not fit the request: %s",
                     worker->name, msc_status_message());
 }
 
-// `other`: who has measured it before.
+// `other`: the worker that measured it before.
 static enum msc_status fail_difference(struct msc_pool *pool, const struct msc_pool_worker *worker,
                                        int32_t other, int64_t trial) {
     const struct msc_pool_worker *first = msc_pool__find_worker(pool, other);
@@ -115,7 +115,7 @@ static enum msc_status fail_difference(struct msc_pool *pool, const struct msc_p
                     (long long)since);
 }
 
-// Whether one has stopped where another one goes on. Memory and devices are a machine's own.
+// True if a stop contradicts a worker that went on. Lack of memory or a device is no contradiction.
 static bool is_contradiction(const struct msc_pool_job *job, size_t i,
                              const struct msc_pool_stop *stop) {
     return stop && stop->cause != MSC_CAUSE_ENVIRONMENT && !job->trials[i].has_rest;
@@ -138,21 +138,23 @@ static enum msc_status note_stop(int32_t *other, struct msc_pool_job *job, size_
     return MSC_OK;
 }
 
-// Batches of a trial. What is there already must be the same, or *other is who measured that.
+// Stores a trial's batches. If a batch is already there and differs, *other is the worker that
+// measured it.
 static enum msc_status take_batches(int32_t *other, struct msc_pool_job *job, size_t i,
                                     const struct msc_pool_shard *shard, int32_t worker,
                                     const struct msc_node_outcome *o) {
     size_t n_sums = job->batches.n_sums, nb = job->batches.n;
     struct msc_pool_trial *t = &job->trials[i];
     if (o->n_batches > shard->range.n) {
-        return MSC_FAIL(MSC_E_FORMAT, "outcome: %zu batches of %zu", o->n_batches, shard->range.n);
+        return MSC_FAIL(MSC_E_FORMAT, "outcome: %zu batches, expected at most %zu", o->n_batches,
+                        shard->range.n);
     }
     double *values = msc_arena_array(&job->arena, o->n_batches * n_sums + 1, sizeof *values);
     if (!values) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an answer");
     }
     if (!msc_node_read_doubles(values, o->n_batches * n_sums, o->values)) {
-        return MSC_FAIL(MSC_E_FORMAT, "outcome: values");
+        return MSC_FAIL(MSC_E_FORMAT, "outcome: values have the wrong length or format");
     }
     for (size_t k = 0; k < o->n_batches; k++) {
         size_t batch = shard->range.first + k;
@@ -172,13 +174,13 @@ static enum msc_status take_batches(int32_t *other, struct msc_pool_job *job, si
         job->by[i * nb + batch] = worker;
     }
     bool is_copy = shard->is_done || shard->is_check;
-    t->time_us += is_copy ? 0 : o->time_us; // that is not the trial's
+    t->time_us += is_copy ? 0 : o->time_us; // a copy's time is not the trial's
     return o->n_batches < shard->range.n
                ? note_stop(other, job, i, shard->range.first + o->n_batches, worker, o)
                : MSC_OK;
 }
 
-// What is measured may differ.
+// Compares metrics, except those measured outside the program.
 static bool is_same(const struct msc_space *space, const double a[], const double b[]) {
     for (size_t i = 0; i < space->n_metrics; i++) {
         if (!space->metrics[i].is_measured && memcmp(&a[i], &b[i], sizeof a[i]) != 0) {
@@ -199,7 +201,7 @@ static enum msc_status take_whole(int32_t *other, struct msc_pool *pool, size_t 
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for an answer");
     }
     if (!msc_node_read_doubles(values, n, o->values)) {
-        return MSC_FAIL(MSC_E_FORMAT, "outcome: values");
+        return MSC_FAIL(MSC_E_FORMAT, "outcome: values have the wrong length or format");
     }
     if (job->trials[i].is_done) {
         bool is_one = o->state == MSC_TRIAL_COMPLETE;
@@ -256,8 +258,8 @@ static enum msc_status take_outcomes(struct msc_pool *pool, const struct msc_poo
     struct msc_pool_job *job = pool->job;
     const cJSON *object = list->child;
     if ((size_t)cJSON_GetArraySize(list) != shard->n_trials) {
-        return MSC_FAIL(MSC_E_FORMAT, "outcomes: %d for %zu trials", cJSON_GetArraySize(list),
-                        shard->n_trials);
+        return MSC_FAIL(MSC_E_FORMAT, "outcomes: %d, expected one for each of %zu trials",
+                        cJSON_GetArraySize(list), shard->n_trials);
     }
     for (size_t k = 0; k < shard->n_trials; k++, object = object->next) {
         MSC_TRY(take_outcome(pool, worker, shard, job->order[shard->first_trial + k], object));
@@ -273,7 +275,7 @@ static enum msc_status settle_shard(struct msc_pool *pool, size_t first, size_t 
     return MSC_OK;
 }
 
-// The shard is answered, or given up (NULL): what checks it is sent, or is not needed any more.
+// The shard was answered, or given up (`by` NULL): sends its checks, or drops them.
 static void release_checks(struct msc_pool *pool, const struct msc_pool_shard *shard,
                            const struct msc_pool_worker *by) {
     struct msc_pool_job *job = pool->job;
@@ -310,7 +312,7 @@ enum msc_status msc_pool__take_answer(struct msc_pool *pool, struct msc_pool_wor
     worker->n_open -= worker->n_open > 0;
     if (!holder) {
         worker->answered_s = pool->now_s;
-        return MSC_OK; // of an evaluation that is over, or given to somebody else since
+        return MSC_OK; // the evaluation is over, or the part is now another worker's
     }
     status = take_outcomes(pool, worker, shard, list);
     if (status == MSC_E_FORMAT) {

@@ -1,12 +1,12 @@
-// Who measures what.
+// Splits trials into parts and assigns them to workers.
 #include "search/pool_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-// So many parts of a worker are all checked, later ones the more rarely the more it has had, down to this
-// share. Of a part that is checked one piece in so many is measured again.
+// A worker's first ALL_CHECKED parts are all checked. After that the share falls with the number of
+// its parts, down to LEAST_SHARE. A check measures one of CHECKED_PIECES pieces of a part again.
 #define ALL_CHECKED 64.0
 #define LEAST_SHARE 0.01
 #define CHECKED_PIECES 8
@@ -44,7 +44,7 @@ static enum msc_status sort_trials(struct msc_pool_job *job, size_t n_tasks) {
     return MSC_OK;
 }
 
-// What a trial costs beside the one before it: the tasks from the first on that differs.
+// A trial's cost given the one before it: the number of tasks from the first one that differs.
 static size_t cost_of(const struct msc_pool_job *job, size_t place, size_t n_tasks) {
     const uint32_t *own = job->e->trials[job->order[place]]->proposal.choices;
     size_t t = 0;
@@ -57,7 +57,7 @@ static size_t cost_of(const struct msc_pool_job *job, size_t place, size_t n_tas
     return n_tasks - t + 1;
 }
 
-// Where the k-th of n pieces of equal cost begins.
+// The index at which the k-th of n pieces of equal cost begins.
 static size_t cut_at(const struct msc_pool_job *job, size_t n_tasks, size_t k, size_t n_pieces) {
     double total = 0, sum = 0;
     for (size_t i = 0; i < job->e->n; i++) {
@@ -89,7 +89,7 @@ enum msc_status msc_pool__add_shard(struct msc_pool *pool, const struct msc_pool
     return MSC_OK;
 }
 
-// A worker and a share of the work, by how well they go together.
+// The affinity of a worker to a piece of work: a hash of both.
 static uint64_t affinity(const struct msc_pool_worker *worker, size_t batch, size_t piece) {
     struct msc_hash h = msc_hash_bytes("msc_pool", 8);
     h = msc_hash_add_u64(h, (uint64_t)worker->number);
@@ -97,7 +97,8 @@ static uint64_t affinity(const struct msc_pool_worker *worker, size_t batch, siz
     return msc_hash_add_u64(h, piece).low;
 }
 
-// The worker that a share goes to: of those that do not have `most` yet, the one that goes with it best.
+// The worker for a piece of work: the one with the highest affinity of those with fewer than `most`
+// pieces.
 static int32_t choose_worker(struct msc_pool *pool, size_t loads[], size_t most, size_t batch,
                              size_t piece) {
     size_t best = SIZE_MAX;
@@ -134,8 +135,8 @@ static enum msc_status plan_by_trials(struct msc_pool *pool, size_t loads[], siz
     return MSC_OK;
 }
 
-// A batch, or the k-th piece of its trials. What comes right behind a part of the same trials at the
-// same worker is one with it.
+// Adds a batch, or a piece of its trials. It extends the previous part if that has the same trials
+// and worker, and ends just before this batch.
 static enum msc_status add_batch(struct msc_pool *pool, const struct msc_pool_shard *shard) {
     struct msc_pool_job *job = pool->job;
     struct msc_pool_shard *last = job->n_shards > 0 ? &job->shards[job->n_shards - 1] : NULL;
@@ -175,7 +176,7 @@ double msc_pool__check_share(uint64_t n_parts) {
     return share > 1.0 ? 1.0 : share < LEAST_SHARE ? LEAST_SHARE : share;
 }
 
-// Another worker, by the same rule as parts are given: all check, and all are checked.
+// Another worker, chosen by affinity as well: so every worker checks and is checked.
 static struct msc_pool_worker *choose_checker(struct msc_pool *pool,
                                               const struct msc_pool_shard *shard) {
     struct msc_pool_worker *best = NULL;
@@ -192,7 +193,7 @@ static struct msc_pool_worker *choose_checker(struct msc_pool *pool,
     return best;
 }
 
-// Trials of the part, a piece of those that it is cut into, each as likely as any other.
+// Restricts a check to a random piece of its part's trials.
 static void choose_piece(struct msc_pool_shard *check, uint64_t chance) {
     size_t n_piece = (check->n_trials + CHECKED_PIECES - 1) / CHECKED_PIECES;
     size_t n_pieces = (check->n_trials + n_piece - 1) / n_piece;
@@ -202,7 +203,7 @@ static void choose_piece(struct msc_pool_shard *check, uint64_t chance) {
     check->n_trials = n_piece < n_left ? n_piece : n_left;
 }
 
-// Checks of some parts, which whoever measures these does not know of.
+// Chooses random parts to be checked. Their workers do not know which.
 static enum msc_status choose_checks(struct msc_pool *pool) {
     struct msc_pool_job *job = pool->job;
     size_t n = job->n_shards;
@@ -235,7 +236,7 @@ enum msc_status msc_pool__plan(struct msc_pool *pool) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory for a plan");
     }
     MSC_TRY(sort_trials(job, n_tasks));
-    // A race's parts are few batches, and who runs alone must not end more than one worker.
+    // Races have few batches. A trial that runs alone must not crash more than one worker.
     bool is_by_trials = job->end == 0 || job->part || job->e->n == 1;
     MSC_TRY(is_by_trials ? plan_by_trials(pool, loads, n_tasks)
                          : plan_by_batches(pool, loads, n_tasks));

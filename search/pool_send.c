@@ -1,11 +1,11 @@
-// What workers are sent.
+// Sends requests to workers.
 #include "search/pool_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SILENT_S 10.0 // without a beat: somebody else does the same
+#define SILENT_S 10.0 // a worker without a beat for this long has its parts copied to another
 #define LATE_RATIO 3.0
 #define LATE_LEAST_S 1.0
 #define COPY_EVERY_S 0.1
@@ -32,13 +32,13 @@ enum msc_status msc_pool__send_init(struct msc_pool *pool, struct msc_pool_worke
     return msc_bridge_send(pool->options.bridge, worker->number, m->data, m->length);
 }
 
-// A part that somebody has and was not sent.
+// A part that is assigned but not sent.
 struct due {
     struct msc_pool_shard *shard;
     struct msc_pool_holder *holder;
 };
 
-// Parts [n] of the same trials for the same worker, in one message.
+// Sends parts [n] with the same trials for the same worker in one message.
 static enum msc_status send_parts(struct msc_pool *pool, const struct due due[], size_t n) {
     struct msc_pool_job *job = pool->job;
     const struct msc_pool_shard *first = due[0].shard;
@@ -81,7 +81,7 @@ void msc_pool__give(struct msc_pool_holder *holder, struct msc_pool_worker *work
     worker->n_open++;
 }
 
-// Of those that do not have it.
+// The worker with the fewest parts, of those that do not have this one.
 static struct msc_pool_worker *least_busy(struct msc_pool *pool, struct msc_pool_shard *shard) {
     struct msc_pool_worker *best = NULL;
     for (size_t i = 0; i < pool->n_workers; i++) {
@@ -163,7 +163,7 @@ static int compare_doubles(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-// What a trial takes on a batch; NaN: not known yet.
+// Median time of one trial on one batch; NaN: unknown.
 static double median_unit(const struct msc_pool *pool) {
     double sorted[sizeof pool->unit_s / sizeof pool->unit_s[0]];
     size_t most = sizeof sorted / sizeof sorted[0];
@@ -177,7 +177,7 @@ static double units_of(const struct msc_pool_shard *shard) {
     return (double)(shard->n_trials * (shard->range.n > 0 ? shard->range.n : 1));
 }
 
-// How long the worker has had nothing else to do than this part, or those before it.
+// How long the worker has had only this part, or earlier ones, to work on.
 static double waited_s(const struct msc_pool *pool, const struct msc_pool_worker *worker,
                        const struct msc_pool_holder *holder) {
     double begin_s = worker->answered_s > holder->sent_s ? worker->answered_s : holder->sent_s;
@@ -190,7 +190,7 @@ void msc_pool__note_time(struct msc_pool *pool, const struct msc_pool_worker *wo
     pool->unit_s[pool->n_units++ % n] = waited_s(pool, worker, holder) / units_of(shard);
 }
 
-// False for a `unit_s` that is not known, as long as the worker is heard.
+// If `unit_s` is unknown, true only if the worker is silent.
 static bool is_late(struct msc_pool *pool, const struct msc_pool_shard *shard, double unit_s) {
     const struct msc_pool_holder *holder = &shard->holders[0];
     const struct msc_pool_worker *worker = msc_pool__find_worker(pool, holder->worker);
@@ -199,7 +199,7 @@ static bool is_late(struct msc_pool *pool, const struct msc_pool_shard *shard, d
            (pool->now_s - worker->heard_s > SILENT_S || waited_s(pool, worker, holder) > most_s);
 }
 
-// A copy of what is late, for who has nothing to do.
+// Assigns copies of late parts to idle workers.
 static enum msc_status copy_late(struct msc_pool *pool) {
     struct msc_pool_job *job = pool->job;
     double unit_s = median_unit(pool);

@@ -1,4 +1,4 @@
-// Workers: who is there, what they are sent, and what happens to them.
+// Tracks the workers of a pool: who is ready, who is lost, and what becomes of their parts.
 #include "search/pool_internal.h"
 
 #include "base/clock.h"
@@ -7,16 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GONE_S 20.0 // without a line: it is given up
-// So is a worker that lives and has not answered, though for so long nothing was in flight; and one that does not
-// come to be ready.
+#define GONE_S 20.0 // a worker without a line for this long is dropped
+// So is a worker that has not answered for MUTE_S while no trial was in flight, and one that is not
+// ready after UNREADY_S.
 #define MUTE_S 60.0
 #define UNREADY_S 3600.0
-#define MAX_LOST 3 // times that a part is sent again before its trials run one by one
+#define MAX_LOST 3 // losses of a part before its trials run one by one
 #define SAY_EVERY_S 60.0
-#define MOST_NAMES 8 // of workers, in one line
+#define MOST_NAMES 8 // most worker names in one line
 #define LOOK_EVERY_S 1.0
-#define LONGEST_GAP_S 2.0 // between two events, which are looked for ten times a second
+#define LONGEST_GAP_S 2.0 // between two events; normally they are polled ten times a second
 
 struct msc_pool_holder *msc_pool__find_holder(struct msc_pool_shard *shard, int32_t number) {
     return shard->holders[0].worker == number   ? &shard->holders[0]
@@ -41,9 +41,9 @@ size_t msc_pool__n_ready(const struct msc_pool *pool) {
     return n;
 }
 
-// ---- What happens to workers ------------------------------------------------------------------
+// ---- Changes of workers ------------------------------------------------------------------------
 
-// It has the part no more; who has a copy has it then. True: the part was lost with it.
+// Removes a worker from a part; a copy's holder takes its place. True: the worker owed its answer.
 static bool leave_part(struct msc_pool_shard *shard, int32_t number) {
     static const struct msc_pool_holder nobody = {.worker = MSC_POOL_NOBODY};
     struct msc_pool_holder *own = msc_pool__find_holder(shard, number);
@@ -57,7 +57,7 @@ static bool leave_part(struct msc_pool_shard *shard, int32_t number) {
     return is_lost;
 }
 
-// Its parts are somebody else's. `is_blamed`: it was lost with them.
+// Makes a worker's parts available to others. `is_blamed`: the parts may have caused its loss.
 static enum msc_status take_parts_back(struct msc_pool *pool, int32_t number, bool is_blamed) {
     struct msc_pool_job *job = pool->job;
     pool->has_news = true;
@@ -66,14 +66,14 @@ static enum msc_status take_parts_back(struct msc_pool *pool, int32_t number, bo
         if (!leave_part(shard, number)) {
             continue;
         }
-        if (shard->is_check) { // others are
+        if (shard->is_check) { // another part may be checked instead
             shard->is_done = true;
             continue;
         }
         bool is_alone = job->e->n == 1, has_copy = shard->holders[0].worker != MSC_POOL_NOBODY;
         shard->n_lost += is_blamed;
         pool->figures.n_retried += !has_copy;
-        // One that runs alone is not sent again: who asked decides.
+        // A trial that ran alone is not sent again: the caller decides.
         if (is_blamed && !has_copy && (is_alone || shard->n_lost >= MAX_LOST)) {
             MSC_TRY(msc_pool__give_up(pool, i, is_alone, MSC_WORKER_DEATH_NONE, 0));
         }
@@ -85,11 +85,11 @@ static void forget_worker(struct msc_pool *pool, struct msc_pool_worker *worker)
     *worker = pool->workers[--pool->n_workers];
 }
 
-// A worker has not come to be there. Others may follow for the same reason.
+// A worker failed to start. Others may fail for the same reason, which is logged once.
 static void note_absence(struct msc_pool *pool, const char *why) {
     if (strcmp(pool->absence, why) != 0) {
         snprintf(pool->absence, sizeof pool->absence, "%s", why);
-        msc_log(pool->options.log, MSC_LOG_WARNING, "a worker did not come: %s", pool->absence);
+        msc_log(pool->options.log, MSC_LOG_WARNING, "a worker failed to start: %s", pool->absence);
     }
 }
 
@@ -108,7 +108,7 @@ static enum msc_status lose_worker(struct msc_pool *pool, int32_t number, const 
     return take_parts_back(pool, number, true);
 }
 
-// The bridge does not know why.
+// Ends a worker for a reason that the bridge does not know.
 static enum msc_status drop_worker(struct msc_pool *pool, int32_t number, const char *why) {
     const struct msc_pool_worker *worker = msc_pool__find_worker(pool, number);
     snprintf(pool->loss, sizeof pool->loss, "worker %s is lost: %s", worker ? worker->name : "",
@@ -117,7 +117,7 @@ static enum msc_status drop_worker(struct msc_pool *pool, int32_t number, const 
     return lose_worker(pool, number, why);
 }
 
-// It does not compute what we do, or cannot.
+// Drops a worker that computes other results, or cannot compute.
 static enum msc_status refuse_worker(struct msc_pool *pool, int32_t number, const char *why) {
     struct msc_pool_worker *worker = msc_pool__find_worker(pool, number);
     char count[64] = "";
@@ -132,7 +132,7 @@ static enum msc_status refuse_worker(struct msc_pool *pool, int32_t number, cons
     return take_parts_back(pool, number, false);
 }
 
-// `where` as the bridge says, until the worker has told more; "": it does not know.
+// `where` comes from the bridge and names the worker until its hello; "": unknown.
 static enum msc_status add_worker(struct msc_pool *pool, int32_t number, const char *where) {
     struct msc_str shown = {0};
     MSC_TRY(msc_grow(&pool->workers, &pool->workers_capacity, pool->n_workers + 1,
@@ -149,14 +149,14 @@ static enum msc_status add_worker(struct msc_pool *pool, int32_t number, const c
     return msc_pool__send_init(pool, worker);
 }
 
-// ---- What they say ----------------------------------------------------------------------------
+// ---- Workers' lines ----------------------------------------------------------------------------
 
 static const char *text_of(const cJSON *object, const char *key) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-// Its host, process and, of Slurm's, job.
+// Names a worker by its host, process and Slurm job.
 static void name_worker(struct msc_pool_worker *worker, const cJSON *hello) {
     const cJSON *pid = cJSON_GetObjectItemCaseSensitive(hello, "pid");
     struct msc_str host = {0}, job = {0};
@@ -186,7 +186,7 @@ static enum msc_status take_hello(struct msc_pool *pool, struct msc_pool_worker 
         const char *said = text_of(hello, rows[i].key);
         if (rows[i].own[0] && strcmp(said, rows[i].own) != 0) {
             char why[800];
-            // An id whole, so that it can be asked for.
+            // Long enough for whole ids, so that the user can look for them.
             snprintf(why, sizeof why, "%s (%s \"%.320s\", %s \"%.320s\")", rows[i].what,
                      rows[i].key, said, o->is_foreign ? "wanted" : "here", rows[i].own);
             return refuse_worker(pool, worker->number, why);
@@ -214,8 +214,8 @@ static enum msc_worker_death death_of(const char *how) {
                                        : MSC_WORKER_DEATH_CRASH;
 }
 
-// Its child has died, and there is a new one that knows nothing. The part that was in flight is given up;
-// its other parts are sent anew.
+// The worker's child died and was replaced. Gives up the part in flight, and sends its other parts
+// again.
 static enum msc_status take_crash(struct msc_pool *pool, struct msc_pool_worker *worker,
                                   const cJSON *answer, const cJSON *part) {
     struct msc_pool_job *job = pool->job;
@@ -269,7 +269,7 @@ static enum msc_status take_message(struct msc_pool *pool, struct msc_pool_worke
     }
     enum msc_status status = worker->state == MSC_POOL_READY
                                  ? msc_pool__take_answer(pool, worker, message)
-                                 : MSC_OK; // to what was asked of one before
+                                 : MSC_OK; // an answer to a request to its predecessor
     if (status == MSC_E_FORMAT) {
         char why[256];
         snprintf(why, sizeof why, "%s", msc_status_message());
@@ -305,7 +305,7 @@ static void look_at_clock(struct msc_pool *pool) {
     pool->clock_s = clock_s;
 }
 
-// At the start all that are there, later those that are new since then.
+// Logs the workers that joined: at the start all, later the new ones.
 void msc_pool__say_who_joined(struct msc_pool *pool) {
     struct msc_str names = {0};
     size_t n = 0;
@@ -341,13 +341,13 @@ void msc_pool__say_who_joined(struct msc_pool *pool) {
 static void say_that_nobody_is_there(struct msc_pool *pool) {
     pool->said_s = msc_pool__n_ready(pool) > 0 ? pool->now_s : pool->said_s;
     if (pool->now_s - pool->said_s > SAY_EVERY_S) {
-        msc_log(pool->options.log, MSC_LOG_WARNING,
-                "no worker is ready, %zu are on their way; waiting", pool->n_workers);
+        msc_log(pool->options.log, MSC_LOG_WARNING, "no worker is ready, %zu are starting; waiting",
+                pool->n_workers);
         pool->said_s = pool->now_s;
     }
 }
 
-// Does it live, and not answer? What takes long is in flight meanwhile, and its parent's to end.
+// Is a worker alive without answering? A long trial counts as in flight; its own parent ends it.
 static bool is_mute(const struct msc_pool *pool, const struct msc_pool_worker *worker) {
     const struct msc_pool_job *job = pool->job;
     double idle_s = worker->busy_s > worker->answered_s ? worker->busy_s : worker->answered_s;
@@ -363,7 +363,7 @@ static bool is_mute(const struct msc_pool *pool, const struct msc_pool_worker *w
     return false;
 }
 
-// One at a time: until a worker has ended may take seconds, in which others are to be read.
+// Drops at most one worker at a time: ending it may take seconds, in which the others must be read.
 static enum msc_status look_after_workers(struct msc_pool *pool) {
     if (pool->now_s - pool->looked_s < LOOK_EVERY_S) {
         return MSC_OK;
@@ -372,7 +372,7 @@ static enum msc_status look_after_workers(struct msc_pool *pool) {
     for (size_t i = 0; i < pool->n_workers; i++) {
         const struct msc_pool_worker *worker = &pool->workers[i];
         if (pool->now_s - worker->heard_s > GONE_S) {
-            return drop_worker(pool, worker->number, "nothing was heard of it for 20 s");
+            return drop_worker(pool, worker->number, "it sent nothing for 20 s");
         }
         if (is_mute(pool, worker)) {
             return drop_worker(pool, worker->number, "it does not answer");

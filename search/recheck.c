@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-// *is_same: the winner comes out again, or nothing can be said. Else its difference is in `text`.
+// *is_same: the winner's results are equal, or cannot be compared. Else `text` describes the
+// difference.
 static enum msc_status recheck_evaluate(bool *is_same, struct msc_str *text, const char **metric,
                                         const struct msc_record *record,
                                         const struct msc_record_line *best,

@@ -1,8 +1,8 @@
-// The winner of a record, evaluated once more: what a damaged line claims does not come out again.
+// Evaluates the winner of a record again, to find out whether its line is damaged.
 //
-// Under the numerics id its line was made with, every metric must have equal bits. A line that says
-// something else is left out (msc_record_leave_out), and the next best is looked at. Under other
-// numerics nothing can be said, and the winner stays.
+// Under the numerics id that the line was measured with, every metric must have equal bits. A line
+// that differs is left out (msc_record_leave_out), and the next best trial is checked. Under
+// another numerics id nothing can be concluded, and the winner is kept.
 #ifndef MSC_SEARCH_RECHECK_H
 #define MSC_SEARCH_RECHECK_H
 
@@ -13,8 +13,8 @@
 
 struct cJSON;
 
-// So many lines in a row that do not come out again are no damage: the machine or the environment
-// does not compute the same twice.
+// This many lines in a row that differ are not damage: the machine or the environment gives
+// different results each time.
 #define MSC_RECHECK_MOST 8
 
 struct msc_recheck_options {
@@ -24,8 +24,9 @@ struct msc_recheck_options {
     const struct msc_cancel *cancel;
 };
 
-// *left_out is a JSON list, owned by the caller (cJSON_Delete), of what was left out now: `id`,
-// `line`, `checksum`, `metric` and `difference`, a text. MSC_E_STATE after MSC_RECHECK_MOST lines.
+// *left_out is a JSON list, owned by the caller (cJSON_Delete), of the lines that were left out
+// now: `id`, `line`, `checksum`, `metric` and `difference`, a string. MSC_E_STATE after
+// MSC_RECHECK_MOST lines.
 enum msc_status msc_recheck_winner(struct cJSON **left_out, struct msc_record *record,
                                    const struct msc_recheck_options *options);
 

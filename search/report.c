@@ -1,4 +1,4 @@
-// The report as JSON; report_text.c prints it.
+// Builds the report as JSON. report_text.c prints it.
 #include "search/report.h"
 
 #include "base/alloc.h"
@@ -64,7 +64,7 @@ static void tell_measuring(const struct msc_report_options *o, const char *what,
     }
 }
 
-// Adds the members of an object to another, in place of those it has; it is deleted.
+// Moves the members of `from` to `to`, where they replace members of the same name. Deletes `from`.
 static enum msc_status move_members(cJSON *to, cJSON *from) {
     enum msc_status status = MSC_OK;
     while (status == MSC_OK && from->child) {
@@ -76,8 +76,8 @@ static enum msc_status move_members(cJSON *to, cJSON *from) {
     return status;
 }
 
-// What only a run can tell, step by step; it may fail for a trial that failed, and then is left
-// out.
+// Adds measurements that need the environment, one after another. Those that fail for a trial are
+// left out.
 static enum msc_status add_reevaluated(cJSON *object, const struct msc_report_options *o,
                                        const struct msc_trial *trial, unsigned what,
                                        const char *of_what) {
@@ -189,13 +189,13 @@ static enum msc_status report_add_front(cJSON *report, const struct msc_report_o
     return status;
 }
 
-// Rows of trials get what the record has of them.
+// Completes the rows of trials with data of the record.
 static enum msc_status complete_rows(cJSON *list, const struct msc_report_options *o) {
     cJSON *row = NULL;
     cJSON_ArrayForEach(row, list) {
         const cJSON *id = cJSON_GetObjectItemCaseSensitive(row, "id");
         if (!id) {
-            continue; // the float model
+            continue; // the float model's row
         }
         cJSON *known = cJSON_CreateObject();
         const struct msc_record_line line = msc_record_trial(o->record, (size_t)id->valuedouble);
@@ -205,7 +205,7 @@ static enum msc_status complete_rows(cJSON *list, const struct msc_report_option
             cJSON_Delete(known);
             return status;
         }
-        cJSON_DeleteItemFromObjectCaseSensitive(known, "violation"); // the row has one
+        cJSON_DeleteItemFromObjectCaseSensitive(known, "violation"); // the row has its own
         cJSON_DeleteItemFromObjectCaseSensitive(known, "id");
         MSC_TRY(move_members(row, known));
     }

@@ -1,4 +1,4 @@
-// What the files beside a record add to its report.
+// Adds the contents of the files next to a record to its report.
 #include "base/json.h"
 #include "search/distilled.h"
 #include "search/kept.h"
@@ -41,7 +41,8 @@ enum msc_status msc_report_open_record(struct msc_record **out, struct cJSON **k
     MSC_TRY(msc_record_open_best(&record, path, n_best + MSC_RECHECK_MOST + 1, log));
     enum msc_status status = msc_kept_load(kept, record, log);
     if (status == MSC_OK && has_front && cJSON_GetObjectItemCaseSensitive(*kept, "left_out")) {
-        // What a trial that is left out had covered is on the front.
+        // Without the trials left out, the front has trials that these had dominated: reads it
+        // again.
         msc_record_close(record);
         cJSON_Delete(*kept);
         *kept = NULL;

@@ -1,4 +1,4 @@
-// What a report says of the stage `distill`.
+// Adds the results of the stage `distill` to a report.
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
@@ -9,11 +9,11 @@ static const cJSON *distilled_get(const cJSON *object, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-// ---- The plan with better weights, as a row ---------------------------------------------------
+// ---- The improved plan, as a row ---------------------------------------------------------------
 
-// Members that an object lacks come from another.
+// Copies the members of `from` that `to` lacks.
 static enum msc_status add_lacking(cJSON *to, const cJSON *from) {
-    bool are_objects = cJSON_IsObject(to) && cJSON_IsObject(from); // a file may hold anything
+    bool are_objects = cJSON_IsObject(to) && cJSON_IsObject(from); // files may hold anything
     for (const cJSON *item = are_objects ? from->child : NULL; item; item = item->next) {
         if (!distilled_get(to, item->string)) {
             MSC_TRY(msc_json_add(to, item->string, cJSON_Duplicate(item, true)));
@@ -22,7 +22,7 @@ static enum msc_status add_lacking(cJSON *to, const cJSON *from) {
     return MSC_OK;
 }
 
-// What another row of the same trial says beside it.
+// Completes a row with another row of the same trial.
 static enum msc_status complete_row(cJSON *row, const cJSON *other) {
     if (!cJSON_Compare(distilled_get(row, "id"), distilled_get(other, "id"), true)) {
         return MSC_OK;
@@ -46,7 +46,8 @@ static enum msc_status replace_member(cJSON *object, const char *key, const cJSO
     return value ? msc_json_add(object, key, cJSON_Duplicate(value, true)) : MSC_OK;
 }
 
-// Other weights of the same types: it takes the time that the trial's plan took.
+// The improved plan has other weights of the same types, so the latency of the trial's plan
+// applies.
 static enum msc_status keep_latency(cJSON *examined, const cJSON *old) {
     static const char *const keys[] = {"latency_us", "latency_ratio", "us_by_round"};
     cJSON *runtime = cJSON_GetObjectItemCaseSensitive(examined, "runtime");
@@ -60,7 +61,7 @@ static enum msc_status keep_latency(cJSON *examined, const cJSON *old) {
     return MSC_OK;
 }
 
-// The trial's row, with what was measured of its plan with better weights in place of its own.
+// Fills the trial's row, with the measurements of the improved plan in place of its own.
 static enum msc_status fill_delivered(cJSON *row, const cJSON *report, const cJSON *distilled) {
     MSC_TRY(msc_report_complete_delivered(row, report));
     cJSON *metrics = cJSON_Duplicate(distilled_get(distilled, "metrics"), true);
@@ -94,7 +95,7 @@ static enum msc_status add_delivered(cJSON *report, const cJSON *distilled) {
     return msc_json_add(report, "delivered", row);
 }
 
-// The plan itself is no part of a report.
+// The plan itself is not part of a report.
 enum msc_status msc_report_add_distilled(struct cJSON *report, const struct cJSON *from) {
     static const char *const inner[] = {"schema", "record", "checksum", "winner", "plan"};
     if (!from) {
@@ -123,7 +124,7 @@ void msc_report_distilled_text(struct msc_str *out, const struct cJSON *distille
         distilled_get(distilled, "loss_after")->valuedouble);
     if (objection) {
         msc_shown_append(out, objection->valuestring);
-        msc_str_append(out, ": the plan of the search is delivered");
+        msc_str_append(out, ": the search's plan is delivered");
     } else {
         msc_str_append(out, "this plan is delivered");
     }

@@ -11,19 +11,20 @@
 #include <stdio.h>
 #include <string.h>
 
-// Losses that are nearer than this are one loss to different runtimes.
+// Losses with a smaller relative difference count as equal across runtimes.
 #define LOSS_MARGIN 0.02
 #define NOISE_MARGIN 3.0
-// So is what loses this little of what 8 bits lose: nothing but the rounding of floats.
+// Losses that differ by less than this fraction of uniform 8's loss count as equal: the difference
+// is float rounding.
 #define LOSS_FLOOR 0.001
-// Latencies that are nearer are not told from one another.
+// Latencies with a smaller relative difference count as equal.
 #define LATENCY_MARGIN 0.01
 
-// A plan as its row of the report has it; NaN: not measured.
+// A plan's numbers from its row; NaN: not measured.
 struct measured {
     const cJSON *row;
     double file_bytes, loss, searched_loss, noise;
-    const cJSON *rounds; // of latencies, or NULL
+    const cJSON *rounds; // latencies by round, or NULL
 };
 
 static const cJSON *words_get(const cJSON *object, const char *key) {
@@ -67,7 +68,8 @@ bool msc_report__is_another(const struct cJSON *report) {
            number_of(winner, "id") != number_of(msc_report__find_delivered(report), "id");
 }
 
-// "the winner"; or where another plan is delivered: "trial 8 (first after rerank)"; "... with better weights".
+// "the winner", or another plan that is delivered: "trial 8 (first after rerank)", "... with better
+// weights".
 struct subject {
     char text[MSC_REPORT_CELL_BYTES + 48];
 };
@@ -86,7 +88,7 @@ static struct subject subject_of(const cJSON *report) {
     return subject;
 }
 
-// The quartiles of the rounds' ratios. False where there are no rounds of both.
+// The quartiles of the latency ratios by round. False if not both have rounds.
 static bool find_ratio(struct msc_quartiles *out, const struct measured *of,
                        const struct measured *to) {
     int n = cJSON_GetArraySize(of->rounds);
@@ -105,7 +107,7 @@ static bool find_ratio(struct msc_quartiles *out, const struct measured *of,
     return ratios != NULL;
 }
 
-// The uniform plan of 8 bits that says nothing more; else the first one of 8 bits, or NULL.
+// The uniform plan labelled "8", else the first one whose label begins with "8 ", or NULL.
 const struct cJSON *msc_report__find_uniform_8(const struct cJSON *report) {
     const cJSON *row = NULL;
     const cJSON *found = NULL;
@@ -159,7 +161,7 @@ double msc_report__loss_margin(double searched_loss, double noise, double eight_
     return fmax(searched_loss * share, LOSS_FLOOR * eight_loss);
 }
 
-// `eight_loss` NaN: there is no such plan.
+// `eight_loss` NaN: there is no uniform plan of 8 bits.
 static void write_loss(struct msc_str *out, const struct measured *winner, double eight_loss,
                        const char *subject, const char *runtime) {
     double margin = msc_report__loss_margin(winner->searched_loss, winner->noise, eight_loss);
@@ -172,7 +174,8 @@ static void write_loss(struct msc_str *out, const struct measured *winner, doubl
     }
 }
 
-// Its file is no smaller, and neither is its loss, by more than the noise, nor its latency.
+// True if its file is no smaller, its loss is not lower by more than the noise, nor its latency by
+// the quartiles.
 static bool is_not_better(const struct measured *winner, const struct measured *eight) {
     struct msc_quartiles ratio;
     double noise = isnan(winner->noise) ? 0.0 : winner->noise;
@@ -212,10 +215,10 @@ static void write_beside_8(struct msc_str *out, const struct measured *winner,
     msc_str_char(out, '\n');
 }
 
-// As msc_report__write_runtime measures it.
+// The delivered plan's numbers, as msc_report__write_runtime uses them.
 static struct measured measured_winner(const cJSON *report) {
     struct measured winner = measured_of(msc_report__find_delivered(report));
-    winner.noise = measured_of(words_get(report, "winner")).noise; // of that one, if not of another
+    winner.noise = measured_of(words_get(report, "winner")).noise; // only the winner's is measured
     return winner;
 }
 

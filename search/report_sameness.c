@@ -31,12 +31,12 @@ void msc_report__write_sameness(struct msc_str *out, const cJSON *report) {
         msc_str_append(out, "all samples are the same, so losses on them say nothing of others\n");
     }
     if (cJSON_IsArray(dead)) {
-        msc_str_append(out, "the outputs are the same for all samples");
+        msc_str_append(out, "the model gives the same outputs for all samples");
         write_names(out, dead);
         msc_str_append(out, ", so losses on them say nothing\n");
     }
     if (sameness_get(report, "unshared")) {
-        msc_str_append(out, "all samples given for validation are calibration samples, so nothing "
-                            "was measured on samples that it was not chosen by\n");
+        msc_str_append(out, "all validation samples are also calibration samples, so no plan was "
+                            "measured on samples that the search did not use\n");
     }
 }

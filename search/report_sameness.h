@@ -1,5 +1,6 @@
-// What a report's `sameness` means: that samples, or the outputs on them, are all the same, or those for
-// validation the same as those for calibration. pipeline/sameness.h finds it, records keep it in their headers.
+// Explains a report's `sameness`: the samples are all the same, the outputs on them are, or the
+// validation samples equal the calibration samples. pipeline/sameness.h finds this; a record's
+// header stores it.
 #ifndef MSC_SEARCH_REPORT_SAMENESS_H
 #define MSC_SEARCH_REPORT_SAMENESS_H
 
@@ -9,9 +10,9 @@
 
 struct cJSON;
 
-// Do the losses say nothing, whatever they are?
+// Is every loss meaningless?
 bool msc_report__is_blind(const struct cJSON *report);
-// Appends sentences, each a line, that begin small and have no stop.
+// Appends sentences, one per line, in lower case and without a full stop.
 void msc_report__write_sameness(struct msc_str *out, const struct cJSON *report);
 
 #endif

@@ -1,4 +1,4 @@
-// The report's plans as rows of cells.
+// Fills the table of a report's plans.
 #include "search/report_table.h"
 
 #include "base/json.h"
@@ -24,7 +24,7 @@ static const cJSON *rows_get(const cJSON *object, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-// Objectives and bounds.
+// Adds columns for objectives and bounds.
 static void add_goal_columns(struct msc_report_table *table, const cJSON *report) {
     static const char *const keys[] = {"objectives", "bounds"};
     const cJSON *item = NULL;
@@ -42,7 +42,8 @@ static void add_metric_columns(struct msc_report_table *table, const cJSON *repo
     }
 }
 
-// Numbers of an object, those of objects in it behind its name: "runtime.validation.distill_loss".
+// Adds columns for the numbers of an object. Names of nested numbers are joined by dots:
+// "runtime.validation.distill_loss".
 static enum msc_status add_columns_of(struct msc_report_table *table, const char *before,
                                       const cJSON *object) {
     const cJSON *item = NULL;
@@ -69,7 +70,7 @@ static enum msc_status add_reevaluated_columns(struct msc_report_table *table, c
     return add_columns_of(table, "", rows_get(row, "examined"));
 }
 
-// The number of a column in an object and those in it. Names may have dots themselves.
+// Finds a column's number in an object and its nested objects. Names may contain dots themselves.
 static const cJSON *find_in(const cJSON *object, const char *column) {
     const cJSON *item = rows_get(object, column);
     if (item) {
@@ -85,7 +86,7 @@ static const cJSON *find_in(const cJSON *object, const char *column) {
     return NULL;
 }
 
-// The number that stands in a row's column, or NULL.
+// The number of a row in a column, or NULL.
 static const cJSON *report_find_value(const cJSON *row, const char *column) {
     const cJSON *value = rows_get(rows_get(row, "metrics"), column);
     return value ? value : find_in(rows_get(row, "examined"), column);
@@ -150,7 +151,7 @@ static void mark_best(struct msc_report_table *table) {
     *style = *style == MSC_STYLE_FAINT ? *style : MSC_STYLE_BEST;
 }
 
-// The row under the name of a plan, and what it is to the search.
+// Adds a plan's row. Its name says what the plan is to the search.
 static enum msc_status add_named_row(struct msc_report_table *table, const char *what,
                                      const cJSON *plan, const cJSON *row) {
     char name[MSC_REPORT_CELL_BYTES];
@@ -170,8 +171,8 @@ static const cJSON *find_id(const cJSON *list, double id) {
     return NULL;
 }
 
-// The winner has its row already; any other trial gets one, where it is first listed. Baselines say
-// more of a trial than the other lists do.
+// Adds each listed trial once, except the winner, which has its row already. Rows of baselines are
+// preferred, because they hold more.
 static enum msc_status add_lists(struct msc_report_table *table, const cJSON *report,
                                  double winner_id) {
     static const char *const keys[] = {"top", "front", "baselines"};
@@ -219,7 +220,7 @@ enum msc_status msc_report_table_fill(struct msc_report_table *table, const stru
             mark_best(table);
         }
     }
-    if (!delivered && rows_get(report, "distilled")) { // which is not delivered
+    if (!delivered && rows_get(report, "distilled")) { // it is not delivered
         MSC_TRY(report_add_row(table, "distilled", rows_get(report, "distilled")));
     }
     MSC_TRY(add_lists(table, report, winner_id));

@@ -1,5 +1,5 @@
-// The plans of a report as rows of cells, for whoever shows them: a row for the winner, the uniform plans,
-// the lists and the uncompressed model, a column for every number that one of them has.
+// The plans of a report as a table of cells: a row for the winner, the uniform plans, the listed
+// trials and the uncompressed model, and a column for every number that any of them has.
 //
 //     struct msc_report_table table = {0};
 //     MSC_TRY_OUT(msc_report_table_fill(&table, report));
@@ -20,26 +20,26 @@ struct cJSON;
 
 struct msc_report_table {
     struct msc_arena arena;
-    const char *columns[MSC_REPORT_COLUMNS]; // "distill_loss", "validation.accuracy"
+    const char *columns[MSC_REPORT_COLUMNS]; // such as "distill_loss", "validation.accuracy"
     size_t n_columns;
-    // [n_rows, n_columns + 1]; the first of a row is its name; "-": it has no such number
+    // [n_rows, n_columns + 1]; the first cell of a row is its name; "-": no such number
     char (*cells)[MSC_REPORT_CELL_BYTES];
     enum msc_style *styles; // [n_rows]
     size_t n_rows;
     size_t cells_capacity, styles_capacity;
 };
 
-// Zeroed before. On failure, too, it is to be finished.
+// `table` must be zeroed. It must be finished, also after a failure.
 enum msc_status msc_report_table_fill(struct msc_report_table *table, const struct cJSON *report);
-// The same of `reranked`: its plans in their new order, then what they stand beside.
+// The same for `reranked`: its plans in their new order, then the plans they are compared with.
 enum msc_status msc_report_table_fill_reranked(struct msc_report_table *table,
                                                const struct cJSON *report,
                                                const struct cJSON *reranked);
 bool msc_report_table_is_empty(const struct msc_report_table *table, size_t column);
 void msc_report_table_finish(struct msc_report_table *table);
-// "trial 17", "uniform 8", with a remark for what cannot win: a row of a report.
+// Names a row of a report: "trial 17", "uniform 8", with a remark if its plan cannot win.
 void msc_report_name_row(char name[MSC_REPORT_CELL_BYTES], const struct cJSON *row);
-// "trial 17, was 3", "uniform 8", "uncompressed": a row of `reranked`.
+// Names a row of `reranked`: "trial 17, was 3", "uniform 8", "uncompressed".
 void msc_report_name_reranked(char name[MSC_REPORT_CELL_BYTES], const struct cJSON *row);
 
 #endif

@@ -1,4 +1,4 @@
-// The report for people: a few sentences and one table.
+// Writes the report as text: a few sentences and one table.
 #include "search/report.h"
 
 #include "base/alloc.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// What is neither a loss of the plan nor an exact cost is named and explained as what it is.
+// Metrics that are neither losses nor exact costs have their own names and explanations.
 static const struct {
     const char *column;
     const char *label;
@@ -62,7 +62,7 @@ static void fill_down(struct msc_table *down, const struct msc_report_table *tab
     }
 }
 
-// A line for each metric, which is easier to read where there are few plans.
+// A line for each metric, which is easier to read if there are few plans.
 static void fill_across(struct msc_table *across, const struct msc_report_table *table) {
     across->n_columns = table->n_rows + 1;
     across->indent = 2;
@@ -105,7 +105,7 @@ static void write_table(struct msc_str *out, const struct msc_report_table *tabl
     write_notes(out, table);
 }
 
-// Where exact latencies are from.
+// Says where latencies that count as exact come from.
 static void write_latency(struct msc_str *out, const cJSON *report) {
     const cJSON *of = report_get(report, "latency_of");
     if (of) {
@@ -115,7 +115,7 @@ static void write_latency(struct msc_str *out, const cJSON *report) {
     }
 }
 
-// ---- The best in another order ----------------------------------------------------------------
+// ---- The reranked trials ------------------------------------------------------------------------
 
 static enum msc_status write_reranked(struct msc_str *out, const cJSON *report, size_t n_columns) {
     const cJSON *reranked = report_get(report, "reranked");
@@ -170,7 +170,7 @@ static void write_counts(struct msc_str *out, const cJSON *report) {
     }
     msc_str_append(out, before[0] == ',' ? ")" : "");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        const cJSON *n = report_get(counts, kinds[i]); // of other records only where there are some
+        const cJSON *n = report_get(counts, kinds[i]); // only listed if there are any
         if (n && n->valuedouble > 0.0) {
             msc_str_printf(out, ", %.0f %s", n->valuedouble, kinds[i]);
         }
@@ -207,7 +207,7 @@ static void write_verdict(struct msc_str *out, const cJSON *report) {
         msc_str_printf(out, "nothing found is better than %s",
                        is_uniform ? "the uniform plan " : "");
         msc_shown_append(out, label);
-        msc_str_append(out, is_uniform ? "\n" : " of its plans, which it began with\n");
+        msc_str_append(out, is_uniform ? "\n" : " of its first plans\n");
     }
 }
 

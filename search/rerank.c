@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Where a metric may stand in what was measured, the best place first.
+// Places where a metric may have been measured, best first.
 enum place {
     PLACE_VALIDATION,
     PLACE_RUNTIME,
@@ -47,7 +47,7 @@ static double value_at(const struct msc_rerank_row *row, enum place place,
     }
 }
 
-// The first place where any row has the metric.
+// The first place, from `first` on, where any row has the metric.
 static enum place find_place(const struct msc_rerank_row rows[], size_t n, enum place first,
                              const struct msc_space *space, int metric) {
     for (enum place place = first; place < PLACE_RECORD; place++) {
@@ -121,7 +121,7 @@ void msc_rerank_sort(struct msc_rerank_by *by, struct msc_rerank_row rows[], siz
     for (size_t i = 0; i < n; i++) {
         by->n_measured += !isnan(rows[i].value);
     }
-    for (size_t i = 1; i < n; i++) { // they are few
+    for (size_t i = 1; i < n; i++) { // there are few rows
         struct msc_rerank_row row = rows[i];
         size_t k = i;
         for (; k > 0 && is_before(&row, &rows[k - 1], by); k--) {

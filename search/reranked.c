@@ -54,7 +54,7 @@ void msc_reranked_candidates(int64_t ids[], size_t *n, size_t max,
 
 // ---- Loading ----------------------------------------------------------------------------------
 
-// Rows of trials must be of their lines; the float model's has no id.
+// Drops rows that do not fit their trial's line. The float model's row has no id.
 static enum msc_status drop_rows(cJSON *list, const struct msc_record *record) {
     cJSON *next = NULL;
     for (cJSON *row = list ? list->child : NULL; row; row = next) {
@@ -95,7 +95,7 @@ static bool has_row(const cJSON *list, int64_t id) {
     return false;
 }
 
-// How many of the best were to be measured; 0: it does not say.
+// The number of best trials that were to be measured; 0: the file does not say.
 static size_t top_of(const cJSON *reranked) {
     const cJSON *top = rerank_get(reranked, "top");
     bool is_number = cJSON_IsNumber(top) && top->valuedouble >= 1.0 && top->valuedouble <= MOST_TOP;
@@ -113,7 +113,7 @@ enum msc_status msc_reranked_n_top(size_t *n, const char *path) {
     return status;
 }
 
-// *fits: the trials that were measured are the record's best.
+// *fits: the measured trials are the record's best ones.
 static enum msc_status check_candidates(bool *fits, const cJSON *reranked,
                                         const struct msc_record *record) {
     const cJSON *plans = rerank_get(reranked, "plans");

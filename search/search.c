@@ -36,7 +36,7 @@ static bool is_replaying(const struct msc_search *s) {
     return s->next_id < (int64_t)s->n_recorded;
 }
 
-// Of the baselines, and what other records told.
+// The number of baselines and of trials from other records.
 static int64_t beginning_end(const struct msc_search *s) {
     return (int64_t)(s->space->n_baselines + s->warm.n_told);
 }
@@ -55,7 +55,7 @@ static void begin_round(struct msc_search *s) {
     msc_arena_reset(&s->arena);
 }
 
-// An agent may take long over each; what is not told now is told when the search goes on.
+// An agent may need long to observe a trial. The rest is observed when the search continues.
 enum msc_status msc_search__tell(struct msc_search *s, size_t n) {
     for (; s->n_told < n; s->n_told++) {
         const struct msc_record_line *line = &s->items[s->n_told].line;
@@ -74,7 +74,7 @@ static enum msc_status tell_round(struct msc_search *s) {
     return msc_search__tell(s, s->n_items);
 }
 
-// The record's line that comes next.
+// The next line of the record.
 static struct msc_record_line next_recorded(const struct msc_search *s) {
     return msc_record_trial(s->record, (size_t)s->next_id);
 }
@@ -89,13 +89,13 @@ static enum msc_status take_next_recorded(struct msc_search *s) {
     return take_recorded(s, &line);
 }
 
-// Has it failed for the environment's sake? Retries do not count: they are done again with the trial.
+// Did the trial fail because of the environment? A retry is repeated with its original trial.
 static bool wants_retry(const struct msc_record_line *line) {
     return msc_search__may_succeed_later(&line->trial.outcome) && line->repeat_of < 0 &&
            line->retry_of < 0 && !line->is_assembled;
 }
 
-// Marks trials that a later retry has settled, which came out well.
+// Marks failed trials for which a later retry succeeded.
 static void mark_settled(bool is_settled[], const struct msc_search *s) {
     for (size_t i = 0; i < s->n_recorded; i++) {
         const struct msc_record_line line = msc_record_trial(s->record, i);
@@ -123,7 +123,7 @@ out:
     return status;
 }
 
-// Adds the failed trials to the round once more, as new lines, and evaluates them.
+// Adds the failed trials to the round as new lines and evaluates them.
 static enum msc_status retry_failed(struct msc_search *s) {
     s->is_retried = true;
     MSC_TRY(s->options->retry_failed ? add_retries(s) : MSC_OK);
@@ -151,7 +151,7 @@ static enum msc_status check_replay(const struct msc_search *s, const struct msc
     return MSC_OK;
 }
 
-// Where the record ends, this launch's own work begins.
+// Begins this launch's own work, after the end of the replay.
 static enum msc_status go_live(struct msc_search *s) {
     if (s->is_live) {
         return MSC_OK;
@@ -178,7 +178,8 @@ static bool is_target_reached(const struct msc_search *s) {
     return best->state == MSC_TRIAL_COMPLETE && best->objectives[0] <= target;
 }
 
-// Between rounds, with all told. The beginning is always completed.
+// Is the search at its end? Called between rounds, after everything was observed. The baselines are
+// always completed first.
 static bool is_at_end(const struct msc_search *s, enum msc_search_end *end) {
     const struct {
         bool is_reached;
@@ -212,7 +213,7 @@ static enum msc_status add_beginning(struct msc_search *s) {
                            : msc_search__add_told(s, i - n_baselines);
 }
 
-// Baselines and what is told, `parallel` at a time.
+// Runs the baselines and the trials of other records, `parallel` at a time.
 static enum msc_status run_beginning(struct msc_search *s) {
     int64_t end = s->next_id + s->options->parallel;
     end = end < beginning_end(s) ? end : beginning_end(s);
@@ -222,7 +223,7 @@ static enum msc_status run_beginning(struct msc_search *s) {
     return is_replaying(s) ? MSC_OK : msc_search__evaluate(s, NULL);
 }
 
-// The next points that are tried before the agent is asked.
+// Fills a round with points to try before the agent is asked.
 static size_t fill_round_with_tried(struct msc_search *s) {
     size_t n = s->warm.n_tried - s->n_tried;
     n = n < s->options->parallel ? n : s->options->parallel;
@@ -243,8 +244,10 @@ static enum msc_status ask_agent_for_round(struct msc_search *s, size_t *n) {
     assert(*n <= s->options->parallel);
     for (size_t i = 0; i < *n; i++) {
         if (s->proposals[i].parent >= s->next_id) {
-            return MSC_FAIL(MSC_E_INVALID, "the agent names trial %lld as a parent, there are %lld",
-                            (long long)s->proposals[i].parent, (long long)s->next_id);
+            return MSC_FAIL(
+                MSC_E_INVALID,
+                "the agent names trial %lld as a parent, but there are only %lld trials",
+                (long long)s->proposals[i].parent, (long long)s->next_id);
         }
     }
     if (*n == 0 && is_replaying(s)) {
@@ -253,7 +256,7 @@ static enum msc_status ask_agent_for_round(struct msc_search *s, size_t *n) {
     return MSC_OK;
 }
 
-// Takes the record's lines of this round. *n_taken proposals are answered then.
+// Replays the record's lines of this round. They answer *n_taken proposals.
 static enum msc_status replay_round(struct msc_search *s, size_t n, size_t *n_taken) {
     *n_taken = 0;
     while (*n_taken < n && is_replaying(s)) {
@@ -268,7 +271,7 @@ static enum msc_status replay_round(struct msc_search *s, size_t n, size_t *n_ta
     return MSC_OK;
 }
 
-// *is_cut: it ended before its last proposal, *end says why.
+// *is_cut: the round ended before its last proposal; *end says why.
 static enum msc_status run_proposals(struct msc_search *s, size_t n, enum msc_record_warm warm,
                                      bool *is_cut, enum msc_search_end *end) {
     size_t n_taken = 0;
@@ -305,7 +308,7 @@ static enum msc_status run_proposals(struct msc_search *s, size_t n, enum msc_re
     return MSC_OK;
 }
 
-// One round, told when it came to its end. *is_over: the search ends here.
+// Runs one round. The agent observes it if it is complete. *is_over: the search ends here.
 static enum msc_status run_round(struct msc_search *s, bool *is_over, enum msc_search_end *end) {
     begin_round(s);
     if (is_at_beginning(s)) {
@@ -329,7 +332,7 @@ static enum msc_status run_round(struct msc_search *s, bool *is_over, enum msc_s
     return *is_over ? MSC_OK : tell_round(s);
 }
 
-// Trials done again between two rounds, and plans made early.
+// Replays trials that were retried between two rounds, and early plans.
 static enum msc_status replay_retries(struct msc_search *s) {
     begin_round(s);
     while (is_replaying(s) && !is_at_beginning(s) &&
@@ -339,7 +342,7 @@ static enum msc_status replay_retries(struct msc_search *s) {
     return tell_round(s);
 }
 
-// Once the baselines are known, it can be said what the search will cost.
+// Logs an estimate of the search's time once the baselines have been measured.
 static enum msc_status say_estimate(struct msc_search *s) {
     struct msc_estimate estimate;
     struct msc_str text = {0};
@@ -393,7 +396,7 @@ static enum msc_status search_loop(struct msc_search *s, enum msc_search_end *en
     return MSC_OK;
 }
 
-// Tells a fresh agent everything before `first` without asking it.
+// Lets a new agent observe all trials before `first` without asking it for them.
 static enum msc_status warm_start(struct msc_search *s, int64_t first) {
     while (s->next_id < first) {
         if (msc_cancel_soon(s->options->cancel)) {
@@ -432,7 +435,7 @@ static enum msc_status begin_segments(struct msc_search *s) {
     return warm_start(s, first);
 }
 
-// A last look at the record, however the search ended.
+// Last checks of the record, however the search ended.
 static enum msc_status finish_record(struct msc_search *s, enum msc_status status) {
     char message[512];
     snprintf(message, sizeof message, "%s", msc_status_message());

@@ -1,12 +1,12 @@
-// The plan of an agent whose budget ends before it has learnt all that it would make the plan of: it makes
-// it of what it was told, and the last trial of the budget is that plan. The sequence of the agent's
-// proposals is the same with and without: the trial is marked, is never told to it, answers no proposal,
-// and does not count when a longer budget goes on after it.
+// If the budget ends before an agent has observed all trials that its final plan needs, the agent
+// assembles the plan early from what it has observed, and the plan is the last trial of the budget.
+// This trial does not affect the sequence of proposals: it is marked, the agent never observes it,
+// it answers no proposal, and it does not count if a longer budget continues the search.
 #include "search/search_internal.h"
 
 #include <math.h>
 
-// What the budget allows, with nothing kept.
+// Trials that the budget allows in total.
 static int64_t trials_left(const struct msc_search *s) {
     int64_t limit = s->options->budget.trials;
     return limit < 0 ? INT64_MAX : limit - (int64_t)s->n_budgeted;
@@ -21,7 +21,7 @@ int64_t msc_search__trials_allowed(const struct msc_search *s, size_t n_open) {
     return is_late ? n - 1 : n;
 }
 
-// Is the plan there that the record ends with?
+// Does the record end with an early plan that is final?
 static bool is_assembled(const struct msc_search *s) {
     if (!s->ends_assembled) {
         return false;
@@ -31,12 +31,12 @@ static bool is_assembled(const struct msc_search *s) {
     return !s->options->retry_failed || !msc_search__may_succeed_later(&line.trial.outcome);
 }
 
-// A round that the budget cut is told as far as it came: this agent is asked for nothing more.
+// The agent observes an incomplete round as far as it came, because it is not asked again.
 static enum msc_status evaluate_plan(struct msc_search *s) {
     struct msc_proposal plan = {.choices = s->choices};
     MSC_TRY(msc_search__tell(s, s->n_written));
     if (!msc_agent_can_assemble(s->agent)) {
-        return MSC_OK; // what it was told just now was all
+        return MSC_OK; // the agent could complete its plan with these observations
     }
     s->n_items = s->n_extra = s->n_written = s->n_told = 0;
     s->next_id = s->round_first = (int64_t)msc_record_n_trials(s->record);
@@ -44,8 +44,8 @@ static enum msc_status evaluate_plan(struct msc_search *s) {
     MSC_TRY(msc_agent_assemble(s->agent, &plan));
     MSC_TRY(msc_search__add_assembled(s, &plan));
     msc_log(s->options->log, MSC_LOG_INFO,
-            "%s: the budget ends before %s has its plan; trial %lld is the one that it makes of "
-            "what it has",
+            "%s: the budget ends before %s has observed enough for its plan; trial %lld is a plan "
+            "from its observations so far",
             s->options->record_path, msc_agent_definition(s->agent)->name,
             (long long)s->round_first);
     return msc_search__evaluate(s, NULL);

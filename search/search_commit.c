@@ -1,4 +1,4 @@
-// Writing the round to the record, and what is known of the search so far.
+// Writes the round to the record and keeps the state of the search up to date.
 #include "search/search_internal.h"
 
 #include "base/clock.h"
@@ -36,7 +36,7 @@ enum msc_status msc_search__note(struct msc_search *s, const struct msc_record_l
     if (is_budgeted) {
         s->n_repeats_in_row = line->repeat_of >= 0 ? s->n_repeats_in_row + 1 : 0;
     }
-    // What comes of a plan that was made early changes nothing of the sequence.
+    // An early plan must not affect the sequence.
     if (line->repeat_of < 0 && !line->is_assembled &&
         (state != MSC_TRIAL_PRUNED || msc_goal_is_estimate(s->goal, &line->trial))) {
         msc_points_settle(&s->points,
@@ -80,7 +80,7 @@ static enum msc_status append_item(struct msc_search *s, struct msc_search_item 
 struct msc_agent_left msc_search__left(const struct msc_search *s, double *effort) {
     struct msc_agent_left left = msc_agent_left(s->agent);
     double n_points = s->n_space_points - (double)s->points.n_settled;
-    double n_open = 0.0; // asked for, not yet there
+    double n_open = 0.0; // proposals without a result
     for (size_t i = s->n_written; i < s->n_items; i++) {
         n_open += msc_record_is_budgeted(&s->items[i].line);
     }
@@ -90,7 +90,7 @@ struct msc_agent_left msc_search__left(const struct msc_search *s, double *effor
         left.n = fmin(left.n, (double)s->options->budget.trials - (double)s->n_budgeted -
                                   (double)s->ends_assembled);
     }
-    if (n_points < left.n) { // an agent may leave points out all the same
+    if (n_points < left.n) { // an agent may leave out points even so
         left.n = n_points;
         left.is_exact = false;
     }
@@ -105,7 +105,7 @@ static double seconds_left(const struct msc_search *s, double elapsed_s, double 
     const struct msc_budget *budget = &s->options->budget;
     double left_s = isfinite(effort) ? effort * msc_rate_seconds(&s->lines) : NAN;
     if (budget->seconds > 0.0) {
-        left_s = fmin(left_s, fmax(0.0, budget->seconds - elapsed_s)); // fmin passes NaN over
+        left_s = fmin(left_s, fmax(0.0, budget->seconds - elapsed_s)); // fmin ignores NaN
     }
     return left_s;
 }
@@ -171,7 +171,7 @@ static enum msc_status commit_finished(struct msc_search *s) {
     while (s->n_written < s->n_items - s->n_extra) {
         struct msc_search_item *item = &s->items[s->n_written];
         if (!item->is_done && item->line.repeat_of >= 0) {
-            copy_outcome(s, item); // of an earlier line, so it is there
+            copy_outcome(s, item); // the earlier line has its outcome already
         }
         if (!item->is_done || item->is_racing) {
             break;

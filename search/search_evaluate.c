@@ -1,5 +1,5 @@
-// Evaluating the open items of a round, together where nothing speaks against it, in parts where
-// the round takes long.
+// Evaluates the open items of a round: together unless a trial is suspected of crashing, and in
+// parts if the round takes long.
 #include "search/search_internal.h"
 
 #include "base/clock.h"
@@ -12,20 +12,20 @@ static bool is_open(const struct msc_search_item *item) {
     return !item->is_done && item->line.repeat_of < 0;
 }
 
-// What breaks a bound by its exact costs takes no time.
+// A trial whose exact costs break a bound is not measured and takes no time.
 static bool is_measured(const struct msc_search *s, const struct msc_search_item *item) {
     const struct msc_proposal *proposal = &item->line.trial.proposal;
     return proposal->probe || msc_goal_exact_violation(s->goal, s->space, proposal->choices) <= 0.0;
 }
 
-// How many times as long all batches take as the part that is evaluated.
+// The time of all batches relative to that of the current part of the race.
 static double whole_over_part(const struct msc_search *s) {
     return msc_search__is_raced(s)
                ? (double)msc_env_n_batches(s->options->env) / (double)(s->part.end - s->part.first)
                : 1.0;
 }
 
-// How many trials to measure next. `is_timed`: the budget of time counts.
+// The number of trials to measure next. `is_timed`: the time budget applies.
 static size_t part_size(const struct msc_search *s, bool is_timed) {
     double limit_s = s->options->budget.seconds;
     double part_s = s->options->part_seconds > 0.0 ? s->options->part_seconds : DEFAULT_PART_S;
@@ -38,12 +38,12 @@ static size_t part_size(const struct msc_search *s, bool is_timed) {
     return n;
 }
 
-// What is gathered of a round, to be evaluated together.
+// The trials of a round that are collected for one evaluation.
 struct part {
-    size_t n_lines;    // gone over
-    size_t n;          // in the batch
-    size_t n_measured; // of them
-    size_t n_most;     // to measure
+    size_t n_lines;    // items passed
+    size_t n;          // trials collected
+    size_t n_measured; // of these, trials to measure
+    size_t n_most;     // most trials to measure
 };
 
 static bool is_whole(const struct part *part) {
@@ -64,7 +64,7 @@ static enum msc_status check_search_cancel(const struct msc_search *s) {
                                                : MSC_OK;
 }
 
-// A race goes over its lines again and again; they are noted with its last part.
+// A race passes its items several times; they are noted with its last part.
 static void note_lines(struct msc_search *s, size_t n) {
     if (msc_search__is_raced(s) && s->part.end < msc_env_n_batches(s->options->env)) {
         return;
@@ -74,8 +74,8 @@ static void note_lines(struct msc_search *s, size_t n) {
     s->paced_ns = now_ns;
 }
 
-// Evaluates what was gathered unless it is too late, and writes it if the last commit was a while
-// ago.
+// Evaluates the collected trials unless the time is over, and commits if the last commit was a
+// while ago.
 static enum msc_status run_part(struct msc_search *s, struct part *part, bool *is_over) {
     if (part->n == 0) {
         note_lines(s, part->n_lines);
@@ -94,7 +94,7 @@ static enum msc_status run_part(struct msc_search *s, struct part *part, bool *i
     return msc_search__is_commit_due(s) ? msc_search__commit(s, false) : MSC_OK;
 }
 
-// The usual case: nothing is suspected.
+// The usual case: no trial is suspected.
 static enum msc_status evaluate_together(struct msc_search *s, size_t first, bool *is_over) {
     size_t i = first;
     while (i < s->n_items && !is_late(is_over)) {
@@ -110,7 +110,7 @@ static enum msc_status evaluate_together(struct msc_search *s, size_t first, boo
     return MSC_OK;
 }
 
-// A suspect: alone, or failed without being run once more.
+// Handles a suspected trial: runs it alone, or marks it as failed without running it.
 static enum msc_status settle_suspect(struct msc_search *s, size_t index,
                                       enum msc_attempt_verdict verdict) {
     struct msc_search_item *item = &s->items[index];
@@ -126,7 +126,7 @@ static enum msc_status settle_suspect(struct msc_search *s, size_t index,
     return msc_search__commit(s, false);
 }
 
-// In id order, and committed as it goes, so that a crash costs no more than one trial.
+// Evaluates items in id order and commits each, so that a crash costs at most one trial.
 static enum msc_status evaluate_carefully(struct msc_search *s, size_t first, bool *is_over) {
     struct part part = {.n_most = part_size(s, is_over != NULL)};
     for (size_t i = first; i < s->n_items && !is_late(is_over); i++) {
@@ -161,8 +161,8 @@ enum msc_status msc_search__evaluate(struct msc_search *s, bool *is_over) {
     if (status == MSC_OK) {
         return msc_search__commit(s, false);
     }
-    // What was finished before the failure is kept, unless the record took no more; the failure is
-    // what gets reported.
+    // Keeps what was finished before the failure, unless the record accepts no more lines. Reports
+    // the original failure.
     snprintf(message, sizeof message, "%s", msc_status_message());
     if (!s->is_commit_failed) {
         MSC_TRY(msc_search__commit(s, false));

@@ -1,4 +1,4 @@
-// The lines of a round: which of them need an evaluation and which are repeats.
+// Adds the lines of a round and decides which need an evaluation and which are repeats.
 #include "search/search_internal.h"
 
 #include "base/alloc.h"
@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-// A result that was cut short answers only the same or a tighter bound. Of the same round only what
-// was asked counts, not what came out, so that a round that was interrupted goes on as it would
-// have.
+// A trial that was stopped at its bound only answers the same or a tighter bound. Within a round
+// only the requested bounds count, not the results, so that an interrupted round continues
+// identically.
 static bool does_answer(const struct msc_search *s, int64_t id, const struct msc_trial *trial) {
     bool is_pending = id >= s->round_first;
     const struct msc_record_line line =
@@ -40,7 +40,7 @@ enum msc_status msc_search__add_recorded(struct msc_search *s, const struct msc_
     return push_item(s, &item, msc_point_hash(choices, s->space->n_tasks));
 }
 
-// Where the terms of an item go that is evaluated in parts.
+// Allocates the terms of an item in a race.
 static enum msc_status make_terms(struct msc_search *s, struct msc_search_item *item) {
     if (!msc_search__is_raced(s)) {
         return MSC_OK;
@@ -60,7 +60,7 @@ static enum msc_status add_round_item(struct msc_search *s, const struct msc_rec
     item.line.repeat_of = -1;
     if (line->retry_of < 0) {
         int64_t earlier = msc_points_find(&s->points, hash);
-        // Items that only took part in a race have ids that are given anew.
+        // Items that only took part in a race have ids that are used again.
         bool is_answered = earlier >= 0 && earlier < s->next_id && does_answer(s, earlier, trial);
         item.line.repeat_of = is_answered ? earlier : -1;
     }
@@ -81,7 +81,7 @@ enum msc_status msc_search__add_assembled(struct msc_search *s,
     return add_round_item(s, &line);
 }
 
-// A line whose choices are a copy.
+// Adds a line with a copy of the choices.
 static enum msc_status add_round_point(struct msc_search *s, struct msc_record_line *line,
                                        const uint32_t choices[]) {
     size_t n_bytes = s->space->n_tasks * sizeof *choices;
@@ -104,7 +104,8 @@ enum msc_status msc_search__add_baseline(struct msc_search *s, size_t index) {
 enum msc_status msc_search__add_told(struct msc_search *s, size_t index) {
     const struct msc_warm_point *point = &s->warm.points[index];
     struct msc_record_line line = {.baseline = -1, .warm = MSC_RECORD_WARM_TOLD};
-    // Measured although it breaks a bound of this search: so it answers whoever asks for that.
+    // It was measured although it breaks a bound of this search. As a probe it answers proposals
+    // that ask for that.
     line.trial.proposal.probe = msc_goal_exact_violation(s->goal, s->space, point->choices) > 0.0;
     MSC_TRY(add_round_point(s, &line, point->choices));
     struct msc_search_item *item = &s->items[s->n_items - 1];

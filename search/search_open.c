@@ -1,4 +1,4 @@
-// Getting a search ready: agent, header, record, buffers.
+// Prepares a search: record, agent, header, buffers.
 #include "search/search_internal.h"
 
 #include "base/alloc.h"
@@ -35,7 +35,7 @@ static enum msc_status add_budget(cJSON *budget, const struct msc_budget *from) 
     return from->has_target ? msc_json_add_number(budget, "target", from->target) : MSC_OK;
 }
 
-// What it began with is what the header of the record says, if there is one.
+// An existing record's header says what the search began with.
 static const cJSON *find_warm(const struct msc_search *s) {
     return s->record ? cJSON_GetObjectItemCaseSensitive(msc_record_header(s->record), "warm")
                      : s->options->warm;
@@ -112,7 +112,7 @@ static enum msc_status make_buffers(struct msc_search *s) {
     return MSC_OK;
 }
 
-// Which record an attempt file belongs to: a header says when it was made.
+// The hash that identifies the record of an attempt file: a header includes its creation time.
 static enum msc_status open_attempt(struct msc_search *s) {
     const struct msc_search_options *o = s->options;
     struct msc_hash header;

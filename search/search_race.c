@@ -1,10 +1,10 @@
-// A round as a race: its trials are evaluated as far as the next rung, together, and those that cannot be
-// the best of all, or are not among the best of the round, go no further (records/race.h). Who goes on
-// follows from losses at rungs alone, those of the round and those known when it began, which lines keep:
-// so a round that was interrupted goes on as it would have, whatever of it is in the record.
+// Runs a round as a race: its trials are evaluated together up to the next rung. Those that cannot
+// become the best of all, or are not among the best of the round, are eliminated (records/race.h).
+// This depends only on losses at rungs, of the round and of earlier rounds, which lines store. So
+// an interrupted round continues identically, however much of it is recorded.
 //
-// What breaks a bound by its exact costs (a probe) cannot win, and takes no place from what can: such
-// trials have a race of their own.
+// A trial whose exact costs break a bound (a probe) cannot win and must not displace one that can:
+// such trials have a race of their own.
 #include "search/search_internal.h"
 
 #include "base/alloc.h"
@@ -21,8 +21,9 @@ enum msc_status msc_search__open_race(struct msc_search *s) {
     size_t n_batches = msc_env_n_batches(o->env);
     if (o->race->rungs[o->race->n_rungs - 1] >= n_batches ||
         !msc_goal_takes_bound(o->goal, s->space)) {
-        return MSC_FAIL(MSC_E_INVALID, "a race needs batches after its last rung, and distill_loss "
-                                       "as the only objective");
+        return MSC_FAIL(MSC_E_INVALID,
+                        "a race needs batches after its last rung, and distill_loss as "
+                        "the only objective");
     }
     s->race = *o->race;
     s->n_terms = msc_env_n_terms(o->env);
@@ -35,7 +36,7 @@ enum msc_status msc_search__open_race(struct msc_search *s) {
                : MSC_FAIL(MSC_E_NOMEM, "out of memory for a race");
 }
 
-// ---- What is known at rungs -------------------------------------------------------------------
+// ---- Losses at rungs ----------------------------------------------------------------------------
 
 void msc_search__note_rungs(const struct msc_search *s, struct msc_search_item *item) {
     const struct msc_trial *trial = &item->line.trial;
@@ -53,7 +54,7 @@ void msc_search__note_rungs(const struct msc_search *s, struct msc_search_item *
 
 // ---- Rungs ------------------------------------------------------------------------------------
 
-// Does it take part? Retries are measured in full, and repeats not at all.
+// Does the item take part? Retries are measured in full, and repeats not at all.
 static bool is_runner(const struct msc_search_item *item) {
     return item->line.repeat_of < 0 && item->line.retry_of < 0;
 }
@@ -62,13 +63,13 @@ static bool can_win(const struct msc_search *s, const struct msc_search_item *it
     return msc_goal_exact_violation(s->goal, s->space, item->line.trial.proposal.choices) <= 0.0;
 }
 
-// Has `a` lost less than `b` at the rung? Of equal ones the first.
+// Has `a` a smaller loss than `b` at the rung? The first item wins a tie.
 static bool is_ahead(const struct msc_search *s, size_t a, size_t b, size_t rung) {
     double x = s->items[a].line.rungs[rung], y = s->items[b].line.rungs[rung];
     return x < y || (x == y && a < b);
 }
 
-// Sorts places in by insertion.
+// Inserts a place into the sorted list.
 static void insert_place(struct msc_search *s, size_t n, size_t place, size_t rung) {
     while (n > 0 && is_ahead(s, place, s->places[n - 1], rung)) {
         s->places[n] = s->places[n - 1];
@@ -77,7 +78,7 @@ static void insert_place(struct msc_search *s, size_t n, size_t place, size_t ru
     s->places[n] = place;
 }
 
-// Of those that were at the rung, and can win or cannot, some go on.
+// Eliminates trials at a rung, among those that can win or among the probes.
 static void compare_at(struct msc_search *s, size_t rung, bool winners) {
     size_t n = 0;
     for (size_t i = 0; i < s->n_items; i++) {
@@ -95,7 +96,7 @@ static void compare_at(struct msc_search *s, size_t rung, bool winners) {
     }
 }
 
-// Lets those go that the rung ends, or something else has ended.
+// Ends the items that were eliminated at the rung or that ended for another reason.
 static void leave_rung(struct msc_search *s, size_t rung) {
     for (size_t i = 0; i < s->n_items; i++) {
         struct msc_search_item *item = &s->items[i];

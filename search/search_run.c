@@ -1,8 +1,8 @@
-// One call of the environment and what comes of it: trials are evaluated together, else one by one.
-// That is for environments that fail as a whole and devices that refuse: memory that trials took
-// from one another the evaluator gives back by itself, before it says that one is out of memory
-// (kernels/engine/evaluator.c). A device that is lost, MSC_E_LOST, ends the search at once: it is no
-// trial's fault, and the parent starts another process (search/supervise.h).
+// Calls the environment and handles failures: trials are evaluated together, and then one by one if
+// memory or the device was insufficient. That is for environments that fail as a whole and for
+// devices that refuse. The evaluator itself frees memory that trials take from each other before it
+// reports a lack (kernels/engine/evaluator.c). A lost device, MSC_E_LOST, ends the search at once:
+// no trial is to blame, and the parent starts another process (search/supervise.h).
 #include "search/search_internal.h"
 
 #include "base/alloc.h"
@@ -14,8 +14,8 @@
 #include <string.h>
 
 #define DEFAULT_COMMIT_S 10.0
-// So many trials in a row failed for want of memory or a device, and the search stops: it would
-// only burn its budget.
+// After this many trials in a row that failed for lack of memory or a device, the search stops
+// instead of wasting its budget.
 #define MAX_ENVIRONMENT_FAILURES 32
 
 bool msc_search__is_commit_due(const struct msc_search *s) {
@@ -24,7 +24,7 @@ bool msc_search__is_commit_due(const struct msc_search *s) {
     return since_s >= (wanted_s > 0.0 ? wanted_s : DEFAULT_COMMIT_S);
 }
 
-// What failed for want of memory or of a device is not done before it was tried alone.
+// An item that failed for lack of memory or a device is not done until it has been tried alone.
 static void finish_item(void *payload, size_t index) {
     struct msc_search *s = payload;
     struct msc_search_item *item = &s->items[s->batch_items[index]];
@@ -36,7 +36,7 @@ static void finish_item(void *payload, size_t index) {
     msc_cancel_beat(s->options->cancel);
     if (msc_search__is_commit_due(s) && s->batch_status == MSC_OK) {
         s->batch_status = msc_search__commit(s, true);
-        // The text belongs to this thread, which may be another than the one that reports it.
+        // The error text belongs to this thread, but another thread may report the error.
         snprintf(s->batch_message, sizeof s->batch_message, "%s", msc_status_message());
     }
 }
@@ -57,7 +57,7 @@ static enum msc_status run_items(struct msc_search *s, size_t n, bool is_alone) 
     s->batch_status = MSC_OK;
     msc_attempt_begin(s->attempt, s->batch_trials, n, is_alone);
     if (s->options->pool) {
-        msc_worker_begin(s->options->worker, 0.0); // workers have their own time limits
+        msc_worker_begin(s->options->worker, 0.0); // a pool's workers enforce their own time limits
     }
     enum msc_status status =
         msc_search__is_raced(s)
@@ -68,12 +68,13 @@ static enum msc_status run_items(struct msc_search *s, size_t n, bool is_alone) 
                                      : status;
 }
 
-// False for errors of commits made meanwhile.
+// Did the environment fail for lack of memory or a device? False for errors of commits during the
+// evaluation.
 static bool is_environments_fault(const struct msc_search *s, enum msc_status status) {
     return s->batch_status == MSC_OK && (status == MSC_E_NOMEM || status == MSC_E_DEVICE);
 }
 
-// A trial that was evaluated before; false: there is none.
+// Finds a trial that was evaluated before; false: there is none.
 static bool find_witness(struct msc_trial *out, const struct msc_search *s) {
     if (s->best_id >= 0) {
         *out = msc_record_trial(s->record, (size_t)s->best_id).trial;
@@ -88,8 +89,8 @@ static bool find_witness(struct msc_trial *out, const struct msc_search *s) {
     return false;
 }
 
-// A trial did not run for want of memory or of a device, says the error text. Is it the trial? Not
-// where nothing else runs any more.
+// A trial did not run for lack of memory or a device. Runs an earlier trial again: if that fails
+// too, the machine is at fault, not the trial.
 static enum msc_status check_machine(struct msc_search *s) {
     char reason[MSC_REASON_BYTES];
     struct msc_trial witness;
@@ -122,7 +123,7 @@ static enum msc_status try_item_alone(struct msc_search *s, size_t index) {
                                                   : MSC_OK;
 }
 
-// A trial that does not even run alone, twice, while others do has failed; the search goes on.
+// If a trial fails twice while alone and others still run, it has failed, and the search continues.
 static enum msc_status run_item_alone(struct msc_search *s, size_t index) {
     struct msc_search_item *item = &s->items[index];
     struct msc_trial *trial = &item->line.trial;
@@ -147,7 +148,8 @@ static enum msc_status run_item_alone(struct msc_search *s, size_t index) {
 
 // ---- Trials that died elsewhere ---------------------------------------------------------------
 
-// What the pool's workers died of is told as if it had been our own death. *n: how many there were.
+// Blames trials for deaths of the pool's workers, as for deaths of this process. *n: number of
+// deaths.
 static enum msc_status blame_deaths(struct msc_search *s, size_t *n) {
     struct msc_pool_death *deaths = msc_alloc_zero(MSC_ATTEMPT_MAX_TRIALS, sizeof *deaths);
     if (!deaths) {
@@ -162,8 +164,8 @@ static enum msc_status blame_deaths(struct msc_search *s, size_t *n) {
     return MSC_OK;
 }
 
-// A suspect, again and again alone until it has a result or has failed. What has another fault than
-// that is left open.
+// Runs a suspect alone, repeatedly, until it has a result or has failed. If it fails for another
+// reason, it stays open.
 static enum msc_status run_suspect(struct msc_search *s, size_t index) {
     struct msc_search_item *item = &s->items[index];
     struct msc_trial *trial = &item->line.trial;

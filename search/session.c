@@ -11,11 +11,11 @@
 #include <string.h>
 #include <time.h>
 
-// Time to end by SIGTERM, and then by SIGKILL.
+// Time to end after SIGTERM and again after SIGKILL, and the polling interval.
 #define GRACE_NS 1000000000
 #define POLL_NS 5000000
 
-// A dead process that nobody waits for does not count.
+// Dead processes that were not waited for do not count.
 static bool lives_in_session(pid_t pid, pid_t session) {
     char path[64];
     char text[512];
@@ -28,12 +28,12 @@ static bool lives_in_session(pid_t pid, pid_t session) {
         fclose(file);
     }
     text[length] = '\0';
-    const char *name_end = strrchr(text, ')'); // a name may hold anything
+    const char *name_end = strrchr(text, ')'); // the name may contain any characters
     return name_end && sscanf(name_end + 1, " %c %*d %*d %d", &state, &its_session) == 2 &&
            its_session == session && state != 'Z' && state != 'X';
 }
 
-// Signals all that live in a session. False when there is nobody.
+// Signals all processes of a session. False: there are none.
 static bool signal_session(pid_t session, int signal_number) {
     bool is_anybody = false;
     DIR *folder = opendir("/proc");

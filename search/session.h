@@ -1,12 +1,12 @@
-// The processes of one session: how whoever started its leader ends what the leader leaves behind.
+// Ends all processes that are left of a session, for the process that started its leader.
 #ifndef MSC_SEARCH_SESSION_H
 #define MSC_SEARCH_SESSION_H
 
 #include <sys/types.h>
 
-// Ends all that live in the session, by SIGTERM and, what is still there a second later, by SIGKILL.
-// A program that opened a session of its own wanted to be left alone, and is. The number must not
-// have become another's: its leader has not been waited for, or only just.
+// Sends SIGTERM to all processes of the session, and SIGKILL to those that remain a second later. A
+// program that opened a session of its own is left alone. The session's leader must not have been
+// waited for, or only just now, so that its process id cannot have been reused.
 void msc_session_end(pid_t session);
 
 #endif

@@ -1,7 +1,7 @@
-// The parent's end of supervision. It has one thread, blocks the signals it cares about, and waits
-// for them in one place; so it needs no handlers.
+// The parent's side of supervision. It has one thread that blocks all relevant signals and waits
+// for them in one place, so it needs no handlers.
 
-// memfd_create is Linux's own.
+// memfd_create is a Linux extension.
 #define _GNU_SOURCE
 
 #include "search/supervise.h"
@@ -32,7 +32,8 @@ extern char **environ;
 #define POLL_NS 100000000
 #define DEFAULT_KILL_AFTER_S 5.0
 #define DEFAULT_LOST_PAUSE_S 1.0
-// `timeout` and shells signal a process and its group: what comes so close together is one request.
+// `timeout` and shells signal a process and its group: signals within this time count as one
+// request.
 #define SAME_REQUEST_NS 50000000
 #define EXIT_NOT_STARTED 127
 
@@ -43,22 +44,22 @@ struct supervisor {
     char **environment; // of the worker
     struct msc_arena arena;
     sigset_t heard;    // the signals waited for
-    sigset_t before;   // mask to give back
-    sigset_t starting; // mask of a worker that cannot hear requests to stop yet
+    sigset_t before;   // mask to restore
+    sigset_t starting; // mask of a worker until its signal handlers are installed
     struct sigaction child_before;
     pid_t parent;
     pid_t worker;
-    int guarded;    // the guard of the worker's session reads the other end; -1: none
-    int n_requests; // to stop, handed on
+    int guarded;    // write end of a pipe that the session's guard reads; -1: none
+    int n_requests; // requests to stop that were passed on
     uint64_t last_request_ns;
     struct msc_watchdog watchdog;
     uint64_t last_beat_ns;
     bool was_limit;  // killed at a time limit
-    bool was_quiet;  // killed for want of a sign of life
+    bool was_quiet;  // killed after no sign of life
     bool was_forced; // killed after requests to stop
 };
 
-// To the log, and to the file that the worker named: it may not be able to.
+// Writes to the log, and to the worker's log file, because the worker may be unable to.
 static void say_death(const struct supervisor *s, enum msc_log_level level, const char *format, ...)
     MSC_PRINTF(3, 4);
 
@@ -103,11 +104,11 @@ static enum msc_status make_environment(struct supervisor *s) {
     }
     memcpy(s->environment, environ, n * sizeof *environ);
     s->environment[n++] = variable;
-    // Read when a program is loaded, so a search cannot set them for itself. Threads that wait must
-    // sleep: spinning loses a multiple on a machine that others use, too. And activations lie in
-    // huge pages where there are some: touching fresh small ones costs more than many kernels.
-    // Large ones go back to the system when they are freed, or the limit on memory could not be
-    // kept.
+    // These variables are read when a program is loaded, so a search cannot set them itself.
+    // Waiting OpenMP threads must sleep: on a shared machine spinning is many times slower.
+    // Activations use huge pages if possible: touching new small pages costs more than many
+    // kernels. Large blocks are returned to the system when freed, or the memory limit could not be
+    // enforced.
     static char passive[] = "OMP_WAIT_POLICY=passive";
     static char huge_pages[] =
         "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1048576";
@@ -127,24 +128,24 @@ static void block_signals(struct supervisor *s) {
     sigaddset(&s->heard, SIGTERM);
     sigaddset(&s->heard, SIGTSTP);
     sigaddset(&s->heard, SIGCHLD);
-    // Under nohup it stays ignored.
+    // Under nohup, SIGHUP stays ignored.
     if (sigaction(SIGHUP, NULL, &hangup) != 0 || hangup.sa_handler != SIG_IGN) {
         sigaddset(&s->heard, SIGHUP);
     }
     sigprocmask(SIG_BLOCK, &s->heard, &s->before);
-    // Requests that come while a worker starts wait for its handlers.
+    // Requests that arrive while a worker starts are delivered once its handlers are installed.
     s->starting = s->before;
     sigaddset(&s->starting, SIGINT);
     sigaddset(&s->starting, SIGTERM);
     sigaddset(&s->starting, SIGHUP);
-    // Where it is ignored, nobody could tell how the worker ended.
+    // If SIGCHLD were ignored, the worker's exit status would be lost.
     const struct sigaction normal = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &normal, &s->child_before);
 }
 
-// Between fork and exec: only what a signal handler may call.
+// Between fork and exec: only async-signal-safe calls.
 static void become_worker(const struct supervisor *s) {
-    setsid(); // all that it starts, in whatever group, can be told by this
+    setsid(); // identifies all processes that it starts, whatever their group
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != s->parent) {
         _exit(EXIT_NOT_STARTED);
     }
@@ -155,8 +156,8 @@ static void become_worker(const struct supervisor *s) {
     _exit(EXIT_NOT_STARTED);
 }
 
-// If the parent is killed, the worker and the agents that it started are killed with it, but not
-// what these have started. So somebody waits for the parent's end: a process that holds nothing else.
+// If the parent is killed, the worker and its agents are killed with it, but not processes that the
+// agents started. The guard is a process that waits for the parent's end and ends these.
 static void guard_worker(const struct supervisor *s, int descriptor) {
     char nothing;
     ssize_t n;
@@ -169,13 +170,13 @@ static void guard_worker(const struct supervisor *s, int descriptor) {
         n = read(descriptor, &nothing, 1);
     } while (n < 0 && errno == EINTR);
     pid_t worker = (pid_t)atomic_load(&s->page->worker);
-    if (worker > 0 && n == 0) { // the pipe's end alone tells that the parent is gone
+    if (worker > 0 && n == 0) { // only the end of the pipe means that the parent is gone
         msc_session_end(worker);
     }
     _exit(EXIT_SUCCESS);
 }
 
-// The guard is nobody's child: what the parent waits for is the worker alone.
+// The guard is not a child of the parent, so that the parent only waits for the worker.
 static enum msc_status start_guard(struct supervisor *s) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -219,7 +220,7 @@ static enum msc_status start_worker(struct supervisor *s) {
     return MSC_OK;
 }
 
-// With what it started in its own group.
+// Signals the worker and its process group.
 static void signal_worker(const struct supervisor *s, int signal_number) {
     if (s->worker > 0 && kill(-s->worker, signal_number) != 0) {
         kill(s->worker, signal_number); // it has no group of its own yet
@@ -243,7 +244,7 @@ static void hand_on(struct supervisor *s, int signal_number) {
     }
 }
 
-// Ctrl-Z stops the whole job; the time it sleeps does not count (search/watchdog.h).
+// Ctrl-Z stops the whole job; the time in which it is stopped does not count (search/watchdog.h).
 static void stop_and_continue(const struct supervisor *s) {
     signal_worker(s, SIGSTOP);
     raise(SIGSTOP);
@@ -287,7 +288,7 @@ static void check_deadlines(struct supervisor *s) {
     }
 }
 
-// Returns when the worker has ended, and all it started.
+// Waits until the worker and everything that it started have ended.
 static int wait_for_worker(struct supervisor *s) {
     int state = 0;
     for (;;) {
@@ -306,7 +307,7 @@ static int wait_for_worker(struct supervisor *s) {
     }
 }
 
-// A device that was lost is not there again at once.
+// Waits before the device is opened again.
 static void wait_for_device(struct supervisor *s, int n_before) {
     double pause_s = s->options->lost_pause_s;
     pause_s = (pause_s > 0.0 ? pause_s : DEFAULT_LOST_PAUSE_S) * (double)(1 << n_before);
@@ -330,7 +331,7 @@ static enum msc_worker_death classify_death(const struct supervisor *s, int stat
     if (atomic_load(&s->page->is_leaving)) {
         return MSC_WORKER_DEATH_LOST;
     }
-    // An exit before the worker closed is none of ours, but that of a library.
+    // An exit before msc_worker_close was not made by us but by a library.
     bool has_closed = atomic_load(&s->page->is_closed) || !atomic_load(&s->page->is_open);
     return has_closed ? MSC_WORKER_DEATH_NONE : MSC_WORKER_DEATH_CRASH;
 }
@@ -348,7 +349,7 @@ static enum msc_status check_started(const struct supervisor *s, int state) {
 static void describe_death(char *out, size_t n_bytes, const struct supervisor *s,
                            enum msc_worker_death death, int state) {
     if (death == MSC_WORKER_DEATH_LIMIT) {
-        snprintf(out, n_bytes, "ran over a trial's time limit");
+        snprintf(out, n_bytes, "exceeded a trial's time limit");
     } else if (death == MSC_WORKER_DEATH_QUIET) {
         snprintf(out, n_bytes, "showed no sign of life for %.3g s",
                  (double)msc_watchdog_limit_ns(s->page) * 1e-9);
@@ -381,7 +382,7 @@ static enum msc_status check_restart(const struct supervisor *s, enum msc_worker
     return MSC_OK;
 }
 
-// For the next worker. What one before has died of and nobody has been told yet stays.
+// Stores the death for the next worker, unless an earlier death has not been reported yet.
 static void note_death(const struct supervisor *s, enum msc_worker_death death, int state) {
     if (death != MSC_WORKER_DEATH_LOST || atomic_load(&s->page->death) == MSC_WORKER_DEATH_NONE) {
         atomic_store(&s->page->signal_number, WIFSIGNALED(state) ? WTERMSIG(state) : 0);
@@ -391,7 +392,7 @@ static void note_death(const struct supervisor *s, enum msc_worker_death death, 
 
 static enum msc_status supervise_worker(struct supervisor *s, int *exit_code) {
     uint64_t progress = 0;
-    int n_restarts = 0; // without progress
+    int n_restarts = 0; // in a row without progress
     for (;;) {
         char what[MSC_WORKER_WHY_BYTES + 64];
         MSC_TRY(start_worker(s));
@@ -417,7 +418,7 @@ static enum msc_status supervise_worker(struct supervisor *s, int *exit_code) {
     }
 }
 
-// A file that was set aside: the record of a search, or the strategy file of its section.
+// A file that was set aside: a search's record or its section's strategy file.
 struct aside {
     const char *record, *path, *now; // borrowed from the page
 };
@@ -426,7 +427,7 @@ static const char *behind(const char *text) {
     return text + strlen(text) + 1;
 }
 
-// The next of them; false: there is no more.
+// Reads the next entry; false: there is none.
 static bool next_aside(struct aside *aside, const struct supervisor *s, uint32_t *at) {
     if (*at >= atomic_load(&s->page->n_aside_bytes)) {
         return false;
@@ -449,8 +450,8 @@ static enum msc_status take_back(const struct supervisor *s, const struct aside 
     return MSC_OK;
 }
 
-// A search that has failed before its agent's first trial must not cost the files that it was to replace.
-// What ended it is still to be told.
+// Restores the files that a search was to replace but failed before its agent's first trial. Keeps
+// the error message of the search.
 static void take_files_back(const struct supervisor *s) {
     char message[512];
     struct aside aside;
@@ -494,8 +495,7 @@ out:
         close(s.page_descriptor);
     }
     sigaction(SIGCHLD, &s.child_before, NULL);
-    // A second request that comes when the first has already ended the search must not change how
-    // the program ends.
+    // A second request must not change how the program ends after the first has ended the search.
     sigprocmask(SIG_SETMASK, s.n_requests > 0 ? &s.starting : &s.before, NULL);
     msc_arena_finish(&s.arena);
     return status;

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-// Values of one event at most: metrics, the best of each objective, the violation.
+// Most values of one event: metrics, the best of each objective, the violation.
 enum { MAX_VALUES = MSC_MAX_METRICS + MSC_MAX_OBJECTIVES + 1 };
 
 struct msc_tensorboard {
@@ -29,12 +29,12 @@ static enum msc_status board_no_memory(void) {
     return MSC_FAIL(MSC_E_NOMEM, "out of memory for TensorBoard's files");
 }
 
-// ---- What is there already --------------------------------------------------------------------
+// ---- Earlier runs ------------------------------------------------------------------------------
 
 struct past_runs {
-    const char *identity; // of the record at hand
-    bool is_same;         // the last launch there was of that record
-    size_t n_trials;      // of it that count still
+    const char *identity; // of the record being written
+    bool is_same;         // the last launch in the files wrote this record
+    size_t n_trials;      // its trials that are still valid
 };
 
 static enum msc_status take_event(void *payload, const MscTb__Event *event) {
@@ -77,7 +77,7 @@ static enum msc_status write_start(struct msc_tensorboard *board, const struct m
     return msc_event_file_add(board->file, &event);
 }
 
-// `text` is taken as Markdown, in which lines with four spaces before them stay what they are.
+// `text` is displayed as Markdown, in which lines indented by four spaces are shown as they are.
 static enum msc_status write_text(struct msc_tensorboard *board, const struct msc_record *record,
                                   size_t step, char *tag, struct msc_str *text) {
     char plugin[] = "text";
@@ -94,7 +94,7 @@ static enum msc_status write_text(struct msc_tensorboard *board, const struct ms
     data.plugin_name = plugin;
     metadata.plugin_data = &data;
     tensor.dtype = MSC_TB__DATA_TYPE__DT_STRING;
-    tensor.tensor_shape = &shape; // no dimension: one text
+    tensor.tensor_shape = &shape; // no dimensions: a scalar string
     tensor.n_string_val = 1;
     tensor.string_val = &bytes;
     value.tag = tag;
@@ -108,7 +108,7 @@ static enum msc_status write_text(struct msc_tensorboard *board, const struct ms
     return msc_event_file_add(board->file, &event);
 }
 
-// Lines as a block of Markdown.
+// Appends lines as a Markdown code block.
 static void append_block(struct msc_str *out, const char *text) {
     struct msc_str shown = {0};
     msc_shown_append_lines(&shown, text);
@@ -174,7 +174,7 @@ static void add_scalar(struct scalars *s, char *tag, double value) {
     s->pointers[s->n++] = v;
 }
 
-// One event for each trial, so that a write that was cut off leaves no half of one.
+// Writes one event per trial, so that an interrupted write leaves no partial trial.
 static enum msc_status write_trial(struct msc_tensorboard *board, const struct msc_record *record,
                                    const struct msc_record_line *line) {
     const struct msc_space *space = msc_record_space(record);

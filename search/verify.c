@@ -17,7 +17,7 @@
 
 #define BATCH 64
 #define DEFAULT_NOISE_RATIO 1e-3
-// Stream of the random numbers that draw a sample.
+// Random stream that samples lines.
 #define SAMPLE_STREAM 0x766572696679
 
 const char *msc_verify_verdict_name(enum msc_verify_verdict verdict) {
@@ -47,7 +47,7 @@ static size_t sort_unique(int64_t ids[], size_t n) {
     return n_kept;
 }
 
-// Reads "7" or "7-9" of `length` characters.
+// Parses "7" or "7-9" of `length` characters.
 static bool parse_range(const char *text, size_t length, int64_t *first, int64_t *last) {
     char copy[64];
     if (length == 0 || length >= sizeof copy) {
@@ -77,7 +77,7 @@ enum msc_status msc_verify_parse_ids(int64_t **ids, size_t *n, const char *text)
         if (parse_range(at, length, &first, &last)) {
             status = msc_grow(ids, &capacity, *n + (size_t)(last - first) + 1, sizeof **ids);
         } else {
-            status = MSC_FAIL(MSC_E_INVALID, "\"%s\" is no list of trials such as 3,7-9", text);
+            status = MSC_FAIL(MSC_E_INVALID, "\"%s\" is not a list of trials such as 3,7-9", text);
         }
         if (status != MSC_OK) {
             msc_free(*ids);
@@ -140,7 +140,7 @@ out:
     return status;
 }
 
-// The trial whose evaluation a line stands for.
+// The line that was evaluated: that of the repeated trial if the line is a repeat.
 static struct msc_record_line origin_line(const struct msc_record *record, int64_t id) {
     const struct msc_record_line line = msc_record_trial(record, (size_t)id);
     size_t origin = (size_t)(line.repeat_of >= 0 ? line.repeat_of : id);
@@ -159,7 +159,7 @@ static bool has_other_numerics(const struct msc_verify_options *o, int64_t id) {
     return is_other_numerics(o, msc_record_numerics(o->record, origin_of(o->record, id).id));
 }
 
-// What the environment says of the record's best, or what is usual.
+// The environment's noise of the record's best, or a default.
 static enum msc_status measure_noise(double *out, const struct msc_verify_options *o) {
     struct msc_record_line best;
     *out = o->noise_ratio >= 0.0 ? o->noise_ratio : DEFAULT_NOISE_RATIO;
@@ -192,8 +192,7 @@ static bool is_near_ratio(double a, double b, double ratio) {
     return fabs(a - b) <= ratio * fmax(fabs(a), fabs(b));
 }
 
-// Other numerics may stop a trial a batch sooner or later, where its loss has come close to its
-// bound.
+// Under other numerics, a trial whose loss is close to its bound may stop a batch earlier or later.
 static bool may_stop_elsewhere(const struct msc_verify_options *o, int64_t id, double noise_ratio,
                                const struct msc_outcome *found) {
     const struct msc_outcome recorded = msc_record_trial(o->record, (size_t)id).trial.outcome;
@@ -207,7 +206,7 @@ static bool may_stop_elsewhere(const struct msc_verify_options *o, int64_t id, d
            is_near_ratio(found->metrics[loss], bound, noise_ratio);
 }
 
-// Was something not measured that is outside of the program?
+// Is a metric missing that is measured outside the program?
 static bool lacks_measured(const struct msc_space *space, const struct msc_outcome *found) {
     for (size_t i = 0; i < space->n_metrics; i++) {
         if (space->metrics[i].is_measured && isnan(found->metrics[i])) {
@@ -228,7 +227,7 @@ static void verify_compare(struct msc_verify_line *line, const struct msc_verify
     line->recorded_state = recorded->state;
     line->found_state = found->state;
     if (found->state == MSC_TRIAL_FAILED && lacks_measured(space, found)) {
-        line->verdict = MSC_VERIFY_SKIPPED; // this time it was not measured
+        line->verdict = MSC_VERIFY_SKIPPED; // it could not be measured this time
         return;
     }
     for (size_t i = 0; i < space->n_metrics; i++) {
@@ -237,7 +236,7 @@ static void verify_compare(struct msc_verify_line *line, const struct msc_verify
         if (is_same_double(a, b)) {
             continue;
         }
-        if (space->metrics[i].is_measured) { // as it may
+        if (space->metrics[i].is_measured) { // may differ
             line->verdict = MSC_VERIFY_WITHIN_NOISE;
             continue;
         }
@@ -251,14 +250,14 @@ static void verify_compare(struct msc_verify_line *line, const struct msc_verify
             return;
         }
     }
-    // A bound that is met by a hair under one numerics id may be missed under another.
+    // A bound that is barely met under one numerics id may be exceeded under another.
     if (recorded->state != found->state && line->verdict == MSC_VERIFY_EQUAL) {
         line->metric = "state";
         line->verdict = MSC_VERIFY_DIFFERENT;
     }
 }
 
-// How many batches an evaluation takes: fewer than all for a trial that was raced out.
+// The number of batches to evaluate: fewer than all for a trial that was eliminated early.
 static size_t batches_of(const struct msc_verify_options *o, int64_t id) {
     const struct msc_record_line origin = origin_line(o->record, id);
     return msc_record_is_raced_out(o->record, &origin)
@@ -266,7 +265,7 @@ static size_t batches_of(const struct msc_verify_options *o, int64_t id) {
                : msc_env_n_batches(o->env);
 }
 
-// What losses had come to at the rungs of a race.
+// Compares losses at the rungs of a race.
 static void compare_rungs(struct msc_verify_line *line, const struct msc_verify_options *o,
                           double noise_ratio, const double terms[]) {
     const struct msc_record_line origin = origin_line(o->record, line->id);
@@ -320,7 +319,7 @@ out:
     return status;
 }
 
-// The lines that take so many batches.
+// Verifies the lines that take `n_batches` batches.
 static enum msc_status verify_lines(struct msc_verify_result *result,
                                     const struct msc_verify_options *o, size_t n_batches) {
     size_t places[BATCH];
@@ -362,7 +361,7 @@ static enum msc_status verify_all_lines(struct msc_verify_result *result,
     return MSC_OK;
 }
 
-// ---- The winner with better weights -----------------------------------------------------------
+// ---- The winner's improved plan -----------------------------------------------------------------
 
 static enum msc_status compare_distilled(struct msc_verify_result *result,
                                          const struct msc_verify_options *o, const cJSON *distilled,

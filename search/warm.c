@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-// Names that are written out where tasks are not known; of the others there is a count.
+// Names of missing tasks that are listed; the others are counted.
 #define NAMES_SHOWN 8
 
 static enum msc_status no_warm_memory(void) {
@@ -25,7 +25,7 @@ int64_t msc_warm__find_choice(const struct msc_task *task, const char *label) {
     return -1;
 }
 
-// Points are written down at once: as trees they would take a hundred times as much.
+// Points are stored as text: as JSON trees they would need a hundred times the memory.
 static void write_choices(struct msc_str *out, const uint32_t choices[], size_t n_tasks) {
     for (size_t t = 0; t < n_tasks; t++) {
         msc_str_char(out, t == 0 ? '[' : ',');
@@ -107,7 +107,7 @@ static void name_unknown(struct msc_str *out, const struct msc_warm_taking *w,
     msc_str_finish(&names);
 }
 
-// One line of news.
+// Logs one line about a source.
 static enum msc_status tell_source(const struct msc_warm_taking *w,
                                    const struct msc_warm_source *source) {
     struct msc_str text = {0};
@@ -117,7 +117,7 @@ static enum msc_status tell_source(const struct msc_warm_taking *w,
         msc_str_printf(&text, "%zu %s %s", n, n == 1 ? "point is" : "points are",
                        source->n_told > 0 ? "told with what was measured" : "tried first");
     } else {
-        msc_str_append(&text, "none of its points is new here and within the bounds");
+        msc_str_append(&text, "no point is both new and within the bounds");
     }
     if (source->why.length > 0) {
         msc_str_printf(&text, ", without values: %s", msc_str_text(&source->why));
@@ -210,9 +210,10 @@ enum msc_status msc_warm_collect(struct cJSON **out, const struct msc_warm_optio
     return MSC_OK;
 }
 
-// ---- Going on ---------------------------------------------------------------------------------
+// ---- Resuming -----------------------------------------------------------------------------------
 
-// Goes over a list of the member, which is text in a header that was read.
+// Passes each element of a list of the member `warm` to `take`. In a header that was read, the list
+// is text.
 static enum msc_status each_of(const cJSON *warm, const char *key, const char *where,
                                enum msc_status (*take)(void *payload, const cJSON *element),
                                void *payload) {

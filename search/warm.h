@@ -1,21 +1,21 @@
-// What a search takes of others before its agent is first asked: points of records and of strategy
-// files, found by the names of tasks and the labels of their choices.
+// Collects points of earlier records and of strategy files for a search that begins. Points are
+// matched by the names of tasks and the labels of choices.
 //
 //     MSC_TRY(msc_warm_collect(&warm, &(struct msc_warm_options){.env = env, .goal = &goal,
 //         .numerics = numerics, .paths = paths, .n_paths = n}));
-//     options.warm = warm;                            // of msc_search_run; into the record's header
+//     options.warm = warm;                            // for msc_search_run; kept in the record
 //
-// A loss is comparable only with losses of the same network, samples and arithmetic. So of a record
-// whose environment is the same, but for the list of choices, under the same numerics id, the trials
-// are told with all they measured, and nothing of them is evaluated again but the best one, which must
-// come out to the bit. Of any other record the MSC_WARM_BEST best points within the exact bounds of this
-// search, and of a strategy file its point, are tried first: evaluated as what an agent proposes.
+// Losses are comparable only for the same network, samples and arithmetic. If a record has the same
+// numerics id and the same environment, except for the list of choices, the agent observes its
+// trials with all their metrics. Of these only the best is evaluated again, and must give equal
+// bits. Of any other record, the MSC_WARM_BEST best points within the exact bounds of this search
+// are tried first, and of a strategy file its point. They are evaluated like an agent's proposals.
 //
-// A task that the file does not have, or whose choice has no such label here, is at its most expensive
-// choice: such a point is tried, never told. Points that come twice, or are baselines, count once.
+// A task that the file lacks, or whose label does not exist here, gets its most expensive choice;
+// such a point is only tried. Repeated points and baselines are skipped.
 //
-// All that was taken stands in the header of the new record (docs/record.md): going on with it asks
-// the files for nothing.
+// The header of the new record stores everything that was taken (docs/record.md), so resuming it
+// does not need the files.
 #ifndef MSC_SEARCH_WARM_H
 #define MSC_SEARCH_WARM_H
 
@@ -23,7 +23,7 @@
 
 MSC_PUBLIC_BEGIN
 
-// Points of one file that are tried.
+// Most points of one file that are tried.
 #define MSC_WARM_BEST 16
 
 struct cJSON;
@@ -32,34 +32,34 @@ struct msc_warm_options {
     struct msc_env *env;
     const struct msc_goal *goal;
     const char *numerics;
-    const char *const *paths; // records and strategy files, in the order of telling
+    const char *const *paths; // records and strategy files, in the order in which they are observed
     size_t n_paths;
-    bool is_dry_run; // nothing is evaluated
+    bool is_dry_run; // evaluate nothing
     const struct msc_log *log;
 };
 
-// *out, owned by the caller, is the header's member `warm`, its points as text (cJSON_Raw); `log` is told in one line of each file what
-// was taken and which tasks it does not know. MSC_E_INVALID: a file has no task of this space, or is
-// neither a record nor a strategy file.
+// *out, owned by the caller, is the header's member `warm`, with its points as text (cJSON_Raw).
+// `log` gets one line for each file: what was taken and which tasks it lacks. MSC_E_INVALID: a file
+// has no task of this space, or is neither a record nor a strategy file.
 enum msc_status msc_warm_collect(struct cJSON **out, const struct msc_warm_options *options);
 
-// For a search that goes on: MSC_E_STATE when its record, whose header has `warm` (NULL: nothing), did not
-// begin with these files. A file that is gone is not missed: `log` is warned.
+// For a search that is resumed: MSC_E_STATE if its record did not begin with these files. `warm` is
+// from its header (NULL: nothing). If a file no longer exists, `log` only gets a warning.
 enum msc_status msc_warm_check(const struct cJSON *warm, const char *const paths[], size_t n_paths,
                                const char *record_path, const struct msc_log *log);
 
 struct msc_warm_point {
     const uint32_t *choices; // [n_tasks]
-    const double *metrics;   // [n_metrics], NaN: not measured; NULL: it is to be tried
+    const double *metrics;   // [n_metrics], NaN: not measured; NULL: to be tried
 };
 
 struct msc_warm {
     size_t n_told, n_tried;
-    const struct msc_warm_point *points; // [n_told + n_tried], those told first
+    const struct msc_warm_point *points; // [n_told + n_tried], observed ones first
 };
 
-// Reads the header's member (NULL: nothing was taken) for a space; memory is the arena's. `where` begins
-// the error text (MSC_E_FORMAT).
+// Reads the header's member `warm` (NULL: nothing was taken) for a space, into memory of the arena.
+// `where` begins the error message (MSC_E_FORMAT).
 enum msc_status msc_warm_read(struct msc_warm *out, struct msc_arena *arena,
                               const struct cJSON *warm, const struct msc_space *space,
                               const char *where);

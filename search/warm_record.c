@@ -1,4 +1,5 @@
-// Points of records: whether what they measured holds here, and which of them are taken.
+// Takes points from records: decides whether their values are comparable and which points are
+// taken.
 #include "search/warm_internal.h"
 
 #include "env/env.h"
@@ -8,14 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-// A record beside the space at hand.
+// A record and how it maps to this search's space.
 struct beside {
     struct msc_warm_taking *w;
     struct msc_warm_source *source;
     struct msc_record *record;
     const struct msc_space *theirs;
-    int64_t *tasks;    // [n_tasks]: their task of ours, or -1
-    int64_t **choices; // [n_tasks][their n_choices]: our choice of theirs, or -1
+    int64_t *tasks;    // [n_tasks], our task for theirs, or -1
+    int64_t **choices; // [n_tasks][their n_choices], our choice for theirs, or -1
 };
 
 static enum msc_status no_beside_memory(void) {
@@ -63,8 +64,7 @@ static enum msc_status match_names(struct beside *b) {
     return MSC_OK;
 }
 
-// Sets the source's point; false where one of our tasks or of theirs is no part of both, or the choice
-// has no such label here.
+// Sets the source's point. False if the task lists differ or a chosen label does not exist here.
 static bool translate(const struct beside *b, const struct msc_trial *trial) {
     const struct msc_space *ours = b->w->space;
     bool is_whole = ours->n_tasks == b->theirs->n_tasks;
@@ -78,7 +78,7 @@ static bool translate(const struct beside *b, const struct msc_trial *trial) {
     return is_whole;
 }
 
-// ---- Do their values hold? --------------------------------------------------------------------
+// ---- Comparability ------------------------------------------------------------------------------
 
 // The first member that differs, "" for none. One that only one of them has counts as null: an older
 // program did not write it.
@@ -101,8 +101,8 @@ static const char *find_other_member(const cJSON *a, const cJSON *b, const char 
     return "";
 }
 
-// Environments that describe all that their results depend on, beside each other: the list of choices
-// may differ, and with it the scales that were kept for each of them.
+// Compares environments that describe everything their results depend on. The list of choices may
+// differ, and so may the scales stored for each choice.
 static void compare_envs(struct msc_str *why, const cJSON *theirs, const cJSON *ours) {
     static const char *const described[] = {"graph", "weights", "dataset"};
     static const char *const beside[] = {"params", "params_hash", NULL};
@@ -126,7 +126,7 @@ static void compare_envs(struct msc_str *why, const cJSON *theirs, const cJSON *
     }
 }
 
-// Why the values of the record are none of this search.
+// Why this search cannot reuse the record's values.
 static enum msc_status find_objection(struct msc_str *why, const struct beside *b) {
     char text[MSC_HASH_TEXT_BYTES];
     struct msc_hash identity;
@@ -154,7 +154,7 @@ static enum msc_status find_objection(struct msc_str *why, const struct beside *
     return status;
 }
 
-// What a trial measured, by our metrics. False where it lacks one that is not known without a run.
+// Maps a trial's metrics to ours. False if it lacks one that is not exact.
 static bool gather_metrics(double metrics[], const struct beside *b,
                            const struct msc_trial *trial) {
     const struct msc_space *ours = b->w->space;
@@ -173,7 +173,7 @@ static bool is_usable(const struct msc_record_line *line) {
     return line->repeat_of < 0 && msc_trial_state_is_result(state);
 }
 
-// May the trial be told as it is? Then its point and metrics are set.
+// Can the trial's values be used as they are? Then its point and metrics are set.
 static bool is_tellable(double metrics[], const struct beside *b,
                         const struct msc_record_line *line) {
     const char *numerics = b->w->options->numerics ? b->w->options->numerics : "";
@@ -182,7 +182,7 @@ static bool is_tellable(double metrics[], const struct beside *b,
            translate(b, &line->trial) && gather_metrics(metrics, b, &line->trial);
 }
 
-// Evaluates the source's point, of that trial, once more: does it give these metrics?
+// Evaluates the source's point again: are the metrics equal to the bit?
 static enum msc_status comes_out_again(bool *out, const struct beside *b, int64_t id,
                                        const double metrics[]) {
     const struct msc_space *ours = b->w->space;
@@ -203,7 +203,7 @@ static enum msc_status comes_out_again(bool *out, const struct beside *b, int64_
 
 // ---- Taking -----------------------------------------------------------------------------------
 
-// The ids of all its results, best first.
+// Lists the ids of all results, best first.
 static enum msc_status list_results(int64_t **out, size_t *n, const struct beside *b) {
     size_t n_trials = msc_record_n_trials(b->record);
     *out = msc_arena_array(&b->w->arena, n_trials + 1, sizeof **out);
@@ -214,7 +214,7 @@ static enum msc_status list_results(int64_t **out, size_t *n, const struct besid
     return MSC_OK;
 }
 
-// The best trial that is to be told vouches for all.
+// Evaluates the best trial with usable values again: it stands for all.
 static enum msc_status find_surety(struct beside *b, const int64_t ids[], size_t n) {
     double metrics[MSC_MAX_METRICS];
     for (size_t i = 0; i < n; i++) {
@@ -230,8 +230,9 @@ static enum msc_status find_surety(struct beside *b, const int64_t ids[], size_t
             return MSC_OK;
         }
     }
-    msc_str_append(&b->source->why, "no other trial has all that is measured here, by the same "
-                                    "choices and numerics");
+    msc_str_append(&b->source->why,
+                   "no other trial has all of this search's metrics, with the same "
+                   "choices and numerics");
     return MSC_OK;
 }
 

@@ -2,11 +2,11 @@
 
 #include "search/worker_page.h"
 
-// The parent looks ten times a second; even on a busy machine it does not miss this many.
+// The parent looks ten times a second. A longer gap than this means that it was stopped.
 #define LONGEST_GAP_NS 2000000000
 #define MEDIAN_TRIALS 100
 
-// Of the power of two above it; 0 without trials.
+// The median of trial times, rounded up to a power of two; 0 without trials.
 static uint64_t median_ns(const struct msc_worker_page *page) {
     uint64_t counts[MSC_WORKER_MAGNITUDES];
     uint64_t n = 0;

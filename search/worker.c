@@ -1,4 +1,4 @@
-// The worker's end of supervision.
+// The worker's side of supervision.
 #include "search/supervise.h"
 
 #include "base/clock.h"
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// A signal handler gets no argument: the one place where a global is the only way.
+// A signal handler has no argument, so it needs a global.
 static struct msc_cancel *signalled_cancel;
 
 static void raise_level(int signal_number) {
@@ -30,8 +30,8 @@ bool msc_worker_is_wanted(void) {
 
 static enum msc_status listen_to_signals(struct msc_cancel *cancel) {
     static const int heard[] = {SIGINT, SIGTERM, SIGHUP};
-    // What these would end the process for is reported by the call that failed. Writing to the
-    // terminal from a process group of its own is allowed.
+    // Instead of ending the process, these make the call fail. Ignoring SIGTTOU lets the worker
+    // write to the terminal from its own process group.
     static const int ignored[] = {SIGPIPE, SIGXFSZ, SIGTTOU};
     struct sigaction action = {.sa_handler = raise_level, .sa_flags = SA_RESTART};
     sigset_t waiting; // the parent starts a worker with these blocked
@@ -43,7 +43,7 @@ static enum msc_status listen_to_signals(struct msc_cancel *cancel) {
         bool is_hangup_ignored = heard[i] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 &&
                                  before.sa_handler == SIG_IGN; // nohup
         if (!is_hangup_ignored && sigaction(heard[i], &action, NULL) != 0) {
-            return MSC_FAIL(MSC_E_IO, "cannot listen to signal %d", heard[i]);
+            return MSC_FAIL(MSC_E_IO, "cannot handle signal %d", heard[i]);
         }
         sigaddset(&waiting, heard[i]);
     }
@@ -67,7 +67,7 @@ static enum msc_status take_page(struct msc_worker *worker, const char *variable
                     (int)descriptor, 0);
     }
     if (page == MAP_FAILED || memcmp(page, MSC_WORKER_MAGIC, sizeof worker->page->magic) != 0) {
-        return MSC_FAIL(MSC_E_STATE, "%s=%s is no page of a parent process", MSC_WORKER_VARIABLE,
+        return MSC_FAIL(MSC_E_STATE, "%s=%s is not a page of a parent process", MSC_WORKER_VARIABLE,
                         variable);
     }
     close((int)descriptor);
@@ -174,7 +174,7 @@ bool msc_worker_leave(struct msc_worker *worker, enum msc_status status) {
     return is_lost;
 }
 
-// It is told once.
+// Reports a death once.
 static enum msc_worker_death take_death(int *signal_number, struct msc_worker_page *page) {
     *signal_number = atomic_load(&page->signal_number);
     return (enum msc_worker_death)atomic_exchange(&page->death, MSC_WORKER_DEATH_NONE);
