@@ -230,7 +230,7 @@ static enum msc_status find_dead(cJSON *found, const struct msc_model *model,
     msc_log(log, MSC_LOG_WARNING,
             "%s: the outputs are the same for all samples%s%s: losses will say nothing of any "
             "plan; are the samples prepared as the model wants them?",
-            name, names.length > 0 ? ", nothing varies behind " : "", msc_str_text(&names));
+            name, names.length > 0 ? ": nothing varies after " : "", msc_str_text(&names));
     msc_str_finish(&names);
     return MSC_OK;
 }

@@ -15,7 +15,7 @@ bool msc_report__is_blind(const cJSON *report) {
 
 static void write_names(struct msc_str *out, const cJSON *list) {
     const cJSON *item = NULL;
-    const char *before = ", nothing varies behind ";
+    const char *before = ": nothing varies after ";
     cJSON_ArrayForEach(item, list) {
         if (cJSON_IsString(item)) {
             msc_str_append(out, before);
@@ -28,12 +28,12 @@ static void write_names(struct msc_str *out, const cJSON *list) {
 void msc_report__write_sameness(struct msc_str *out, const cJSON *report) {
     const cJSON *dead = sameness_get(report, "dead");
     if (cJSON_IsTrue(sameness_get(report, "same"))) {
-        msc_str_append(out, "all samples are the same, so losses on them say nothing of others\n");
+        msc_str_append(out, "all samples are the same, so the loss says nothing about others\n");
     }
     if (cJSON_IsArray(dead)) {
         msc_str_append(out, "the model gives the same outputs for all samples");
         write_names(out, dead);
-        msc_str_append(out, ", so losses on them say nothing\n");
+        msc_str_append(out, ", so the loss says nothing\n");
     }
     if (sameness_get(report, "unshared")) {
         msc_str_append(out, "all validation samples are also calibration samples, so no plan was "

@@ -167,17 +167,17 @@ def check_sameness(m):
         np.savez(f"{name}.npz", x=array)
     for name in ("zeros", "equal", "ones"):
         check_blind(m, name, "net.onnx", "all samples are the same", inputs=f"{name}.npz")
-    check_blind(m, "small numbers", "net.onnx", "nothing varies behind y", inputs="small.npz")
+    check_blind(m, "small numbers", "net.onnx", "nothing varies after y", inputs="small.npz")
     save("dead.onnx", [body[0], node("Add", "a b", "ab"), node("Relu", "ab", "dead"),
                        node("MatMul", "dead w2", "y0"), body[3]], shape, ["y"], weights)
-    check_blind(m, "a dead layer", "dead.onnx", "nothing varies behind dead", inputs="x.npz")
+    check_blind(m, "a dead layer", "dead.onnx", "nothing varies after dead", inputs="x.npz")
     save("lost.onnx", [node("MatMul", "x zeros", "lost"), *[node("Relu", "lost", "r"), *body[2:]]], shape, ["y"],
          weights)
-    check_blind(m, "weights of 0", "lost.onnx", "nothing varies behind lost", inputs="x.npz")
+    check_blind(m, "weights of 0", "lost.onnx", "nothing varies after lost", inputs="x.npz")
     save("branches.onnx", [node("MatMul", "x zeros", "left"), node("Sub", "x x", "none"),
                            node("MatMul", "none w", "right"), node("Add", "left right", "r"), *body[2:]], shape, ["y"],
          weights)
-    check_blind(m, "two branches", "branches.onnx", "nothing varies behind", inputs="x.npz")
+    check_blind(m, "two branches", "branches.onnx", "nothing varies after", inputs="x.npz")
     reasons = " ".join(m.verdict()["reasons"])
     check("two branches: both are named", "left" in reasons and "none" in reasons, reasons)
     for name in ("one", "one_zero"):

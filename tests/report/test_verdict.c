@@ -152,22 +152,22 @@ static void test_report_verdict__samples_may_say_nothing(void **state) {
     assert_string_equal(text_of(v, "kind"), "blind");
     assert_string_equal(text_of(v, "headline"),
                         "The samples say nothing of any plan: do not deploy trial 5 untried.");
-    assert_true(says(v, "The outputs are the same for all samples, nothing varies behind relu1, "
-                        "pool, so losses on them say nothing."));
+    assert_true(says(v, "The model gives the same outputs for all samples: nothing varies after "
+                        "relu1, pool, so the loss says nothing."));
     assert_false(says(v, "Its outputs are off by 0 % of their size (root mean square)."));
     cJSON_Delete(v);
     members = "\"sameness\":{\"same\":true},\"winner\":" ROW("5", "", "complete", "0", "0.15") "}";
     v = verdict_of(members, "mse");
     assert_string_equal(text_of(v, "kind"), "blind");
-    assert_true(says(v, "All samples are the same, so losses on them say nothing of others."));
+    assert_true(says(v, "All samples are the same, so the loss says nothing about others."));
     cJSON_Delete(v);
     // Validation that is none says nothing against a plan.
     members =
         "\"sameness\":{\"unshared\":0},\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "}";
     v = verdict_of(members, "mse");
     assert_string_equal(text_of(v, "kind"), "deploy");
-    assert_true(says(v, "All samples given for validation are calibration samples, so nothing was "
-                        "measured on samples that it was not chosen by."));
+    assert_true(says(v, "All validation samples are also calibration samples, so no plan was "
+                        "measured on samples that the search did not use."));
     cJSON_Delete(v);
 }
 
