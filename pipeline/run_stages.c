@@ -353,14 +353,6 @@ static enum msc_status write_track(const struct run *r, const cJSON *json) {
 static enum msc_status open_tracked(struct msc_model **out, const struct msc_setup *setup) {
     const struct msc_config *c = setup->config;
     struct msc_config_dataset dataset = c->dataset;
-    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
-    o.device = c->device;
-    o.n_threads = setup->options.n_threads;
-    o.memory_bytes = setup->options.memory_bytes;
-    o.bindings = c->bindings;
-    o.n_bindings = c->n_bindings;
-    o.log = NULL; // the samples have been logged before
-    o.cancel = setup->options.cancel;
     dataset.options.samples = c->stages.track_samples;
     dataset.options.labels = NULL;
     dataset.validation_fraction = 0;
@@ -368,7 +360,7 @@ static enum msc_status open_tracked(struct msc_model **out, const struct msc_set
     if (dataset.n_states == 0) {
         dataset.options.batch = 1;
     }
-    MSC_TRY(msc_model_open(out, c->model, &o));
+    MSC_TRY(msc_setup_open_model(out, setup, NULL)); // it has been logged before
     return msc_model_load_dataset(*out, &dataset);
 }
 

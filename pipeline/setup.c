@@ -143,17 +143,23 @@ void msc_setup_destroy(struct msc_setup *setup) {
 
 // ---- Model and dataset ------------------------------------------------------------------------
 
-enum msc_status msc_setup_load_model(struct msc_setup *setup) {
-    struct msc_config *c = setup->config;
+enum msc_status msc_setup_open_model(struct msc_model **out, const struct msc_setup *setup,
+                                     const struct msc_log *log) {
+    const struct msc_config *c = setup->config;
     struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
     o.device = c->device;
     o.n_threads = setup->options.n_threads;
     o.memory_bytes = setup->options.memory_bytes;
     o.bindings = c->bindings;
     o.n_bindings = c->n_bindings;
-    o.log = setup->log;
+    o.log = log;
     o.cancel = setup->options.cancel;
-    MSC_TRY(msc_model_open(&setup->model, c->model, &o));
+    return msc_model_open(out, c->model, &o);
+}
+
+enum msc_status msc_setup_load_model(struct msc_setup *setup) {
+    struct msc_config *c = setup->config;
+    MSC_TRY(msc_setup_open_model(&setup->model, setup, setup->log));
     if (!c->dataset.options.inputs) {
         return MSC_OK;
     }

@@ -44,6 +44,9 @@ void msc_setup_destroy(struct msc_setup *setup); // accepts NULL
 
 // Opens the log file, and makes the workspace.
 enum msc_status msc_setup_open_log(struct msc_setup *setup, enum msc_setup_mode mode);
+// The configuration's model, without samples. *out is owned by the caller.
+enum msc_status msc_setup_open_model(struct msc_model **out, const struct msc_setup *setup,
+                                     const struct msc_log *log);
 // Loads model and samples.
 enum msc_status msc_setup_load_model(struct msc_setup *setup);
 // Both; the model only if an entry needs it.

@@ -4,8 +4,6 @@
 #include "graph/reference/reference.h"
 #include "graph/reference/reference_quant.h"
 
-#include "tests/joint_attrs.h"
-
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -111,20 +109,8 @@ int32_t cpu_whole_constant(struct cpu_case *c, enum msc_dtype dtype, int low, in
 int32_t cpu_joint_weights(struct cpu_case *c, enum msc_op op, int32_t n_inputs,
                           const int32_t inputs[], const char *attributes, int32_t n_weights,
                           const struct msc_weight_spec weights[]) {
-    struct joint_attrs attrs;
     int32_t joint;
-    joint_attrs_read(&attrs, attributes);
-    struct msc_joint_spec spec = {.op = op,
-                                  .n_inputs = n_inputs,
-                                  .inputs = inputs,
-                                  .n_weights = n_weights,
-                                  .weights = weights,
-                                  .n_attrs = attrs.n,
-                                  .attrs = attrs.rows};
-    if (op == MSC_OP_SPLIT || op == MSC_OP_DYNAMIC_QUANTIZE) {
-        spec.n_outputs = 3;
-    }
-    assert_ok(msc_graph_add_joint(&joint, c->g, &spec));
+    assert_ok(kernel_add_joint(&joint, c->g, op, n_inputs, inputs, attributes, n_weights, weights));
     return msc_graph_joint(c->g, joint)->outputs[0];
 }
 

@@ -130,7 +130,7 @@ int kernel_case_operands(struct kernel_operand out[KERNEL_MAX_OPERANDS],
 
 // ---- Graphs -----------------------------------------------------------------------------------
 
-static enum msc_status add_joint(int32_t *joint, struct msc_graph *g, enum msc_op op,
+enum msc_status kernel_add_joint(int32_t *joint, struct msc_graph *g, enum msc_op op,
                                  int32_t n_inputs, const int32_t inputs[], const char *attributes,
                                  int32_t n_weights, const struct msc_weight_spec weights[]) {
     struct joint_attrs attrs;
@@ -151,7 +151,7 @@ static enum msc_status add_joint(int32_t *joint, struct msc_graph *g, enum msc_o
 static enum msc_status add_unary(int32_t *x, struct msc_graph *g, enum msc_op op,
                                  const char *attributes) {
     int32_t joint;
-    MSC_TRY(add_joint(&joint, g, op, 1, x, attributes, 0, NULL));
+    MSC_TRY(kernel_add_joint(&joint, g, op, 1, x, attributes, 0, NULL));
     *x = msc_graph_joint(g, joint)->outputs[0];
     return MSC_OK;
 }
@@ -186,7 +186,7 @@ static enum msc_status add_constant(int32_t *x, const struct kernel_builder *b,
     struct msc_weight_spec weight = {.role = "const"};
     int32_t joint;
     MSC_TRY(add_weight(&weight.tensor, b, o));
-    MSC_TRY(add_joint(&joint, b->graph, MSC_OP_CONSTANT, 0, NULL, "", 1, &weight));
+    MSC_TRY(kernel_add_joint(&joint, b->graph, MSC_OP_CONSTANT, 0, NULL, "", 1, &weight));
     *x = msc_graph_joint(b->graph, joint)->outputs[0];
     return MSC_OK;
 }
@@ -230,5 +230,6 @@ enum msc_status kernel_case_build(int32_t *joint, struct kernel_builder *b,
             MSC_TRY(add_input(&inputs[n_inputs++], b, o));
         }
     }
-    return add_joint(joint, b->graph, k->op, n_inputs, inputs, k->attributes, n_weights, weights);
+    return kernel_add_joint(joint, b->graph, k->op, n_inputs, inputs, k->attributes, n_weights,
+                            weights);
 }

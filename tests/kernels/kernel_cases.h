@@ -53,6 +53,11 @@ struct kernel_operand {
 int kernel_case_operands(struct kernel_operand out[KERNEL_MAX_OPERANDS],
                          const struct kernel_case *k);
 
+// msc_graph_add_joint with attributes as text (tests/joint_attrs.h).
+enum msc_status kernel_add_joint(int32_t *joint, struct msc_graph *g, enum msc_op op,
+                                 int32_t n_inputs, const int32_t inputs[], const char *attributes,
+                                 int32_t n_weights, const struct msc_weight_spec weights[]);
+
 struct kernel_builder {
     struct msc_graph *graph;
     // Sets the n elements of an operand, which has type float32 until it is converted.
