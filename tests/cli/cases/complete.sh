@@ -31,7 +31,8 @@ mkdir digits
 complete_words() {
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
     _mscgym
-    echo "$*: ${COMPREPLY[*]}"
+    # A file system lists a folder in an order of its own.
+    echo "$*: $(printf '%s\n' "${COMPREPLY[@]}" | LC_ALL=C sort | paste -s -d ' ')"
 }
 complete_words mscgym sea
 complete_words mscgym search --ba
