@@ -132,13 +132,46 @@ static enum msc_status open_local(struct msc_bridge **out, struct msc_session *s
     return msc_bridge_open_local(out, &o);
 }
 
+static enum msc_status name_files(void *payload, struct msc_bridge *bridge) {
+    return msc_worker_files_name(payload, bridge);
+}
+
+// The program on the nodes.
+static const char *node_program(const struct msc_session *s) {
+    const char *program = s->setup->options.node_program;
+    return program ? program : "mscgym";
+}
+
+static enum msc_status open_slurm(struct msc_bridge **out, struct msc_session *s,
+                                  const struct msc_cluster *c) {
+    const struct msc_processor_options *o = &s->setup->options;
+    struct msc_slurm_options *slurm = msc_arena_array(&s->setup->arena, 1, sizeof *slurm);
+    MSC_TRY(msc_arena_status(&s->setup->arena));
+    *slurm = (struct msc_slurm_options){
+        .record = s->entry->record,
+        .program = node_program(s),
+        .partition = c->partition,
+        .n_workers = c->n,
+        .n_threads = o->n_threads,
+        .memory_bytes = o->memory_bytes,
+        .needs_gpu = msc_trial_numerics_need_gpu(s->setup),
+        .copy_to = o->copy_to,
+        .name_files = name_files,
+        .payload = s,
+        .arena = &s->setup->arena,
+        .log = s->setup->log,
+        .cancel = o->cancel,
+    };
+    return msc_slurm_open(out, slurm);
+}
+
 // The first message to the program that connects to Ray. Threads and memory default to those of a
 // node.
 static enum msc_status make_start(char **out, struct msc_session *s, const struct msc_cluster *c) {
     const struct msc_processor_options *o = &s->setup->options;
     struct msc_str start = {0};
     msc_str_append(&start, "{\"start\":{\"argv\":[");
-    msc_json_write_text(&start, o->node_program ? o->node_program : "mscgym");
+    msc_json_write_text(&start, node_program(s));
     msc_str_printf(&start,
                    ",\"worker\",\"--quiet\"],\"max\":%d,\"threads\":%d,\"memory\":%llu,"
                    "\"gpus\":%d}}",
@@ -167,10 +200,6 @@ static enum msc_status open_ray(struct msc_bridge **out, struct msc_session *s,
 
 // ---- The pool ----------------------------------------------------------------------------------
 
-static enum msc_status name_files(void *payload, struct msc_bridge *bridge) {
-    return msc_worker_files_name(payload, bridge);
-}
-
 enum msc_status msc_session_open_pool(struct msc_pool **out, struct msc_session *s) {
     const struct msc_processor_options *o = &s->setup->options;
     struct msc_cluster c;
@@ -196,7 +225,7 @@ enum msc_status msc_session_open_pool(struct msc_pool **out, struct msc_session 
         .payload = s,
     };
     MSC_TRY(c.kind == MSC_CLUSTER_RAY     ? open_ray(&pool.bridge, s, &c)
-            : c.kind == MSC_CLUSTER_SLURM ? msc_slurm_open(&pool.bridge, s, &c)
+            : c.kind == MSC_CLUSTER_SLURM ? open_slurm(&pool.bridge, s, &c)
                                           : open_local(&pool.bridge, s, &c));
     return msc_pool_open(out, &pool);
 }

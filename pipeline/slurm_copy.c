@@ -3,7 +3,6 @@
 #include "pipeline/slurm_copy.h"
 
 #include "base/process.h"
-#include "pipeline/worker_files.h"
 #include "search/bridge.h"
 
 #include <string.h>
@@ -39,20 +38,19 @@ static enum msc_status take_file(struct msc_bridge *bridge, const char *path, bo
     return MSC_OK;
 }
 
-enum msc_status msc_slurm_pack_files(const struct msc_session *s, const char *archive) {
+enum msc_status msc_slurm_pack_files(const struct msc_slurm_options *o, const char *archive) {
     static const struct msc_bridge_def def = {.file = take_file};
     static const char *const nothing_more[] = {NULL};
-    struct list list = {.bridge = {.def = &def}, .arena = &s->setup->arena};
-    MSC_TRY(msc_worker_files_name(s, &list.bridge));
-    const char **argv = msc_arena_array(&s->setup->arena, list.n + 8, sizeof *argv);
-    MSC_TRY(msc_arena_status(&s->setup->arena));
+    struct list list = {.bridge = {.def = &def}, .arena = o->arena};
+    MSC_TRY(o->name_files(o->payload, &list.bridge));
+    const char **argv = msc_arena_array(o->arena, list.n + 8, sizeof *argv);
+    MSC_TRY(msc_arena_status(o->arena));
     const char *const words[] = {"sh", "-c", msc_slurm_script, "sh", "pack", archive, list.record};
     memcpy(argv, words, sizeof words);
     if (list.n > 0) {
         memcpy(argv + sizeof words / sizeof words[0], list.paths, list.n * sizeof *argv);
     }
-    enum msc_status status =
-        msc_process_call(argv, nothing_more, PACK_S, s->setup->options.cancel, 1);
+    enum msc_status status = msc_process_call(argv, nothing_more, PACK_S, o->cancel, 1);
     return status == MSC_E_CANCELLED
                ? status
                : msc_status_prefix(

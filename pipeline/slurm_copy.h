@@ -3,10 +3,10 @@
 #ifndef MSC_PIPELINE_SLURM_COPY_H
 #define MSC_PIPELINE_SLURM_COPY_H
 
-#include "pipeline/session.h"
+#include "pipeline/slurm.h"
 
 // Packs the files that workers read into an archive.
-enum msc_status msc_slurm_pack_files(const struct msc_session *s, const char *archive);
+enum msc_status msc_slurm_pack_files(const struct msc_slurm_options *o, const char *archive);
 // Text of slurm.sh, which lists its steps and their arguments: sh -c TEXT sh STEP ARGUMENT...
 extern const char msc_slurm_script[];
 
