@@ -9,7 +9,7 @@
 //           2 mean(e_1 e_2), which is at most 2 sqrt(loss_1 loss_2) (Cauchy-Schwarz)
 //
 // All but the plan are probes. What was told before, by baselines or another record, is not asked
-// again. search/analysis.h reads the record.
+// again. results/analysis.h reads the record.
 #include "agents/agent.h"
 #include "agents/guess.h"
 #include "agents/knapsack.h"

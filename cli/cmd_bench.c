@@ -6,7 +6,7 @@
 #include "base/table.h"
 #include "cli/table.h"
 #include "pipeline/delivery.h"
-#include "pipeline/model_latency.h"
+#include "model/latency.h"
 #include "tools/runtime.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
-#include "pipeline/output.h"
+#include "model/output.h"
 #include "report/document.h"
 #include "report/page.h"
 

@@ -6,9 +6,9 @@
 #include "data/array_file.h"
 #include "data/npy.h"
 #include "data/safetensors.h"
-#include "pipeline/collect.h"
-#include "pipeline/output.h"
-#include "pipeline/strategies.h"
+#include "model/collect.h"
+#include "model/output.h"
+#include "model/strategies.h"
 #include "pipeline/subject.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/process.h"
 #include "base/shown.h"
 #include "base/str.h"
-#include "pipeline/config.h"
+#include "config/config.h"
 #include "records/record.h"
 #include "report/server.h"
 

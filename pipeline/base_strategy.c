@@ -2,8 +2,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "pipeline/record_files.h"
-#include "pipeline/strategies.h"
+#include "records/record_files.h"
+#include "model/strategies.h"
 #include "tools/strategy.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "pipeline/left_outputs.h"
 #include "pipeline/read_files.h"
-#include "pipeline/record_files.h"
+#include "records/record_files.h"
 #include "pipeline/stages.h"
 
 #include <stdio.h>

@@ -7,8 +7,8 @@
 #include "env/trial_runs.h"
 #include "graph/onnx/load.h"
 #include "graph/target.h"
-#include "pipeline/export.h"
-#include "pipeline/runtime_samples.h"
+#include "model/export.h"
+#include "model/runtime_samples.h"
 #include "tools/runtime.h"
 #include "tools/strategy.h"
 

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "graph/target.h"
-#include "pipeline/record_files.h"
+#include "records/record_files.h"
 #include "records/record_header.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 #include "pipeline/node.h"
 
 #include "base/json.h"
-#include "pipeline/given_device.h"
-#include "pipeline/program_id.h"
+#include "cluster/given_device.h"
+#include "model/program_id.h"
 #include "pipeline/session.h"
 #include "pipeline/worker_code.h"
-#include "search/node.h"
+#include "cluster/node.h"
 
 #include <stdlib.h>
 #include <string.h>

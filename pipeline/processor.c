@@ -10,13 +10,13 @@
 #include "pipeline/processor_parts.h"
 #include "pipeline/read_files.h"
 #include "pipeline/recall.h"
-#include "pipeline/record_files.h"
+#include "records/record_files.h"
 #include "pipeline/run_entry.h"
 #include "pipeline/run_stages.h"
 #include "pipeline/session.h"
 #include "records/record.h"
-#include "search/supervise.h"
-#include "search/worker_page.h"
+#include "supervise/supervise.h"
+#include "supervise/worker_page.h"
 
 #include <stdatomic.h>
 #include <string.h>

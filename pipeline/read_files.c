@@ -2,8 +2,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "pipeline/output.h"
-#include "pipeline/record_files.h"
+#include "model/output.h"
+#include "records/record_files.h"
 
 // A program, a library, a table, or an argument that names a file.
 static enum msc_status read_named(struct msc_file_set *files, const struct msc_config_entry *e,

@@ -4,13 +4,13 @@
 #include "base/json.h"
 #include "pipeline/after.h"
 #include "pipeline/header_config.h"
-#include "pipeline/record_files.h"
+#include "records/record_files.h"
 #include "pipeline/remarks.h"
 #include "pipeline/session_estimate.h"
 #include "pipeline/session_pool.h"
 #include "pipeline/session_search.h"
 #include "pipeline/trial_numerics.h"
-#include "search/pool.h"
+#include "cluster/pool.h"
 #include "search/warm.h"
 
 // ---- Points of other records ------------------------------------------------------------------

@@ -5,12 +5,12 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "pipeline/given.h"
-#include "pipeline/program_id.h"
+#include "model/program_id.h"
 #include "pipeline/read_files.h"
 #include "pipeline/recall.h"
 #include "pipeline/run_entry.h"
 #include "pipeline/stages.h"
-#include "pipeline/track.h"
+#include "model/track.h"
 #include "tools/strategy.h"
 
 #include <string.h>

@@ -4,10 +4,10 @@
 #include "base/json.h"
 #include "pipeline/base_strategy.h"
 #include "pipeline/header_config.h"
-#include "pipeline/record_files.h"
-#include "pipeline/sameness.h"
+#include "records/record_files.h"
+#include "model/sameness.h"
 #include "records/race.h"
-#include "search/supervise.h"
+#include "supervise/supervise.h"
 #include "tools/strategy.h"
 
 #include <string.h>

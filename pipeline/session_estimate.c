@@ -3,9 +3,9 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "pipeline/cluster.h"
+#include "cluster/cluster.h"
 #include "search/estimate.h"
-#include "search/pool.h"
+#include "cluster/pool.h"
 
 #include <math.h>
 #include <unistd.h>

@@ -3,14 +3,14 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "pipeline/cluster.h"
-#include "pipeline/program_id.h"
-#include "pipeline/slurm.h"
+#include "cluster/cluster.h"
+#include "model/program_id.h"
+#include "cluster/slurm.h"
 #include "pipeline/trial_numerics.h"
 #include "pipeline/worker_code.h"
 #include "pipeline/worker_files.h"
-#include "search/bridge.h"
-#include "search/pool.h"
+#include "cluster/bridge.h"
+#include "cluster/pool.h"
 
 #include <stdlib.h>
 #include <string.h>

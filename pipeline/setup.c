@@ -3,12 +3,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "kernels/engine/backends.h"
-#include "pipeline/export.h"
+#include "model/export.h"
 #include "pipeline/header_config.h"
 #include "pipeline/log_file.h"
 #include "pipeline/read_files.h"
-#include "pipeline/record_files.h"
-#include "search/supervise.h"
+#include "records/record_files.h"
+#include "supervise/supervise.h"
 #include "tools/strategy.h"
 
 #include <string.h>

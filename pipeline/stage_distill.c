@@ -7,8 +7,8 @@
 #include "pipeline/delivery.h"
 #include "pipeline/session_runtime.h"
 #include "records/record_query.h"
-#include "search/distilled.h"
-#include "search/report.h"
+#include "records/distilled.h"
+#include "results/report.h"
 #include "tools/strategy.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "pipeline/base_strategy.h"
 #include "pipeline/header_config.h"
-#include "pipeline/record_files.h"
+#include "records/record_files.h"
 #include "pipeline/session_report.h"
 #include "pipeline/session_search.h"
 #include "records/record_query.h"

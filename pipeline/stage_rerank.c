@@ -6,9 +6,9 @@
 #include "pipeline/delivery_plans.h"
 #include "pipeline/session_runtime.h"
 #include "records/record_query.h"
-#include "search/rerank.h"
-#include "search/reranked.h"
-#include "search/report.h"
+#include "records/rerank.h"
+#include "records/reranked.h"
+#include "results/report.h"
 #include "tools/command.h"
 
 #include <math.h>

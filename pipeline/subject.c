@@ -7,7 +7,7 @@
 #include "pipeline/given.h"
 #include "pipeline/processor_parts.h"
 #include "pipeline/setup.h"
-#include "pipeline/strategies.h"
+#include "model/strategies.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "report/page_internal.h"
 
 #include "base/alloc.h"
-#include "search/differences.h"
+#include "results/differences.h"
 
 // Most differences to list.
 #define MOST_DIFFERENCES 60

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "search/estimate.h"
-#include "search/pool.h"
+#include "cluster/pool.h"
 
 #include <assert.h>
 #include <math.h>

@@ -2,12 +2,12 @@
 // memory or the device was insufficient. That is for environments that fail as a whole and for
 // devices that refuse. The evaluator itself frees memory that trials take from each other before it
 // reports a lack (kernels/engine/evaluator.c). A lost device, MSC_E_LOST, ends the search at once:
-// no trial is to blame, and the parent starts another process (search/supervise.h).
+// no trial is to blame, and the parent starts another process (supervise/supervise.h).
 #include "search/search_internal.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "search/pool.h"
+#include "cluster/pool.h"
 
 #include <math.h>
 #include <stdio.h>

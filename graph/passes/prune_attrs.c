@@ -1,6 +1,6 @@
 // Adjusts attributes of joints whose tensors lose channels: one function for each operator that
 // has such attributes.
-#include "graph/infer_internal.h"
+#include "graph/infer.h"
 #include "graph/passes/prune_internal.h"
 #include "graph/reshape.h"
 
@@ -181,7 +181,7 @@ static enum msc_status prune_slice(struct msc_builder_copy *copy, struct msc_pru
         int64_t axis = n_axes > i ? axes[i] : i;
         axis += axis < 0 ? x->n_dims : 0;
         if (msc_prune__is_cut(p, j->operands[0], (int)axis)) {
-            msc_infer__slice_range(&begin[i], &count, x->dims[axis], end[i], 1);
+            msc_infer_slice_range(&begin[i], &count, x->dims[axis], end[i], 1);
             end[i] = msc_prune__count(p, j->operands[0], (int)axis, begin[i] + count);
             begin[i] = msc_prune__count(p, j->operands[0], (int)axis, begin[i]);
             is_cut = true;
