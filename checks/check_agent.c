@@ -51,10 +51,6 @@ static const char pareto_toy[] = "{\"tasks\":8,\"choices\":3,"
                                  "\"objectives\":[\"distill_loss\",\"size_bytes\"]}";
 static const char single_toy[] = "{\"tasks\":1,\"choices\":1}";
 
-static enum msc_status no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a check");
-}
-
 static void trace_finish(struct check_trace *trace) {
     msc_free(trace->entries);
     msc_arena_finish(&trace->arena);
@@ -163,9 +159,9 @@ static enum msc_status runner_open(struct check_runner *r) {
     for (size_t i = 0; r->proposals && i < run->round; i++) {
         r->proposals[i].choices =
             msc_arena_array(&r->trace->arena, space->n_tasks, sizeof(uint32_t));
-        MSC_TRY(r->proposals[i].choices ? MSC_OK : no_memory());
+        MSC_TRY(MSC_ALLOCATED(r->proposals[i].choices));
     }
-    MSC_TRY(r->proposals ? MSC_OK : no_memory());
+    MSC_TRY(MSC_ALLOCATED(r->proposals));
     const struct msc_agent_host agent_host = {.folder = run->subject->folder};
     return msc_agent_open(&r->agent, run->subject->config, space, &r->goal, run->seed, &agent_host);
 }

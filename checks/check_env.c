@@ -40,9 +40,7 @@ static enum msc_status draw_trials(struct check_set *set) {
     set->trials = msc_arena_array(&set->arena, set->n, sizeof set->trials[0]);
     for (size_t i = 0; i < set->n; i++) {
         struct msc_trial *trial = msc_arena_array(&set->arena, 1, sizeof *trial);
-        if (!set->trials || !trial) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for a check");
-        }
+        MSC_TRY(MSC_ALLOCATED(set->trials && trial));
         MSC_TRY(msc_trial_init(trial, &set->arena, space));
         trial->id = (int64_t)i;
         trial->proposal.probe = true;
@@ -95,9 +93,7 @@ static enum msc_status rule_space(struct check_set *a, struct check_set *b) {
     uint32_t *expensive = msc_arena_array(&a->arena, space->n_tasks, sizeof *expensive);
     uint32_t *cheap = msc_arena_array(&a->arena, space->n_tasks, sizeof *cheap);
     (void)b;
-    if (!expensive || !cheap) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a check");
-    }
+    MSC_TRY(MSC_ALLOCATED(expensive && cheap));
     MSC_TRY(msc_env_reference(a->env, reference));
     for (size_t t = 0; t < space->n_tasks; t++) {
         const struct msc_task *task = &space->tasks[t];

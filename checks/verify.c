@@ -103,9 +103,7 @@ static enum msc_status choose_lines(struct msc_verify_result *result,
     size_t n = o->ids ? o->n_ids : n_trials;
     enum msc_status status = MSC_OK;
     int64_t *ids = msc_alloc_zero(n + 1, sizeof *ids);
-    if (!ids) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
-    }
+    MSC_TRY(MSC_ALLOCATED(ids));
     for (size_t i = 0; i < n; i++) {
         ids[i] = o->ids ? o->ids[i] : (int64_t)i;
         if (ids[i] < 0 || ids[i] >= (int64_t)n_trials) {
@@ -127,10 +125,7 @@ static enum msc_status choose_lines(struct msc_verify_result *result,
     }
     n = sort_unique(ids, n);
     result->lines = msc_alloc_zero(n + 1, sizeof *result->lines);
-    if (!result->lines) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(result->lines));
     for (size_t i = 0; i < n; i++) {
         result->lines[i].id = ids[i];
     }
@@ -298,9 +293,7 @@ static enum msc_status verify_batch(struct msc_verify_result *result,
         MSC_TRY_OUT(msc_outcome_init(&trials[i].outcome, &arena, space));
         terms[i] =
             is_raced ? msc_arena_array(&arena, msc_env_n_terms(o->env), sizeof *terms[i]) : NULL;
-        MSC_TRY_OUT(!is_raced || terms[i]
-                        ? MSC_OK
-                        : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n));
+        MSC_TRY_OUT(MSC_ALLOCATED(!is_raced || terms[i]));
     }
     const struct msc_evaluation evaluation = {.trials = evaluated, .n = n};
     const struct msc_env_part part = {.end = n_batches, .terms = terms};

@@ -362,9 +362,7 @@ enum msc_status msc_bridge_open_local(struct msc_bridge **out,
     size_t n = options->n_workers;
     MSC_TRY(allow_files(n));
     struct local *l = msc_alloc_zero(1, sizeof *l);
-    if (!l) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for workers");
-    }
+    MSC_TRY(MSC_ALLOCATED(l));
     l->bridge.def = &bridge_local;
     l->options = *options;
     l->n = n;

@@ -196,9 +196,7 @@ enum msc_status msc_bridge_open_program(struct msc_bridge **out, const char *con
                                         const char *const requests[], const char *name,
                                         const char *hint) {
     struct program *p = msc_alloc_zero(1, sizeof *p);
-    if (!p) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for workers");
-    }
+    MSC_TRY(MSC_ALLOCATED(p));
     p->bridge.def = &bridge_program;
     p->name = name;
     p->hint = hint;

@@ -54,7 +54,7 @@ enum msc_status msc_cluster_read(struct msc_cluster *c, struct msc_arena *arena,
     char *copy = msc_arena_strdup(arena, text);
     bool is_good = false;
     *c = (struct msc_cluster){0};
-    MSC_TRY(copy ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    MSC_TRY(MSC_ALLOCATED(copy));
     if (strncmp(copy, local, sizeof local - 1) == 0) {
         is_good = read_count(&c->n, copy + sizeof local - 1);
     } else if (strncmp(copy, ray, sizeof ray - 1) == 0) {

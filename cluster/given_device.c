@@ -31,7 +31,7 @@ static enum msc_status read_given(struct given *out, struct msc_arena *arena) {
         if (out->first && (out->first[0] == '-' || strcmp(out->first, "NoDevFiles") == 0)) {
             out->first = "";
         }
-        return out->first ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+        return MSC_ALLOCATED(out->first);
     }
     return MSC_OK;
 }
@@ -48,7 +48,7 @@ static enum msc_status take_none(const char **out, const struct given *given, co
 
 static enum msc_status take_uuid(const char **out, struct msc_arena *arena, const char *uuid) {
     *out = msc_arena_printf(arena, "vulkan:uuid=%s", uuid);
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    return MSC_ALLOCATED(*out);
 }
 
 // Numbers are those of nvidia-smi, which sees what the job may use. Where there is one GPU it is that.
@@ -59,7 +59,7 @@ static enum msc_status take_number(const char **out, struct msc_arena *arena,
     struct msc_vulkan_device devices[MSC_VULKAN_MAX_DEVICES];
     struct msc_str uuid = {0};
     int n_gpus = 0, gpu = 0;
-    MSC_TRY(argv[3] ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    MSC_TRY(MSC_ALLOCATED(argv[3]));
     enum msc_status status = msc_process_run(&uuid, argv, NULL, ASK_S, cancel, 1);
     if (status == MSC_OK && strncmp(msc_str_text(&uuid), "GPU-", 4) == 0) {
         status = take_uuid(out, arena, msc_str_text(&uuid));
@@ -84,7 +84,7 @@ static enum msc_status take_number(const char **out, struct msc_arena *arena,
                         given->variable, given->first, n_gpus);
     }
     *out = msc_arena_printf(arena, "vulkan:%d", gpu);
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    return MSC_ALLOCATED(*out);
 }
 
 enum msc_status msc_given_device(const char **out, struct msc_arena *arena, const char *device,

@@ -177,10 +177,6 @@ static enum msc_status begin(struct msc_node *node, const cJSON *request) {
 
 // ---- Evaluate ---------------------------------------------------------------------------------
 
-static enum msc_status no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for trials");
-}
-
 static enum msc_status read_trial(struct msc_node *node, size_t i, const cJSON *object) {
     static const char where[] = "trial";
     const struct msc_space *space = msc_env_space(node->subject.env);
@@ -188,9 +184,7 @@ static enum msc_status read_trial(struct msc_node *node, size_t i, const cJSON *
     struct msc_trial *trial = msc_arena_array(&node->arena, 1, sizeof *trial);
     node->terms[i] =
         msc_arena_array(&node->arena, msc_env_n_terms(node->subject.env) + 1, sizeof(double));
-    if (!trial || !node->terms[i]) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(trial && node->terms[i]));
     MSC_TRY(msc_trial_init(trial, &node->arena, space));
     MSC_TRY(msc_json_get_i64(&trial->id, object, "id", where));
     MSC_TRY(msc_json_get_array(&choices, object, "choices", where));
@@ -227,9 +221,7 @@ static enum msc_status read_trials(struct msc_node *node, const cJSON *request) 
     node->trials = msc_arena_array(&node->arena, n, sizeof *node->trials);
     node->bounds = msc_arena_array(&node->arena, n, sizeof *node->bounds);
     node->terms = msc_arena_array(&node->arena, n, sizeof *node->terms);
-    if (!node->trials || !node->bounds || !node->terms) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(node->trials && node->bounds && node->terms));
     node->n = 0;
     cJSON_ArrayForEach(item, list) {
         MSC_TRY(read_trial(node, node->n, item));
@@ -440,9 +432,7 @@ enum msc_status msc_node_take(struct msc_node *node, const char *line, size_t le
 
 enum msc_status msc_node_create(struct msc_node **out, const struct msc_node_options *options) {
     struct msc_node *node = msc_alloc_zero(1, sizeof *node);
-    if (!node) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(node));
     node->options = *options;
     *out = node;
     return MSC_OK;

@@ -144,9 +144,7 @@ static enum msc_status measure_canary(struct msc_str *out, struct msc_env *env,
     double *terms = msc_arena_array(arena, batches.n_terms + 1, sizeof *terms);
     MSC_TRY(msc_trial_init(&trial, arena, space));
     trial.id = INT64_MAX; // no trial of a search has this id
-    if (!terms) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a trial");
-    }
+    MSC_TRY(MSC_ALLOCATED(terms));
     if (space->n_baselines > 0) {
         memcpy(trial.proposal.choices, space->baselines[0].choices,
                space->n_tasks * sizeof(uint32_t));

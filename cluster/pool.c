@@ -86,9 +86,7 @@ static enum msc_status make_terms(struct msc_pool_job *job) {
         job->terms[i] = part && part->terms
                             ? part->terms[i]
                             : msc_arena_array(&job->arena, job->batches.n_terms, sizeof(double));
-        if (!job->terms[i]) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", job->e->n);
-        }
+        MSC_TRY(MSC_ALLOCATED(job->terms[i]));
     }
     return MSC_OK;
 }
@@ -114,9 +112,8 @@ enum msc_status msc_pool__open_job(struct msc_pool_job *job, const struct msc_en
     job->is_there = msc_arena_array(&job->arena, n * job->batches.n + 1, 1);
     job->by = msc_arena_array(&job->arena, n * job->batches.n + 1, sizeof *job->by);
     job->stops = msc_arena_array(&job->arena, n * job->batches.n + 1, sizeof *job->stops);
-    if (!job->order || !job->trials || !job->terms || !job->is_there || !job->by || !job->stops) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
-    }
+    MSC_TRY(MSC_ALLOCATED(job->order && job->trials && job->terms && job->is_there && job->by &&
+                          job->stops));
     return job->end > 0 ? make_terms(job) : MSC_OK;
 }
 

@@ -125,9 +125,7 @@ static enum msc_status note_stop(int32_t *other, struct msc_pool_job *job, size_
                                  int32_t worker, const struct msc_node_outcome *o) {
     size_t at = i * job->batches.n + batch;
     struct msc_pool_stop *stop = msc_arena_array(&job->arena, 1, sizeof *stop);
-    if (!stop) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an answer");
-    }
+    MSC_TRY(MSC_ALLOCATED(stop));
     stop->cause = o->state == MSC_TRIAL_FAILED ? o->cause : MSC_CAUSE_NONE;
     stop->by = worker;
     msc_shown_copy(stop->reason, sizeof stop->reason, o->reason);
@@ -150,9 +148,7 @@ static enum msc_status take_batches(int32_t *other, struct msc_pool_job *job, si
                         shard->range.n);
     }
     double *values = msc_arena_array(&job->arena, o->n_batches * n_sums + 1, sizeof *values);
-    if (!values) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an answer");
-    }
+    MSC_TRY(MSC_ALLOCATED(values));
     if (!msc_node_read_doubles(values, o->n_batches * n_sums, o->values)) {
         return MSC_FAIL(MSC_E_FORMAT, "outcome: values have the wrong length or format");
     }
@@ -197,9 +193,7 @@ static enum msc_status take_whole(int32_t *other, struct msc_pool *pool, size_t 
     const struct msc_space *space = msc_env_space(pool->options.env);
     size_t n = space->n_metrics;
     double *values = msc_arena_array(&job->arena, n + 1, sizeof *values);
-    if (!values) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for an answer");
-    }
+    MSC_TRY(MSC_ALLOCATED(values));
     if (!msc_node_read_doubles(values, n, o->values)) {
         return MSC_FAIL(MSC_E_FORMAT, "outcome: values have the wrong length or format");
     }

@@ -31,9 +31,7 @@ static int compare_choices(const void *a, const void *b) {
 static enum msc_status sort_trials(struct msc_pool_job *job, size_t n_tasks) {
     size_t n = job->e->n;
     struct sorted *sorted = msc_arena_array(&job->arena, n, sizeof *sorted);
-    if (!sorted) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu trials", n);
-    }
+    MSC_TRY(MSC_ALLOCATED(sorted));
     for (size_t i = 0; i < n; i++) {
         sorted[i] = (struct sorted){job->e->trials[i]->proposal.choices, i, n_tasks};
     }
@@ -232,9 +230,7 @@ enum msc_status msc_pool__plan(struct msc_pool *pool) {
     struct msc_pool_job *job = pool->job;
     size_t n_tasks = msc_env_space(pool->options.env)->n_tasks;
     size_t *loads = msc_arena_array(&job->arena, pool->n_workers + 1, sizeof *loads);
-    if (!loads) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a plan");
-    }
+    MSC_TRY(MSC_ALLOCATED(loads));
     MSC_TRY(sort_trials(job, n_tasks));
     // Races have few batches. A trial that runs alone must not crash more than one worker.
     bool is_by_trials = job->end == 0 || job->part || job->e->n == 1;

@@ -48,10 +48,7 @@ static enum msc_status send_parts(struct msc_pool *pool, const struct due due[],
     uint64_t *ids = msc_arena_array(&arena, n, sizeof *ids);
     struct msc_node_range *ranges = msc_arena_array(&arena, n, sizeof *ranges);
     enum msc_status status = MSC_OK;
-    if (!trials || !bounds || !ids || !ranges) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for a message");
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(trials && bounds && ids && ranges));
     for (size_t k = 0; k < first->n_trials; k++) {
         size_t i = job->order[first->first_trial + k];
         trials[k] = job->e->trials[i];
@@ -140,9 +137,7 @@ static size_t list_due(struct due out[], struct msc_pool_job *job) {
 static enum msc_status send_due(struct msc_pool *pool) {
     struct msc_pool_job *job = pool->job;
     struct due *due = msc_alloc_zero(2 * job->n_shards + 1, sizeof *due);
-    if (!due) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu parts", job->n_shards);
-    }
+    MSC_TRY(MSC_ALLOCATED(due));
     enum msc_status status = MSC_OK;
     size_t n = list_due(due, job), n_own;
     for (size_t first = 0; status == MSC_OK && first < n; first += n_own) {

@@ -24,7 +24,7 @@ static enum msc_status name_jobs(const char **out, const struct msc_slurm_option
     }
     msc_hash_format(text, msc_hash_add_text(msc_hash_bytes(record, strlen(record)), host));
     *out = msc_arena_printf(o->arena, "mscgym-%.8s-", text);
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    return MSC_ALLOCATED(*out);
 }
 
 static const char *const end_slurm_jobs[] = {"sh", "-c", msc_slurm_script, "sh", "end", NULL};
@@ -143,7 +143,7 @@ enum msc_status msc_slurm_open(struct msc_bridge **out, const struct msc_slurm_o
     struct copied *copied = msc_arena_array(o->arena, 1, sizeof *copied);
     const char *name, *cpus;
     int64_t n_workers = o->n_workers;
-    MSC_TRY(argv && copied ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    MSC_TRY(MSC_ALLOCATED(argv && copied));
     MSC_TRY(name_jobs(&name, o));
     MSC_TRY(n_workers > 0 ? MSC_OK : count_nodes(&n_workers, o));
     tell_allocation(o, n_workers);
@@ -160,7 +160,7 @@ enum msc_status msc_slurm_open(struct msc_bridge **out, const struct msc_slurm_o
     argv[n++] = "worker";
     argv[n++] = "--quiet";
     for (size_t i = 0; i < n; i++) {
-        MSC_TRY(argv[i] ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+        MSC_TRY(MSC_ALLOCATED(argv[i]));
     }
     const struct msc_bridge_local_options local = {.argv = argv,
                                                    .n_workers = (size_t)n_workers,

@@ -23,9 +23,7 @@ static enum msc_status take_file(struct msc_bridge *bridge, const char *path, bo
     // Few enough that growing one by one does not matter.
     const char **paths = msc_arena_array(list->arena, list->n + 2, sizeof *paths);
     const char *copy = msc_arena_strdup(list->arena, path);
-    if (!paths || !copy) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(paths && copy));
     if (is_head) {
         list->record = copy;
         return MSC_OK;

@@ -36,13 +36,13 @@ enum msc_status msc_config__read_rerank(struct msc_config *c, cJSON **out, const
     const char *of_command = msc_config__text(c, "%s.command", place);
     *out = NULL;
     if (!value || !of_command) {
-        return value ? msc_config__no_memory(c) : MSC_OK;
+        return value ? MSC_FAIL(MSC_E_NOMEM, "out of memory") : MSC_OK;
     }
     msc_param_defaults(msc_config__rerank_params, &keys);
     MSC_TRY(msc_param_read(msc_config__rerank_params, &keys, value, place, NULL, &c->arena));
     cJSON *rerank = cJSON_CreateObject();
-    enum msc_status status =
-        rerank ? msc_json_add_number(rerank, "top", (double)keys.top) : msc_config__no_memory(c);
+    enum msc_status status = rerank ? msc_json_add_number(rerank, "top", (double)keys.top)
+                                    : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status == MSC_OK && keys.command) {
         status = read_command(c, rerank, keys.command, of_command);
     }
@@ -82,7 +82,7 @@ enum msc_status msc_config__read_distill(struct msc_config *c, cJSON **out, cons
     const char *of_ridge = msc_config__text(c, "%s.ridge", place);
     *out = NULL;
     if (!value || cJSON_IsFalse(value) || !of_ridge) {
-        return of_ridge ? MSC_OK : msc_config__no_memory(c);
+        return MSC_ALLOCATED(of_ridge);
     }
     if (!cJSON_IsTrue(value) && !cJSON_IsObject(value)) {
         return MSC_FAIL(MSC_E_INVALID, "%s: expected true, false or {\"ridge\", \"held_back\"}",
@@ -92,8 +92,8 @@ enum msc_status msc_config__read_distill(struct msc_config *c, cJSON **out, cons
     MSC_TRY(msc_param_read(msc_config__distill_params, &keys, cJSON_IsObject(value) ? value : NULL,
                            place, NULL, &c->arena));
     cJSON *distill = cJSON_CreateObject();
-    enum msc_status status =
-        distill ? write_ridges(distill, keys.ridge, of_ridge) : msc_config__no_memory(c);
+    enum msc_status status = distill ? write_ridges(distill, keys.ridge, of_ridge)
+                                     : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status == MSC_OK) {
         status = msc_json_add_number(distill, "held_back", keys.held_back);
     }

@@ -15,9 +15,7 @@ static enum msc_status read_bindings(struct msc_config *c, const cJSON *object) 
     }
     size_t n = object ? (size_t)cJSON_GetArraySize(object) : 0;
     c->bindings = msc_arena_array(&c->arena, n + 1, sizeof c->bindings[0]);
-    if (!c->bindings) {
-        return msc_config__no_memory(c);
-    }
+    MSC_TRY(MSC_ALLOCATED(c->bindings));
     cJSON_ArrayForEach(item, object) {
         double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
         if (!(value >= 0 && value <= 1e15) || value != (double)(int64_t)value) {
@@ -59,11 +57,9 @@ static enum msc_status read_paths(struct msc_config *c, const struct msc_config_
         return MSC_FAIL(MSC_E_INVALID, "%s: \"%s\" is empty", c->path,
                         c->workspace[0] == '\0' ? "workspace" : "model");
     }
-    if (!msc_config__join(c, &c->workspace, c->folder) ||
-        !msc_config__join(c, &c->model, c->folder) ||
-        !msc_config__join(c, &c->log_file, c->workspace)) {
-        return msc_config__no_memory(c);
-    }
+    MSC_TRY(MSC_ALLOCATED(msc_config__join(c, &c->workspace, c->folder) &&
+                          msc_config__join(c, &c->model, c->folder) &&
+                          msc_config__join(c, &c->log_file, c->workspace)));
     return MSC_OK;
 }
 

@@ -127,7 +127,6 @@ enum msc_status msc_config__read(struct msc_config *c, const struct msc_param pa
                                  void *target, const cJSON *object, const char *where);
 // A text in the configuration's arena; NULL when memory is short.
 char *msc_config__text(struct msc_config *c, const char *format, ...) MSC_PRINTF(2, 3);
-enum msc_status msc_config__no_memory(const struct msc_config *c);
 // `path` (NULL stays NULL) as seen from `folder`; false when memory is short.
 bool msc_config__join(struct msc_config *c, const char **path, const char *folder);
 

@@ -56,10 +56,8 @@ static enum msc_status read_validation(struct msc_config *c, const cJSON *value)
     }
     d->validation_inputs = set.inputs;
     d->validation_labels = set.labels;
-    if (!msc_config__join(c, &d->validation_inputs, c->folder) ||
-        !msc_config__join(c, &d->validation_labels, c->folder)) {
-        return msc_config__no_memory(c);
-    }
+    MSC_TRY(MSC_ALLOCATED(msc_config__join(c, &d->validation_inputs, c->folder) &&
+                          msc_config__join(c, &d->validation_labels, c->folder)));
     return MSC_OK;
 }
 
@@ -72,9 +70,7 @@ static enum msc_status read_states(struct msc_config *c, const cJSON *object) {
     size_t n = cJSON_IsObject(object) ? (size_t)cJSON_GetArraySize(object) : 0;
     bool fits = n > 0;
     d->states = msc_arena_array(&c->arena, n + 1, sizeof d->states[0]);
-    if (!d->states) {
-        return msc_config__no_memory(c);
-    }
+    MSC_TRY(MSC_ALLOCATED(d->states));
     cJSON_ArrayForEach(item, object) {
         fits = fits && cJSON_IsString(item);
         if (fits) {
@@ -101,10 +97,8 @@ enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *obje
     o->labels = from.labels;
     o->samples = from.samples;
     o->batch = from.batch;
-    if (!msc_config__join(c, &o->inputs, c->folder) ||
-        !msc_config__join(c, &o->labels, c->folder)) {
-        return msc_config__no_memory(c);
-    }
+    MSC_TRY(MSC_ALLOCATED(msc_config__join(c, &o->inputs, c->folder) &&
+                          msc_config__join(c, &o->labels, c->folder)));
     MSC_TRY(read_states(c, from.state));
     MSC_TRY(read_image(c, from.image));
     return read_validation(c, from.validation);

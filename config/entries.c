@@ -24,10 +24,6 @@ struct place {
     const char *path;                         // the entry's `place`
 };
 
-static enum msc_status no_entry_memory(const struct place *p) {
-    return msc_config__no_memory(p->config);
-}
-
 // "PATH: quantize.gym[0].KEY"
 static const char *place_of_key(const struct place *p, const char *key) {
     const char *text = msc_config__text(p->config, "%s.%s", p->path, key);
@@ -40,9 +36,7 @@ static enum msc_status entry_resolve(struct place *p, cJSON *out, const struct m
                                      size_t state_size, const cJSON *object,
                                      const char *const ignore[], const char *where) {
     void *state = msc_alloc_zero(1, state_size ? state_size : 1);
-    if (!state) {
-        return no_entry_memory(p);
-    }
+    MSC_TRY(MSC_ALLOCATED(state));
     msc_param_defaults(params, state);
     enum msc_status status =
         msc_param_read(params, state, object, where, ignore, &p->config->arena);
@@ -107,7 +101,7 @@ static enum msc_status set_target(struct place *p) {
     }
     e->target = cJSON_IsString(own) ? msc_config__text(p->config, "%s", own->valuestring)
                                     : p->section->target;
-    return e->target ? MSC_OK : msc_config__no_memory(p->config);
+    return MSC_ALLOCATED(e->target);
 }
 
 // By default all that the target requantises. A record's configuration is complete.
@@ -229,16 +223,12 @@ static enum msc_status read_env(struct place *p, const cJSON *object) {
         return msc_status_prefix(status, "%s", p->path);
     }
     e->env = cJSON_CreateObject();
-    if (!e->env) {
-        return no_entry_memory(p);
-    }
+    MSC_TRY(MSC_ALLOCATED(e->env));
     MSC_TRY(msc_json_add_text(e->env, "type", type));
     const struct msc_env_def *def = e->env_def;
     MSC_TRY(check_command_code(p, object));
     cJSON *given = object ? cJSON_Duplicate(object, true) : cJSON_CreateObject();
-    if (!given) {
-        return no_entry_memory(p);
-    }
+    MSC_TRY(MSC_ALLOCATED(given));
     if (p->section && has_param(def->params, "target") &&
         !cJSON_GetObjectItemCaseSensitive(given, "target")) {
         e->is_target_default = p->section->is_target_default;
@@ -308,9 +298,7 @@ static enum msc_status read_agent(struct place *p, const cJSON *object, cJSON **
     bool is_process = strcmp(type, msc_agent_process.name) == 0;
     const struct msc_agent_def *def = is_process ? &msc_agent_process : msc_agent_find(type);
     *out = is_library ? cJSON_Duplicate(object, true) : cJSON_CreateObject();
-    if (!*out) {
-        return no_entry_memory(p);
-    }
+    MSC_TRY(MSC_ALLOCATED(*out));
     if (is_library) { // its table is known once it is loaded
         return msc_json_of_user(msc_json_get_text(&path, object, "path", place_of_key(p, "agent")));
     }
@@ -328,9 +316,7 @@ enum msc_status msc_config_resolve_agent(struct msc_config *config, const char *
     struct place p = {.config = config};
     cJSON *agent = NULL;
     p.path = msc_config__text(config, "%s: %s", config->path, name);
-    if (!p.path) {
-        return no_entry_memory(&p);
-    }
+    MSC_TRY(MSC_ALLOCATED(p.path));
     enum msc_status status = read_agent(&p, object, &agent);
     if (status != MSC_OK) {
         cJSON_Delete(agent);
@@ -373,7 +359,7 @@ static enum msc_status set_paths(struct place *p, const struct msc_config_gym *f
         !msc_config__join(c, &e->folder, c->folder) || !msc_config__join(c, &e->base, c->folder) ||
         !msc_config__join(c, &e->record, c->workspace) ||
         !msc_config__join(c, &e->strategy_file, c->workspace)) {
-        return no_entry_memory(p);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     return MSC_OK;
 }
@@ -406,7 +392,7 @@ static enum msc_status read_race(struct place *p, const cJSON *value) {
     }
     MSC_TRY(msc_race_read(&race, value, 0, place_of_key(p, "race")));
     p->entry->race = cJSON_Duplicate(value, true);
-    return p->entry->race ? MSC_OK : no_entry_memory(p);
+    return MSC_ALLOCATED(p->entry->race);
 }
 
 enum msc_status msc_config__read_entry(struct msc_config *c, const char *section,
@@ -420,9 +406,7 @@ enum msc_status msc_config__read_entry(struct msc_config *c, const char *section
     p.path = e->place =
         msc_config__text(c, "%s: %s%s[%d]", c->path, section, of ? ".gym" : "", index);
     e->name = msc_config__text(c, "%s[%d]", section, index);
-    if (!p.path || !e->name) {
-        return no_entry_memory(&p);
-    }
+    MSC_TRY(MSC_ALLOCATED(p.path && e->name));
     msc_param_defaults(msc_config__gym_params, &from);
     MSC_TRY(msc_param_read(msc_config__gym_params, &from, object, p.path, NULL, &c->arena));
     e->seed = (uint64_t)from.seed;
@@ -436,7 +420,7 @@ enum msc_status msc_config__read_entry(struct msc_config *c, const char *section
     e->is_agent_default = !cJSON_GetObjectItemCaseSensitive(from.agent, "type");
     e->is_budget_default = !from.budget;
     if (from.agent && !(e->agent_said = cJSON_Duplicate(from.agent, true))) {
-        return no_entry_memory(&p);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     if (e->is_agent_default && e->is_budget_default) {
         e->budget.trials = DEFAULT_TRIALS; // that agent never ends by itself

@@ -7,10 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum msc_status msc_config__no_memory(const struct msc_config *c) {
-    return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->path);
-}
-
 char *msc_config__text(struct msc_config *c, const char *format, ...) {
     char small[256];
     va_list arguments;
@@ -47,9 +43,7 @@ enum msc_status msc_config__read(struct msc_config *c, const struct msc_param pa
     const char *place = c->path;
     if (where[0]) {
         place = msc_config__text(c, "%s: %s", c->path, where);
-        if (!place) {
-            return msc_config__no_memory(c);
-        }
+        MSC_TRY(MSC_ALLOCATED(place));
     }
     msc_param_defaults(params, target);
     return msc_param_read(params, target, object, place, NULL, &c->arena);

@@ -30,9 +30,7 @@ static enum msc_status read_section(struct msc_config *c, const struct msc_confi
     const char *name = tool->name;
     struct msc_config_section *of = msc_arena_alloc(&c->arena, sizeof *of);
     cJSON *plain = NULL;
-    if (!of) {
-        return msc_config__no_memory(c);
-    }
+    MSC_TRY(MSC_ALLOCATED(of));
     MSC_TRY(msc_config__read(c, msc_config__section_params, of, object, name));
     of->is_target_default = !cJSON_GetObjectItemCaseSensitive(object, "target");
     if (of->is_target_default) {
@@ -62,9 +60,7 @@ static enum msc_status read_left(struct msc_config *c) {
     for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
         const char *path =
             msc_config__text(c, "%s/msc_%s.json", c->workspace, msc_config__tools[t].name);
-        if (!path) {
-            return msc_config__no_memory(c);
-        }
+        MSC_TRY(MSC_ALLOCATED(path));
         if (msc_file_exists(path)) {
             MSC_TRY(read_section(c, &msc_config__tools[t], NULL));
         }
@@ -145,9 +141,7 @@ enum msc_status msc_config__read_entries(struct msc_config *c, const struct msc_
         n += (size_t)cJSON_GetArraySize(gym);
     }
     c->entries = msc_arena_array(&c->arena, n, sizeof c->entries[0]);
-    if (!c->entries) {
-        return msc_config__no_memory(c);
-    }
+    MSC_TRY(MSC_ALLOCATED(c->entries));
     for (size_t t = 0; t < MSC_CONFIG_TOOL_COUNT; t++) {
         if (section_of(top, t)) {
             MSC_TRY(read_section(c, &msc_config__tools[t], section_of(top, t)));

@@ -114,7 +114,7 @@ static enum msc_status stage_path(struct msc_config *c, const char **path, const
     if (*path && (*path)[0] == '\0') {
         return MSC_FAIL(MSC_E_INVALID, "%s: %s: the name of its file is empty", c->path, stage);
     }
-    return msc_config__join(c, path, c->workspace) ? MSC_OK : msc_config__no_memory(c);
+    return MSC_ALLOCATED(msc_config__join(c, path, c->workspace));
 }
 
 enum msc_status msc_config__read_stages(struct msc_config *c, const struct msc_config_top *top) {
@@ -161,9 +161,7 @@ enum msc_status msc_config__set_distill(struct msc_config *c, const struct msc_c
         return MSC_OK; // a search's own stands
     }
     const char *place = msc_config__text(c, "%s: distill", c->path);
-    if (!place) {
-        return msc_config__no_memory(c);
-    }
+    MSC_TRY(MSC_ALLOCATED(place));
     return last ? msc_config__read_distill(c, &last->distill, top->distill, place)
                 : MSC_FAIL(MSC_E_INVALID, "%s: it needs a \"quantize\" section", place);
 }

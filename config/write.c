@@ -76,9 +76,7 @@ static enum msc_status write_image(cJSON *object, const struct msc_image_options
 static enum msc_status write_states(const struct writer *w, cJSON *dataset) {
     const struct msc_config_dataset *d = &w->config->dataset;
     cJSON *object = d->n_states > 0 ? add_object(dataset, "state") : NULL;
-    if (d->n_states > 0 && !object) {
-        return msc_config__no_memory(w->config);
-    }
+    MSC_TRY(MSC_ALLOCATED(d->n_states == 0 || object));
     for (size_t i = 0; i < d->n_states; i++) {
         MSC_TRY(msc_json_add_text(object, d->states[i].input, d->states[i].output));
     }
@@ -91,18 +89,14 @@ static enum msc_status write_dataset(struct writer *w, cJSON *top) {
         return MSC_OK;
     }
     cJSON *object = add_object(top, "dataset");
-    if (!object) {
-        return msc_config__no_memory(w->config);
-    }
+    MSC_TRY(MSC_ALLOCATED(object));
     MSC_TRY(config_add_path(w, object, "inputs", d->options.inputs, w->folder));
     MSC_TRY(config_add_path(w, object, "labels", d->options.labels, w->folder));
     MSC_TRY(msc_json_add_number(object, "samples", (double)d->options.samples));
     MSC_TRY(msc_json_add_number(object, "batch", (double)d->options.batch));
     MSC_TRY(write_states(w, object));
     cJSON *image = add_object(object, "image");
-    if (!image) {
-        return msc_config__no_memory(w->config);
-    }
+    MSC_TRY(MSC_ALLOCATED(image));
     MSC_TRY(write_image(image, &d->options.image));
     if (d->validation_fraction > 0) {
         return msc_json_add_number(object, "validation", d->validation_fraction);
@@ -111,9 +105,7 @@ static enum msc_status write_dataset(struct writer *w, cJSON *top) {
         return MSC_OK;
     }
     cJSON *validation = add_object(object, "validation");
-    if (!validation) {
-        return msc_config__no_memory(w->config);
-    }
+    MSC_TRY(MSC_ALLOCATED(validation));
     MSC_TRY(config_add_path(w, validation, "inputs", d->validation_inputs, w->folder));
     return config_add_path(w, validation, "labels", d->validation_labels, w->folder);
 }
@@ -176,9 +168,7 @@ static enum msc_status find_list(struct writer *w, cJSON **list, cJSON *top,
         object = cJSON_GetObjectItemCaseSensitive(top, e->section);
         if (!object) {
             object = add_object(top, e->section);
-            if (!object) {
-                return msc_config__no_memory(w->config);
-            }
+            MSC_TRY(MSC_ALLOCATED(object));
             MSC_TRY(config_add_path(w, object, "strategy_file", e->strategy_file,
                                     w->config->workspace));
             if (e->target) {
@@ -212,9 +202,7 @@ static enum msc_status write_top(struct writer *w, cJSON *top) {
     MSC_TRY(write_dataset(w, top));
     cJSON *baseline = add_object(top, "baseline");
     cJSON *check = baseline ? add_object(baseline, "check_config") : NULL;
-    if (!check) {
-        return msc_config__no_memory(c);
-    }
+    MSC_TRY(MSC_ALLOCATED(check));
     MSC_TRY(msc_json_add_number(check, "atol", c->atol));
     return msc_json_add_number(check, "rtol", c->rtol);
 }
@@ -234,7 +222,7 @@ static enum msc_status write_all(struct writer *w, cJSON *top,
     if (c->profile_repeat > 0) {
         cJSON *profile = add_object(top, "profile");
         return profile ? msc_json_add_number(profile, "repeat", (double)c->profile_repeat)
-                       : msc_config__no_memory(c);
+                       : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     return MSC_OK;
 }
@@ -243,7 +231,8 @@ static enum msc_status write_all(struct writer *w, cJSON *top,
 static enum msc_status write_entries(struct writer *w, cJSON **out,
                                      const struct msc_config_entry entries[], size_t n) {
     cJSON *top = cJSON_CreateObject();
-    enum msc_status status = top ? write_all(w, top, entries, n) : msc_config__no_memory(w->config);
+    enum msc_status status =
+        top ? write_all(w, top, entries, n) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     msc_arena_finish(&w->arena);
     if (status != MSC_OK) {
         cJSON_Delete(top);

@@ -168,9 +168,7 @@ static enum msc_status compare_output(struct check *c, double **moved,
     }
     if (!*moved) {
         *moved = msc_alloc_zero(run->n_outputs + 1, sizeof **moved);
-        if (!*moved) {
-            return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->m->path);
-        }
+        MSC_TRY(MSC_ALLOCATED(*moved));
         MSC_TRY(measure_moved(*moved, c, run));
     }
     return baseline_compare(c, name, run->outputs[i], truth, (*moved)[i]);
@@ -202,10 +200,7 @@ static enum msc_status compare_from_grids(struct check *c, const struct differin
     struct msc_array **truth = msc_alloc_zero(n + 1, sizeof *truth);
     enum msc_status status = MSC_OK;
     run.tensors = names;
-    if (!names || !truth) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->m->path);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(names && truth));
     for (size_t i = 0; i < run.n_tensors; i++) {
         int32_t tensor = i < n ? d->tensors[i] : c->grids->tensors[i - n];
         names[i] = msc_tensor_label(msc_graph_tensor(c->bound, tensor));
@@ -248,10 +243,7 @@ static enum msc_status baseline_compare_all(struct check *c, const int32_t tenso
     };
     double *moved = NULL;
     enum msc_status status = MSC_OK;
-    if (!truth || !differing.tensors || !differing.found) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->m->path);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(truth && differing.tensors && differing.found));
     MSC_TRY_OUT(run_reference(truth, c, tensors, n, NULL));
     MSC_TRY_OUT(msc_model_run(c->m, &run));
     for (size_t i = 0; i < n; i++) {
@@ -287,9 +279,7 @@ out:
 static enum msc_status baseline_compare_outputs(struct check *c) {
     size_t n = (size_t)msc_graph_n_outputs(c->bound);
     int32_t *outputs = msc_alloc_zero(n + 1, sizeof *outputs);
-    if (!outputs) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->m->path);
-    }
+    MSC_TRY(MSC_ALLOCATED(outputs));
     for (size_t i = 0; i < n; i++) {
         outputs[i] = msc_graph_output(c->bound, (int32_t)i);
     }
@@ -301,9 +291,7 @@ static enum msc_status baseline_compare_outputs(struct check *c) {
 static enum msc_status compare_before(struct check *c) {
     size_t n = c->discontinuity->n_found;
     const char **names = msc_alloc_zero(n + 1, sizeof *names);
-    if (!names) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", c->m->path);
-    }
+    MSC_TRY(MSC_ALLOCATED(names));
     for (size_t i = 0; i < n; i++) {
         names[i] = msc_discontinuity_name(c->discontinuity, c->discontinuity->found[i]);
     }

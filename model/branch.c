@@ -81,9 +81,7 @@ enum msc_status msc_model__take_branches(struct msc_model *m, const struct msc_d
         return MSC_OK;
     }
     struct msc_array **arrays = msc_alloc_zero(m->n_inputs + 1, sizeof arrays[0]);
-    if (!arrays) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", m->path);
-    }
+    MSC_TRY(MSC_ALLOCATED(arrays));
     enum msc_status status = find_constants(arrays, m, data, more);
     if (status == MSC_OK) {
         status = msc_graph_take_branches(&g, &n_taken, m->graph,

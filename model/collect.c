@@ -32,10 +32,6 @@ struct collecting {
     struct msc_array_file *file;
 };
 
-static enum msc_status no_collect_memory(const struct collecting *c) {
-    return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for %zu tensors", c->collect->path, c->n);
-}
-
 // ---- Which tensors ----------------------------------------------------------------------------
 
 // What the network computes.
@@ -88,9 +84,7 @@ static enum msc_status find_wanted(struct collecting *c) {
     size_t most = (size_t)msc_graph_n_tensors(g) + 1;
     c->wanted = msc_arena_array(&c->arena, most, sizeof *c->wanted);
     c->names = msc_arena_array(&c->arena, most, sizeof *c->names);
-    if (!c->wanted || !c->names) {
-        return no_collect_memory(c);
-    }
+    MSC_TRY(MSC_ALLOCATED(c->wanted && c->names));
     for (size_t i = 0; i < c->collect->n_patterns; i++) {
         MSC_TRY(add_pattern(c, c->collect->patterns[i]));
     }
@@ -107,9 +101,7 @@ static enum msc_status bind_first(struct msc_graph **out, const struct collectin
     size_t n = msc_dataset_n_inputs(c->data);
     struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof *arrays);
     enum msc_status status = MSC_OK;
-    if (!arrays) {
-        return no_collect_memory(c);
-    }
+    MSC_TRY(MSC_ALLOCATED(arrays));
     for (size_t i = 0; i < n; i++) {
         if (msc_dataset_is_sequence(c->data)) {
             MSC_TRY_OUT(msc_dataset_chunk(&arrays[i], c->data, 0, i, 0));
@@ -202,9 +194,7 @@ static enum msc_status find_shapes(struct collecting *c) {
     bool is_fixed = are_shapes_fixed(c);
     c->n_batches = is_fixed ? 1 : msc_dataset_n_batches(c->data);
     c->shapes = msc_arena_array(&c->arena, c->n_batches * c->n + 1, sizeof *c->shapes);
-    if (!c->shapes) {
-        return no_collect_memory(c);
-    }
+    MSC_TRY(MSC_ALLOCATED(c->shapes));
     if (is_fixed) {
         MSC_TRY(msc_dataset_create_part(&one, c->data, 0, 1));
     }
@@ -271,9 +261,7 @@ static enum msc_status add_forms(struct collecting *c, struct msc_array_form for
         struct msc_array_form *form = &forms[(*n)++];
         form->name =
             c->is_split[i] ? msc_arena_printf(&c->arena, "%s/%zu", c->names[i], b) : c->names[i];
-        if (!form->name) {
-            return no_collect_memory(c);
-        }
+        MSC_TRY(MSC_ALLOCATED(form->name));
         fill_form(form, c, i, shape_in(c, b, i));
     }
     return MSC_OK;
@@ -286,9 +274,7 @@ static enum msc_status begin_file(struct collecting *c) {
     c->first = msc_arena_array(&c->arena, c->n + 1, sizeof *c->first);
     c->is_split = msc_arena_array(&c->arena, c->n + 1, sizeof *c->is_split);
     c->is_stacked = msc_arena_array(&c->arena, c->n + 1, sizeof *c->is_stacked);
-    if (!forms || !c->first || !c->is_split || !c->is_stacked) {
-        return no_collect_memory(c);
-    }
+    MSC_TRY(MSC_ALLOCATED(forms && c->first && c->is_split && c->is_stacked));
     for (size_t i = 0; i < c->n; i++) {
         MSC_TRY(add_forms(c, forms, &n, i));
     }

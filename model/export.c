@@ -43,10 +43,7 @@ enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc
     }
     MSC_TRY_OUT(msc_sites_find(&sites, graph, &scheme));
     edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof *edits);
-    if (!edits) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(edits));
     if (strategy) {
         MSC_TRY_OUT(pruned ? msc_strategy_apply_to_any(strategy, graph, &sites, edits)
                            : msc_strategy_apply(strategy, graph, &sites, edits));

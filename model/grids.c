@@ -2,10 +2,6 @@
 
 #include "base/alloc.h"
 
-static enum msc_status grids_no_memory(const struct msc_grids *grids) {
-    return MSC_FAIL(MSC_E_NOMEM, "graph %s: out of memory", msc_graph_name(grids->d->g));
-}
-
 // Does a joint put floats that vary, or sums of codes, on a grid?
 static bool makes_grid(const struct msc_grids *grids, const struct msc_joint *j) {
     switch (j->op) {
@@ -48,15 +44,13 @@ static void grids_follow(struct msc_grids *grids, const struct msc_joint *j) {
 enum msc_status msc_grids_create(struct msc_grids **out, const struct msc_discontinuity *d) {
     size_t n = (size_t)msc_graph_n_tensors(d->g) + 1;
     struct msc_grids *grids = msc_alloc_zero(1, sizeof *grids);
-    if (!grids) {
-        return MSC_FAIL(MSC_E_NOMEM, "graph %s: out of memory", msc_graph_name(d->g));
-    }
+    MSC_TRY(MSC_ALLOCATED(grids));
     grids->d = d;
     grids->tensors = msc_alloc_zero(n, sizeof grids->tensors[0]);
     grids->places = msc_alloc_zero(n, sizeof grids->places[0]);
     grids->above = msc_alloc_zero(n, sizeof grids->above[0]);
     if (!grids->tensors || !grids->places || !grids->above) {
-        enum msc_status status = grids_no_memory(grids);
+        enum msc_status status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
         msc_grids_destroy(grids);
         return status;
     }

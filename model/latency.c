@@ -30,9 +30,7 @@ static enum msc_status make_random(struct msc_dataset **out, const struct msc_mo
     struct msc_rng rng;
     struct msc_array **arrays = msc_alloc_zero(m->n_inputs + 1, sizeof *arrays);
     enum msc_status status = MSC_OK;
-    if (!arrays) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for inputs", m->path);
-    }
+    MSC_TRY(MSC_ALLOCATED(arrays));
     msc_rng_seed(&rng, 0, 0);
     for (size_t i = 0; i < m->n_inputs; i++) {
         MSC_TRY_OUT(random_array(&arrays[i], &m->specs[i], batch, &rng));

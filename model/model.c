@@ -17,10 +17,6 @@
 #define LEAST_MEMORY_BYTES ((uint64_t)256 << 20)
 #define MOST_MEMORY_BYTES ((uint64_t)4 << 30) // unless asked for more
 
-static enum msc_status no_model_memory(const struct msc_model *m) {
-    return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", m->path);
-}
-
 static const struct msc_tensor *input_tensor(const struct msc_model *m, size_t i) {
     return msc_graph_tensor(m->graph, msc_graph_input(m->graph, (int32_t)i));
 }
@@ -30,9 +26,7 @@ static enum msc_status make_specs(struct msc_model *m) {
     int32_t symbol = msc_graph_sample_symbol(g);
     m->n_inputs = (size_t)msc_graph_n_inputs(g);
     m->specs = msc_arena_array(&m->arena, m->n_inputs + 1, sizeof m->specs[0]);
-    if (!m->specs) {
-        return no_model_memory(m);
-    }
+    MSC_TRY(MSC_ALLOCATED(m->specs));
     m->is_batched = m->n_inputs > 0;
     for (size_t i = 0; i < m->n_inputs; i++) {
         const struct msc_tensor *t = input_tensor(m, i);
@@ -143,11 +137,9 @@ static enum msc_status keep_bindings(struct msc_model *m, const struct msc_model
         const struct msc_binding *from = &o->bindings[m->n_bindings];
         struct msc_binding *to = &m->bindings[m->n_bindings];
         *to = (struct msc_binding){msc_arena_strdup(&m->arena, from->symbol), from->value};
-        if (!to->symbol) {
-            return no_model_memory(m);
-        }
+        MSC_TRY(MSC_ALLOCATED(to->symbol));
     }
-    return m->bindings ? MSC_OK : no_model_memory(m);
+    return MSC_ALLOCATED(m->bindings);
 }
 
 enum msc_status msc_model_open(struct msc_model **out, const char *path,
@@ -156,16 +148,14 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
     struct msc_graph *loaded = NULL;
     bool is_bound = false;
     enum msc_status status = MSC_OK;
-    if (!m) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-    }
+    MSC_TRY(MSC_ALLOCATED(m));
     m->log = options->log;
     m->cancel = options->cancel;
     m->memory_bytes = options->memory_bytes;
     m->path = msc_arena_strdup(&m->arena, path);
     if (!m->path) {
         m->path = "the model";
-        status = no_model_memory(m);
+        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
         goto out;
     }
     MSC_TRY_OUT(keep_bindings(m, options));

@@ -31,5 +31,5 @@ enum msc_status msc_program_build(const char **out, struct msc_arena *arena) {
     msc_hash_format(text, msc_hash_bytes(bytes, n_bytes));
     munmap(bytes, n_bytes);
     *out = msc_arena_strdup(arena, text);
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    return MSC_ALLOCATED(*out);
 }

@@ -112,9 +112,7 @@ enum msc_status msc_model__find_wanted(const struct msc_model *m, struct msc_mod
     run->n_outputs = is_named ? run->n_tensors : (size_t)msc_graph_n_outputs(m->graph);
     run->outputs = msc_alloc_zero(run->n_outputs + 1, sizeof run->outputs[0]);
     run->wanted = msc_alloc_zero(run->n_outputs + 1, sizeof run->wanted[0]);
-    if (!run->outputs || !run->wanted) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu outputs", run->n_outputs);
-    }
+    MSC_TRY(MSC_ALLOCATED(run->outputs && run->wanted));
     for (size_t i = 0; i < run->n_outputs; i++) {
         run->wanted[i] = is_named ? msc_graph_find_tensor(m->graph, run->tensors[i])
                                   : msc_graph_output(m->graph, (int32_t)i);
@@ -138,9 +136,7 @@ static enum msc_status runner_prune(struct msc_model_runner *r, const struct msc
                                     const struct msc_model_run *run) {
     MSC_TRY(msc_strategy_prune(&r->pruned, run->strategy, m->graph));
     r->wanted = msc_alloc_zero(run->n_outputs + 1, sizeof r->wanted[0]);
-    if (!r->wanted) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for outputs", m->path);
-    }
+    MSC_TRY(MSC_ALLOCATED(r->wanted));
     for (size_t i = 0; i < run->n_outputs; i++) {
         const char *name = msc_graph_tensor(m->graph, run->wanted[i])->name;
         r->wanted[i] = msc_graph_find_tensor(r->pruned, name);
@@ -181,10 +177,7 @@ static enum msc_status runner_open_within(struct msc_model_runner *r, const stru
     MSC_TRY_OUT(msc_evaluator_create(&r->ev, graph, data, wanted, run->n_outputs, &o));
     const struct msc_sites *sites = msc_evaluator_sites(r->ev);
     r->edits = msc_alloc_zero((size_t)sites->n_slots + 1, sizeof *r->edits);
-    if (!r->edits) {
-        status = MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for edits", m->path);
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(r->edits));
     if (run->strategy) {
         MSC_TRY_OUT(runner_apply(r, graph, run->strategy));
     }

@@ -103,9 +103,7 @@ static enum msc_status write_next(struct msc_runtime_samples *out, struct msc_ar
                                   const struct msc_dataset *d, const struct msc_input_spec specs[],
                                   const char *folder, const char *name, struct span span) {
     const char *path = msc_arena_printf(arena, "%s/%s_%zu.npz", folder, name, out->n);
-    if (!path) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for samples");
-    }
+    MSC_TRY(MSC_ALLOCATED(path));
     out->paths[out->n++] = path;
     return write_span(path, d, specs, span);
 }
@@ -116,7 +114,7 @@ static enum msc_status begin_samples(struct msc_runtime_samples *out, struct msc
         .paths = msc_arena_array(arena, most, sizeof out->paths[0]),
         .batch = msc_dataset_batch_size(d),
     };
-    return out->paths ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for samples");
+    return MSC_ALLOCATED(out->paths);
 }
 
 enum msc_status msc_runtime_samples_write(struct msc_runtime_samples *out, struct msc_arena *arena,

@@ -11,10 +11,6 @@
 #define SAME_PART 1e-6f
 enum { MOST_RUNS = 5, MOST_NAMED = 4 };
 
-static enum msc_status no_sameness_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a look at the samples");
-}
-
 static bool are_same(const float x[], const float y[], int64_t n) {
     float greatest = 0.0f;
     for (int64_t i = 0; i < n; i++) {
@@ -55,9 +51,7 @@ static enum msc_status choose_wanted(struct walk *w) {
     w->first = msc_arena_array(&w->arena, (size_t)n + 1, sizeof(w->first[0]));
     w->varies = msc_arena_array(&w->arena, (size_t)n + 1, sizeof w->varies[0]);
     w->is_passed = msc_arena_array(&w->arena, (size_t)n + 1, sizeof w->is_passed[0]);
-    if (!w->wanted || !w->first || !w->varies || !w->is_passed) {
-        return no_sameness_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(w->wanted && w->first && w->varies && w->is_passed));
     for (int32_t i = 0; i < n; i++) {
         const struct msc_tensor *t = msc_graph_tensor(w->g, i);
         int32_t there = msc_graph_find_tensor(bound, t->name);
@@ -261,8 +255,8 @@ enum msc_status msc_sameness_find(cJSON **out, const struct msc_model *model,
         cJSON_Delete(found);
         return MSC_OK;
     }
-    enum msc_status status =
-        found ? fill_sameness(found, model, env, name, log) : no_sameness_memory();
+    enum msc_status status = found ? fill_sameness(found, model, env, name, log)
+                                   : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status != MSC_OK || !found->child) {
         cJSON_Delete(found);
         return status;

@@ -15,10 +15,7 @@ static enum msc_status measure_strategy(double *out, struct msc_distill *d,
     MSC_TRY(msc_sites_find(&sites, g, &scheme));
     edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof edits[0]);
     struct msc_distill_run run = {.edits = edits};
-    if (!edits) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory for edits");
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(edits));
     MSC_TRY_OUT(msc_strategy_apply_to_any(s, g, &sites, edits));
     MSC_TRY_OUT(msc_bias_edits_create(&bias_edits, g, &sites));
     MSC_TRY_OUT(msc_bias_edits_fill(bias_edits, edits));
@@ -87,7 +84,7 @@ static enum msc_status run_edits(struct msc_strategy_measured *out, struct msc_d
     struct msc_bias_edits *bias_edits = NULL;
     const struct msc_edit **edits = msc_alloc_zero((size_t)sites->n_slots + 1, sizeof edits[0]);
     struct msc_distill_run run = {.edits = edits};
-    enum msc_status status = edits ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for edits");
+    enum msc_status status = MSC_ALLOCATED(edits);
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(msc_strategy_apply_to_any(s, g, sites, edits));
     MSC_TRY_OUT(msc_bias_edits_create(&bias_edits, g, sites));

@@ -220,9 +220,7 @@ static void drop_part(struct tracking *t) {
 static enum msc_status track_part(struct tracking *t) {
     t->kept = msc_alloc_zero(t->n_batches * t->n, sizeof t->kept[0]);
     t->sums = msc_alloc_zero(t->n_batches * t->n, sizeof t->sums[0]);
-    if (!t->kept || !t->sums) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tensors", t->n);
-    }
+    MSC_TRY(MSC_ALLOCATED(t->kept && t->sums));
     MSC_TRY(run_side(t, 0, t->sides[0].model->dataset, keep_batch));
     MSC_TRY(run_side(t, 1, t->sides[1].model->dataset, compare_batch));
     for (size_t i = 0; i < t->n; i++) {
@@ -291,9 +289,7 @@ static void find_worst(struct msc_track *track) {
 static enum msc_status trace(struct tracking *t) {
     size_t n = (size_t)msc_graph_n_tensors(t->sides[0].model->graph);
     double *db = msc_alloc_zero(n + 1, sizeof *db);
-    if (!db) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu tensors", n);
-    }
+    MSC_TRY(MSC_ALLOCATED(db));
     for (size_t i = 0; i < n; i++) {
         db[i] = INFINITY;
     }

@@ -3,10 +3,6 @@
 #include "base/alloc.h"
 #include "graph/reshape.h"
 
-static enum msc_status no_left_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for channels that are compared");
-}
-
 // ---- A side -----------------------------------------------------------------------------------
 
 enum msc_status msc_track__left_init(struct msc_track_left *out,
@@ -20,7 +16,7 @@ enum msc_status msc_track__left_init(struct msc_track_left *out,
     MSC_TRY(msc_channels_find(&out->channels, g, &out->sites));
     out->is_gone = msc_alloc_zero((size_t)out->channels.n_units + 1, sizeof(out->is_gone[0]));
     return out->is_gone ? msc_strategy_mark(out->is_gone, side->strategy, &out->channels)
-                        : no_left_memory();
+                        : MSC_FAIL(MSC_E_NOMEM, "out of memory");
 }
 
 void msc_track__left_finish(struct msc_track_left *left) {
@@ -78,7 +74,7 @@ enum msc_status msc_track__common_init(struct msc_track_common *out, bool *has_a
             out->offsets[axis][k] = msc_alloc(most * sizeof(out->offsets[axis][k][0]));
             if (!out->offsets[axis][k]) {
                 msc_track__common_finish(out);
-                return no_left_memory();
+                return MSC_FAIL(MSC_E_NOMEM, "out of memory");
             }
         }
         *has_any = pair_axis(out, sides, axis, strides);

@@ -105,7 +105,7 @@ static enum msc_status write_init(char **out, struct msc_session *s, int n_threa
     write_text(&init, "isa", s->setup->options.isa);
     MSC_TRY(write_code(&init, s, is_elsewhere));
     *out = msc_str_keep(&init, &s->setup->arena);
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    return MSC_ALLOCATED(*out);
 }
 
 // The workers share this machine.
@@ -124,7 +124,7 @@ static enum msc_status make_node_init(char **out, struct msc_session *s) {
 static enum msc_status open_local(struct msc_bridge **out, struct msc_session *s,
                                   const struct msc_cluster *c) {
     const char **argv = msc_arena_array(&s->setup->arena, 4, sizeof *argv);
-    MSC_TRY(argv ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    MSC_TRY(MSC_ALLOCATED(argv));
     argv[0] = s->setup->options.worker_program;
     argv[1] = "worker";
     argv[2] = "--quiet";
@@ -178,7 +178,7 @@ static enum msc_status make_start(char **out, struct msc_session *s, const struc
                    (int)c->n, s->setup->model ? o->n_threads : 1,
                    (unsigned long long)o->memory_bytes, msc_trial_numerics_need_gpu(s->setup));
     *out = msc_str_keep(&start, &s->setup->arena);
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    return MSC_ALLOCATED(*out);
 }
 
 static enum msc_status open_ray(struct msc_bridge **out, struct msc_session *s,
@@ -188,7 +188,7 @@ static enum msc_status open_ray(struct msc_bridge **out, struct msc_session *s,
     const char *python = getenv("MSCGYM_PYTHON");
     const char **argv = msc_arena_array(&s->setup->arena, 5, sizeof *argv);
     char *start;
-    MSC_TRY(argv ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    MSC_TRY(MSC_ALLOCATED(argv));
     MSC_TRY(make_start(&start, s, c));
     argv[0] = python && python[0] ? python : "python3";
     argv[1] = "-m";

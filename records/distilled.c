@@ -67,7 +67,7 @@ enum msc_status msc_distilled_delivered(struct cJSON **out, const struct msc_rec
     enum msc_status status = MSC_OK;
     if (plan) {
         *out = cJSON_Duplicate(plan, true);
-        status = *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a plan");
+        status = MSC_ALLOCATED(*out);
     }
     cJSON_Delete(distilled);
     return status;

@@ -11,15 +11,11 @@ static const cJSON *file_get(const cJSON *object, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-static enum msc_status no_kept_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for what is kept beside a record");
-}
-
 static enum msc_status kept_path(const char **out, struct msc_arena *arena,
                                  const struct msc_kept_kind *kind,
                                  const struct msc_record *record) {
     *out = msc_arena_printf(arena, "%s%s", msc_record_path(record), kind->ending);
-    return *out ? MSC_OK : no_kept_memory();
+    return MSC_ALLOCATED(*out);
 }
 
 enum msc_status msc_kept_add_copy(cJSON *object, const char *key, const cJSON *value) {
@@ -88,7 +84,8 @@ enum msc_status msc_kept_file_save(const struct msc_kept_kind *kind,
     struct msc_arena arena = {0};
     const char *path = NULL;
     cJSON *kept = cJSON_CreateObject();
-    enum msc_status status = kept ? kept_path(&path, &arena, kind, record) : no_kept_memory();
+    enum msc_status status =
+        kept ? kept_path(&path, &arena, kind, record) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status == MSC_OK) {
         status = add_members(kept, kind, record, object);
     }

@@ -124,9 +124,7 @@ static enum msc_status check_candidates(bool *fits, const cJSON *reranked,
         return MSC_OK;
     }
     int64_t *ids = msc_alloc_zero(max + msc_record_space(record)->n_baselines, sizeof *ids);
-    if (!ids) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the best %zu trials", max);
-    }
+    MSC_TRY(MSC_ALLOCATED(ids));
     msc_reranked_candidates(ids, &n, max, record);
     *fits = n > 0 && (size_t)cJSON_GetArraySize(plans) == n;
     for (size_t i = 0; *fits && i < n; i++) {

@@ -26,10 +26,6 @@ struct fit {
     double constant, ridge;
 };
 
-static enum msc_status no_fit_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a model of the trials");
-}
-
 static bool is_fitted(const struct msc_record_line *line) {
     return msc_trial_state_is_result(line->trial.outcome.state) && line->repeat_of < 0 &&
            !line->is_left_out && isfinite(line->trial.outcome.objectives[0]);
@@ -168,7 +164,7 @@ static enum msc_status fit_alloc(struct fit *f, struct msc_arena *arena) {
     f->masses = msc_arena_array(arena, f->n_entries + 1, sizeof *f->masses);
     bool is_whole = f->offsets && f->trials && f->y && f->weights && f->residuals && f->counts &&
                     f->effects && f->sums && f->masses;
-    return is_whole ? MSC_OK : no_fit_memory();
+    return MSC_ALLOCATED(is_whole);
 }
 
 enum msc_status msc_additive_fit(struct msc_additive *out, const struct msc_record *record) {

@@ -10,10 +10,6 @@
 // Longer records are sampled: about this many trials are compared to count neighbours.
 #define COUNTED 20000
 
-static enum msc_status no_analysis_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for an analysis");
-}
-
 // The first objective's metric, or NaN if the trial does not have it.
 static double value_of(const struct msc_analysis *a, const struct msc_record_line *line) {
     const struct msc_outcome *outcome = &line->trial.outcome;
@@ -53,9 +49,7 @@ static enum msc_status find_reference(struct msc_analysis *a) {
     size_t n = msc_record_space(a->record)->n_baselines + CANDIDATES, most = 0;
     n = n < msc_record_n_trials(a->record) ? n : msc_record_n_trials(a->record);
     size_t *counts = msc_arena_array(&a->arena, n + 1, sizeof *counts);
-    if (!counts) {
-        return no_analysis_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(counts));
     for (size_t i = 0; i < n; i++) {
         const struct msc_record_line line = msc_record_trial(a->record, i);
         counts[i] = isnan(value_of(a, &line)) ? 0 : 1 + count_neighbours(a, &line);
@@ -129,9 +123,7 @@ static enum msc_status index_alone(struct alone_places *out, struct msc_analysis
         n += space->tasks[t].n_choices;
     }
     out->places = msc_arena_array(&a->arena, n, sizeof *out->places);
-    if (!out->offsets || !out->places) {
-        return no_analysis_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(out->offsets && out->places));
     for (size_t i = 0; i < n; i++) {
         out->places[i] = SIZE_MAX;
     }

@@ -175,9 +175,7 @@ static enum msc_status write_results(const struct page *p) {
     struct msc_report_table *of = msc_alloc_zero(p->n, sizeof *of);
     struct msc_table table;
     const cJSON *record = NULL;
-    if (!of) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu records", p->n);
-    }
+    MSC_TRY(MSC_ALLOCATED(of));
     begin_table(&table, p, "");
     msc_table_add(&table, "agent");
     cJSON_ArrayForEach(record, p->records) {
@@ -360,9 +358,7 @@ static enum msc_status write_joint_front(const struct page *p) {
     const cJSON **at = msc_alloc_zero(p->n, sizeof *at);
     const cJSON *item = NULL;
     size_t i = 0;
-    if (!at) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for fronts");
-    }
+    MSC_TRY(MSC_ALLOCATED(at));
     msc_table_add(&table, "record");
     msc_table_add(&table, "trial");
     cJSON_ArrayForEach(item, objectives) {

@@ -8,10 +8,6 @@
 // Deepest level that is compared; configurations are less deep.
 #define DEEPEST 12
 
-static enum msc_status no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for differences");
-}
-
 // ---- Configurations ---------------------------------------------------------------------------
 
 struct walk {
@@ -91,24 +87,24 @@ static enum msc_status find_in_objects(struct walk *w, const char *key, const cJ
             }
             const char *name =
                 msc_arena_printf(&w->arena, "%s%s%s", key, key[0] ? "." : "", item->string);
-            MSC_TRY(name ? find_below(w, name, below, depth + 1) : no_memory());
+            MSC_TRY(name ? find_below(w, name, below, depth + 1)
+                         : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
         }
     }
-    return below ? MSC_OK : no_memory();
+    return MSC_ALLOCATED(below);
 }
 
 static enum msc_status find_in_lists(struct walk *w, const char *key, const cJSON *const values[],
                                      size_t depth) {
     const cJSON **below = msc_arena_array(&w->arena, w->n, sizeof *below);
-    if (!below) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(below));
     for (size_t k = 0; k < w->n; k++) {
         below[k] = values[k]->child;
     }
     for (int i = 0; below[0]; i++) {
         const char *name = msc_arena_printf(&w->arena, "%s[%d]", key, i);
-        MSC_TRY(name ? find_below(w, name, below, depth + 1) : no_memory());
+        MSC_TRY(name ? find_below(w, name, below, depth + 1)
+                     : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
         for (size_t k = 0; k < w->n; k++) {
             below[k] = below[k]->next;
         }
@@ -135,7 +131,7 @@ enum msc_status msc_differences_of_configs(struct cJSON **out, const struct cJSO
     struct walk w = {.n = n, .most = most, .rows = cJSON_CreateArray()};
     cJSON *none = cJSON_CreateObject();
     const cJSON **roots = msc_arena_array(&w.arena, n, sizeof *roots);
-    enum msc_status status = w.rows && none && roots ? MSC_OK : no_memory();
+    enum msc_status status = MSC_ALLOCATED(w.rows && none && roots);
     for (size_t i = 0; i < n && status == MSC_OK; i++) {
         roots[i] = configs[i] ? configs[i] : none;
     }
@@ -229,7 +225,8 @@ enum msc_status msc_differences_of_plans(struct cJSON **out, const struct cJSON 
         .n = n,
     };
     cJSON *object = cJSON_CreateObject();
-    enum msc_status status = object && b.next && b.choices ? fill_plans(object, &b) : no_memory();
+    enum msc_status status = object && b.next && b.choices ? fill_plans(object, &b)
+                                                           : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     msc_arena_finish(&arena);
     if (status != MSC_OK) {
         cJSON_Delete(object);

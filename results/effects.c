@@ -73,7 +73,7 @@ static enum msc_status add_fit(cJSON *effects, struct msc_additive *fit,
     MSC_TRY(msc_json_add(effects, "fitted", fitted));
     MSC_TRY(msc_json_add_number(fitted, "trials", (double)fit->n_trials));
     MSC_TRY(msc_json_add_number(fitted, "explained", fit->explained));
-    MSC_TRY(list ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a page"));
+    MSC_TRY(MSC_ALLOCATED(list));
     size_t n = list_effects(list, fit, space, plan);
     for (size_t i = 0; i < n && i < MOST_ALONE; i++) {
         MSC_TRY(add_effect(alone, &list[i], space));

@@ -91,7 +91,7 @@ static bool comes_before(const void *context, const void *a, const void *b) {
 static enum msc_status add_name(struct event_files *files, const char *name) {
     MSC_TRY(msc_grow(&files->names, &files->capacity, files->n + 1, sizeof *files->names));
     files->names[files->n] = msc_arena_strdup(&files->arena, name);
-    return files->names[files->n++] ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    return MSC_ALLOCATED(files->names[files->n++]);
 }
 
 static enum msc_status list_files(struct event_files *files, const char *folder) {
@@ -171,9 +171,7 @@ static enum msc_status begin_file(struct msc_event_file *file, const char *folde
 enum msc_status msc_event_file_create(struct msc_event_file **out, const char *folder) {
     MSC_TRY(msc_file_make_folders(folder));
     struct msc_event_file *file = msc_alloc_zero(1, sizeof *file);
-    if (!file) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for an event file", folder);
-    }
+    MSC_TRY(MSC_ALLOCATED(file));
     file->descriptor = -1;
     enum msc_status status = begin_file(file, folder);
     if (status != MSC_OK) {
@@ -187,9 +185,7 @@ enum msc_status msc_event_file_create(struct msc_event_file **out, const char *f
 enum msc_status msc_event_file_add(struct msc_event_file *file, const MscTb__Event *event) {
     size_t n_bytes = msc_tb__event__get_packed_size(event);
     uint8_t *data = msc_alloc(n_bytes);
-    if (!data) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory for an event", file->path);
-    }
+    MSC_TRY(MSC_ALLOCATED(data));
     msc_tb__event__pack(event, data);
     append_frame(&file->buffer, data, n_bytes);
     msc_free(data);

@@ -22,8 +22,7 @@ enum msc_status msc_history_init(struct msc_history *history, const struct msc_g
     assert(max_steps >= 4);
     *history = (struct msc_history){.goal = goal, .max_steps = max_steps};
     history->steps = msc_alloc_zero(max_steps, sizeof *history->steps);
-    return history->steps ? MSC_OK
-                          : MSC_FAIL(MSC_E_NOMEM, "out of memory for %zu improvements", max_steps);
+    return MSC_ALLOCATED(history->steps);
 }
 
 void msc_history_finish(struct msc_history *history) {
@@ -140,9 +139,7 @@ enum msc_status msc_series_init(struct msc_series *series, size_t max_parts, dou
     assert(max_parts >= 2 && width > 0.0);
     *series = (struct msc_series){.max_parts = max_parts, .width = width};
     series->parts = msc_alloc_zero(max_parts, sizeof *series->parts);
-    return series->parts
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_NOMEM, "out of memory for a series of %zu parts", max_parts);
+    return MSC_ALLOCATED(series->parts);
 }
 
 void msc_series_finish(struct msc_series *series) {

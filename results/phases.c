@@ -26,10 +26,6 @@ struct replay {
     size_t n_trials, at;
 };
 
-static enum msc_status no_phases_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the phases of a search");
-}
-
 // ---- Replay -----------------------------------------------------------------------------------
 
 static struct msc_record_line line_at(const struct replay *r, size_t i) {
@@ -77,15 +73,11 @@ static enum msc_status make_replay_room(struct replay *r) {
     r->n_trials = msc_record_n_trials(r->options->record);
     r->proposals = msc_arena_array(&r->arena, parallel, sizeof *r->proposals);
     r->origins = msc_arena_array(&r->arena, r->n_trials + 1, sizeof *r->origins);
-    if (!r->proposals || !r->origins) {
-        return no_phases_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(r->proposals && r->origins));
     for (uint32_t i = 0; i < parallel; i++) {
         r->proposals[i].choices =
             msc_arena_array(&r->arena, r->options->space->n_tasks, sizeof *r->proposals[i].choices);
-        if (!r->proposals[i].choices) {
-            return no_phases_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(r->proposals[i].choices));
     }
     return MSC_OK;
 }
@@ -211,7 +203,7 @@ static enum msc_status list_phases(cJSON *list, const struct replay *r) {
 enum msc_status msc_phases_describe(struct cJSON **out, const struct msc_phases_options *options) {
     struct replay r = {.options = options};
     cJSON *list = cJSON_CreateArray();
-    enum msc_status status = list ? replay_record(&r) : no_phases_memory();
+    enum msc_status status = list ? replay_record(&r) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status == MSC_OK) {
         status = list_phases(list, &r);
     }

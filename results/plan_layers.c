@@ -152,7 +152,7 @@ enum msc_status msc_plan_layers(struct cJSON **out, const struct msc_record *rec
                                 const uint32_t choices[], const struct msc_graph *graph) {
     const struct msc_space *space = msc_record_space(record);
     cJSON *list = cJSON_CreateArray();
-    enum msc_status status = list ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a plan");
+    enum msc_status status = MSC_ALLOCATED(list);
     for (size_t t = 0; status == MSC_OK && t < space->n_tasks; t++) {
         const struct msc_task *task = &space->tasks[t];
         cJSON *object = cJSON_CreateObject();
@@ -212,5 +212,5 @@ enum msc_status msc_plan_summary(char **out, struct msc_arena *arena,
     }
     *out = counts ? msc_str_keep(&text, arena) : NULL;
     msc_str_finish(&text);
-    return *out ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory for a plan");
+    return MSC_ALLOCATED(*out);
 }

@@ -168,9 +168,7 @@ static enum msc_status report_add_top(cJSON *report, const struct msc_report_opt
         return MSC_OK;
     }
     int64_t *ids = msc_alloc_zero(o->n_top, sizeof *ids);
-    if (!ids) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the best %zu trials", o->n_top);
-    }
+    MSC_TRY(MSC_ALLOCATED(ids));
     msc_record_top(ids, &n, o->n_top, o->record);
     enum msc_status status = report_add_list(report, "top", o, ids, n);
     msc_free(ids);
@@ -292,9 +290,7 @@ static enum msc_status report_fill(cJSON *report, const struct msc_report_option
 
 enum msc_status msc_report_create(struct cJSON **out, const struct msc_report_options *options) {
     cJSON *report = cJSON_CreateObject();
-    if (!report) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a report");
-    }
+    MSC_TRY(MSC_ALLOCATED(report));
     enum msc_status status = report_fill(report, options);
     if (status != MSC_OK) {
         cJSON_Delete(report);

@@ -54,9 +54,7 @@ static enum msc_status add_columns_of(struct msc_report_table *table, const char
         }
         const char *name =
             msc_arena_printf(&table->arena, "%s%s%s", before, before[0] ? "." : "", item->string);
-        if (!name) {
-            return MSC_FAIL(MSC_E_NOMEM, "out of memory for a report");
-        }
+        MSC_TRY(MSC_ALLOCATED(name));
         if (is_number) {
             add_column(table, name);
         } else {

@@ -25,10 +25,6 @@ struct msc_tensorboard {
     char violation_tag[16];
 };
 
-static enum msc_status board_no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for TensorBoard's files");
-}
-
 // ---- Earlier runs ------------------------------------------------------------------------------
 
 struct past_runs {
@@ -215,7 +211,7 @@ static enum msc_status name_folder(struct msc_tensorboard *board, const char *fo
         length -= sizeof ending - 1;
     }
     board->folder = msc_arena_printf(&board->arena, "%s/%.*s", folder, (int)length, name);
-    return board->folder ? MSC_OK : board_no_memory();
+    return MSC_ALLOCATED(board->folder);
 }
 
 static enum msc_status make_tags(struct msc_tensorboard *board, const struct msc_record *record) {
@@ -225,17 +221,13 @@ static enum msc_status make_tags(struct msc_tensorboard *board, const struct msc
     for (size_t i = 0; i < space->n_metrics; i++) {
         board->metric_tags[i] =
             msc_arena_printf(&board->arena, "metrics/%s", space->metrics[i].name);
-        if (!board->metric_tags[i]) {
-            return board_no_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(board->metric_tags[i]));
     }
     for (size_t i = 0; i < goal->n_objectives; i++) {
         const char *name = space->metrics[goal->objectives[i].metric].name;
         board->best[i] = NAN;
         board->best_tags[i] = msc_arena_printf(&board->arena, "best/%s", name);
-        if (!board->best_tags[i]) {
-            return board_no_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(board->best_tags[i]));
     }
     return MSC_OK;
 }
@@ -267,9 +259,7 @@ static enum msc_status open_run(struct msc_tensorboard *board, const char *folde
 enum msc_status msc_tensorboard_open(struct msc_tensorboard **out, const char *folder,
                                      const struct msc_record *record) {
     struct msc_tensorboard *board = msc_alloc_zero(1, sizeof *board);
-    if (!board) {
-        return board_no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(board));
     enum msc_status status = open_run(board, folder, record);
     if (status != MSC_OK) {
         msc_tensorboard_close(board);
@@ -293,8 +283,8 @@ enum msc_status msc_tensorboard_tell(struct msc_tensorboard *board, const struct
     struct msc_str block = {0};
     char *copy = msc_arena_strdup(&board->arena, tag);
     append_block(&block, text);
-    enum msc_status status =
-        copy ? write_text(board, record, board->n_written, copy, &block) : board_no_memory();
+    enum msc_status status = copy ? write_text(board, record, board->n_written, copy, &block)
+                                  : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     msc_str_finish(&block);
     return status == MSC_OK ? msc_event_file_flush(board->file) : status;
 }

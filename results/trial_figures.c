@@ -21,10 +21,6 @@ struct figures {
     struct msc_arena arena;
 };
 
-static enum msc_status no_figure_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for figures");
-}
-
 int msc_trial_figures_cost(const struct msc_record *record) {
     const struct msc_space *space = msc_record_space(record);
     const struct msc_goal *goal = msc_record_goal(record);
@@ -128,9 +124,7 @@ static enum msc_status mark_cells(bool is_kept[], struct figures *f) {
     struct scale x = {NAN, NAN, false}, y = {NAN, NAN, false};
     bool *is_taken = msc_arena_array(&f->arena, N, sizeof *is_taken);
     size_t n = msc_record_n_trials(f->record);
-    if (!is_taken) {
-        return no_figure_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(is_taken));
     for (size_t i = 0; i < n; i++) {
         const struct msc_record_line line = msc_record_trial(f->record, i);
         if (is_point(f, &line)) {
@@ -254,7 +248,7 @@ static enum msc_status take_pareto_front(struct figures *f) {
         f->front[i] = ids[i];
     }
     msc_free(ids);
-    return f->front ? MSC_OK : no_figure_memory();
+    return MSC_ALLOCATED(f->front);
 }
 
 static enum msc_status take_front(struct figures *f) {
@@ -266,7 +260,7 @@ static enum msc_status take_front(struct figures *f) {
     if (status == MSC_OK) {
         f->n_front = c.n_front;
         f->front = msc_arena_array(&f->arena, c.n_front + 1, sizeof *f->front);
-        status = f->front ? MSC_OK : no_figure_memory();
+        status = MSC_ALLOCATED(f->front);
     }
     for (size_t i = 0; status == MSC_OK && i < c.n_front; i++) {
         f->front[i] = c.items[i].id;
@@ -357,9 +351,7 @@ static enum msc_status add_points(cJSON *figures, struct figures *f) {
     bool *is_kept = msc_arena_array(&f->arena, n + 1, sizeof *is_kept);
     cJSON *points = cJSON_CreateObject();
     MSC_TRY(msc_json_add(figures, "points", points));
-    if (!is_kept) {
-        return no_figure_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(is_kept));
     for (size_t i = 0; i < n; i++) {
         is_kept[i] = !is_thinned;
     }
@@ -434,7 +426,8 @@ enum msc_status msc_trial_figures(struct cJSON **out, const struct msc_record *r
                         .objective = msc_record_goal(record)->objectives[0].metric,
                         .cost = msc_trial_figures_cost(record)};
     cJSON *figures = cJSON_CreateObject();
-    enum msc_status status = figures ? fill_figures(figures, &f) : no_figure_memory();
+    enum msc_status status =
+        figures ? fill_figures(figures, &f) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     msc_arena_finish(&f.arena);
     if (status != MSC_OK) {
         cJSON_Delete(figures);

@@ -194,9 +194,7 @@ static enum msc_status add_differences(struct comparison *c) {
     const cJSON **configs = msc_alloc_zero(n, sizeof *configs);
     const cJSON *record = NULL;
     cJSON *differences = NULL;
-    if (!configs) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a page");
-    }
+    MSC_TRY(MSC_ALLOCATED(configs));
     cJSON_ArrayForEach(record, c->records) {
         configs[i++] = get(record, "config");
     }

@@ -99,9 +99,7 @@ static enum msc_status make_environment(struct supervisor *s) {
     }
     s->environment = msc_arena_array(&s->arena, n + 4, sizeof *s->environment);
     char *variable = msc_arena_printf(&s->arena, "%s=%d", MSC_WORKER_VARIABLE, s->page_descriptor);
-    if (!s->environment || !variable) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for the search process");
-    }
+    MSC_TRY(MSC_ALLOCATED(s->environment && variable));
     memcpy(s->environment, environ, n * sizeof *environ);
     s->environment[n++] = variable;
     // These variables are read when a program is loaded, so a search cannot set them itself.

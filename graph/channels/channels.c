@@ -329,19 +329,13 @@ static void find_classes(struct msc_channels_finder *f, bool *is_done) {
     }
 }
 
-static enum msc_status fail_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory while finding channels");
-}
-
 static enum msc_status number_nodes(struct msc_channels_finder *f) {
     int32_t n_tensors = msc_graph_n_tensors(f->g);
     size_t n_axes = (size_t)n_tensors * MSC_MAX_DIMS;
     int64_t n = 0;
     f->first = msc_arena_array(f->arena, n_axes, sizeof(f->first[0]));
     f->periods = msc_arena_array(f->arena, n_axes, sizeof(f->periods[0]));
-    if (f->first == NULL || f->periods == NULL) {
-        return fail_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(f->first && f->periods));
     for (int32_t i = 0; i < n_tensors; i++) {
         const struct msc_tensor *t = msc_graph_tensor(f->g, i);
         for (int k = 0; k < MSC_MAX_DIMS; k++) {
@@ -365,9 +359,7 @@ static enum msc_status number_nodes(struct msc_channels_finder *f) {
 static enum msc_status find_shared(struct msc_channels_finder *f) {
     int32_t n_tensors = msc_graph_n_tensors(f->g);
     f->is_shared = msc_arena_array(f->arena, (size_t)n_tensors + 1, sizeof(bool));
-    if (f->is_shared == NULL) {
-        return fail_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(f->is_shared));
     for (int32_t i = 0; i < n_tensors; i++) {
         const struct msc_tensor *t = msc_graph_tensor(f->g, i);
         const int32_t *readers;
@@ -410,7 +402,7 @@ static enum msc_status start(struct msc_channels_finder *f, bool **is_done) {
     *is_done = msc_arena_array(f->arena, n_joints, sizeof(**is_done));
     bool has_all = f->parents && f->is_frozen && f->places && f->roles && f->told && f->reads &&
                    f->followers && f->n_refused && f->chosen && f->freed && *is_done;
-    return has_all ? MSC_OK : fail_memory();
+    return MSC_ALLOCATED(has_all);
 }
 
 enum msc_status msc_channels_find(struct msc_channels *out, const struct msc_graph *g,

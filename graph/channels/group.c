@@ -16,10 +16,6 @@ struct grouping {
     int32_t n_groups, *n_found;
 };
 
-static enum msc_status fail_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory while grouping channels");
-}
-
 // Calls visit for every node that is not frozen, axis by axis.
 static void visit_nodes(struct grouping *g, void (*visit)(struct grouping *g, struct msc_axis axis,
                                                           int64_t index, int32_t root)) {
@@ -113,9 +109,7 @@ static enum msc_status make_room(struct grouping *g) {
         size_t n = (size_t)group->n_axes; // each node is on at most one axis
         group->axes = msc_arena_array(g->arena, n, sizeof(group->axes[0]));
         group->n_axes = 0;
-        if (group->axes == NULL) {
-            return fail_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(group->axes));
     }
     return MSC_OK;
 }
@@ -124,9 +118,7 @@ static enum msc_status list_units(struct msc_channels *out, const struct groupin
     const struct msc_channels_finder *f = g->f;
     int32_t n_axes = out->n_tensors * MSC_MAX_DIMS;
     const int32_t **all = msc_arena_array(g->arena, (size_t)n_axes, sizeof(all[0]));
-    if (all == NULL) {
-        return fail_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(all));
     out->units = all;
     for (int32_t i = 0; i < n_axes; i++) {
         int64_t n = f->periods[i];
@@ -135,9 +127,7 @@ static enum msc_status list_units(struct msc_channels *out, const struct groupin
             has_units = !f->is_frozen[f->parents[f->first[i] + k]];
         }
         int32_t *units = !has_units ? NULL : msc_arena_array(g->arena, (size_t)n, sizeof(units[0]));
-        if (has_units && units == NULL) {
-            return fail_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(!has_units || units));
         for (int64_t k = 0; has_units && k < n; k++) {
             units[k] = g->unit_of[f->parents[f->first[i] + k]];
         }
@@ -177,9 +167,7 @@ static enum msc_status name_groups(struct grouping *g) {
         for (int k = 1; name != NULL && has_name(g, i, name); k++) {
             name = msc_arena_printf(g->arena, "%s_%d", base, k);
         }
-        if (name == NULL) {
-            return fail_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(name));
         g->groups[i].name = name;
     }
     return MSC_OK;
@@ -189,9 +177,7 @@ static enum msc_status list_reads(struct msc_channels *out, const struct groupin
     const struct msc_channels_finder *f = g->f;
     struct msc_channel_read *reads =
         msc_arena_array(g->arena, (size_t)f->n_reads, sizeof(reads[0]));
-    if (reads == NULL) {
-        return fail_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(reads));
     for (int32_t i = 0; i < f->n_reads; i++) {
         int32_t tensor = f->sites->slots[f->reads[i].slot].tensor;
         if (out->units[tensor * MSC_MAX_DIMS + f->reads[i].axis] != NULL) {
@@ -207,9 +193,7 @@ static enum msc_status list_followers(struct msc_channels *out, const struct gro
     const struct msc_channels_finder *f = g->f;
     struct msc_channel_follower *followers =
         msc_arena_array(g->arena, (size_t)f->n_followers, sizeof(followers[0]));
-    if (followers == NULL) {
-        return fail_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(followers));
     for (int32_t i = 0; i < f->n_followers; i++) {
         const struct msc_channel_follower *one = &f->followers[i];
         if (out->units[one->of_tensor * MSC_MAX_DIMS + one->of_axis] != NULL) {
@@ -229,9 +213,7 @@ static enum msc_status sign_classes(struct grouping *g) {
     g->signatures = msc_arena_array(work, n, sizeof(g->signatures[0]));
     g->group_of = msc_arena_array(work, n, sizeof(g->group_of[0]));
     g->unit_of = msc_arena_array(work, n, sizeof(g->unit_of[0]));
-    if (!g->has_weight || !g->signatures || !g->group_of || !g->unit_of) {
-        return fail_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(g->has_weight && g->signatures && g->group_of && g->unit_of));
     visit_nodes(g, note_weight);
     size_t n_classes = 0;
     for (size_t i = 0; i < n; i++) {
@@ -243,15 +225,13 @@ static enum msc_status sign_classes(struct grouping *g) {
     g->groups = msc_arena_array(g->arena, n_classes, sizeof(g->groups[0]));
     g->group_signatures = msc_arena_array(work, n_classes, sizeof(g->group_signatures[0]));
     g->n_found = msc_arena_array(work, n_classes, sizeof(g->n_found[0]));
-    return g->groups && g->group_signatures && g->n_found ? MSC_OK : fail_memory();
+    return MSC_ALLOCATED(g->groups && g->group_signatures && g->n_found);
 }
 
 enum msc_status msc_channels__group(struct msc_channels *out, struct msc_channels_finder *f) {
     out->storage = msc_alloc_zero(1, sizeof(struct msc_arena));
     struct grouping g = {.f = f, .arena = out->storage};
-    if (out->storage == NULL) {
-        return fail_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(out->storage));
     MSC_TRY(sign_classes(&g));
     visit_nodes(&g, find_group);
     for (int32_t k = 0; k < g.n_groups; k++) {

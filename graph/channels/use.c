@@ -70,9 +70,7 @@ enum msc_status msc_channels_cost(struct msc_channel_cost *out, const struct msc
                                   const struct msc_graph *g, const bool is_gone[]) {
     int64_t(*dims)[MSC_MAX_DIMS] = msc_alloc_zero((size_t)c->n_tensors, sizeof(dims[0]));
     *out = (struct msc_channel_cost){0};
-    if (dims == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for costs of channels");
-    }
+    MSC_TRY(MSC_ALLOCATED(dims));
     for (int32_t i = 0; i < c->n_tensors; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, i);
         double n = 1;
@@ -105,9 +103,7 @@ static enum msc_status make_mask(bool *is_needed, struct msc_channel_mask *out,
         return MSC_OK;
     }
     bool *is_kept = msc_arena_array(arena, (size_t)n, sizeof(is_kept[0]));
-    if (is_kept == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for masks");
-    }
+    MSC_TRY(MSC_ALLOCATED(is_kept));
     for (int64_t i = 0; i < n; i++) {
         int32_t unit = msc_channels_unit(c, slot->tensor, axis, i);
         is_kept[i] = unit == MSC_NO_ID || !is_gone[unit];
@@ -125,9 +121,7 @@ static enum msc_status make_masks(struct msc_channel_masks *out, const struct ms
     const struct msc_edit **edits =
         msc_arena_array(arena, (size_t)sites->n_slots, sizeof(edits[0]));
     out->masks = msc_arena_array(arena, n, sizeof(out->masks[0]));
-    if (slots == NULL || edits == NULL || out->masks == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for masks");
-    }
+    MSC_TRY(MSC_ALLOCATED(slots && edits && out->masks));
     for (size_t i = 0; i < n; i++) {
         struct msc_edit *e = &out->masks[out->n];
         int32_t slot = c->reads[i].slot;
@@ -150,9 +144,7 @@ enum msc_status msc_channels_mask(struct msc_channel_masks *out, const struct ms
                                   const struct msc_graph *g, const struct msc_sites *sites,
                                   const bool is_gone[]) {
     *out = (struct msc_channel_masks){.storage = msc_alloc_zero(1, sizeof(struct msc_arena))};
-    if (out->storage == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for masks");
-    }
+    MSC_TRY(MSC_ALLOCATED(out->storage));
     enum msc_status status = make_masks(out, c, g, sites, is_gone);
     if (status != MSC_OK) {
         msc_channel_masks_finish(out);

@@ -207,9 +207,7 @@ enum msc_status msc_infer__fresh(struct msc_dim *out, const struct msc_infer *ca
                                  int dim) {
     const char *name =
         msc_arena_printf(&call->graph->arena, "%s:%d.%d", call->joint->name, output, dim);
-    if (name == NULL) {
-        return msc_graph__no_memory(call->graph);
-    }
+    MSC_TRY(MSC_ALLOCATED(name));
     out->value = -1;
     return msc_graph_add_symbol(&out->prim, call->graph, name);
 }

@@ -14,7 +14,7 @@ static enum msc_status fold_layout_set_layout(struct msc_graph *g, int32_t tenso
         return MSC_OK;
     }
     t->layout = msc_arena_strdup(&g->arena, layout);
-    return t->layout == NULL ? msc_graph__no_memory(g) : MSC_OK;
+    return MSC_ALLOCATED(t->layout);
 }
 
 // The input's layout according to an attribute.

@@ -150,7 +150,8 @@ static enum msc_status fill_config(cJSON *config, const struct msc_quick_options
 enum msc_status msc_quick__make_config(struct msc_config **out,
                                        const struct msc_quick_options *options) {
     cJSON *json = cJSON_CreateObject();
-    enum msc_status status = json ? fill_config(json, options) : msc_quick__no_memory();
+    enum msc_status status =
+        json ? fill_config(json, options) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status != MSC_OK) {
         cJSON_Delete(json);
         return status;

@@ -55,9 +55,7 @@ static enum msc_status try_pairs(struct msc_quick *q) {
 
 enum msc_status msc_quick__find_plans(struct msc_quick *q) {
     q->plans = msc_arena_array(&q->arena, MSC_QUICK_MOST_PLANS, sizeof q->plans[0]);
-    if (!q->plans) {
-        return msc_quick__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(q->plans));
     MSC_TRY(msc_quantize_predictor_create(&q->predictor, q->session.env));
     MSC_TRY(try_pairs(q));
     if (q->plans[0].loss == INFINITY) {

@@ -51,7 +51,7 @@ static enum msc_status measure_gains(struct msc_quick *q, struct gain gains[]) {
     uint32_t *choices = msc_arena_array(&arena, n * n, sizeof choices[0]);
     const uint32_t **points = msc_arena_array(&arena, n, sizeof(points[0]));
     double *losses = msc_arena_array(&arena, n, sizeof losses[0]);
-    enum msc_status status = choices && points && losses ? MSC_OK : msc_quick__no_memory();
+    enum msc_status status = MSC_ALLOCATED(choices && points && losses);
     for (size_t i = 0; status == MSC_OK && i < n; i++) {
         uint32_t *point = choices + i * n;
         memcpy(point, q->plans[0].choices, space->n_tasks * sizeof point[0]);
@@ -132,9 +132,7 @@ enum msc_status msc_quick__leave_float(struct msc_quick *q) {
         return MSC_OK;
     }
     struct gain *gains = msc_alloc_zero(n_tasks + 1, sizeof *gains);
-    if (!gains) {
-        return msc_quick__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(gains));
     enum msc_status status = measure_gains(q, gains);
     status = status == MSC_OK ? add_plans(q, most, gains, false) : status;
     // The runtime, where it is there, has the last word: so both are tried.

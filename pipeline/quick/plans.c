@@ -10,10 +10,6 @@
 // a tensor are computed in float, which bytes and bit operations hardly tell.
 #define LEAST_STEP 0.25
 
-enum msc_status msc_quick__no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the plans of 8 bits");
-}
-
 enum msc_status msc_quick__check_stop(const struct msc_quick *q) {
     return msc_cancel_soon(q->options->host.cancel) ? MSC_FAIL(MSC_E_CANCELLED, "stopped") : MSC_OK;
 }
@@ -25,7 +21,7 @@ enum msc_status msc_quick__begin_plan(struct msc_quick_plan **out, struct msc_qu
     size_t n_tasks = msc_quick__space(q)->n_tasks;
     struct msc_quick_plan *plan = &q->plans[q->n];
     if (q->n >= MSC_QUICK_MOST_PLANS) {
-        return msc_quick__no_memory();
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     *plan = (struct msc_quick_plan){.weights = like->weights,
                                     .activations = like->activations,
@@ -33,9 +29,7 @@ enum msc_status msc_quick__begin_plan(struct msc_quick_plan **out, struct msc_qu
                                     .loss = INFINITY,
                                     .ratio = like->ratio};
     plan->choices = msc_arena_array(&q->arena, n_tasks + 1, sizeof plan->choices[0]);
-    if (!plan->choices) {
-        return msc_quick__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(plan->choices));
     if (like->choices) {
         memcpy(plan->choices, like->choices, n_tasks * sizeof plan->choices[0]);
     }
@@ -59,13 +53,13 @@ static enum msc_status note_loss(struct msc_quick_plan *plan, const struct msc_q
     if (!q->setup->model->validation) {
         plan->metrics[msc_space_find_metric(msc_quick__space(q), "distill_loss")] = plan->loss;
         plan->found = cJSON_CreateObject();
-        return plan->found ? MSC_OK : msc_quick__no_memory();
+        return MSC_ALLOCATED(plan->found);
     }
     cJSON *validation = cJSON_CreateObject();
     plan->found = cJSON_CreateObject();
     if (!plan->found) {
         cJSON_Delete(validation);
-        return msc_quick__no_memory();
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     MSC_TRY(msc_json_add(plan->found, "validation", validation));
     return plan->loss < INFINITY ? msc_json_add_number(validation, "distill_loss", plan->loss)

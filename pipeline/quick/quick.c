@@ -238,7 +238,8 @@ static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
 enum msc_status msc_quick_quantize(struct cJSON **out, const struct msc_quick_options *options) {
     struct msc_quick q = {.options = options};
     cJSON *report = cJSON_CreateObject();
-    enum msc_status status = report ? run_quick(report, &q) : msc_quick__no_memory();
+    enum msc_status status =
+        report ? run_quick(report, &q) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     for (size_t i = 0; i < q.n; i++) {
         cJSON_Delete(q.plans[i].found);
         msc_strategy_destroy(q.plans[i].strategy);

@@ -43,7 +43,6 @@ struct msc_quick {
     size_t n;
 };
 
-enum msc_status msc_quick__no_memory(void);
 // MSC_E_CANCELLED once somebody has asked to stop.
 enum msc_status msc_quick__check_stop(const struct msc_quick *q);
 

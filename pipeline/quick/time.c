@@ -40,7 +40,7 @@ static enum msc_status measure_ratios(double ratios[], struct msc_quick *q, cons
         plans[i].choices = is_float ? NULL : q->plans[picked[i]].choices;
         plans[i].found = cJSON_CreateObject();
         order[i] = &plans[i];
-        status = plans[i].found ? msc_quick__check_stop(q) : msc_quick__no_memory();
+        status = plans[i].found ? msc_quick__check_stop(q) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
         status = status == MSC_OK ? msc_delivery_export(d, &plans[i]) : status;
     }
     status = status == MSC_OK ? msc_delivery_latency(d, order, n + 1) : status;

@@ -32,9 +32,7 @@ static enum msc_status take_distilled(struct msc_quick *q, struct msc_quantize_d
     d->strategy = NULL;
     memcpy(plan->metrics, d->metrics, sizeof plan->metrics);
     plan->found = cJSON_CreateObject();
-    if (!plan->found) {
-        return msc_quick__no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(plan->found));
     if (d->validation) {
         MSC_TRY(msc_json_add(plan->found, "validation", d->validation));
         d->validation = NULL;
