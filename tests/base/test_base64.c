@@ -1,3 +1,4 @@
+// Base64 encoding and decoding, and the texts that decoding refuses.
 #include "base/base64.h"
 
 #include "base/str.h"
@@ -5,7 +6,7 @@
 
 #include <string.h>
 
-// RFC 4648, section 10, and bytes of every value by Python's base64.
+// Pairs from RFC 4648, section 10, and all 256 byte values encoded by Python's base64.
 static const char *const pairs[][2] = {
     {"", ""},
     {"f", "Zg=="},

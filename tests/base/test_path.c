@@ -1,3 +1,4 @@
+// Paths: their parts, whether one is inside another, absolute and relative forms.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "tests/msc_test.h"
@@ -89,7 +90,7 @@ static void test_base_path__resolve_inside(void **state) {
     msc_arena_finish(&arena);
 }
 
-// Expected texts: os.path.relpath of Python on the same paths.
+// Expected texts: Python's os.path.relpath on the same paths.
 static void test_base_path__relative(void **state) {
     static const struct {
         const char *path, *folder, *expected;
