@@ -1,7 +1,6 @@
 // Runs ONNX's backend test data and reports which cases pass. The expected outputs are part of
 // the data.
 //
-//
 //     test_conformance [--device NAME]... [--markdown FILE] [--known FILE] [--at-least N]
 //                      [--only TEXT] [--rewritten PATH] [--atol X] [--meaning text|target]
 //                      [--title TEXT] FOLDER... [--title TEXT FOLDER...]...

@@ -6,7 +6,6 @@
 // file's size allows, each call (or each of the kind MSC_FAULT_KIND) is noted with a hash of its
 // call stack. MSC_FAULT says which calls fail:
 //
-//
 //     MSC_FAULT="worker alloc 17 1 12"       the 17th allocation of workers, once, with ENOMEM
 //     MSC_FAULT="worker write 3 -1 28"       every write from the third on, with ENOSPC
 //     MSC_FAULT="parent read 2 1 -1"         the second read returns half of the requested bytes

@@ -2,7 +2,6 @@
 // below MSC_POWER_FOLDER, in order. tests/long/power_loss.py derives from it the disks that a
 // power cut may leave. Each entry is one write to the log, which all processes of a run share:
 //
-//
 //     u32 kind, u32 length of the path, u64 inode, u64 offset, u64 length of the data, path, data
 //
 // Kinds: 0 a file was created at a path, 1 data were written at an offset, 2 a new length, 3 a

@@ -4,7 +4,6 @@
 // A fuzzer is a file with libFuzzer's entry point. It turns the bytes into files below fuzz_path,
 // calls the library on them, and passes the status to fuzz_check:
 //
-//
 //     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
 //         if (n_bytes > FUZZ_MAX_BYTES) {
 //             return -1;                                   // not for the corpus
