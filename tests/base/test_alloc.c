@@ -1,5 +1,5 @@
 // Allocation: sizes that overflow, alignment, array growth, and arenas with their resets and
-// failures.
+// failures. Expected values follow from the calls.
 #include "base/alloc.h"
 
 #include "tests/msc_test.h"

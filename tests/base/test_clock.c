@@ -1,4 +1,5 @@
-// The monotonic clock, and UTC times as text: formatted, and read back.
+// The monotonic clock, and UTC times as text: formatted, and read back. Expected texts come from
+// date(1).
 #include "base/clock.h"
 
 #include "tests/msc_test.h"

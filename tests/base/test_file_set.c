@@ -1,4 +1,5 @@
-// File sets: a file that is named twice, once as an output, is refused under whatever names.
+// File sets: a file that is named twice, once as an output, is refused, even if the two names
+// differ. Expected messages are written by hand.
 #include "base/file_set.h"
 
 #include "base/file.h"

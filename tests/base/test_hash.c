@@ -1,4 +1,5 @@
-// XXH3 hashes of bytes, their combination and their text, and CRC-32C.
+// XXH3 hashes of bytes, their combination and their text, and CRC-32C. Expected values come from
+// Python's xxhash and RFC 3720.
 #include "base/hash.h"
 
 #include "base/crc32c.h"

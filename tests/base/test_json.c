@@ -1,5 +1,6 @@
 // JSON: parsing, error messages with line and column, writing, typed access to members, and lists
-// that are kept as text.
+// that are kept as text. Expected texts come from Python's json; expected messages are written by
+// hand.
 #include "base/json.h"
 
 #include "base/alloc.h"

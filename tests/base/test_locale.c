@@ -1,4 +1,5 @@
 // Numbers are read and written with a decimal point under a locale that has a decimal comma.
+// Expected texts are written by hand.
 #include "base/json.h"
 #include "base/str.h"
 #include "tests/msc_test.h"

@@ -1,4 +1,5 @@
-// Logging: levels and their names, messages of one line, and control characters.
+// Logging: levels and their names, messages of one line, and control characters. Expected lines are
+// written by hand.
 #include "base/log.h"
 
 #include "tests/msc_test.h"

@@ -1,4 +1,5 @@
-// exp and log: within one unit in the last place, and the same bits with every compiler.
+// exp and log: within one unit in the last place, and the same bits with every compiler. Expected
+// values come from mpmath.
 #include "base/maths.h"
 
 #include "base/hash.h"

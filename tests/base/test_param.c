@@ -1,4 +1,5 @@
-// Parameter tables: defaults, reading from JSON with range errors, writing, and help text.
+// Parameter tables: defaults, reading from JSON with range errors, writing, and help text. Expected
+// values and messages are written by hand.
 #include "base/param.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,5 @@
-// Paths: their parts, whether one is inside another, absolute and relative forms.
+// Paths: their parts, whether one is inside another, absolute and relative forms. Relative forms
+// come from Python's os.path; the others are written by hand.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "tests/msc_test.h"

@@ -1,4 +1,5 @@
-// Child processes: run to their end, stopped on a timeout, or answering line by line.
+// Child processes: run to their end, stopped on a timeout, or answering line by line. Expected
+// answers follow from the shell scripts that are run.
 #include "base/process.h"
 
 #include "base/cancel.h"
@@ -217,7 +218,7 @@ static void test_base_process__waits_are_stopped_on_request(void **state) {
     assert_ok(msc_process_start(&process, argv, NULL));
     msc_process_set_cancel(process, &cancel, 2);
     assert_int_equal(msc_process_receive(process, &line, &length, 1.0), MSC_E_IO);
-    assert_true(beats >= 5); // the heartbeat goes on while waiting
+    assert_true(beats >= 5); // the heartbeat continues
     msc_cancel_raise(&cancel, 1);
     assert_int_equal(msc_process_receive(process, &line, &length, 0.2), MSC_E_IO);
     msc_cancel_raise(&cancel, 2);

@@ -1,4 +1,5 @@
-// Scratch folders: made and removed, and swept if a killed process has left them.
+// Scratch folders: made and removed, and swept if a killed process has left them. The expected
+// folders are those that the test makes.
 #include "base/scratch.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,5 @@
-// Texts made safe to show: control characters, bidirectional marks and bad UTF-8 are escaped.
+// Texts made safe to show: control characters, bidirectional marks and bad UTF-8 are escaped. The
+// characters to escape come from UAX 9 and RFC 3629, the quoting rules from POSIX.
 #include "base/shown.h"
 
 #include "base/str.h"

@@ -1,4 +1,5 @@
 // Status codes and the thread-local error message: forwarding, prefixes, and cutting to one line.
+// Expected messages are written by hand.
 #include "base/status.h"
 
 #include "tests/msc_test.h"

@@ -1,4 +1,5 @@
 // Strings: appending, shortest forms of numbers, and parsing of numbers, durations and sizes.
+// Expected digits come from Python and numpy; some results are compared with strtod's.
 #include "base/str.h"
 
 #include "base/alloc.h"

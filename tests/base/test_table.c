@@ -1,4 +1,5 @@
 // Text tables: columns are aligned, and folded into several blocks if the terminal is too narrow.
+// Expected tables are written by hand.
 #include "base/table.h"
 
 #include "base/str.h"

@@ -53,7 +53,7 @@ void test_fails(enum msc_status status, enum msc_status expected, ...) {
 }
 
 static void write_copy(const char *path, const char *bytes, size_t n_bytes) {
-    // Not truncated in place: some file systems write a truncated and refilled file at once.
+    // Removed first: some file systems flush a file to disk when it is truncated and written again.
     remove(path);
     FILE *file = fopen(path, "wb");
     assert_non_null(file);

@@ -1,5 +1,5 @@
 // Arrays written in pieces to .npy, .npz and .safetensors. Archives are read back with libzip,
-// which checks their CRCs.
+// which checks their CRCs. Expected elements are those written.
 #include "data/array_file.h"
 
 #include "data_test.h"

@@ -1,4 +1,5 @@
 // The append-only log of named arrays: read back, cut, damaged, or a foreign file at its path.
+// Expected elements are those written.
 #include "data/array_log.h"
 
 #include "data_test.h"

@@ -1,4 +1,5 @@
-// Two checks of samples: which of them two datasets share, and whether all are equal.
+// Two checks of samples: which of them two datasets share, and whether all are equal. Expected
+// samples are selected by hand.
 #include "data/dataset.h"
 
 #include "data_test.h"

@@ -1,5 +1,5 @@
-// Inputs that a dataset refuses, and the messages: shapes, types, values, sample counts, files
-// and splits.
+// Inputs that a dataset refuses, and the messages: shapes, types, values, sample counts, files and
+// splits. Expected messages are written by hand.
 #include "data/dataset.h"
 
 #include "data_test.h"

@@ -1,4 +1,5 @@
-// Element types: names, sizes, and conversion of float32 to float16 and bfloat16 and back.
+// Element types: names, sizes, and conversion of float32 to float16 and bfloat16 and back. Expected
+// bits come from numpy and torch.
 #include "data/dtype.h"
 
 #include "data_test.h"

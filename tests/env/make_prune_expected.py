@@ -35,8 +35,7 @@ def damped(c):
 
 
 def repair(w, c, kept):
-    """Rows w [rows, columns] whose kept columns are refitted to compensate for the others, which are
-    0."""
+    """Rows w [rows, columns] whose kept columns are refitted to compensate for the others, now 0."""
     gone = np.setdiff1d(np.arange(w.shape[1]), kept)
     out = np.zeros_like(w)
     out[:, kept] = w[:, kept] + w[:, gone] @ c[np.ix_(gone, kept)] @ np.linalg.inv(

@@ -1,4 +1,4 @@
-// The distillation loss: samples of several shapes, stops at a bound, metrics, references from files,
+// The distillation loss: samples of several shapes, stops at a bound, metrics, reference files,
 // outputs that cannot be compared. Expected losses are plain sums over recorded outputs.
 #include "env/distill_internal.h"
 
@@ -186,8 +186,8 @@ static void check_stop(const struct msc_distill_run *run, const double partials[
     assert_near(run->loss, partials[is_stopped ? stop : N_STOPS - 1]);
 }
 
-// A bound between the partial losses after one and two samples stops the run at the second, with the
-// same bits whatever other runs there are. The loss itself as bound stops nothing.
+// A bound between the partial losses after one and two samples stops the run at the second. Other
+// runs do not change a bit of it. The loss itself as the bound stops nothing.
 static void test_env_distill__stops_at_its_bound(void **state) {
     static const int64_t widths[N_STOPS] = {6, 4, 7, 4, 5, 6, 6, 4};
     static struct eval_results results;

@@ -1,5 +1,5 @@
 // The wrappers around an environment's definition, tested on a definition that records how it is
-// called.
+// called. Expected calls and results are written by hand.
 #include "env/env.h"
 
 #include "base/json.h"

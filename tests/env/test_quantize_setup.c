@@ -1,4 +1,5 @@
 // Setting up the environment `quantize`: parameter files, identities and refused configurations.
+// Expected messages are written by hand; identities are compared with each other.
 #include "env/env.h"
 
 #include "base/file.h"

@@ -46,7 +46,7 @@ static int32_t draw_graph(struct kernel_draw *d, bool is_quantised, bool is_inte
     return y;
 }
 
-// In sums of any order one NaN or infinity spoils the result, so such cases are skipped.
+// One NaN or infinity spoils sums in any order, so such cases are skipped.
 static bool has_finite_result(struct cpu_case *c) {
     struct msc_array *expected;
     bool is_finite = true;

@@ -100,7 +100,8 @@ seeds_config() {
     words "$tree"/pipeline/config*.c "$tree"/env/*.c "$tree"/agents/*.c >"$work/config/dict"
 }
 
-# Records of short searches in the toy environment, as whole records and line by line.
+# Records of short searches in the toy environment, with corrected checksums ("s") and as they are
+# ("r").
 seeds_record() {
     local n=0 agent
     for agent in '"random"' '"evolutionary", "population": 4' '"grid_search"'; do

@@ -54,7 +54,7 @@ static void test_graph_channels__residual(void **state) {
                    {"c.weight", 1, "abc"});
 }
 
-// Channels of a network output cannot be pruned, nor can those that are added to them.
+// Channels of a network output cannot be pruned, nor can channels that are added into them.
 static void test_graph_channels__outputs(void **state) {
     (void)state;
     struct net n = net_begin(4);

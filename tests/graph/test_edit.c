@@ -1,5 +1,5 @@
-// Edits: bias rounding, channel masks and chains of edits, their hashes, and which edits fit
-// which slots.
+// Edits: bias rounding, channel masks and chains of edits, their hashes, and which edits fit which
+// slots. Expected values come from numpy.
 #include "graph/edit.h"
 
 #include "tests/graph/onnx_files.h"

@@ -1,5 +1,5 @@
-// Passes that fuse joints: the operators and their number before and after. tests/kernels runs
-// the same models and checks that the numbers do not change.
+// Passes that fuse joints: the operators and their number before and after. tests/kernels runs the
+// same models and checks that the numbers do not change. Expected counts are written by hand.
 #include "tests/graph/onnx_files.h"
 
 #include "graph/passes/fuse_internal.h"

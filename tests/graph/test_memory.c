@@ -67,8 +67,8 @@ static enum msc_status read_json(void) {
     return MSC_OK;
 }
 
-// Adds joints with names so long that each needs a new block of the builder's arena. A joint must be
-// added under its full name or not at all.
+// Adds joints whose names are so long that each needs a new block of the builder's arena. A joint
+// must be added under its full name or not at all.
 static enum msc_status add_named(struct msc_builder *b) {
     static char names[4][3001];
     int32_t x;

@@ -1,5 +1,5 @@
 // Notes: metadata and documentation that a model file holds in addition to the network. They are
-// kept through clones, binding, ONNX files and JSON.
+// kept through clones, binding, ONNX files and JSON. Expected notes are those that the test sets.
 #include "graph/notes.h"
 
 #include "tests/graph/onnx_files.h"

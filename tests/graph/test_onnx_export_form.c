@@ -52,7 +52,7 @@ static void test_graph_onnx_export_form__bytes(void **state) {
     finish_net(&n);
 }
 
-// A clip stays in float form if the target wants no special forms or the clip's output is not
+// A relu is exported as a Relu if the target wants no special forms or the relu's output is not
 // quantised.
 static void test_graph_onnx_export_form__usual(void **state) {
     (void)state;

@@ -1,5 +1,6 @@
-// TopK of elements that ONNX does not define or ONNX Runtime does not accept: NaN, which counts
-// as the largest, and rare types. The cases that both define are in make_cases.py.
+// TopK of elements that ONNX does not define or ONNX Runtime does not accept: NaN, which counts as
+// the largest, and rare types. The cases that both define are in make_cases.py. Expected ranks come
+// from numpy.
 #include "graph/reference/reference.h"
 #include "tests/msc_test.h"
 

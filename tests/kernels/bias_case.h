@@ -1,7 +1,6 @@
 // Quantised convolutions and linear layers with biases of all kinds, and the results that
 // kernels/backend.h specifies, computed in int64.
 //
-//
 //     struct bias_case c;
 //     bias_case_init(&c, &bias_shapes[0]);
 //     // run c.g over c.x under the edits c.trials[i].slots, and compare with c.trials[i].expected

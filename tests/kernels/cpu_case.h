@@ -2,7 +2,6 @@
 // step through a plan, and run joint by joint through the reference kernels, which give the
 // expected values.
 //
-//
 //     struct cpu_case c;
 //     cpu_case_init(&c, 1);
 //     int32_t x = cpu_input(&c, "NCHW", 4, DIMS(1, 3, 8, 8));

@@ -1,6 +1,5 @@
 // Runs a model with edits at one of its joints, for tests/long/check_edits.py.
 //
-//
 //     edit_tool MODEL DEVICE INPUT.npy OUT [--mask JOINT CHANNEL] [--replace JOINT WEIGHT.npy]
 //         [--round JOINT STEP]
 //

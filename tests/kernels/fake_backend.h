@@ -2,7 +2,6 @@
 // reference kernels. Switches select what a real backend may do (fuse, use channels-last layout,
 // hide its memory) and what may go wrong. It counts the requests it gets.
 //
-//
 //     struct fake_backend fake;
 //     fake_open(&fake, 4);
 //     fake.uses_last = true;

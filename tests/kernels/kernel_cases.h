@@ -1,6 +1,5 @@
 // The table of kernel cases (kernel_cases.def), and graphs built from its rows.
 //
-//
 //     const struct kernel_case *k = NULL;
 //     while ((k = kernel_case_next(k, "softmax"))) {
 //         struct kernel_builder b = {.graph = g, .fill = fill, .payload = &rng};

@@ -1,6 +1,5 @@
 // Writes rows of the table of kernel cases for ONNX Runtime, for tests/long/check_kernels.py.
 //
-//
 //     kernel_tool FOLDER           writes all rows without the reader `not_ort`
 //     kernel_tool FOLDER --time N  writes row N and measures it on one thread
 //

@@ -98,7 +98,7 @@ def write_chain(name, x, nodes, initializers, opset=21):
 
 
 class Spelling:
-    """Builds models from Python expressions of Values; write() makes a case with the given outputs."""
+    """Builds models from Python expressions of Values; write() makes a case with given outputs."""
 
     def __init__(self):
         self.nodes, self.initializers, self.fed = [], [], {}
@@ -429,7 +429,7 @@ def heads_of(x, transpose=(0, 2, 3, 1)):
 
 
 def attention_cases():
-    """Attention in the forms that exporters write (tests/graph/test_fuse_attention.c counts them)."""
+    """Attention in the forms that exporters write; tests/graph/test_fuse_attention.c counts them."""
     tokens = 6
     causal = np.tril(np.ones((1, 1, tokens, tokens), bool))
     scale = WIDTH ** -0.5
@@ -563,7 +563,7 @@ def einsum_cases():
         ("bhid,bhd->bhi", q, v),  # one operand is a vector
         ("hii,bhid->bhd", w, q),  # takes a diagonal
         ("bhid,dk->bhk", q, normal(5, 2)),  # rows are summed, too
-        ("bhid,bjd->bhij", q, normal(2, 7, 5))]])  # an axis that is not shared comes after a shared one
+        ("bhid,bjd->bhij", q, normal(2, 7, 5))]])  # h is not shared, and follows b, which is
 
 
 

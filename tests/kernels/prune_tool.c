@@ -1,6 +1,5 @@
 // Removes random channels of a model, by masks and by pruning. check_pruned.py compares the two.
 //
-//
 //     prune_tool MODEL INPUTS.npz DENSITY SEED OUT.onnx OUT.npz
 //
 // Each unit of a group is kept with probability DENSITY, and at least one is kept. OUT.onnx is

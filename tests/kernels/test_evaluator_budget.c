@@ -145,7 +145,7 @@ static void test_kernels_evaluator_budget__least_memory(void **state) {
     uint64_t least, again;
     (void)state;
     eval_open_bench(&b);
-    fake_hide_memory(&b.fake); // counts the backend's memory, not the process's
+    fake_hide_memory(&b.fake); // measures the backend's memory, not the process's
     eval_open_net(&b.c, 6, 1);
     eval_draw_all(&b);
     b.ev = eval_create(&b, 1, (uint64_t)1 << 30);

@@ -1,5 +1,6 @@
 // The evaluator when steps, sinks or memory fail, and when it is stopped. The linker redirects
-// allocation functions to this file, so that each call can be refused in turn.
+// allocation functions to this file, so that each call can be refused in turn. Expected results are
+// calculated joint by joint (eval_case.h).
 #include "eval_case.h"
 #include "fake_backend.h"
 #include "tests/short_memory.h"
@@ -326,7 +327,7 @@ static void test_kernels_evaluator_faults__cancel(void **state) {
             b.fake.cancel_after = 0;
             check_recovery(&b);
         }
-        // A request to stop soon is for the search; the round is finished.
+        // A request to stop soon concerns the search; the evaluator finishes the round.
         b.cancel.level = 1;
         check_recovery(&b);
         close_bench(&b);

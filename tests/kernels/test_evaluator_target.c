@@ -1,5 +1,5 @@
 // Trials with the slots of a target's sites, where a site covers all uses of a value that the
-// target passes on as integers.
+// target passes on as integers. Expected results are calculated joint by joint (eval_case.h).
 #include "eval_bench.h"
 
 // Compared bit by bit with the results joint by joint: one trial and several, with and without

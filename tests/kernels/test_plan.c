@@ -71,7 +71,7 @@ static const struct msc_step *step_of(const struct msc_plan *plan, const char *j
     return NULL;
 }
 
-// Compares the joints of a step with "conv+relu".
+// Checks that the joints of a step are `expected`, such as "conv+relu".
 static void assert_step(const struct msc_plan *plan, const char *joint, const char *expected) {
     const struct msc_step *s = step_of(plan, joint);
     char text[200] = "";

@@ -1,5 +1,6 @@
 // The Vulkan layer below the kernels: opening and closing devices, memory, copies, the cache on
 // disk, several threads, and joints that run on the host. Skipped if there is no Vulkan device.
+// Expected numbers are calculated on the host.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/rng.h"
@@ -407,6 +408,7 @@ static void test_kernels_vulkan_device__float_types(void **state) {
     kept->def->release_memory(kept, device_y, sizeof(x));
 }
 
+// Threads that quantise at the same time do not disturb each other.
 static void test_kernels_vulkan_device__threads(void **state) {
     enum { N = 5000 };
     int n_wrong = 0;

@@ -61,7 +61,7 @@ static struct msc_backend *open_backend(void) {
     return b;
 }
 
-// Limits the device to `room_bytes`, with arenas of `arena_bytes` at first.
+// Limits the device to `room_bytes`. The first arena has `arena_bytes`.
 static struct msc_vk *leave_little(struct msc_backend *b, uint64_t arena_bytes,
                                    uint64_t room_bytes) {
     struct msc_vk *vk = msc_vk_from(b)->vk;

@@ -1,6 +1,6 @@
-// Tiles of matrix products on the vulkan backend: chosen by rule or by tuning, the file that
-// keeps them, and the unit that multiplies bytes; also downloads of several tensors. Skipped if
-// there is no Vulkan device.
+// Tiles of matrix products on the vulkan backend: chosen by rule or by tuning, the file that keeps
+// them, and the unit that multiplies bytes; also downloads of several tensors. Skipped if there is
+// no Vulkan device. Expected products are calculated on the host, with integers.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/rng.h"
@@ -117,7 +117,7 @@ static void check_tile(struct product *p, enum msc_vk_unit unit, int tile) {
                                     .x_row = DEPTH,
                                     .y_row = COLS,
                                     .x_step = ROWS * DEPTH,
-                                    // W_step 0: both products use the same w.
+                                    // With w_step 0 both products use the same w.
                                     .y_step = ROWS * COLS};
     struct msc_vk_gemm_call call = {
         .x = p->x, .w = p->w, .y = p->y, .tail = p->tail, .bytes = {true, 0, 0, -1, 1.0f}};

@@ -1,6 +1,5 @@
 // A vulkan backend that all tests of a program share. Tests are skipped if there is no device.
 //
-//
 //     cmocka_run_group_tests(tests, open_kept, NULL)
 //
 // It is never closed, because drivers leak memory when they are unloaded.

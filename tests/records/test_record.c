@@ -1,5 +1,5 @@
 // The record file: lines read back unchanged, torn ends, damage, full disks and records moved
-// aside.
+// aside. Expected lines are those written.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"

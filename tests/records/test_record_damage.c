@@ -1,5 +1,5 @@
-// Damaged records: at most the torn end of one commit is cut, and the cut bytes are kept in a
-// file next to the record. Other damage is refused.
+// Damaged records: at most the torn end of one commit is cut, and the cut bytes are kept in a file
+// next to the record. Other damage is refused. Expected texts are those written.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"

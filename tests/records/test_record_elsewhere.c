@@ -1,5 +1,6 @@
-// A record that is removed, renamed or replaced while it is being written: no trial is lost, and
-// a foreign file at its path is not touched.
+// A record that is removed, renamed or replaced while it is being written: no trial is lost, and a
+// foreign file at its path is not touched. Expected texts come from a record that stays at its
+// path.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/file.h"

@@ -1,5 +1,5 @@
-// Record headers: whether a record fits a configuration, and the canonical text that two records
-// of the same search share.
+// Record headers: whether a record fits a configuration, and the canonical text that two records of
+// the same search share. Expected messages are written by hand.
 #include "../msc_test.h"
 #include "base/alloc.h"
 #include "base/json.h"

@@ -1,4 +1,5 @@
-// Quantizer options: how they are read, and which are refused.
+// Quantizer options: how they are read, and which are refused. Expected messages are written by
+// hand; which schemes runtimes accept comes from their documentation.
 #include "quantize_case.h"
 
 #include "base/alloc.h"

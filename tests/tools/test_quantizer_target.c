@@ -98,8 +98,8 @@ static void test_tools_quantizer_target__wide_biases(void **state) {
 }
 
 // A constant that the runtime merges into the bias (3 / 0.5) is rounded with the bias, so that
-// the loss is that of the runtime. It is rounded separately if the sum stays float or would
-// overflow.
+// the loss is that of the runtime. If the sum stays float or would overflow, it is not rounded with
+// the bias.
 static void test_tools_quantizer_target__added_behind(void **state) {
     static const float w[] = {1, 0.5f, -1, 0.25f}, b[] = {3, -2}, small[] = {1e-12f, 1e-12f};
     struct quantize_case c;

@@ -1,5 +1,5 @@
-// Quantisation ranges: schemes, their scales and zero points, and the observers that choose
-// ranges.
+// Quantisation ranges: schemes, their scales and zero points, and the observers that choose ranges.
+// Expected values come from numpy and PyTorch.
 #include "tools/range.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
-// Rounding of weights: nearest, GPTQ and coordinate descent, their scales, groups, zero points
-// and affine corrections.
+// Rounding of weights: nearest, GPTQ and coordinate descent, their scales, groups, zero points and
+// affine corrections. Expected values come from make_rounding.py.
 #include "tools/rounding.h"
 
 #include "base/alloc.h"

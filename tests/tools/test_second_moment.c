@@ -1,5 +1,5 @@
 // Second moments of layer inputs: over outputs, under a plan, by sampled rows, and with little
-// memory.
+// memory. Expected moments are calculated from the evaluator's outputs.
 #include "tools/second_moment.h"
 
 #include "base/alloc.h"
