@@ -1,5 +1,6 @@
 // Faults of an agent that is a separate program, and the messages they lead to. The programs are
-// one-line shell scripts, so the messages name /bin/sh as the command.
+// one-line shell scripts, so the messages name /bin/sh as the command. Expected messages are
+// written by hand.
 #include "agents/agent.h"
 #include "tests/agents/trace.h"
 

@@ -1,4 +1,5 @@
 // Reading, mapping, writing and renaming files, and sources and targets that must be refused.
+// Expected contents are those that the test writes.
 #include "base/file.h"
 
 #include "base/alloc.h"

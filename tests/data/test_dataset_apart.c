@@ -80,7 +80,7 @@ static void test_data_dataset_apart__all_or_none(void **state) {
     msc_dataset_destroy(every);
 }
 
-// Samples of two shapes: each that is left forms a batch of its own.
+// Samples of two shapes: each remaining sample forms a batch of its own.
 static void test_data_dataset_apart__samples_of_other_shapes(void **state) {
     static const struct msc_input_spec spec = {
         .name = "x", .dtype = MSC_DTYPE_F32, .n_dims = 1, .dims = {-1}};

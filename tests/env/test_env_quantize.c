@@ -70,8 +70,8 @@ static void test_env_quantize__reference(void **state) {
     close_bench(&b);
 }
 
-// 10 samples in batches of 4, evaluated batch by batch, give the same bits as all at once. In
-// between, the loss is the one that a bound would have stopped the trial at.
+// 10 samples in batches of 4, evaluated batch by batch, give the same bits as all at once. After
+// each part the loss is the one with which a bound would have stopped the trial.
 static void test_env_quantize__parts(void **state) {
     struct bench b;
     (void)state;

@@ -87,7 +87,7 @@ static void test_env_loss__mse(void **state) {
         fill(y, z, rows[i].shape);
         assert_close(sample_loss(MSC_LOSS_MSE, true, y, z, rows[i].shape, 2.5), rows[i].mse / 2.5,
                      0);
-        // Without its own scale.
+        // Scale 0: the loss is not divided.
         assert_close(sample_loss(MSC_LOSS_MSE, true, y, z, rows[i].shape, 0), rows[i].mse, 0);
     }
 }

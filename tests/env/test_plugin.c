@@ -1,5 +1,5 @@
 // Environments as shared libraries: loading, and the faults of plugin_faults.c with their messages.
-// They are written by hand.
+// Expected messages are written by hand.
 #include "env/env.h"
 
 #include "tests/env/plugin_faults.h"

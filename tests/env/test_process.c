@@ -1,5 +1,6 @@
-// Faults of an environment that is a separate program, and the messages they lead to. The
-// programs are short shell scripts, so the messages name /bin/sh as the command.
+// Faults of an environment that is a separate program, and the messages they lead to. The programs
+// are short shell scripts, so the messages name /bin/sh as the command. Expected messages are
+// written by hand.
 #include "env/env.h"
 
 #include "tests/processes.h"

@@ -195,7 +195,8 @@ static struct msc_hash identity_of(struct bench *b) {
     return h;
 }
 
-// Latencies are measured once and then read from the file. Other latencies make another search.
+// Latencies are measured once and then read from the file. A search with other latencies has
+// another identity.
 static void test_env_quantize_latency__is_kept(void **state) {
     (void)state;
     struct bench b;

@@ -275,7 +275,7 @@ static void test_env_table__configuration(void **state) {
         }
         cJSON_Delete(f.config);
     }
-    // A configuration is completed relative to the file's folder.
+    // Completing a configuration reads the table, whose path is relative to the given folder.
     struct cJSON *config = cJSON_Parse("{\"type\":\"table\",\"file\":\"table.json\"}");
     assert_ok(msc_env_complete(msc_env_find("table"), config, FILES));
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(config, "objectives");

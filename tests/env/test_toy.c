@@ -95,7 +95,7 @@ static void test_env_toy__metrics(void **state) {
     assert_ok(msc_env_reference(f.env, reference));
     struct msc_outcome outcome = toy_measure(&f, 0, expensive);
     assert_true(outcome.metrics[0] == 0.0);
-    // 8 of 32 bits, then 1.
+    // The reference has 32 bits, the most expensive choice 8 and the cheapest 1.
     assert_true(outcome.metrics[1] * 4 == reference[1]);
     assert_float_equal(outcome.metrics[2], 0.25, 1e-12);
     assert_float_equal(toy_measure(&f, 0, cheap).metrics[2], 1.0 / 32, 1e-12);

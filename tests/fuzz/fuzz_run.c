@@ -18,7 +18,7 @@ enum { LENGTH = 3, MAX_TENSORS = 16, MAX_ELEMENTS = 1 << 14 };
 #define MOST_SECONDS 1
 #define MAX_ARRAY_BYTES ((size_t)4 << 20)
 
-// The linker redirects the library's calls, which allocate elements, to these functions.
+// The linker redirects the library's calls to these functions; elements are allocated with them.
 void *__real_aligned_alloc(size_t alignment, size_t n_bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t n_bytes);
 

@@ -327,7 +327,7 @@ static struct msc_graph *nested_body(bool passes, bool is_nested) {
     return g;
 }
 
-// Both Ifs are taken. The graph's output keeps the alias of the outer If.
+// Both Ifs are replaced by the branch that runs. The output keeps the alias of the outer If.
 static void test_graph_bind_arrays__nested_branches(void **state) {
     (void)state;
     struct msc_graph *g = nested_if("y", true), *taken;
@@ -417,7 +417,7 @@ static void test_graph_bind_arrays__names_of_outputs(void **state) {
     }
 }
 
-// The same with arrays that the inputs will receive: the number, and the lengths of the others.
+// The same, with `n` given as an input array instead of a binding.
 static void test_graph_bind_arrays__load_for(void **state) {
     (void)state;
     static const char path[] = MSC_TESTS_FOLDER "/graph/files/branches.onnx";

@@ -80,7 +80,7 @@ static void test_graph_channels__broadcast(void **state) {
                    {"gate.weight", 1, "abc"}, {"b.weight", 1, "abc"});
 }
 
-// A concatenated part with a single channel keeps it.
+// The split's first part has a single channel, which cannot be pruned.
 static void test_graph_channels__concat_split_slice(void **state) {
     (void)state;
     struct net n = net_begin(6);

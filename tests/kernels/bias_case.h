@@ -47,7 +47,7 @@ struct bias_range {
     int32_t low, high, zero;
 };
 
-// Trial ((input * BIAS_WEIGHTS) + weight) * BIAS_KINDS + kind.
+// Trials are numbered ((input * BIAS_WEIGHTS) + weight) * BIAS_KINDS + kind.
 struct bias_trial {
     const struct bias_range *x, *w;
     enum bias_kind kind;

@@ -17,7 +17,7 @@ void eval_open_bench(struct eval_bench *b) {
     fake_open(&b->fake, 4);
 }
 
-// Draws edits for trials 0 (float), 1, ... from their numbers.
+// Draws the edits of each trial from its number; trial 0 has none.
 void eval_draw_all(struct eval_bench *b) {
     for (uint64_t t = 0; t < EVAL_MAX_TRIALS; t++) {
         eval_draw_edits(&b->c, t, &b->edits[t]);

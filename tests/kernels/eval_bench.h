@@ -25,9 +25,9 @@ struct eval_bench {
     struct msc_evaluator *ev;
 };
 
-// With four threads; the test then sets the backend's switches.
+// Opens a fake backend with four threads; the test then sets its switches.
 void eval_open_bench(struct eval_bench *b);
-// Draws edits for trials 0 (float), 1, ... from their numbers.
+// Draws the edits of each trial from its number; trial 0 has none.
 void eval_draw_all(struct eval_bench *b);
 void eval_close_bench(struct eval_bench *b);
 struct msc_evaluator *eval_create(struct eval_bench *b, int n_threads, uint64_t memory_bytes);

@@ -24,8 +24,8 @@ static void set_dims(int64_t dims[4], enum shape shape, const struct msc_tensor 
     dims[3] = shape == ONE_ROW_EACH ? 1 : y->dims[3];
 }
 
-// Adds a chain that stays in registers, or loops with a residual. Operands are constants or
-// inputs.
+// Adds joints after the layer: a chain whose values stay in registers, or more joints and a
+// residual, which run as loops. `term` is a constant or an input.
 static int32_t add_epilogue(struct cpu_case *c, int32_t y, enum shape shape, bool is_constant,
                             bool is_chain) {
     const struct msc_tensor *t = msc_graph_tensor(c->g, y);

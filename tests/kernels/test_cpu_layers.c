@@ -33,7 +33,7 @@ static void test_kernels_cpu_layers__layer_norm(void **state) {
     cpu_check_layouts("layer_norm");
 }
 
-// Column blocks and rows of all kinds: few and many channels, and remaining positions.
+// Few and many channels, and numbers of positions that are not multiples of a block.
 static void test_kernels_cpu_layers__group_norm(void **state) {
     const struct kernel_case *row = NULL;
     struct kernel_operand operands[KERNEL_MAX_OPERANDS];

@@ -39,7 +39,7 @@ static int32_t add_matmul(struct cpu_case *c, int64_t n) {
     return joint(c, MSC_OP_MATMUL, 2, IDS(a, b), "");
 }
 
-// A quarter of the taps, each over four channels.
+// n / 4 taps, each over four channels.
 static int32_t add_conv(struct cpu_case *c, int64_t n) {
     int32_t x = cpu_input(c, "NCHW", 4, DIMS(1, 4, 1, n / 4));
     return cpu_joint(c, MSC_OP_CONV2D, 1, &x, "", cpu_weight(c, "OIHW", 4, DIMS(5, 4, 1, n / 4)),

@@ -90,7 +90,7 @@ static int count_given(const struct bench *b, size_t trial) {
 }
 
 // Half of the trials end early: they get few of their batches. All others get all batches, and
-// all values are the usual ones.
+// all values are the expected ones.
 static void test_kernels_evaluator_over__early_and_late(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 4; n_threads++) {

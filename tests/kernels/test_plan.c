@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-// Requirements on every plan: a step comes after those it reads from, and each value is made once
-// by its recorded step.
+// Requirements on every plan: a step comes after those it reads from, and each value is made once,
+// by the step recorded for it.
 static void check_plan(const struct msc_plan *plan) {
     for (int32_t i = 0; i < plan->n_steps; i++) {
         const struct msc_step *s = &plan->steps[i];

@@ -136,7 +136,7 @@ static float quantised(const struct msc_quant *q, float x) {
     return (rounded - (float)q->zero_points[0]) * q->scales[0];
 }
 
-// The edited value of an operand's element x, its i-th, in channel k of the sum.
+// The value of an operand's i-th element, x, under its edit. k is its channel in the sum.
 static float edited(const struct expected *e, size_t trial, int operand, float x, int i, int k) {
     const struct msc_edit *edit = e->edits[trial][e->slots[operand]];
     for (; edit; edit = edit->next) {
@@ -387,7 +387,7 @@ static enum msc_status check_constant(void *payload, size_t trial, size_t batch,
     return MSC_OK;
 }
 
-// The outputs are the shape of x and |x|, for an x of NaN and -1, and for an empty one.
+// The outputs are |x| and the shape of x. x is NaN and -1, or empty.
 static void test_kernels_remainder__whole(void **state) {
     static const float values[2] = {NAN, -1};
     (void)state;

@@ -15,7 +15,7 @@ static const double call_work = 2.0 * N * N * N;
 static struct {
     PFN_vkCmdDispatch dispatch;
     PFN_vkQueueSubmit submit;
-    uint32_t n_recorded, n_submitted, most; // calls
+    uint32_t n_recorded, n_submitted, most; // numbers of calls
 } seen;
 
 static VKAPI_ATTR void VKAPI_CALL count_dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y,

@@ -119,7 +119,7 @@ static void test_kernels_vulkan_device__lacks(void **state) {
     hidden = NOTHING;
 }
 
-// Devices by names that other tools use for them.
+// Devices are found by the names that other tools use for them.
 static void test_kernels_vulkan_device__by_name(void **state) {
     static const struct msc_vulkan_device devices[] = {
         {.index = 0, .name = "llvmpipe", .uuid = "6d657361-3232-2e33-2e36-000000000000"},
@@ -169,7 +169,7 @@ static void test_kernels_vulkan_device__by_name(void **state) {
     assert_message("there are no Vulkan devices");
 }
 
-// The device in this machine, by its own UUID.
+// This machine's device is found by its own UUID.
 static void test_kernels_vulkan_device__own_uuid(void **state) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
     struct msc_vulkan_device devices[MSC_VULKAN_MAX_DEVICES];
@@ -246,7 +246,7 @@ static void test_kernels_vulkan_device__memory(void **state) {
     }
 }
 
-// More than the device can allocate at once.
+// Requests for more than the device can allocate at once.
 static void test_kernels_vulkan_device__too_large(void **state) {
     (void)state;
     skip_without_device();

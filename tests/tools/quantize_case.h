@@ -32,7 +32,7 @@ void quantize_case_open_graph_with(struct quantize_case *c, struct msc_graph *g,
                                    struct msc_array *inputs);
 void quantize_case_close(struct quantize_case *c);
 
-// Such graphs. w is [2,2], b is [2], and the weight of conv2 is the identity.
+// Graphs for quantize_case_open_graph. w is [2,2], b is [2], and the weight of conv2 is the identity.
 //
 //     x [N,2,6,6] -> conv (w, b) -> swish (hard swish) -> conv2 (w2)
 //     x [N,2,6,6] -> conv (w, b) -> less (* factor) -> more (+ number) -> conv2 (w2)

@@ -113,8 +113,8 @@ static void check_shift(const struct weight_case *c, const struct msc_array *imp
 
 // Uncorrelated inputs with mean square 1, whose values in the float model are 1 + k / 10 times as
 // large. Then w* = w (1 + k / 10 + ridge) / (1 + ridge), rounded to the nearest step. With shifts
-// this holds for the inputs minus their means, 1 - k / 5 and in the float model 1/2; the shifts
-// correct the means.
+// this holds for the inputs minus their means. The means are 1 - k / 5, and 1/2 in the float model;
+// the shifts correct them.
 static void check_scaled(const struct shape *s) {
     const double ridge = 0.25;
     struct weight_case c;
