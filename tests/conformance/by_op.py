@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Adds up the table of conformance cases by operator.
+"""Sums up the table of conformance cases by operator.
 
 usage: by_op.py [--check] CASES SUMMARY
 
-CASES is what `test_conformance --markdown` wrote. Writes SUMMARY, or with --check fails where it is
-not what would be written.
+CASES was written by `test_conformance --markdown`. Writes SUMMARY; with --check it fails if
+SUMMARY differs from what it would write.
 """
 
 import re
@@ -33,7 +33,7 @@ OUT = "out of scope: "
 
 
 def read(path):
-    """{version: {operator: [(cell of cpu, cell of vulkan), ...]}}, versions in order."""
+    """Returns {version: {operator: [(cell of cpu, cell of vulkan), ...]}}, versions in order."""
     sets = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         title = TITLE.match(line)
@@ -50,7 +50,7 @@ def in_scope(cases):
 
 
 def count(cases):
-    """How many pass on both: "8", "7 of 8", or a dash where there is none."""
+    """The number that pass on both backends: "8", "7 of 8", or a dash if there are none."""
     scope = in_scope(cases)
     n = sum(all(cell.startswith("pass") for cell in cells) for cells in scope)
     if n < len(scope):
