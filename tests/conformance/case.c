@@ -33,11 +33,11 @@ static const struct {
     const char *name, *why;
 } contradicting[] = {
     {"test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True",
-     "its data count what lies beyond the padding"},
-    {"test_qlinearmatmul_2D_int8_float16", "its data wrap round instead of saturating"},
-    {"test_qlinearmatmul_2D_int8_float32", "its data wrap round instead of saturating"},
-    {"test_qlinearmatmul_3D_int8_float16", "its data wrap round instead of saturating"},
-    {"test_qlinearmatmul_3D_int8_float32", "its data wrap round instead of saturating"},
+     "expected outputs that count elements beyond the padding"},
+    {"test_qlinearmatmul_2D_int8_float16", "expected outputs that wrap instead of saturating"},
+    {"test_qlinearmatmul_2D_int8_float32", "expected outputs that wrap instead of saturating"},
+    {"test_qlinearmatmul_3D_int8_float16", "expected outputs that wrap instead of saturating"},
+    {"test_qlinearmatmul_3D_int8_float32", "expected outputs that wrap instead of saturating"},
 };
 
 static const char *const random_ops[] = {

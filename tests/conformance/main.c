@@ -213,11 +213,11 @@ static void write_folder(struct msc_str *out, const struct report *r, int f) {
 
 static enum msc_status write_markdown(const struct report *r) {
     struct msc_str out = {0};
-    msc_str_append(&out,
-                   "# ONNX conformance, case by case\n\n"
-                   "Every case of ONNX's backend test data on each backend, written by "
-                   "`test_conformance\n--markdown`; docs/conformance.md adds up by operator and "
-                   "tells what the notes mean.\n");
+    msc_str_append(
+        &out, "# ONNX conformance, case by case\n\n"
+              "Every case of ONNX's backend test data on each backend, written by "
+              "`test_conformance\n--markdown`; docs/conformance.md counts cases by operator and "
+              "explains the notes.\n");
     for (int f = 0; f < r->options->n_folders; f++) {
         write_folder(&out, r, f);
     }
