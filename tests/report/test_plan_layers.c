@@ -1,4 +1,4 @@
-// What the labels of choices say.
+// Parsing labels of choices into bits or density, and the method.
 #include "report/plan_layers.h"
 
 #include "tests/msc_test.h"
