@@ -7,7 +7,7 @@
 // - crash: aborts; exit: exits with 42; vanish: a library calls exit(0); hang: never ends.
 // - environment: prints the environment variables that the worker was started with.
 // - lost: loses the device. With "lost N" the first N workers do, the last of which cannot open it;
-// the next worker prints how many there were.
+//   the next worker prints how many there were.
 #include "base/json.h"
 #include "base/str.h"
 #include "env/env.h"
