@@ -20,7 +20,7 @@ TOLERANCE = 0.01
 
 
 def search(program, source, folder):
-    """The numerics id and the trials."""
+    """Searches in a copy of `source`; returns the numerics id and the trials."""
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("msc_workspace"))
     subprocess.run([program, "search", os.path.join(folder, "digits.json"), "--quiet", "--device", "cpu"],
                    check=True, stdout=subprocess.DEVNULL)
@@ -34,7 +34,7 @@ def search(program, source, folder):
 
 
 def compare(own, other):
-    """One line for each disagreement, and the largest relative difference of a loss."""
+    """Returns a line for each disagreement, and the largest relative difference of a loss."""
     wrong, largest = [], 0.0
     if len(own) != len(other):
         wrong.append(f"{len(own)} trials, {len(other)} there")
