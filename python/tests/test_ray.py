@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What reaches workers on a Ray cluster, without Ray: one of a few lines is in its place.
+"""Tests the bridge to Ray without Ray: a small module stands in for it.
 
     test_ray.py [--installed]
 
---installed: the package that this Python has.
+--installed tests the package of this Python.
 """
 import os
 import sys
@@ -44,13 +44,13 @@ class RayTaskError(RayError):
 
 
 class Ray(types.ModuleType):
-    """Actors are objects of this process, each call a thread's."""
+    """Stands in for Ray: actors are objects in this process, and each call runs in a thread."""
 
     def __init__(self):
         super().__init__("ray")
         self.exceptions = types.SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
         self.listed, self.actors, self.killed, self.n_put, self.faults = [], [], [], 0, {}
-        self.gpus = []  # not given yet
+        self.gpus = []  # not assigned yet
         self.given = contextvars.ContextVar("given", default=[])
 
     def method(self, **_):
@@ -90,7 +90,8 @@ class Ray(types.ModuleType):
 class Actor:
     def __init__(self, ray, node):
         self.ray, self.node = ray, node
-        self.turns = {"take": asyncio.Lock(), "put": asyncio.Lock()}  # a call at a time in each group
+        # One call at a time in each concurrency group.
+        self.turns = {"take": asyncio.Lock(), "put": asyncio.Lock()}
 
     def __getattr__(self, name):
         def call(*words):
@@ -134,7 +135,7 @@ class Output(io.StringIO):
 
 
 def use_folder(test):
-    """A folder for all that is temporary."""
+    """Uses a new folder for temporary files."""
     folder = tempfile.mkdtemp()
     test.addCleanup(shutil.rmtree, folder)
     test.addCleanup(setattr, tempfile, "tempdir", tempfile.tempdir)
@@ -143,7 +144,7 @@ def use_folder(test):
 
 
 class TestBridge(unittest.IsolatedAsyncioTestCase):
-    """The worker is `cat`, which says what it is told."""
+    """The worker is `cat`, which returns every line it gets."""
 
     def setUp(self):
         ray.__init__()
@@ -162,7 +163,7 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
     async def asyncTearDown(self):
         if not hasattr(self, "watching"):
             return
-        while not self.watching.done():  # wait_for passes a request over that comes as it ends
+        while not self.watching.done():  # wait_for ignores a cancellation that arrives as it ends
             self.watching.cancel()
             await asyncio.sleep(0.001)
         for task in list(self.bridge.tasks):
@@ -245,7 +246,8 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
             await self.up(number + 1)
             self.bridge.take_request({"drop": {"w": number, "for_good": False}})
         await self.up(bridge.MAX_FAILED)
-        self.send(bridge.MAX_FAILED - 1, "measure")  # it is good: they are counted anew
+        # The worker has answered, so failures are counted from 0 again.
+        self.send(bridge.MAX_FAILED - 1, "measure")
         for number in range(bridge.MAX_FAILED - 1, 2 * bridge.MAX_FAILED):
             await self.up(number + 1)
             self.bridge.take_request({"drop": {"w": number, "for_good": False}})
@@ -424,7 +426,7 @@ class TestWords(unittest.TestCase):
                 time.sleep(0.1)
                 self.assertIn("box:1 has not answered", notes[0])
                 self.assertEqual(ends, [])
-            time.sleep(0.2)  # it has answered since
+            time.sleep(0.2)  # it has answered in the meantime
             self.assertEqual((len(notes), ends), (1, []))
             with connect.watched("box:1", notes.append, ends.append):
                 time.sleep(0.4)
@@ -436,4 +438,4 @@ class TestWords(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(warnings="ignore")  # actors leave their pipes to the end of their process
+    unittest.main(warnings="ignore")  # actors close their pipes only when their process ends
