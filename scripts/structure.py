@@ -49,7 +49,7 @@ def object_files(root, build):
 
 
 def find_calls(root, build):
-    """For each source file, the source files that define what it needs."""
+    """Maps each source file to the source files that define the symbols it uses."""
     defined, needed = {}, {}
     for source, path in object_files(root, build).items():
         listing = subprocess.run(["nm", str(path)], capture_output=True, text=True, check=True).stdout

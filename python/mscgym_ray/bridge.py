@@ -15,7 +15,7 @@ from .files import Files
 
 LOOK_S = 1.0  # interval between two looks for new and lost nodes
 HEAD_S = 30.0  # the head may not answer for this long
-PAUSE_S = 1.0  # before a worker is restarted
+PAUSE_S = 1.0  # pause before a worker is restarted
 MAX_FAILED = 3  # failures and drops in a row before the worker is asked to measure
 MAX_CUT = 30  # the same, for losses of the node or the network
 READ_BYTES = 1 << 26  # largest request
@@ -116,7 +116,9 @@ class Bridge:
             self.broken.set_exception(error)
 
     async def put(self, worker: Worker, reference: Any) -> None:
-        """A call that fails may have been made or not: such a worker is replaced."""
+        """Awaits a call of the worker. A call that fails may or may not have been made, so that worker
+        is replaced.
+        """
         try:
             await reference
         except self.ray.exceptions.RayError as error:
@@ -128,7 +130,7 @@ class Bridge:
             missing = await worker.actor.missing.remote(files)
             chunks = {digest: await asyncio.to_thread(self.files.put, digest) for digest in missing}
             await worker.actor.init.remote(line, files, chunks)
-        # An OSError as well, if the error was the node's.
+        # Errors raised on the node arrive as RayError, even if they are OSErrors.
         except self.ray.exceptions.RayError as error:
             worker.fail(error)
         except OSError as error:
@@ -151,7 +153,7 @@ class Bridge:
         return options.remote(self.start["argv"], slot.threads, slot.memory)
 
     async def carry(self, number: int, worker: Worker) -> str:
-        """Lines of the worker, until it ends; how."""
+        """Passes on the lines of the worker until it ends. Returns why it ended, or "" if it was dropped."""
         ended = asyncio.ensure_future(worker.ended.wait())
         try:
             while True:
@@ -172,7 +174,7 @@ class Bridge:
             ended.cancel()
 
     async def run_once(self, slot: Slot) -> None:
-        """One worker in the slot, from its start to its end."""
+        """Runs one worker in the slot, from its start to its end."""
         actor = self.make_actor(slot)
         number, why = -1, ""
         try:
@@ -220,7 +222,7 @@ class Bridge:
                 self.slots.append(slot)
 
     async def watch(self) -> None:
-        """Nodes come and go; when no slot is open any more, there is nothing to wait for."""
+        """Follows the nodes of the cluster as they come and go. Fails when no slot is open any more."""
         while True:
             try:
                 listed = await asyncio.wait_for(asyncio.to_thread(self.ray.nodes), HEAD_S)

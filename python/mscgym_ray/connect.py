@@ -12,9 +12,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-ANSWER_S = 10.0  # for an answer of the named machine
-SAY_S = 4.0  # without an answer, after which a note is printed
-LIMIT_S = 30.0  # without an answer, after which the attempt ends
+ANSWER_S = 10.0  # longest wait for an answer of the named machine
+SAY_S = 4.0  # time without an answer after which a note is printed
+LIMIT_S = 30.0  # time without an answer after which the attempt ends
 
 
 class BridgeError(Exception):

@@ -206,7 +206,7 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
             await self.watching
 
     async def test_replaces_who_cannot_be_reached(self):
-        """Such a call was made, or was not: nobody knows."""
+        """A call that fails may or may not have reached the worker, so the worker is killed and replaced."""
         await self.begin()
         await self.up()
         ray.faults["put"] = RayError("The actor is unavailable\nmore of it")
@@ -216,7 +216,9 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
         self.assertIn(ray.actors[0], ray.killed)
 
     async def test_goes_on_after_cuts(self):
-        """More than a worker may end without a word: a node that is cut off is not a worker that fails."""
+        """A worker that is cut off with its node has not failed, so it is replaced more often than one
+        that fails.
+        """
         await self.begin()
         for n in range(1, 8):
             ray.faults["take"] = RayError("the node is cut off")
@@ -230,7 +232,7 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(len(ray.actors), bridge.MAX_FAILED)
 
     async def test_gives_up_who_dies_before_it_measures(self):
-        """Whose parent beats at once, whatever becomes of it."""
+        """The program sends a beat as soon as it starts, but a beat does not count as an answer."""
         await self.begin(("sh", "-c", 'echo "{\\"beat\\":1}"; read init; exit 7'))
         for number in range(bridge.MAX_FAILED):
             await self.up(number + 1)
@@ -240,7 +242,7 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
             await asyncio.wait_for(self.watching, 5)
 
     async def test_gives_up_who_is_dropped_before_it_measures(self):
-        """One after another says what is no message, say."""
+        """The search drops one worker after another, for instance because they send garbage."""
         await self.begin()
         for number in range(bridge.MAX_FAILED - 1):
             await self.up(number + 1)
@@ -255,7 +257,9 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
             await asyncio.wait_for(self.watching, 5)
 
     async def test_leaves_closed_who_was_dropped_last(self):
-        """A node that is gone has closed its places, whatever is said of their workers later."""
+        """Once a node has left, no worker is started on it, even if the search drops its last
+        worker only later.
+        """
         await self.begin()
         await self.up()
         ray.listed = []
@@ -281,7 +285,9 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
         self.assertEqual({slot.node_id for slot in self.bridge.slots}, {"n2"})
 
     async def test_gives_each_worker_a_gpu(self):
-        """And its share of the processors; a list of its own in the environment."""
+        """Each worker sees one GPU and gets an equal share of the processors. CUDA_VISIBLE_DEVICES of
+        the caller is replaced.
+        """
         os.environ["CUDA_VISIBLE_DEVICES"] = "all"
         self.addCleanup(os.environ.pop, "CUDA_VISIBLE_DEVICES")
         for gpus in ([0, 3], ["GPU-77aa", "GPU-0bc1"]):
@@ -328,7 +334,7 @@ class TestBridge(unittest.IsolatedAsyncioTestCase):
             await self.bridge.broken
 
     async def test_tells_of_a_node_that_cannot_keep_files(self):
-        """Which is the node's, not the search's."""
+        """An error of one node ends only the worker on it, not the search."""
         path = self.write("model", b"x")
         await self.begin()
         self.bridge.take_request({"file": {"path": path, "first_line": False}})

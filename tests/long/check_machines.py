@@ -3,10 +3,10 @@
 
     check_machines.py MSCGYM OTHER FOLDER
 
-MSCGYM and OTHER are the command, built for two kinds of processors. Both run on this machine, one of them
-perhaps emulated. Each searches FOLDER/digits.json in a copy of FOLDER. Trials must agree in their choices,
-their states and all metrics that are counted. Losses, which float arithmetic measures, may differ by at
-most one percent. Prints the largest difference. The exit code is 1 if they disagree.
+MSCGYM and OTHER are the program built for two kinds of processors. Both run on this machine, so one of
+them may be emulated. Each searches FOLDER/digits.json in a copy of FOLDER. Trials must agree in their
+choices, their states and all metrics that are counted. Losses, which float arithmetic measures, may
+differ by at most one percent. Prints the largest difference. The exit code is 1 if they disagree.
 """
 import json
 import os
@@ -46,7 +46,7 @@ def compare(own, other):
                          f"there {b['choices']} {b['state']} {counted[1]}")
             continue
         if MEASURED not in a["metrics"] or MEASURED not in b["metrics"]:
-            continue  # neither was measured: their states and metrics are equal
+            continue  # without losses, equal states and metrics are enough
         loss, there = a["metrics"][MEASURED], b["metrics"][MEASURED]
         difference = abs(loss - there) / max(abs(loss), abs(there), 1e-30)
         largest = max(largest, difference)

@@ -57,7 +57,7 @@ def check(name, holds, why=""):
 
 
 class Case:
-    """Nodes, samples by input, weights; tensors that must remain float, and tensors that must not."""
+    """A network: nodes, samples by input, weights. `floats` must remain float, `quantised` must not."""
 
     def __init__(self, nodes, samples, weights, floats=(), quantised=()):
         self.nodes, self.samples, self.weights = nodes, samples, weights

@@ -179,7 +179,7 @@ def check_pruned(checks):
     for name, (_, least) in CASES.items():
         for opset in OPSETS:
             if least > 13 and opset < least:
-                continue  # a model of this opset cannot have the operator
+                continue  # the operator does not exist in this opset
             make_case(name, opset)
             path = search(checks, {"prune": {"gym": [gym]}})
             check_file(checks, f"{name}, opset {opset}, pruned", path, max(opset, least))

@@ -171,7 +171,7 @@ def check_joints(plans, model, ours):
     worst = furthest = 0
     for source, target in quantised.items():
         if source not in producers:
-            continue  # an input of the network
+            continue  # nothing to compare: it is an input of the network
         # The stretch ends in this QDQ pair, so its float tensor is computed rather than an input.
         made, needed = stretch(model, target, cuts - {source})
         theirs = plans.run_peer(made, "off", None, {n: ours[n] for n in needed})[0].astype(int)

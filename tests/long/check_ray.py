@@ -53,7 +53,7 @@ class Check:
         return done.returncode, done.stderr.strip()
 
 
-# ---- What goes wrong at once ----------------------------------------------------------------------
+# ---- Errors at the start --------------------------------------------------------------------------
 
 def check_lines(check):
     """Errors at the start: one line each, with the reason."""
@@ -209,7 +209,7 @@ class Faults:
             return False
         send(victims, signal.SIGKILL)
         self.count("coordinator killed" if victims != bridge[:1] else "its bridge killed")
-        return victims != everybody[1:2]  # whose parent starts another
+        return victims != everybody[1:2]  # the parent of a killed child starts another
 
 
 class Watch:

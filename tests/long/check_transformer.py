@@ -79,7 +79,7 @@ def peer_output(path, level, values):
 def check_output(options, path, values, folder):
     """max |difference| / max |output|"""
     data = os.path.join(folder, "three.npy")
-    numpy.save(data, values[:3])  # not the batch size of the export
+    numpy.save(data, values[:3])  # another batch size than that of the export
     run(options.mscgym, "run", path, "--device", options.device, "--input", f"x={data}",
         "--output", folder, "--quiet", "--repeat", "0")
     ours = numpy.load(os.path.join(folder, "y.npy"))

@@ -154,7 +154,7 @@ def in_turn(trials):
 OF_EXAMPLE = {"channels": of_channels, "weights": of_weights, "joint": of_both, "in turn": in_turn}
 
 
-# What others write: agents and environments, as programs and as libraries.
+# Agents and environments that are no part of the product: programs and shared libraries.
 PYTHON = os.path.join(HERE, "..", "..", "python")
 EXAMPLES = os.path.join(HERE, "..", "..", "examples")
 OTHERS = {  # the option that each one needs

@@ -1,5 +1,6 @@
-// Configurations: defaults, paths, resolved parameters, and errors. All error messages are in
-// tests/cli/cases/config_errors.sh.
+// Configurations: defaults, paths, resolved parameters, and errors. The expected values are the
+// documented defaults, and those that each test writes. tests/cli/cases/config_errors.sh has all
+// error messages.
 #include "tests/msc_test.h"
 
 #include "base/file.h"

@@ -1,5 +1,6 @@
-// The GPU that a cluster assigned to a worker. The test hides all Vulkan devices, and a script
-// stands in for nvidia-smi.
+// Which device a worker opens if its cluster assigned it GPUs by CUDA_VISIBLE_DEVICES or
+// GPU_DEVICE_ORDINAL. Vulkan devices of this machine are hidden, and a script stands in for
+// nvidia-smi. The expected devices are listed with the settings.
 #include "pipeline/given_device.h"
 
 #include "base/alloc.h"

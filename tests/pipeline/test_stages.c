@@ -1,4 +1,5 @@
-// The file that records which stages were done, with hashes of their inputs and of their output files.
+// The file that records which stages were done, with hashes of their inputs and of their output
+// files. A stage counts as done only as long as all of them are unchanged.
 #include "tests/msc_test.h"
 #include "tests/temp_folder.h"
 

@@ -1,4 +1,5 @@
-// Positions of joints in the drawing of a network: below their inputs, and not on top of each other.
+// Positions of joints (nodes) in the drawing of a network: below their inputs, and not on top of
+// each other. The networks are small enough to state the expected rows here.
 #include "report/graph_layout.h"
 #include "report/graph_picture.h"
 

@@ -1,4 +1,4 @@
-// Text from files is escaped in pages, whatever it holds.
+// Text from files is escaped in pages, whatever it holds. The expected HTML and JSON are written out here.
 #include "report/html.h"
 
 #include "base/json.h"

@@ -14,7 +14,7 @@
 #define BEAT_S 2.0
 #define PAUSE_S 1.0
 #define START_S 1000.0
-#define LONGEST_S 1e6 // of a whole search; a longer one counts as endless
+#define LONGEST_S 1e6 // a search that takes longer counts as endless
 
 struct worker {
     struct fake_bridge *fake;

@@ -22,8 +22,8 @@ enum fake_flaw {
 struct fake_bridge_options {
     uint64_t seed;
     int n_workers;
-    int n_faults;              // at most
-    enum fake_flaw flaw;       // of the first worker
+    int n_faults;              // the largest number of faults that are injected
+    enum fake_flaw flaw;       // the flaw of the first worker
     double lie_share;          // share of the terms that FLAW_LIES gets wrong; 0: the last batch
     bool are_all_flawed;       // all workers have the flaw
     double slow_s;             // some parts take this long; 0: none
@@ -32,7 +32,7 @@ struct fake_bridge_options {
     const char *error;         // the bridge fails with this text after stop_s; NULL: never
     double stop_s;
     const struct msc_env_def *def;
-    const char *env; // its configuration
+    const char *env; // configuration of the environment
 };
 
 struct fake_figures {

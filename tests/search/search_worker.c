@@ -6,8 +6,8 @@
 // error. Some values of RECORD make every worker misbehave instead:
 // - crash: aborts; exit: exits with 42; vanish: a library calls exit(0); hang: never ends.
 // - environment: prints the environment variables that the worker was started with.
-// - lost: loses the device. With "lost N" the first N workers do, the last of which cannot open it;
-//   the next worker prints how many there were.
+// - lost: every worker loses its device. "lost N": only the first N workers do, and the last of them
+//   cannot even open it. The worker after them prints how many lost it.
 #include "base/json.h"
 #include "base/str.h"
 #include "env/env.h"

@@ -106,7 +106,7 @@ static bool is_estimated_after_a_launch(const struct fixture *f) {
     remove_record(f->path);
     assert_true(estimate.n_trials == N_PER_TASK - 16 && estimate.is_exact);
     assert_true(estimate.trial_s >= 2e-3);
-    return estimate.trial_s < 15e-3; // 25e-3 if the slow first call counted
+    return estimate.trial_s < 15e-3; // it would be 25e-3 if the slow first call counted
 }
 
 static void test_search_estimate__after_a_launch(void **state) {

@@ -57,7 +57,8 @@ static void test_search_history__best(void **state) {
     assert_int_equal(h.n_marks, 1);
     assert_is(h.marks[0], 1.5);
     double sampled[5];
-    msc_history_sample(sampled, 5, &h, MSC_HISTORY_TRIALS); // after 2.2, 4.4, 6.6, 8.8 and 11
+    // Samples the course after 2.2, 4.4, 6.6, 8.8 and 11 trials.
+    msc_history_sample(sampled, 5, &h, MSC_HISTORY_TRIALS);
     static const double expected[] = {5, 3, 3, 2, 1.5};
     for (size_t i = 0; i < 5; i++) {
         assert_is(sampled[i], expected[i]);

@@ -1,4 +1,4 @@
-// The hash table of points that a search has tried.
+// The hash table of points that a search has tried: membership of points that the test added or did not.
 #include "../msc_test.h"
 #include "search/points.h"
 

@@ -19,9 +19,9 @@
 struct subject {
     const struct msc_env_def *def;
     const char *env, *agent;
-    const char *race; // NULL: none
+    const char *race; // NULL: no race
     uint32_t parallel;
-    int64_t n_trials;     // 0: 40
+    int64_t n_trials;     // 0 means 40
     const char *numerics; // numerics id of the workers; NULL: "test", as in this process
     const struct msc_cancel *cancel;
 };
@@ -92,7 +92,7 @@ static const struct subject subjects[] = {
      .agent = "{\"type\":\"evolutionary\"}",
      .race = "{\"rungs\":[2,4]}",
      .parallel = 8},
-    {.def = NULL, // toy
+    {.def = NULL, // the toy environment
      .env = "{\"tasks\":6,\"choices\":3,\"interaction\":0.5}",
      .agent = "{\"type\":\"evolutionary\",\"bounded\":true}",
      .parallel = 8},

@@ -32,9 +32,9 @@ struct scene {
     struct msc_pool_job job;
     struct msc_evaluation evaluation;
     struct msc_pool_worker workers[N_WORKERS];
-    struct msc_arena arena; // holds `trial`
+    struct msc_arena arena; // memory of `trial`
     struct msc_trial trial;
-    struct msc_trial *trials[2]; // the same trial twice
+    struct msc_trial *trials[2]; // both point to `trial`
     double bounds[2];
 };
 

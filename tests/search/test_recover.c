@@ -335,7 +335,7 @@ static void test_search_recover__full_disk_at_once(void **state) {
     const struct fixture *f = *state;
     struct stat file;
     struct launch one = fake_launch(f, 8);
-    one.env = "{\"tasks\":6,\"choices\":4}"; // without a baseline, which no trial would beat
+    one.env = "{\"tasks\":6,\"choices\":4}"; // no baseline, because no trial would beat it
     launch(&one);
     assert_int_equal(stat(f->path, &file), 0);
     remove_record(f->path);

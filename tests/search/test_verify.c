@@ -86,7 +86,7 @@ static void test_search_verify__changed_lines(void **state) {
     static const struct {
         double factor;
         const char *numerics;
-        enum msc_verify_verdict verdict; // of a line with a loss
+        enum msc_verify_verdict verdict; // the expected verdict on lines with a loss
     } rows[] = {
         {1.0, "test", MSC_VERIFY_EQUAL},
         {1.0 + 1e-15, "test", MSC_VERIFY_DIFFERENT},

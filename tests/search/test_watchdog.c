@@ -1,4 +1,4 @@
-// When the watchdog counts a worker as hung. The test sets the clock.
+// When the watchdog counts a worker as hung. The test sets the clock, so it knows the right moments.
 #include "../msc_test.h"
 #include "base/cancel.h"
 #include "search/watchdog.h"

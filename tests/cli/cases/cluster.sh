@@ -107,7 +107,7 @@ PATH=$PWD/nothing try "$program" search a.json --restart --cluster slurm:1 2>&1 
 PATH=$PWD/bin:$PATH mscgym search a.json --restart --quiet --cluster slurm:night --worker-program "$program" >/dev/null
 same a/toy.jsonl 'slurm, as many as there are nodes'
 cat sinfo.txt
-# A worker that dies each time before it is ready; then srun, which is missing for a moment.
+# First a worker that dies each time before it is ready; then srun is missing for a moment.
 printf '#!/bin/sh\necho "{\\"beat\\":1,\\"busy\\":false}"\nread line\nexit 7\n' >bin/dying
 chmod +x bin/dying
 PATH=$PWD/bin:$PATH try mscgym search a.json --restart --quiet --cluster slurm:2 --worker-program "$PWD/bin/dying" |

@@ -24,7 +24,7 @@ rm called.txt
 mscgym search m.json --restart --quiet --cluster local:2 >/dev/null
 same m/tiny.jsonl 'a command'
 [ "$(wc -l <called.txt)" = "$n" ] || echo 'workers call it, too'
-# An environment that is a program. On nodes it must be the same file.
+# An environment that is a program. Workers on other machines must find the same file there.
 cat >in/env.py <<'END'
 import json, sys
 widths = [8, 6, 4]

@@ -55,7 +55,7 @@ while True:
                 subprocess.run(["cp", os.path.dirname(file.path) + "/tiny_doubled.onnx", place], check=True)
         line["record"] = root + line["record"]
     worker.stdin.write(json.dumps(line, separators=(",", ":")) + "\n")
-    # Until all requested parts are answered.
+    # Passes on answers until all requested parts are answered.
     left = len(line.get("parts", [1]))
     while left > 0:
         answer = worker.stdout.readline().rstrip("\n")

@@ -32,7 +32,7 @@ tiny c '"command": {"argv": ["./clock.sh", "{model}"], "maximise": true}, "objec
 mscgym search c.json --quiet | grep '^trials\|winner' | sed 's/   */  /g'
 head -n 1 c/tiny.jsonl | jq -c '.objectives'
 try mscgym verify c/tiny.jsonl --allow-plugins
-rm n.txt # so that the clock starts again
+rm n.txt # the count of clock.sh starts again
 mscgym resume c/tiny.jsonl --trials 14 --allow-plugins --quiet | grep '^trials'
 
 echo "- the outputs"

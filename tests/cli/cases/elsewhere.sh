@@ -1,4 +1,5 @@
-# Another program removes or moves the record during the search: all trials are saved under another name.
+# Another program removes or moves the record during the search. All trials are then saved in a file of
+# another name, and equal those of an undisturbed search.
 . "$(dirname "$0")/../lib.sh"
 
 # An agent that runs $ACT when it is asked for the third time.

@@ -14,14 +14,14 @@ diff <(grep -v '^strategy\|^model' result.txt) shown.txt && echo "the search's o
 diff <(mscgym show a/tiny.jsonl --json | jq -S .) \
     <(mscgym search a.json --json | jq -S '.[0] | del(.entry, .files)') && echo "as JSON, too"
 cmp a/tiny.jsonl.result.json first.json && echo "kept the same again"
-# Moved together with its record; without the model, the inputs and the scales.
+# The kept file is moved together with its record. The model, the inputs and the scales are not there.
 mkdir b
 mv a/tiny.jsonl b/other.jsonl
 mv a/tiny.jsonl.result.json b/other.jsonl.result.json
 show b/other.jsonl
 mv b/other.jsonl a/tiny.jsonl
 
-# Missing, damaged, of another record, or not a file: ignored.
+# A kept file that is missing, damaged, of another record, or not a file is ignored.
 show a/tiny.jsonl
 sed '0,/"noise": 0/s//"noise": 1/' first.json >a/tiny.jsonl.result.json
 show a/tiny.jsonl
@@ -44,7 +44,7 @@ show a/tiny.jsonl
 diff <(grep -v '^strategy\|^model' result.txt) shown.txt && echo "after more trials"
 cp first.json a/tiny.jsonl.result.json
 show a/tiny.jsonl
-# Set aside together with the record.
+# --restart sets the kept file aside together with the record.
 mscgym search a.json --restart --quiet >/dev/null
 ls a | grep result
 show a/tiny.jsonl.1

@@ -27,7 +27,7 @@ sed -i 's|"\.\./inputs.npz"|"../data/inputs.npz"|' c/other.jsonl
 try mscgym search b.json --quiet | tail -n 1
 cmp b/other.jsonl.params params && echo "made again, the same"
 
-# Computed from other samples they differ, and are not kept.
+# Scales that are computed from other samples differ from the record's, and are not kept.
 rm b/other.jsonl.params
 cp "$FILES/inputs_other.npz" data/inputs.npz
 try mscgym search b.json --quiet

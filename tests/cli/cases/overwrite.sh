@@ -10,7 +10,7 @@ cp a.json b.json
 cp a.json search.json
 printf '"2","x"\n' >table.csv
 echo "2026-11-22 notes" >notes.txt
-mscgym search a.json 2>&1 | grep model: # next to a model in another folder
+mscgym search a.json 2>&1 | grep model:
 find . -type f | sort | xargs sha256sum >../before
 
 echo "== export"

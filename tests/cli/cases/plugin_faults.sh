@@ -8,11 +8,11 @@ for fault in "no name" "endless params" "abi" "later abi" "crash"; do
     MSC_FAULT=$fault try mscgym agents ./faults.so --json
 done
 try mscgym envs ./pipe.so
-# The same in a search.
+# A library with invalid parameters in a search.
 toy agent 12
 sed -i 's|"agent": .*|"agent": {"type": "library", "path": "./faults.so"},|' agent.json
 MSC_FAULT="wild params" try mscgym search agent.json --quiet
-# One that exits the process with code 0: there is no result, and --on-end reports that.
+# A library that exits the process with code 0: there is no result, and --on-end reports that.
 MSC_FAULT="exit" try mscgym search agent.json --quiet --on-end '["sh", "-c", "echo $MSCGYM_EVENT: $MSCGYM_MESSAGE >told.txt"]'
 cat told.txt
 cat >env.json <<END

@@ -19,7 +19,7 @@ try mscgym envs env.so
 mscgym agents agent.so --json | jq -c '.[].name'
 mscgym envs ./env.so --json | jq -c '.[].name'
 try mscgym agents ./env.so
-# With SIGCHLD ignored.
+# If the caller ignores SIGCHLD, a program cannot wait for its children. Libraries are listed nevertheless.
 deaf() {
     python3 -c 'import os, signal, sys
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -11,7 +11,7 @@ raced() {
         -e 's|{"trials": 12}, "parallel": 4|{"trials": 8}, "parallel": 8, "race": {"rungs": [1], "keep": 0.9}|' "$1.json"
 }
 
-# Kills its parent for every quantised model but those of the two baselines.
+# A program that kills its parent for every quantised model but those of the two baselines.
 cat >all.sh <<'END'
 #!/bin/sh
 grep -q QuantizeLinear "$1" || exec echo 1
@@ -27,7 +27,7 @@ echo "exit $?"
 jq -r 'select(.kind == "trial") | .state' all/tiny.jsonl | sort | uniq -c | sed 's/^ *//'
 ls all | grep attempt
 
-# Kills its parent for some models; then the record is also cut.
+# A program that kills its parent for some models. The record is also cut and continued.
 cat >some.sh <<'END'
 #!/bin/sh
 sum=$(cksum <"$1")

@@ -7,7 +7,7 @@ reranked() {
     tiny "$1" '"bounds": {"bit_ops_ratio": {"max": 0.06}}'
     sed -i 's|"agent"|"rerank": '"$2"', "agent"|; s/{"bits": 4}/{"bits": 6}, {"bits": 4}/' "$1.json"
 }
-# Its score is the number of its runs so far; it notes each model.
+# The program's score is the number of its runs so far; it notes the checksum of each model.
 cat >score.sh <<'END'
 #!/bin/sh
 cksum <"$1" >>runs.txt

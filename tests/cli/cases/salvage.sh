@@ -42,7 +42,7 @@ try mscgym salvage a/whole.jsonl -o a/copy.jsonl
 cmp whole.jsonl a/copy.jsonl && echo "a copy"
 try mscgym salvage a/whole.jsonl -o elsewhere.jsonl | sed 's|, /.*/a: |, FOLDER/a: |'
 
-# Not a record, or nothing left of it.
+# Files that are not records, a record without any valid line, and a missing output.
 try mscgym salvage a.json -o b.jsonl
 sed '1s/"seed":"3"/"seed":"4"/' whole.jsonl >a/toy.jsonl
 try mscgym salvage a/toy.jsonl -o a/b.jsonl

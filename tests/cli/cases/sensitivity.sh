@@ -37,7 +37,7 @@ try mscgym sensitivity c.json --pairs 1
 mscgym sensitivity c.json --pairs 1 --record out/more.jsonl --warm-from out/t.sensitivity.jsonl | tail -n 3
 mscgym show out/more.jsonl | grep '^trials'
 mscgym search c.json --quiet --record out/next.jsonl --warm-from out/more.jsonl | grep '^trials'
-# Killed, and continued by either command.
+# An analysis that was killed is continued by `resume` or by `sensitivity`.
 toy slow 5 '"delay_us": 3000'
 mscgym sensitivity slow.json >slow.txt
 mscgym show slow/toy.sensitivity.jsonl --canonical >whole.txt
@@ -51,7 +51,7 @@ tiny net
 mscgym sensitivity net.json --pairs 2 --quiet | tail -n 3 | cut -d+ -f 1
 ls net
 mscgym verify net/tiny.sensitivity.jsonl --quiet
-# A configuration with several searches; a file that does not exist.
+# Errors: a configuration with several searches, and one that does not exist.
 tiny two
 sed -i 's/"budget": {"trials": 12}, "parallel": 4/&}, {"env": {"choices": [{"bits": 8}, {"bits": 6}]}/' two.json
 try mscgym sensitivity two.json

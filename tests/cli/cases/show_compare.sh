@@ -21,7 +21,7 @@ echo "== as jq has it"
 mscgym show a/toy.jsonl b/toy.jsonl --json >ab.json
 mscgym show c/toy.jsonl d/toy.jsonl --json >cd.json
 best='map(select(.kind == "trial" and .state == "complete"))'
-for n in 10 30 100; do # trials
+for n in 10 30 100; do # the best value after n trials
     for file in a b; do
         jq -s --argjson n $n "if (map(select(.kind == \"trial\")) | length) < \$n then null else
             $best | map(select(.id < \$n).metrics.distill_loss) | min end" $file/toy.jsonl

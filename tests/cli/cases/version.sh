@@ -5,7 +5,7 @@ mscgym --version --json >version.json
 head -1 text | sed 's/[0-9.]*$/VERSION/'
 [ "$(head -1 text)" = "mscgym $(jq -r .version version.json)" ] && echo "the same version"
 (cd / && mscgym --version) | cmp text - && echo "the same everywhere"
-grep -n '/[a-z]*/' text # prints lines with paths, of which there are none
+grep -n '/[a-z]*/' text # finds nothing: the text must not contain paths
 
 # Other commands report the same values.
 mscgym devices --json >devices.json

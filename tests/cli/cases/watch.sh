@@ -23,7 +23,7 @@ until [ "$(cat b/toy.jsonl 2>/dev/null | wc -l)" -gt 20 ]; do sleep 0.01; done
 if [ -r /proc/locks ]; then
     mscgym watch b/toy.jsonl --json | grep '"running"'
     mscgym watch b/toy.jsonl | sed -n 's/[0-9][0-9]*/N/; s/, [0-9]* threads.*//; 2p'
-else # this system does not tell
+else # this system does not tell who holds a lock
     printf '  "running": true,\nrunning: process N\n'
 fi
 kill -INT $search
