@@ -59,7 +59,7 @@ EDITS = (
     ("init.cc", "BX_CPU_THIS_PTR msr.ia32_xss = 0;", AFTER,
      "\n  BX_CPU_THIS_PTR msr.ia32_xfd = BX_CPU_THIS_PTR msr.ia32_xfd_err = 0;\n", 1),
     ("msr.cc", "msr_desc[BX_MSR_XSS] =", AFTER, NAMES, 1),
-    ("msr.cc", "case BX_MSR_APICBASE:", BEFORE, None, 2),  # READ, then WRITE
+    ("msr.cc", "case BX_MSR_APICBASE:", BEFORE, None, 2),  # the text differs for READ and WRITE
     ("cpuid.cc", "leaf->eax |= (1<<3);", AFTER,
      "\n    if (is_cpu_extension_supported(BX_ISA_AMX)) leaf->eax |= (1<<4);\n", 1),
     ("cpuid.cc", "leaf->ecx = (cpu->ia32_xss_suppmask &", AFTER,

@@ -32,7 +32,7 @@ def ints(*values):
 
 
 V, P = f(N, N), positive(N, N)
-S = numpy.float32  # a scalar
+S = numpy.float32  # S(x) is a scalar
 
 
 def branch(name, scale):

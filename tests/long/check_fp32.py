@@ -21,7 +21,7 @@ import onnxruntime
 from model_inputs import MAKERS, feeds, model_path
 
 LIMITS = {"cpu": 1e-4, "vulkan": 1e-3}
-SAMPLES = {"digits": 16, "fashion": 4, "mlsd-tiny": 1, "ocr-det": 1}  # 2 for other models
+SAMPLES = {"digits": 16, "fashion": 4, "mlsd-tiny": 1, "ocr-det": 1}  # other models get 2 samples
 DISCONTINUOUS = {"Equal", "ArgMax", "TopK", "NonMaxSuppression"}
 
 

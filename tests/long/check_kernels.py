@@ -30,7 +30,7 @@ except ImportError as error:
 
 LIMITS = {numpy.dtype("float32"): 1e-9, numpy.dtype("float16"): 1e-5}
 ROUNDS = 5
-SECONDS = 0.2  # length of a round
+SECONDS = 0.2  # processor time of a round
 
 
 def session(path):

@@ -25,7 +25,7 @@ def close(schema):
         if "properties" in schema and "additionalProperties" not in schema and \
                 not schema.get("x-kubernetes-preserve-unknown-fields"):
             schema["additionalProperties"] = False
-        if schema.pop("x-kubernetes-int-or-string", False):  # the pattern applies only to strings
+        if schema.pop("x-kubernetes-int-or-string", False):  # integers have no pattern
             schema.pop("anyOf", None)
             schema.pop("pattern", None)
         for value in schema.values():

@@ -28,7 +28,7 @@ from onnx import helper
 
 from model_inputs import inputs, model_path
 
-MODELS = {"digits": (256, 64), "mlsd-tiny": (8, 1), "ocr-rec": (8, 8)}  # samples, batch
+MODELS = {"digits": (256, 64), "mlsd-tiny": (8, 1), "ocr-rec": (8, 8)}  # number of samples, batch size
 LEVELS = {"off": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
           "default": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL}
 

@@ -31,7 +31,7 @@ import onnx
 
 from model_inputs import inputs, model_path
 
-MODELS = {"digits": (256, 64), "mlsd-tiny": (8, 1)}  # samples, batch
+MODELS = {"digits": (256, 64), "mlsd-tiny": (8, 1)}  # number of samples, batch size
 CASES = {"digits": "digits", "digits-replaced": "digits", "mlsd-tiny": "mlsd-tiny",
          "mlsd-float": "mlsd-tiny"}
 DEFAULT_CASES = ["digits", "digits-replaced", "mlsd-tiny"]

@@ -157,7 +157,7 @@ MAKERS = {
     "speech-embedding": spectrograms,
     **{name: lambda n, name=name: saved(name)[NAMES.get(name, "input")][:n] for name in SAVED},
 }
-NAMES = {  # name of the input
+NAMES = {  # the name of each network's main input
     "digits": "image",
     "fashion": "image",
     "mlsd-tiny": "input_image_with_alpha:0",

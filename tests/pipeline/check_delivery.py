@@ -94,7 +94,7 @@ def main():
         check(float_row["runtime"]["distill_loss"] < 1e-10, "float loss")
     with tempfile.TemporaryDirectory() as folder:
         report = search(mscgym, folder, distill=True)
-        path = os.path.join(folder, "digits.onnx")  # the delivered model
+        path = os.path.join(folder, "digits.onnx")  # the model that the search delivered
         said = report["distilled"]["examined"]
         for samples, value in ((calibration, said["runtime"]["distill_loss"]),
                                (validation, said["runtime"]["validation"]["distill_loss"])):

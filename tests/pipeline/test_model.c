@@ -188,7 +188,7 @@ static void test_pipeline_model__named_tensors(void **state) {
     assert_ok(msc_model_run(m, &run));
     assert_int_equal(msc_array_dim(run.outputs[0], 1), 2);
     for (int64_t k = 0; k < msc_array_n_elements(run.outputs[0]); k++) {
-        assert_true(msc_array_get_double(run.outputs[0], k) >= 0); // after Relu
+        assert_true(msc_array_get_double(run.outputs[0], k) >= 0); // r is the output of Relu
     }
     assert_int_equal(msc_array_dim(run.outputs[1], 1), 3);
     msc_model_run_finish(&run);

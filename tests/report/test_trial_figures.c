@@ -125,7 +125,7 @@ static int count_front(const double losses[], const double sizes[], int n) {
     return n_front;
 }
 
-// From a front of few trials to one that has all of them, compared with all pairs.
+// Pareto fronts of few, many and all trials: as many trials as a comparison of all pairs finds.
 static void test_report_trial_figures__front_as_of_all_pairs(void **state) {
     enum { N = 4000 };
     static double losses[N], sizes[N];

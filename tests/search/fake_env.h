@@ -7,7 +7,7 @@
 
 struct fake_control {
     size_t n_calls;
-    size_t n_trials; // evaluated
+    size_t n_trials; // trials evaluated so far
     size_t largest_call;
     enum msc_status fail_calls; // unless MSC_OK, calls of more than one trial fail with this
     size_t short_from;          // calls short_from to short_to - 1, from 0, run out of memory

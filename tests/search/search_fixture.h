@@ -21,8 +21,8 @@ void fixture_join(char path[FIXTURE_PATH_BYTES], const struct fixture *f, const 
 // One launch of a search. Texts are JSON; for NULL the fixture has a default.
 struct launch {
     const char *path;              // path of the record
-    const char *env;               // parameters, objectives, bounds
-    const struct msc_env_def *def; // NULL: toy
+    const char *env;               // parameters of the environment, objectives, bounds
+    const struct msc_env_def *def; // NULL: the toy environment
     const char *agent;
     struct msc_search_options options; // env, agent_config, goal and record_path are filled in
 };

@@ -100,7 +100,7 @@ static int work(char **argv) {
     if (strcmp(argv[1], "vanish") == 0) {
         exit(EXIT_SUCCESS);
     }
-    if (strcmp(argv[1], "hang") == 0) { // before a search begins
+    if (strcmp(argv[1], "hang") == 0) { // hangs before its search begins
         msc_worker_set_quiet(&worker, 0.2);
         pause();
     }

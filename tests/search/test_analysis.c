@@ -36,8 +36,8 @@ static void write_table(char env[FIXTURE_PATH_BYTES + 200], const struct fixture
 static void test_search_analysis__expected_points(void **state) {
     const struct fixture *f = *state;
     static const uint32_t expected[][3] = {
-        {0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 0, 1}, // single choices
-        {0, 1, 0}, // the plan: 208 bytes, loss 0.125 over the reference; a repeat
+        {0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 0, 1}, // each choice by itself
+        {0, 1, 0}, // the plan that the agent computes: 208 bytes, loss 0.125 more; a repeat
         {2, 2, 0}, {0, 2, 1}, {2, 0, 1},
     };
     char env[FIXTURE_PATH_BYTES + 200];

@@ -121,7 +121,7 @@ static void test_search_attempt__progress_forgives(void **state) {
     const struct fixture *f = *state;
     struct trial_room room;
     vanish(f, 10, N, 0, false);
-    vanish(f, 14, N, 0, false); // the next round
+    vanish(f, 14, N, 0, false); // a second crash, one round later
     assert_int_equal(judge(f, 14, 15, &room), MSC_ATTEMPT_FREE);
 }
 

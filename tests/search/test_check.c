@@ -84,7 +84,7 @@ static struct msc_hash new_identity(const struct msc_env *env) {
 
 static const struct msc_space *cheapest_first(const struct msc_env *env) {
     static const uint32_t order[] = {3, 2, 1, 0};
-    static struct msc_task tasks[12]; // as many as the toy has
+    static struct msc_task tasks[12]; // the toy has 12 tasks
     static struct msc_space space;
     space = *toy()->space(env);
     for (size_t t = 0; t < space.n_tasks; t++) {

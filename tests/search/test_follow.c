@@ -32,7 +32,7 @@ static void test_search_follow__reads_on(void **state) {
     assert_ok(msc_follow_read(follow));
     assert_ok(msc_follow_now(&now, follow));
     assert_int_equal(now.counts.n_trials, 4);
-    assert_int_equal(now.counts.n_budgeted, 2); // two are baselines
+    assert_int_equal(now.counts.n_budgeted, 2); // the other two are baselines
     assert_true(now.max_trials == 10.0);
     assert_true(isnan(now.max_s));
     assert_int_equal(now.best_id, 3);

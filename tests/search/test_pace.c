@@ -59,7 +59,7 @@ static void test_search_pace__short_trials(void **state) {
     struct msc_pace pace = MSC_PACE_INIT;
     size_t sizes[64];
     const struct machine m = {.trial_s = 0.001, .n_threads = 1, .first_s = 0.5};
-    assert_int_equal(run_parts(sizes, &pace, &m, 32), 4); // sizes 1, 4, 20, 7
+    assert_int_equal(run_parts(sizes, &pace, &m, 32), 4); // parts of 1, 4, 20 and 7 trials
     assert_int_equal(sizes[0], 1);
     assert_int_equal(run_parts(sizes, &pace, &m, 32), 1);
     assert_int_equal(run_parts(sizes, &pace, &m, 300), 2);

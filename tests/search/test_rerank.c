@@ -65,7 +65,7 @@ static void test_search_rerank__by_the_loss_in_the_runtime(void **state) {
         {{1}, "{\"runtime\":{\"distill_loss\":3,\"validation\":{}}}"},
         {{2}, "{\"runtime\":{\"distill_loss\":2}}"},
         {{3}, "{\"runtime\":{\"distill_loss\":3}}"},
-        {{4}, "{\"runtime\":{}}"}, // without a value: last
+        {{4}, "{\"runtime\":{}}"}, // has no value, so it comes last
     };
     // Without measurements of the exported models, the order of the search remains.
     static const struct case_row unmeasured[] = {{{2}, "{}"}, {{1}, "{\"file_bytes\":5}"}};

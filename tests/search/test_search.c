@@ -175,7 +175,7 @@ static void test_search_search__time_adds_up(void **state) {
     struct launch slow = {.path = f->path,
                           .env = "{\"tasks\":10,\"choices\":3,\"delay_us\":2000}",
                           .options = LAUNCH_TRIALS(40)};
-    launch(&slow); // 43 trials of 2 ms
+    launch(&slow); // 43 trials of 2 ms use up the 60 ms of the next launch
     slow.options.budget = (struct msc_budget){.trials = -1, .seconds = 0.06};
     run_launch(&run, &slow);
     assert_ok(run.status);
@@ -189,7 +189,7 @@ struct watched {
     size_t n_progress;
     size_t n_trials;
     size_t n_best;
-    struct msc_trial last_best; // its pointers lead into the record
+    struct msc_trial last_best; // borrows memory of the record
     struct msc_cancel *cancel;
 };
 

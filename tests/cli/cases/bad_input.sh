@@ -56,7 +56,7 @@ try mscgym export --model tiny.onnx --strategy missing.json -o o.onnx
 try mscgym export --model tiny.onnx -o o.json
 ls *.tmp* o.onnx 2>/dev/null
 
-# A damaged record.
+# A record with an incomplete last line, then with an invalid member.
 record=msc_workspace/quantize_0.jsonl
 printf '{"kind":"trial","id"' >>$record
 try mscgym show $record | tail -n 1

@@ -58,7 +58,7 @@ mscgym agents --check "my net.json" --json | jq -c '[.[].kept] | all'
 mscgym envs --check "./my env.so" --json | jq -c '[.[].kept] | all'
 echo "== slow"
 mscgym agents --check "python3 -S agent.py slow" --limit 1s --json | jq -c '.[-1].message'
-# Plug-ins that do not start.
+# Plug-ins that cannot be started, or are not named.
 try mscgym agents --check ./missing.so
 try mscgym agents --check
 try mscgym envs --check quantize

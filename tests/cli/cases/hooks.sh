@@ -28,6 +28,6 @@ same b
 mscgym search c.json --on-improve '["sh", "-c", "echo $$ >>pids; exec sleep 1000"]' 2>&1 | grep -c '^warning'
 same c
 kill -0 $(cat pids) 2>/dev/null || echo "none is left"
-# Invalid commands.
+# Hook commands that are invalid JSON, or not a list of strings.
 try mscgym search a.json --on-end '["sh", 3]' 2>&1 | tail -2
 try mscgym search a.json --on-improve '["sh"' 2>&1 | tail -2

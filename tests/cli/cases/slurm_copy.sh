@@ -46,7 +46,7 @@ sort -u there.txt words.txt
 cat packed.txt
 find node tmp -type f -o -path '*/mscgym-*-*'
 rmdir node/mscgym-runs-2
-# Copies that fail.
+# Copies that fail: sbcast reports an error, tar has no room, and folders or options are invalid.
 cp bin/sbcast whole
 printf '#!/bin/sh\necho "sbcast: error: REQUEST_FILE_BCAST(n1): No \\"such\\" folder" >&2\nexit 2\n' >bin/sbcast
 copy() {

@@ -25,7 +25,7 @@ for name in agent env; do
 done
 
 echo "== a record is not"
-echo "no library at all" >coin.so # loading it would fail
+echo "no library at all" >coin.so # not a library, so an attempt to load it would fail
 for name in agent env; do
     record=$name/toy.jsonl
     for command in "resume $record --trials 16" "verify $record" "export $record -o x.onnx" \

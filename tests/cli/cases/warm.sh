@@ -30,7 +30,8 @@ mscgym show slow/toy.jsonl | grep '^trials'
 mscgym search slow.json --warm-from first/toy.jsonl >/dev/null && echo "goes on"
 try mscgym search slow.json --quiet --warm-from next/toy.jsonl
 try mscgym search next.json --quiet --warm-from gone.jsonl --warm-from other/toy.jsonl
-# Files that do not fit.
+# Files that a search cannot start from: one that is not a record, a missing one, its own record, and a
+# record of a network.
 echo '{}' >no.json
 try mscgym search other.json --restart --quiet --warm-from no.json
 try mscgym search other.json --restart --quiet --warm-from missing.jsonl
