@@ -25,8 +25,9 @@ from pathlib import Path
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 C_MODE = ["-std=c11", "-Wpedantic"]
 CXX_MODE = ["-std=c++17"]
-# Headers that only programs use; plug-ins may use all others.
-ABOVE_PLUGINS = ("mscgym/records/", "mscgym/search/", "mscgym/pipeline/")
+# Folders whose headers only programs use; plug-ins may use all others.
+ABOVE_PLUGINS = tuple(f"mscgym/{folder}/" for folder in (
+    "records", "supervise", "search", "checks", "results", "config", "model", "pipeline"))
 QUOTED = re.compile(r'^\s*#\s*include\s*".*$', re.M)
 OWN = re.compile(r"^#include <(mscgym/[^>]+)>$", re.M)
 DECLARATION = re.compile(r"^(?!static|#|//|\s)[^;{}()]*?\b\*?(msc_[a-z0-9_]+)\(", re.M)

@@ -9,9 +9,9 @@
 //
 // retrained.safetensors (or .npz) has the weights after training, under their names in digits.onnx; here they are
 // the original ones. Another .onnx with the same joints works as well.
-#include <mscgym/pipeline/model.h>
+#include <mscgym/model/model.h>
 #include <mscgym/pipeline/processor.h>
-#include <mscgym/pipeline/strategies.h>
+#include <mscgym/model/strategies.h>
 
 #include <math.h>
 #include <stdio.h>

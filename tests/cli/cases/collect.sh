@@ -1,5 +1,5 @@
 # `run --inputs --tensor` writes tensors of all samples to one file. Their values are checked by
-# tests/pipeline/test_collect.c and check_collect.py.
+# tests/model/test_collect.c and check_collect.py.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES/tiny.onnx" "$FILES/inputs.npz" .
 

@@ -1,4 +1,4 @@
-# `track` compares two models. The numbers are checked by tests/pipeline/test_track.c and
+# `track` compares two models. The numbers are checked by tests/model/test_track.c and
 # check_track.py.
 . "$(dirname "$0")/../lib.sh"
 cp "$FILES/tiny.onnx" "$FILES/jump.onnx" "$FILES/inputs.npz" .
