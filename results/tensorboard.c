@@ -127,7 +127,7 @@ static enum msc_status write_config(struct msc_tensorboard *board,
     const cJSON *header = msc_record_header(record);
     struct msc_str json = {0}, text = {0};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const cJSON *part = cJSON_GetObjectItemCaseSensitive(header, keys[i]);
+        const cJSON *part = msc_json_get(header, keys[i]);
         if (part) {
             msc_str_printf(&text, "%s%s\n\n", i > 0 ? "\n" : "", keys[i]);
             msc_json_write_pretty(&json, part);
