@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Applies the diffs of a page of docs, in their order, to a copy of the files that they change.
+"""Applies the diffs of a documentation page, in order, to a copy of the files that they change.
 
 usage: check_diffs.py REPOSITORY PAGE... [--build FOLDER --target NAME... --run REGEX]
 
-A diff is a block of ```diff with lines `--- a/FILE` and `+++ b/FILE`. With --build the copy is the whole tree:
-it is configured in FOLDER, the targets are built there, and the tests that REGEX fits are run.
+A diff is a block of ```diff with lines `--- a/FILE` and `+++ b/FILE`. With --build, the whole tree
+is copied and configured in FOLDER, the targets are built, and the tests that match REGEX are run.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def copy(root, names, to):
 
 
 def apply(page, diffs, to):
-    """Why a diff of the page does not fit, or None."""
+    """The reason why a diff of the page does not apply, or None."""
     for number, diff in enumerate(diffs, 1):
         done = subprocess.run(["git", "apply", "-"], cwd=to, input=diff.encode(), capture_output=True)
         if done.returncode != 0:

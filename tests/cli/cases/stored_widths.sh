@@ -1,4 +1,4 @@
-# Choices that a target stores as wide as another are told before the start.
+# A warning before the start names choices that the target stores as wide as another.
 . "$(dirname "$0")/../lib.sh"
 widths() {
     echo "$1"
@@ -11,6 +11,7 @@ widths both "$target" '{"bits": 8}, {"bits": 6}'
 widths weights "$target, \"activations\": {\"float\": true}" '{"bits": 8}, {"bits": 6}'
 widths wide "$target, \"activations\": {\"float\": true}" '{"bits": 16}, {"bits": 12}'
 widths any '"target": "generic"' '{"bits": 8}, {"bits": 6}'
-# A rule that keeps them from activations ends that; where activations and weights decide together none can.
+# No warning if a rule keeps such choices from activations. If activations and weights share
+# choices, a rule cannot do that.
 widths rule "$target, \"rules\": [{\"kind\": \"activation\", \"choices\": [\"8\"]}]" '{"bits": 8}, {"bits": 6}'
 widths together "$target, \"group\": \"joint\"" '{"bits": 8}, {"bits": 6}'
