@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "records/record.h"
-#include "search/analysis.h"
+#include "results/analysis.h"
 
 #include <string.h>
 
@@ -101,8 +101,7 @@ out:
 }
 
 static enum msc_status print_found(const struct msc_cli_search *values, const cJSON *reports) {
-    const cJSON *record =
-        cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(reports, 0), "record");
+    const cJSON *record = msc_json_get(cJSON_GetArrayItem(reports, 0), "record");
     const struct sensitivity_values *v = (const struct sensitivity_values *)values;
     return print_record(v, record->valuestring, NULL);
 }

@@ -27,9 +27,7 @@ enum msc_status msc_gym_create(struct msc_gym **out, struct msc_env *env,
     const struct msc_space *space = msc_env_space(env);
     MSC_TRY(msc_goal_check(goal, space));
     struct msc_gym *gym = msc_alloc_zero(1, sizeof *gym);
-    if (!gym) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a gym");
-    }
+    MSC_TRY(MSC_ALLOCATED(gym));
     enum msc_status status = msc_trial_init(&gym->trial, &gym->arena, space);
     if (status != MSC_OK) {
         msc_gym_destroy(gym);
@@ -137,9 +135,7 @@ static enum msc_status write_state(const struct msc_gym *gym, cJSON *object) {
 
 enum msc_status msc_gym_save(const struct msc_gym *gym, struct cJSON **out) {
     cJSON *object = cJSON_CreateObject();
-    if (!object) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory saving a gym");
-    }
+    MSC_TRY(MSC_ALLOCATED(object));
     enum msc_status status = write_state(gym, object);
     if (status != MSC_OK) {
         cJSON_Delete(object);
@@ -171,9 +167,9 @@ static enum msc_status gym_read_state(struct saved *saved, const struct msc_gym 
     MSC_TRY(read_u64_text(&saved->n_trials, state, "trials"));
     MSC_TRY(msc_json_get_bool(&saved->is_running, state, "running", "gym state"));
     MSC_TRY(msc_json_get_array(&saved->choices, state, "choices", "gym state"));
-    const cJSON *worst = cJSON_GetObjectItemCaseSensitive(state, "worst");
+    const cJSON *worst = msc_json_get(state, "worst");
     saved->worst = cJSON_IsNumber(worst) ? worst->valuedouble : NAN;
-    saved->env = cJSON_GetObjectItemCaseSensitive(state, "env");
+    saved->env = msc_json_get(state, "env");
     size_t n_choices = (size_t)cJSON_GetArraySize(saved->choices);
     if (n_choices >= gym->space->n_tasks || (!saved->is_running && n_choices > 0) || !saved->env) {
         return MSC_FAIL(MSC_E_FORMAT, "gym state: it holds %zu choices, expected fewer than %zu",

@@ -9,10 +9,6 @@
 
 #define TOP "top level" // in errors
 
-static enum msc_status no_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for a space");
-}
-
 #define N_KEYS(keys) (sizeof(keys) / sizeof((keys)[0]))
 
 // A list of `n` numbers at `out`. `null` is NaN where that may be.
@@ -50,7 +46,7 @@ enum msc_status msc_space_json_read_task(const struct msc_space_json *r, uint32_
 enum msc_status msc_space_json_read_alone(const struct msc_space_json *r, double ***out,
                                           const cJSON *object, bool may_fail, const char *where) {
     size_t n_tasks = r->space->n_tasks;
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "alone");
+    const cJSON *list = msc_json_get(object, "alone");
     const cJSON *item;
     size_t t = 0;
     *out = NULL;
@@ -66,9 +62,7 @@ enum msc_status msc_space_json_read_alone(const struct msc_space_json *r, double
         char place[96];
         uint32_t n_choices = r->tasks[t].n_choices;
         double *values = msc_arena_array(r->arena, n_choices, sizeof *values);
-        if (!*out || !values) {
-            return no_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(*out && values));
         snprintf(place, sizeof place, "%.50s.alone[%zu]", where, t);
         MSC_TRY(msc_space_json_read_numbers(values, n_choices, item, may_fail, place));
         (*out)[t++] = values;
@@ -83,17 +77,13 @@ static enum msc_status read_factor(const struct msc_space_json *r, struct msc_co
     char place[96];
     MSC_TRY(msc_json_check_keys(object, keys, N_KEYS(keys), where));
     snprintf(place, sizeof place, "%.50s.task", where);
-    MSC_TRY(msc_space_json_read_task(r, &factor->task,
-                                     cJSON_GetObjectItemCaseSensitive(object, "task"), place));
+    MSC_TRY(msc_space_json_read_task(r, &factor->task, msc_json_get(object, "task"), place));
     uint32_t n = r->tasks[factor->task].n_choices;
     double *values = msc_arena_array(r->arena, n, sizeof *values);
-    if (!values) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(values));
     snprintf(place, sizeof place, "%.50s.values", where);
     factor->by_choice = values;
-    return msc_space_json_read_numbers(
-        values, n, cJSON_GetObjectItemCaseSensitive(object, "values"), false, place);
+    return msc_space_json_read_numbers(values, n, msc_json_get(object, "values"), false, place);
 }
 
 static enum msc_status read_term(const struct msc_space_json *r, struct msc_cost_term *term,
@@ -102,15 +92,13 @@ static enum msc_status read_term(const struct msc_space_json *r, struct msc_cost
     const cJSON *list, *item;
     MSC_TRY(msc_json_check_keys(object, keys, N_KEYS(keys), where));
     term->scale = 1.0;
-    if (cJSON_GetObjectItemCaseSensitive(object, "scale")) {
+    if (msc_json_get(object, "scale")) {
         MSC_TRY(msc_json_get_double(&term->scale, object, "scale", where));
     }
     MSC_TRY(msc_json_get_array(&list, object, "factors", where));
     size_t n = (size_t)cJSON_GetArraySize(list);
     struct msc_cost_factor *factors = msc_arena_array(r->arena, n + 1, sizeof *factors);
-    if (!factors) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(factors));
     term->factors = factors;
     cJSON_ArrayForEach(item, list) {
         char place[96];
@@ -124,7 +112,7 @@ static enum msc_status read_term(const struct msc_space_json *r, struct msc_cost
 static enum msc_status read_terms(const struct msc_space_json *r, struct msc_cost *cost,
                                   const cJSON *object, const char *where) {
     size_t n_tasks = r->space->n_tasks;
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "terms");
+    const cJSON *list = msc_json_get(object, "terms");
     const cJSON *item;
     double **alone = NULL;
     MSC_TRY(msc_space_json_read_alone(r, &alone, object, false, where));
@@ -134,9 +122,7 @@ static enum msc_status read_terms(const struct msc_space_json *r, struct msc_cos
     size_t n = (size_t)cJSON_GetArraySize(list) + n_tasks;
     struct msc_cost_term *terms = msc_arena_array(r->arena, n, sizeof *terms);
     struct msc_cost_factor *factors = msc_arena_array(r->arena, n_tasks, sizeof *factors);
-    if (!terms || !factors) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(terms && factors));
     cost->terms = terms;
     for (size_t t = 0; alone && t < n_tasks; t++) {
         factors[t] = (struct msc_cost_factor){.task = (uint32_t)t, .by_choice = alone[t]};
@@ -154,19 +140,18 @@ static enum msc_status read_terms(const struct msc_space_json *r, struct msc_cos
 
 enum msc_status msc_space_json_read_constant(double *out, const cJSON *object, const char *where) {
     *out = 0.0;
-    return cJSON_GetObjectItemCaseSensitive(object, "constant")
-               ? msc_json_get_double(out, object, "constant", where)
-               : MSC_OK;
+    return msc_json_get(object, "constant") ? msc_json_get_double(out, object, "constant", where)
+                                            : MSC_OK;
 }
 
 static enum msc_status copy_text(const struct msc_space_json *r, const char **out,
                                  const cJSON *object, const char *key, const char *where) {
     const char *text = "";
-    if (cJSON_GetObjectItemCaseSensitive(object, key) || strcmp(key, "name") == 0) {
+    if (msc_json_get(object, key) || strcmp(key, "name") == 0) {
         MSC_TRY(msc_json_get_text(&text, object, key, where));
     }
     *out = msc_arena_strdup(r->arena, text);
-    return *out ? MSC_OK : no_memory();
+    return MSC_ALLOCATED(*out);
 }
 
 // What a metric and a cost have in common.
@@ -175,7 +160,7 @@ enum msc_status msc_space_json_read_head(const struct msc_space_json *r, struct 
     MSC_TRY(copy_text(r, &metric->name, object, "name", where));
     MSC_TRY(copy_text(r, &metric->unit, object, "unit", where));
     MSC_TRY(copy_text(r, &metric->help, object, "help", where));
-    return cJSON_GetObjectItemCaseSensitive(object, "maximised")
+    return msc_json_get(object, "maximised")
                ? msc_json_get_bool(&metric->is_maximised, object, "maximised", where)
                : MSC_OK;
 }
@@ -197,16 +182,14 @@ static enum msc_status read_cost(struct msc_space_json *r, size_t i, const cJSON
 static enum msc_status read_features(const struct msc_space_json *r, const cJSON *object,
                                      const double **out, const char *where) {
     size_t n = r->space->n_features;
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "features");
+    const cJSON *list = msc_json_get(object, "features");
     if (n == 0 && !list) {
         return MSC_OK;
     }
     double *features = msc_arena_array(r->arena, n + 1, sizeof *features);
     const cJSON *item;
     size_t i = 0;
-    if (!features) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(features));
     cJSON_ArrayForEach(item, list) {
         if (i < n && cJSON_IsNumber(item)) {
             features[i] = item->valuedouble;
@@ -226,16 +209,14 @@ static enum msc_status read_features(const struct msc_space_json *r, const cJSON
 // That each choice stands in it once is msc_space_check's to say.
 static enum msc_status read_order(const struct msc_space_json *r, struct msc_task *task,
                                   const cJSON *object, const char *where) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "dearest_first");
+    const cJSON *list = msc_json_get(object, "dearest_first");
     uint32_t *order = msc_arena_array(r->arena, task->n_choices, sizeof *order);
     const cJSON *item;
     uint32_t i = 0;
     if (!list) {
         return MSC_OK;
     }
-    if (!order) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(order));
     cJSON_ArrayForEach(item, list) {
         double value = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
         if (i < task->n_choices && value >= 0.0 && value < task->n_choices &&
@@ -271,7 +252,7 @@ static enum msc_status read_choice_row(const struct msc_space_json *r, double ou
 
 static enum msc_status read_choice_features(const struct msc_space_json *r, struct msc_task *task,
                                             const cJSON *object, const char *where) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "choice_features");
+    const cJSON *list = msc_json_get(object, "choice_features");
     const cJSON *row;
     size_t n = r->space->n_choice_features, i = 0;
     if (n == 0 && !list) {
@@ -284,9 +265,7 @@ static enum msc_status read_choice_features(const struct msc_space_json *r, stru
                         where, task->n_choices);
     }
     double *features = msc_arena_array(r->arena, task->n_choices * n, sizeof *features);
-    if (!features) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(features));
     cJSON_ArrayForEach(row, list) {
         char place[128];
         snprintf(place, sizeof place, "%.80s.choice_features[%zu]", where, i);
@@ -326,9 +305,7 @@ enum msc_status msc_space_json_read_tasks(struct msc_space_json *r, const cJSON 
     MSC_TRY(msc_json_get_array(&list, root, "tasks", TOP));
     size_t n = (size_t)cJSON_GetArraySize(list);
     r->tasks = msc_arena_array(r->arena, n + 1, sizeof *r->tasks);
-    if (!r->tasks) {
-        return no_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(r->tasks));
     if (n == 0) {
         return MSC_FAIL(MSC_E_FORMAT, "tasks: expected at least one");
     }
@@ -348,7 +325,7 @@ static size_t place_of(const cJSON *list, size_t i) {
     size_t first = 0;
     const cJSON *item;
     cJSON_ArrayForEach(item, list) {
-        const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
+        const cJSON *name = msc_json_get(item, "name");
         if (cJSON_IsString(name) && strcmp(name->valuestring, "distill_loss") == 0) {
             return i == first ? 0 : i + (i < first);
         }
@@ -371,7 +348,7 @@ static enum msc_status make_metrics(struct msc_space_json *r, size_t n_metrics, 
     r->costs = msc_arena_array(r->arena, MSC_MAX_METRICS, sizeof *r->costs);
     space->metrics = r->metrics;
     space->costs = r->costs;
-    return r->metrics && r->costs ? MSC_OK : no_memory();
+    return MSC_ALLOCATED(r->metrics && r->costs);
 }
 
 enum msc_status msc_space_json_read_metrics(struct msc_space_json *r, const cJSON *root,
@@ -379,7 +356,7 @@ enum msc_status msc_space_json_read_metrics(struct msc_space_json *r, const cJSO
                                                                     const cJSON *object,
                                                                     const char *where),
                                             void *payload) {
-    const cJSON *costs = cJSON_GetObjectItemCaseSensitive(root, "costs");
+    const cJSON *costs = msc_json_get(root, "costs");
     const cJSON *list, *item;
     char where[96];
     size_t i = 0;

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "graph/target.h"
-#include "pipeline/record_files.h"
+#include "records/record_files.h"
 #include "records/record_header.h"
 
 #include <string.h>
@@ -34,8 +34,7 @@ static enum msc_config_code code_of_record(const struct msc_processor_options *o
 // Replaces the folder of each entry.
 static enum msc_status move_folders(cJSON *config, const char *folder) {
     for (cJSON *item = config->child; item; item = item->next) {
-        cJSON *list =
-            strcmp(item->string, "gym") == 0 ? item : cJSON_GetObjectItemCaseSensitive(item, "gym");
+        cJSON *list = strcmp(item->string, "gym") == 0 ? item : msc_json_get(item, "gym");
         cJSON *entry = NULL;
         cJSON_ArrayForEach(entry, list) {
             if (cJSON_IsObject(entry)) {
@@ -53,9 +52,7 @@ static enum msc_status find_base(struct msc_config *config, const char *record) 
     const char *first =
         msc_record_file(&config->arena, msc_path_name(e->record), MSC_RECORD_FILE_BASE);
     const char *own = msc_record_file(&config->arena, record, MSC_RECORD_FILE_BASE);
-    if (!first || !own) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(first && own));
     bool is_own = e->base && strcmp(msc_path_name(e->base), first) == 0;
     if (is_own && msc_file_exists(own)) {
         e->base = own;
@@ -71,7 +68,7 @@ enum msc_status msc_header_config_open(struct msc_config **out, const char *path
     const cJSON *stored = NULL;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_record_open(&record, path, MSC_RECORD_HEADER, options->log));
-    stored = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "config");
+    stored = msc_json_get(msc_record_header(record), "config");
     if (!cJSON_IsObject(stored)) {
         status = MSC_FAIL(MSC_E_UNSUPPORTED,
                           "%s: its header holds no configuration: it was not made by mscgym search",
@@ -80,10 +77,7 @@ enum msc_status msc_header_config_open(struct msc_config **out, const char *path
     }
     char *folder = msc_path_folder(&arena, path);
     cJSON *json = folder ? cJSON_Duplicate(stored, true) : NULL;
-    if (!json) {
-        status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
-        goto out;
-    }
+    MSC_TRY_OUT(MSC_ALLOCATED(json));
     if (options->is_node && options->node_path) {
         status = move_folders(json, options->node_path);
     }
@@ -108,10 +102,9 @@ out:
 
 // The environment or agent in the configuration of a record's header, which has one entry.
 static cJSON *find_member(const cJSON *config, const struct msc_config_entry *e, const char *key) {
-    const cJSON *object =
-        e->strategy_file ? cJSON_GetObjectItemCaseSensitive(config, e->section) : config;
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "gym");
-    return cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(list, 0), key);
+    const cJSON *object = e->strategy_file ? msc_json_get(config, e->section) : config;
+    const cJSON *list = msc_json_get(object, "gym");
+    return msc_json_get(cJSON_GetArrayItem(list, 0), key);
 }
 
 static cJSON *find_env(const cJSON *config, const struct msc_config_entry *e) {
@@ -135,9 +128,7 @@ static enum msc_status complete_envs(const struct msc_config_entry *e, const cJS
 // Equal environments keep the wording of the record.
 static enum msc_status take_words(struct msc_config_entry *e, const cJSON *old) {
     cJSON *env = cJSON_Duplicate(find_env(old, e), true);
-    if (!env) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(env));
     cJSON_Delete(e->env);
     e->env = env;
     return MSC_OK;
@@ -145,7 +136,7 @@ static enum msc_status take_words(struct msc_config_entry *e, const cJSON *old) 
 
 // Replaces a member of `object` by a copy of that of `old`, or removes it if `old` has none.
 static enum msc_status take_member(cJSON *object, const cJSON *old, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(old, key);
+    const cJSON *item = msc_json_get(old, key);
     cJSON_DeleteItemFromObjectCaseSensitive(object, key);
     return item ? msc_json_add(object, key, cJSON_Duplicate(item, true)) : MSC_OK;
 }
@@ -160,9 +151,7 @@ static bool is_same_target(const cJSON *a, const cJSON *b) {
 static enum msc_status keep_old_parameters(struct msc_config_entry *e, const cJSON *old) {
     enum msc_status status = MSC_OK;
     cJSON *kept = cJSON_Duplicate(old, true);
-    if (!kept) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(kept));
     for (const cJSON *item = e->agent_said ? e->agent_said->child : NULL; item; item = item->next) {
         MSC_TRY_OUT(take_member(kept, e->agent, item->string));
     }
@@ -175,8 +164,7 @@ out:
 }
 
 static bool is_same_type(const cJSON *a, const cJSON *b) {
-    return cJSON_Compare(cJSON_GetObjectItemCaseSensitive(a, "type"),
-                         cJSON_GetObjectItemCaseSensitive(b, "type"), true);
+    return cJSON_Compare(msc_json_get(a, "type"), msc_json_get(b, "type"), true);
 }
 
 enum msc_status msc_header_config_keep_agent(struct msc_config_entry *e, const cJSON *config) {
@@ -188,9 +176,7 @@ enum msc_status msc_header_config_keep_agent(struct msc_config_entry *e, const c
         return MSC_OK;
     }
     cJSON *copy = cJSON_Duplicate(old, true);
-    if (!copy) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(copy));
     cJSON_Delete(e->agent);
     e->agent = copy;
     e->budget.trials = e->is_budget_default ? -1 : e->budget.trials;
@@ -201,13 +187,13 @@ enum msc_status msc_header_config_keep_agent(struct msc_config_entry *e, const c
 static enum msc_status keep_old_defaults(struct msc_config *c, struct msc_config_entry *e,
                                          const cJSON *old) {
     const cJSON *env = find_env(old, e);
-    const cJSON *target = cJSON_GetObjectItemCaseSensitive(env, "target");
-    const cJSON *own = cJSON_GetObjectItemCaseSensitive(e->env, "target");
+    const cJSON *target = msc_json_get(env, "target");
+    const cJSON *own = msc_json_get(e->env, "target");
     MSC_TRY(msc_header_config_keep_agent(e, old));
     if ((e->is_target_default && cJSON_IsString(target)) || is_same_target(target, own)) {
         MSC_TRY(take_member(e->env, env, "target"));
         e->target = msc_arena_strdup(&c->arena, target->valuestring);
-        MSC_TRY(e->target ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+        MSC_TRY(MSC_ALLOCATED(e->target));
     }
     if (e->are_sites_default) {
         MSC_TRY(take_member(e->env, env, "sites"));
@@ -220,7 +206,7 @@ enum msc_status msc_header_config_check(struct msc_config *c, struct msc_config_
     cJSON *stored = cJSON_CreateObject();
     cJSON *wanted = cJSON_CreateObject();
     enum msc_status status = MSC_OK;
-    const cJSON *old = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "config");
+    const cJSON *old = msc_json_get(msc_record_header(record), "config");
     cJSON *old_copy = cJSON_Duplicate(old, true);
     cJSON *config = NULL;
     MSC_TRY_OUT(msc_json_add(stored, "config", old_copy));

@@ -2,8 +2,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "pipeline/output.h"
-#include "pipeline/record_files.h"
+#include "model/output.h"
+#include "records/record_files.h"
 
 // A program, a library, a table, or an argument that names a file.
 static enum msc_status read_named(struct msc_file_set *files, const struct msc_config_entry *e,
@@ -20,20 +20,17 @@ static enum msc_status add_entry(struct msc_file_set *files, const struct msc_co
     const cJSON *word = NULL;
     MSC_TRY(msc_file_set_read(files, "the strategy to start from", e->base));
     if (e->library) {
-        MSC_TRY(read_named(files, e, "the environment's library",
-                           cJSON_GetObjectItemCaseSensitive(e->env, "type")));
+        MSC_TRY(read_named(files, e, "the environment's library", msc_json_get(e->env, "type")));
     }
-    MSC_TRY(read_named(files, e, "the environment's table",
-                       cJSON_GetObjectItemCaseSensitive(e->env, "file")));
-    MSC_TRY(read_named(files, e, "the agent's library",
-                       cJSON_GetObjectItemCaseSensitive(e->agent, "path")));
-    cJSON_ArrayForEach(word, cJSON_GetObjectItemCaseSensitive(e->agent, "command")) {
+    MSC_TRY(read_named(files, e, "the environment's table", msc_json_get(e->env, "file")));
+    MSC_TRY(read_named(files, e, "the agent's library", msc_json_get(e->agent, "path")));
+    cJSON_ArrayForEach(word, msc_json_get(e->agent, "command")) {
         MSC_TRY(read_named(files, e, "a file of the agent's command", word));
     }
-    const cJSON *const commands[] = {cJSON_GetObjectItemCaseSensitive(e->rerank, "command"),
-                                     cJSON_GetObjectItemCaseSensitive(e->env, "command")};
+    const cJSON *const commands[] = {msc_json_get(e->rerank, "command"),
+                                     msc_json_get(e->env, "command")};
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        const cJSON *argv = cJSON_GetObjectItemCaseSensitive(commands[i], "argv");
+        const cJSON *argv = msc_json_get(commands[i], "argv");
         const cJSON *words = argv ? argv : commands[i];
         cJSON_ArrayForEach(word, words) {
             MSC_TRY(read_named(files, e, "a file of a command", word));
@@ -77,15 +74,12 @@ enum msc_status msc_read_files_add_measured(struct msc_file_set *files,
                                             const struct msc_config *c) {
     const struct msc_config_entry *e = &c->entries[0];
     const char *parameters = msc_record_file(&files->arena, e->record, MSC_RECORD_FILE_PARAMETERS);
-    if (!parameters) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(parameters));
     if (msc_read_files_has_model(c, c->n_entries)) {
         MSC_TRY(msc_output_read_model(files, c->model));
     }
     MSC_TRY(read_dataset(files, &c->dataset));
     MSC_TRY(msc_file_set_read(files, "the strategy to start from", e->base));
-    MSC_TRY(read_named(files, e, "the environment's table",
-                       cJSON_GetObjectItemCaseSensitive(e->env, "file")));
+    MSC_TRY(read_named(files, e, "the environment's table", msc_json_get(e->env, "file")));
     return msc_file_set_read(files, "the scales of a record", parameters);
 }

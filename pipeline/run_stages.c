@@ -5,12 +5,12 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "pipeline/given.h"
-#include "pipeline/program_id.h"
+#include "model/program_id.h"
 #include "pipeline/read_files.h"
 #include "pipeline/recall.h"
 #include "pipeline/run_entry.h"
 #include "pipeline/stages.h"
-#include "pipeline/track.h"
+#include "model/track.h"
 #include "tools/strategy.h"
 
 #include <string.h>
@@ -34,9 +34,7 @@ static const char *const others[] = {"workspace", "verbose", "log_file", "log_ev
 static enum msc_status hash_entries(struct run *r) {
     const struct msc_config *c = r->setup->config;
     r->entries = msc_arena_array(&r->setup->arena, c->n_entries + 1, sizeof *r->entries);
-    if (!r->entries) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(r->entries));
     for (size_t i = 0; i < c->n_entries; i++) {
         cJSON *json = NULL;
         struct msc_str text = {0};
@@ -148,7 +146,7 @@ static enum msc_status run_parse(struct run *r) {
     if (path) { // msc_graph_save adds .json
         base = msc_arena_strndup(&r->setup->arena, path, strlen(path) - strlen(".json"));
         weights = base ? msc_arena_printf(&r->setup->arena, "%s.safetensors", base) : NULL;
-        MSC_TRY(weights ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+        MSC_TRY(MSC_ALLOCATED(weights));
         MSC_TRY(msc_graph_save(r->setup->model->graph, base));
     }
     MSC_TRY(msc_graph_inspect(r->setup->model->graph, &result));
@@ -194,9 +192,8 @@ static enum msc_status keep_search(struct run *r, size_t i, struct msc_hash key)
     const struct msc_config_entry *e = &setup->config->entries[i];
     const cJSON *reports = r->result->reports;
     const cJSON *report = cJSON_GetArrayItem(reports, cJSON_GetArraySize(reports) - 1);
-    const cJSON *written = cJSON_GetObjectItemCaseSensitive(report, "files");
-    bool has_model =
-        cJSON_GetObjectItemCaseSensitive(written, "model") && is_last(setup->config, i, false);
+    const cJSON *written = msc_json_get(report, "files");
+    bool has_model = msc_json_get(written, "model") && is_last(setup->config, i, false);
     char text[MSC_HASH_TEXT_BYTES] = "";
     const char *const files[] = {e->record,
                                  is_last(setup->config, i, true) ? e->strategy_file : NULL,
@@ -221,7 +218,7 @@ static bool is_whole(const struct msc_processor_result *result) {
 }
 
 static void extend_chain(struct run *r, const cJSON *done) {
-    const cJSON *plan = cJSON_GetObjectItemCaseSensitive(done, "plan");
+    const cJSON *plan = msc_json_get(done, "plan");
     r->chain = msc_hash_add_text(r->chain, cJSON_IsString(plan) ? plan->valuestring : NULL);
 }
 
@@ -237,9 +234,8 @@ static enum msc_status hash_given(struct msc_hash *out, const char *path) {
 static enum msc_status keep_given(struct run *r, size_t i, struct msc_hash key) {
     const cJSON *reports = r->result->reports;
     const cJSON *report = cJSON_GetArrayItem(reports, cJSON_GetArraySize(reports) - 1);
-    const cJSON *files = cJSON_GetObjectItemCaseSensitive(report, "files");
-    const char *model =
-        cJSON_GetObjectItemCaseSensitive(files, "model") ? r->setup->model_output : NULL;
+    const cJSON *files = msc_json_get(report, "files");
+    const char *model = msc_json_get(files, "model") ? r->setup->model_output : NULL;
     char text[MSC_HASH_TEXT_BYTES];
     cJSON *result = cJSON_CreateObject();
     enum msc_status status = msc_json_add(result, "report", cJSON_Duplicate(report, true));
@@ -263,7 +259,7 @@ static enum msc_status stage_given(struct run *r, size_t i) {
     key = msc_hash_combine(key, given);
     const cJSON *done = find_done(r, e->name, key, false);
     if (done) {
-        const cJSON *report = cJSON_GetObjectItemCaseSensitive(done, "report");
+        const cJSON *report = msc_json_get(done, "report");
         MSC_TRY(msc_json_push(r->result->reports, cJSON_Duplicate(report, true)));
         extend_chain(r, done);
         return MSC_OK;
@@ -303,7 +299,7 @@ static enum msc_status stage_search(struct run *r, size_t i) {
     bool is_wanted = r->setup->options.retry_failed || r->setup->options.warm_start;
     const cJSON *done = find_done(r, name, key, is_wanted);
     if (done) {
-        const cJSON *report = cJSON_GetObjectItemCaseSensitive(done, "report");
+        const cJSON *report = msc_json_get(done, "report");
         MSC_TRY(msc_json_push(r->result->reports, cJSON_Duplicate(report, true)));
         extend_chain(r, done);
         return MSC_OK;
@@ -434,9 +430,7 @@ static enum msc_status run_each(struct run *r) {
 enum msc_status msc_run_stages(struct msc_setup *setup, struct msc_processor_result *result) {
     struct run r = {.setup = setup, .result = result};
     const char *path = msc_path_join(&setup->arena, setup->config->workspace, MSC_STAGES_FILE);
-    if (!path) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(path));
     MSC_TRY(msc_stages_open(&r.stages, path, setup->options.restart, setup->log));
     enum msc_status status = begin_chain(&r);
     if (status == MSC_OK) {

@@ -4,24 +4,24 @@
 #include "base/json.h"
 #include "pipeline/base_strategy.h"
 #include "pipeline/header_config.h"
-#include "pipeline/record_files.h"
-#include "pipeline/sameness.h"
+#include "records/record_files.h"
+#include "model/sameness.h"
 #include "records/race.h"
-#include "search/supervise.h"
+#include "supervise/supervise.h"
 #include "tools/strategy.h"
 
 #include <string.h>
 
 // Was the record, and with it its parameters, made under other numerics?
 static bool is_foreign(const struct msc_session *s, const struct msc_record *record) {
-    const cJSON *made_by = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "numerics");
+    const cJSON *made_by = msc_json_get(msc_record_header(record), "numerics");
     return strcmp(made_by->valuestring, msc_setup_numerics(s->setup)) != 0; // every record has it
 }
 
 // Do its parameters include latencies, which would not be measured the same again?
 static bool is_measured(const struct msc_record *record) {
-    const cJSON *env = cJSON_GetObjectItemCaseSensitive(msc_record_header(record), "env");
-    return cJSON_GetObjectItemCaseSensitive(env, "latency_of") != NULL;
+    const cJSON *env = msc_json_get(msc_record_header(record), "env");
+    return msc_json_get(env, "latency_of") != NULL;
 }
 
 // Parameters that were lost and made again must be the same; else they are not kept.
@@ -29,12 +29,11 @@ static enum msc_status check_parameters(const struct msc_session *s, const char 
                                         const struct msc_record *record, bool was_there) {
     static const char key[] = "params_hash";
     const cJSON *header = msc_record_header(record);
-    const cJSON *old =
-        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(header, "env"), key);
+    const cJSON *old = msc_json_get(msc_json_get(header, "env"), key);
     cJSON *now = cJSON_CreateObject();
     enum msc_status status =
         now ? msc_env_describe(s->env, now) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    const cJSON *new = cJSON_GetObjectItemCaseSensitive(now, key);
+    const cJSON *new = msc_json_get(now, key);
     if (status == MSC_OK && cJSON_IsString(old) && cJSON_IsString(new) &&
         strcmp(old->valuestring, new->valuestring) != 0) {
         if (!was_there && path) {
@@ -59,9 +58,7 @@ static enum msc_status set_parameters(struct msc_env_host *host, const char **pr
     const char *record_path = s->entry->record;
     *prepared_path = msc_record_file(arena, record_path, MSC_RECORD_FILE_PREPARED);
     const char *path = msc_record_file(arena, record_path, MSC_RECORD_FILE_PARAMETERS);
-    if (!*prepared_path || !path) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    }
+    MSC_TRY(MSC_ALLOCATED(*prepared_path && path));
     host->parameters_required = record && (is_foreign(s, record) || is_measured(record));
     if (!record && mode == MSC_SETUP_RUN) {
         // Parameters left by a record that is gone, or was never begun: the environment takes those

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "pipeline/base_strategy.h"
 #include "pipeline/header_config.h"
-#include "pipeline/record_files.h"
+#include "records/record_files.h"
 #include "pipeline/session_report.h"
 #include "pipeline/session_search.h"
 #include "records/record_query.h"
@@ -26,8 +26,7 @@ static enum msc_status keep_agent(struct msc_config_entry *e) {
     enum msc_status status = msc_record_open(&record, e->record, MSC_RECORD_HEADER, NULL);
     if (status == MSC_OK) {
         const cJSON *header = msc_record_header(record);
-        status =
-            msc_header_config_keep_agent(e, cJSON_GetObjectItemCaseSensitive(header, "config"));
+        status = msc_header_config_keep_agent(e, msc_json_get(header, "config"));
         msc_record_close(record);
     }
     return status == MSC_E_NOT_FOUND ? MSC_OK : status;
@@ -91,7 +90,7 @@ enum msc_status msc_stage_greedy(const struct msc_session *s, const struct msc_n
     greedy.record = NULL;
     greedy.race = (struct msc_race){0};
     own.session = &greedy;
-    MSC_TRY_OUT(e.record ? MSC_OK : MSC_FAIL(MSC_E_NOMEM, "out of memory"));
+    MSC_TRY_OUT(MSC_ALLOCATED(e.record));
     MSC_TRY_OUT(make_agent(&e, setup->config));
     MSC_TRY_OUT(keep_agent(&e));
     MSC_TRY_OUT(msc_base_strategy_copy(setup, &e, s->base, s->entry->record));

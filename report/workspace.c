@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "records/record_scan.h"
 #include "records/record_writer.h"
-#include "search/history.h"
+#include "results/history.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -26,7 +26,7 @@ struct listing {
 };
 
 static const char *row_text(const cJSON *row, const char *key) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(row, key);
+    const cJSON *item = msc_json_get(row, key);
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 

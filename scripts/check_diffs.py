@@ -4,8 +4,8 @@
 usage: check_diffs.py REPOSITORY PAGE... [--build FOLDER --target NAME... --run REGEX]
 
 A diff is a block of ```diff with lines `--- a/FILE` (`--- /dev/null` for a new file) and `+++ b/FILE`. With --build
-the copy is the whole tree. The targets are built in a new folder in FOLDER, which is removed at the end, and the tests
-whose names REGEX matches are run.
+the copy is the whole tree: it is configured in FOLDER, the targets are built there, and the tests whose names REGEX
+matches are run.
 """
 
 import argparse
@@ -42,13 +42,12 @@ def apply(page, diffs, to):
 
 
 def build_and_run(to, folder, targets, regex):
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as build:
-        subprocess.run(["cmake", "-S", to, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug",
-                        "-DMSC_VULKAN=OFF", "-DMSC_BENCH=OFF"], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run(["cmake", "--build", build, "--target", *targets], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run(["ctest", "--test-dir", build, "--output-on-failure", "--no-tests=error", "-R", regex],
-                       check=True)
+    # The copy has another path each time, so a cache of an earlier run does not fit.
+    subprocess.run(["cmake", "--fresh", "-S", to, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug",
+                    "-DMSC_VULKAN=OFF", "-DMSC_BENCH=OFF"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", folder, "--target", *targets], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", "-R", regex],
+                   check=True)
 
 
 def main():

@@ -2,6 +2,7 @@
 // agents are not run for that.
 #include "search/estimate_internal.h"
 
+#include "base/json_get.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "env/env.h"
@@ -44,7 +45,7 @@ enum msc_status msc_estimate__baseline(struct msc_trial *trial, struct msc_arena
 }
 
 static const struct msc_agent_def *find_agent(const struct msc_search_options *o) {
-    const cJSON *type = cJSON_GetObjectItemCaseSensitive(o->agent_config, "type");
+    const cJSON *type = msc_json_get(o->agent_config, "type");
     return cJSON_IsString(type) ? msc_agent_find(type->valuestring) : NULL;
 }
 
@@ -149,9 +150,7 @@ static enum msc_status make_probe(struct probe *p) {
             p->proposals = NULL;
         }
     }
-    if (!p->proposals) {
-        return MSC_FAIL(MSC_E_NOMEM, "out of memory for a round");
-    }
+    MSC_TRY(MSC_ALLOCATED(p->proposals));
     MSC_TRY(open_agent(&p->agent, p->options));
     p->begin_s = msc_clock_seconds();
     for (size_t i = 0; i < p->space->n_baselines; i++) {

@@ -19,10 +19,6 @@ struct beside {
     int64_t **choices; // [n_tasks][their n_choices], our choice for theirs, or -1
 };
 
-static enum msc_status no_beside_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for the points of another record");
-}
-
 // ---- Names ------------------------------------------------------------------------------------
 
 static int64_t find_their_task(const struct msc_space *theirs, const char *name, size_t hint) {
@@ -42,9 +38,7 @@ static enum msc_status match_names(struct beside *b) {
     struct msc_arena *arena = &b->w->arena;
     b->tasks = msc_arena_array(arena, ours->n_tasks, sizeof *b->tasks);
     b->choices = msc_arena_array(arena, ours->n_tasks, sizeof *b->choices);
-    if (!b->tasks || !b->choices) {
-        return no_beside_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(b->tasks && b->choices));
     for (size_t t = 0; t < ours->n_tasks; t++) {
         b->tasks[t] = find_their_task(b->theirs, ours->tasks[t].name, t);
         if (b->tasks[t] < 0) {
@@ -54,9 +48,7 @@ static enum msc_status match_names(struct beside *b) {
         b->source->n_known++;
         b->source->is_known[t] = true;
         b->choices[t] = msc_arena_array(arena, task->n_choices, sizeof *b->choices[t]);
-        if (!b->choices[t]) {
-            return no_beside_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(b->choices[t]));
         for (uint32_t c = 0; c < task->n_choices; c++) {
             b->choices[t][c] = msc_warm__find_choice(&ours->tasks[t], task->labels[c]);
         }
@@ -87,7 +79,7 @@ static const char *find_other_member(const cJSON *a, const cJSON *b, const char 
     for (int i = 0; i < 2; i++) {
         const cJSON *item = NULL;
         cJSON_ArrayForEach(item, objects[i]) {
-            const cJSON *other = cJSON_GetObjectItemCaseSensitive(objects[1 - i], item->string);
+            const cJSON *other = msc_json_get(objects[1 - i], item->string);
             bool is_ignored = false;
             for (size_t k = 0; ignored[k]; k++) {
                 is_ignored = is_ignored || strcmp(ignored[k], item->string) == 0;
@@ -108,8 +100,7 @@ static void compare_envs(struct msc_str *why, const cJSON *theirs, const cJSON *
     static const char *const beside[] = {"params", "params_hash", NULL};
     static const char *const in_params[] = {"choices", NULL};
     for (size_t i = 0; i < sizeof described / sizeof described[0]; i++) {
-        if (!cJSON_GetObjectItemCaseSensitive(theirs, described[i]) ||
-            !cJSON_GetObjectItemCaseSensitive(ours, described[i])) {
+        if (!msc_json_get(theirs, described[i]) || !msc_json_get(ours, described[i])) {
             msc_str_append(why, "hashes.env differs");
             return;
         }
@@ -117,8 +108,8 @@ static void compare_envs(struct msc_str *why, const cJSON *theirs, const cJSON *
     const char *key = find_other_member(theirs, ours, beside);
     const char *before = "env.";
     if (!*key) {
-        key = find_other_member(cJSON_GetObjectItemCaseSensitive(theirs, "params"),
-                                cJSON_GetObjectItemCaseSensitive(ours, "params"), in_params);
+        key = find_other_member(msc_json_get(theirs, "params"), msc_json_get(ours, "params"),
+                                in_params);
         before = "env.params.";
     }
     if (*key) {
@@ -132,8 +123,8 @@ static enum msc_status find_objection(struct msc_str *why, const struct beside *
     struct msc_hash identity;
     const struct msc_env *env = b->w->options->env;
     const cJSON *header = msc_record_header(b->record);
-    const cJSON *hashes = cJSON_GetObjectItemCaseSensitive(header, "hashes");
-    const cJSON *theirs = cJSON_GetObjectItemCaseSensitive(hashes, "env");
+    const cJSON *hashes = msc_json_get(header, "hashes");
+    const cJSON *theirs = msc_json_get(hashes, "env");
     for (size_t i = 0; i < b->w->space->n_metrics; i++) {
         if (b->w->space->metrics[i].is_measured) {
             msc_str_printf(why, "%s is measured", b->w->space->metrics[i].name);
@@ -146,9 +137,10 @@ static enum msc_status find_objection(struct msc_str *why, const struct beside *
         return MSC_OK;
     }
     cJSON *ours = cJSON_CreateObject();
-    enum msc_status status = ours ? msc_env_describe(env, ours) : no_beside_memory();
+    enum msc_status status =
+        ours ? msc_env_describe(env, ours) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status == MSC_OK) {
-        compare_envs(why, cJSON_GetObjectItemCaseSensitive(header, "env"), ours);
+        compare_envs(why, msc_json_get(header, "env"), ours);
     }
     cJSON_Delete(ours);
     return status;
@@ -207,9 +199,7 @@ static enum msc_status comes_out_again(bool *out, const struct beside *b, int64_
 static enum msc_status list_results(int64_t **out, size_t *n, const struct beside *b) {
     size_t n_trials = msc_record_n_trials(b->record);
     *out = msc_arena_array(&b->w->arena, n_trials + 1, sizeof **out);
-    if (!*out) {
-        return no_beside_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(*out));
     msc_record_top(*out, n, n_trials, b->record);
     return MSC_OK;
 }

@@ -11,27 +11,23 @@ enum { N_RULE_KEYS = sizeof(rule_keys) / sizeof(rule_keys[0]) };
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-static enum msc_status no_rules_memory(void) {
-    return MSC_FAIL(MSC_E_NOMEM, "out of memory for rules");
-}
-
 static enum msc_status read_pattern(const char **out, const cJSON *object, const char *key,
                                     const char *where, struct msc_arena *arena) {
     const char *text = NULL;
     *out = NULL;
-    if (!cJSON_GetObjectItemCaseSensitive(object, key)) {
+    if (!msc_json_get(object, key)) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_text(&text, object, key, where));
     *out = msc_arena_strdup(arena, text);
-    return *out ? MSC_OK : no_rules_memory();
+    return MSC_ALLOCATED(*out);
 }
 
 static enum msc_status read_kind(struct msc_choice_rule *rule, const cJSON *object,
                                  const char *where) {
     const char *name = NULL;
     rule->kind = MSC_SITE_KINDS;
-    if (!cJSON_GetObjectItemCaseSensitive(object, "kind")) {
+    if (!msc_json_get(object, "kind")) {
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_text(&name, object, "kind", where));
@@ -61,7 +57,7 @@ static enum msc_status add_label(struct msc_choice_rule *rule,
 static enum msc_status read_labels(struct msc_choice_rule *rule,
                                    const struct msc_quantizer_options *o, const cJSON *object,
                                    const char *where) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, "choices");
+    const cJSON *list = msc_json_get(object, "choices");
     const cJSON *label = NULL;
     if (cJSON_GetArraySize(list) == 0) {
         return add_label(rule, o, NULL, where);
@@ -98,7 +94,7 @@ static enum msc_status read_rule(struct msc_choice_rule *rule,
 
 enum msc_status msc_quantizer__read_rules(struct msc_quantizer_options *out, const cJSON *config,
                                           struct msc_arena *arena) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(config, "rules");
+    const cJSON *list = msc_json_get(config, "rules");
     const cJSON *object = NULL;
     if (!list || cJSON_IsNull(list)) {
         return MSC_OK;
@@ -109,14 +105,10 @@ enum msc_status msc_quantizer__read_rules(struct msc_quantizer_options *out, con
     struct msc_choice_rule *rules =
         msc_arena_array(arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof(rules[0]));
     out->rules = rules;
-    if (!rules) {
-        return no_rules_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(rules));
     cJSON_ArrayForEach(object, list) {
         const char *where = msc_arena_printf(arena, "env.rules[%zu]", out->n_rules);
-        if (!where) {
-            return no_rules_memory();
-        }
+        MSC_TRY(MSC_ALLOCATED(where));
         MSC_TRY(read_rule(&rules[out->n_rules++], out, object, where, arena));
     }
     return MSC_OK;
@@ -171,9 +163,7 @@ static bool fits_site(const struct msc_choice_rule *rule, const struct msc_quant
 enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
                                            const struct msc_quantizer_options *o) {
     q->allowed = msc_arena_array(&q->arena, (size_t)q->sites.n_sites + 1, sizeof(q->allowed[0]));
-    if (!q->allowed) {
-        return no_rules_memory();
-    }
+    MSC_TRY(MSC_ALLOCATED(q->allowed));
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         q->allowed[i] = UINT64_MAX;
         for (size_t r = 0; r < o->n_rules && q->allowed[i] == UINT64_MAX; r++) {

@@ -1,8 +1,8 @@
-// The bytes are a configuration: read, shown with every default, and what is shown read again,
-// which must show the same.
+// The bytes are a configuration. It is read and shown with all defaults; the result is read again
+// and must show the same.
 #include "base/json.h"
 #include "base/str.h"
-#include "pipeline/config.h"
+#include "config/config.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
@@ -31,11 +31,12 @@ static void read_again(const struct msc_str *shown) {
     msc_config_destroy(config);
 }
 
-// What stands in the header of an entry's record is a configuration, too.
+// The configuration in the header of an entry's record must be readable, too.
 static void read_entry(const struct msc_config *config, size_t entry) {
     cJSON *json = NULL;
     struct msc_config *alone = NULL;
-    if (fuzz_check(msc_config_entry_to_json(config, &config->entries[entry], &json, config->folder)) == MSC_OK) {
+    if (fuzz_check(msc_config_entry_to_json(config, &config->entries[entry], &json,
+                                            config->folder)) == MSC_OK) {
         fuzz_check(
             msc_config_create(&alone, json, "record", config->folder, MSC_CONFIG_CODE_REFUSED));
     }
