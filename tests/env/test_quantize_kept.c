@@ -85,10 +85,10 @@ static void test_env_quantize_kept__goes_on(void **state) {
     (void)state;
     open_case(&c);
     struct msc_hash whole = prepare(&c);
-    assert_false(was_told(&c, "earlier launch"));
+    assert_false(was_told(&c, "interrupted launch"));
     interrupt(&c, ROUNDED);
     assert_true(msc_hash_equal(prepare(&c), whole));
-    assert_true(was_told(&c, "earlier launch"));
+    assert_true(was_told(&c, "interrupted launch"));
     assert_false(was_told(&c, "damaged") || was_told(&c, "incomplete"));
     // Without room for more than one weight's at a time, it is the same, and on one thread.
     c.b.host.memory_bytes = (uint64_t)64 << 20;
@@ -126,7 +126,7 @@ static void test_env_quantize_kept__of_any_file(void **state) {
     assert_int_equal(mkdir(c.moments, 0700), 0);
     c.told[0] = 0;
     assert_ok(create(&c.b, ROUNDED));
-    assert_true(was_told(&c, "is not kept until it is done"));
+    assert_true(was_told(&c, "the preparation starts again"));
     close_env(&c.b);
     assert_int_equal(rmdir(c.moments), 0);
     close_case(&c);
@@ -134,7 +134,7 @@ static void test_env_quantize_kept__of_any_file(void **state) {
 
 // What an earlier launch has prepared is taken if it came of the same, and is whole.
 static void test_env_quantize_kept__prepared(void **state) {
-    static const char taken[] = "an earlier launch has prepared";
+    static const char taken[] = "complete preparation of an earlier launch";
     struct kept_case c;
     char *bytes;
     size_t n_bytes;
@@ -154,7 +154,7 @@ static void test_env_quantize_kept__prepared(void **state) {
         bytes[at] ^= 0x10;
         assert_true(msc_hash_equal(prepare(&c), whole));
         assert_false(was_told(&c, taken));
-        assert_true(was_told(&c, "worked out anew"));
+        assert_true(was_told(&c, "are computed again"));
     }
     msc_free(bytes);
     // Of other choices, then of other samples.

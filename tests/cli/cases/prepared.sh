@@ -30,7 +30,7 @@ ls a | grep tiny
 
 echo "== again"
 told() { # how often the search that follows says so
-    mscgym search whole.json 2>&1 >/dev/null | grep -c 'earlier launch has prepared'
+    mscgym search whole.json 2>&1 >/dev/null | grep -c 'preparation of an earlier launch'
 }
 told
 ls a | grep tiny.jsonl
